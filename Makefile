@@ -1,0 +1,41 @@
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help setup demo test check format bench man
+
+help: ## show this help
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+setup: $(VENV)/.ready ## make .venv with mem, its extras and the test tools
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,llm]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[graph]' \
+	  || echo 'mem: hnswlib needs a C++ compiler; going on without the graph (exact scan answers)' >&2
+	@touch $@
+
+demo: setup ## set up, then write, edit, search, read and grep on a copy of fixtures/
+	@sh fixtures/demo.sh $(abspath $(BIN))
+
+test: setup ## set up, then run the tests
+	$(BIN)/python -m pytest
+
+check: setup ## what CI runs: format, lint, types, tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest
+
+format: setup ## rewrite the code in the house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: setup ## measure speed and memory (see bench/README.md)
+	$(BIN)/python bench/speed.py
+
+man: setup ## write the man pages anew
+	$(BIN)/python man/generate.py

@@ -1,0 +1,1 @@
+"""The shell commands: parse, call one function, print."""

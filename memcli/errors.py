@@ -1,0 +1,60 @@
+"""The errors of the user's world: each class is a situation and carries its exit code."""
+
+from typing import ClassVar
+
+
+class MemError(Exception):
+    """Anything that can go wrong in the user's world: one line on stderr, never a traceback."""
+
+    exit_code: ClassVar[int] = 2
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        """Say what went wrong, and the command or action that mends it."""
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.message}: {self.fix}" if self.fix else self.message
+
+
+class UsageError(MemError):
+    """The words of the command do not make sense together."""
+
+    exit_code = 2
+    code = "usage"
+
+
+class NotFoundError(MemError):
+    """No such entry, session or workspace."""
+
+    exit_code = 4
+    code = "not-found"
+
+
+class AmbiguousError(NotFoundError):
+    """More than one thing answers to the name given."""
+
+    code = "ambiguous"
+
+
+class RefusedError(MemError):
+    """Going on would lose or leak something: conflict markers, a changed file, a path outside."""
+
+    exit_code = 5
+    code = "refused"
+
+
+class UnavailableError(MemError):
+    """The index or the model cannot be had and the command cannot do without."""
+
+    exit_code = 6
+    code = "unavailable"
+
+
+class BusyError(MemError):
+    """Another process holds the workspace; trying again later is the cure."""
+
+    exit_code = 75
+    code = "busy"

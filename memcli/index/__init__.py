@@ -1,0 +1,1 @@
+"""Derived, disposable search data in `.mem/`; numpy stays on this floor."""

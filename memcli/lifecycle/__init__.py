@@ -1,0 +1,1 @@
+"""Proposals about memories, and the one door that applies them."""

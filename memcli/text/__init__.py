@@ -1,0 +1,1 @@
+"""Pure values and strings: no disk, no clock, no network."""
