@@ -1,0 +1,217 @@
+"""Turn text into words for the keyword index, and a question into a keyword query.
+
+Owns: what is written into the full-text table besides the text itself, which words of a question are asked
+for, and the syntax of a match expression. Refuses: stemming, case and accents (the table's own tokenizer does
+them), any knowledge of which words a workspace holds, and disk.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from functools import cache
+
+TOKENIZE = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+"""The tokenizer this is made for. Marks count as letters, or Thai and Hindi fall apart."""
+
+MAX_TERMS = 64
+_MAX_WORD = 128
+
+# Scripts that put no space between words, or glue particles to them (Korean), so that a bigram finds more.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_ACCENT = re.compile("[\u0300-\u036f]")
+_WORD = re.compile(r"[^\W_]+")
+_QUOTED = re.compile(
+    r'"([^"\n]{2,200})"|“([^”\n]{2,200})”|«([^»\n]{2,200})»|「([^」\n]{2,200})」|`([^`\n]{2,200})`'
+)
+_CHUNK = re.compile(r"[^\s\"“”«»「」`()\[\]{}<>,;!?，。、；！？]+")
+_LINE_NUMBER = re.compile(r"(?<=[A-Za-z])(?::[0-9]+){1,2}$")
+_JOINED = re.compile(r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)+|[0-9]{1,3}(?:,[0-9]{3})+|[A-Za-z0-9]+")
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_INNER = re.compile(r"[a-z][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
+
+STOP_WORDS = frozenset(
+    """
+    a about again all also am an and another any anybody anyone anything are as at be became because been
+    being both but by can cannot could d did didn do does doesn doing don done down during each either
+    else ever every everything few for from further had hadn has hasn have haven having he her here hers
+    herself him himself his how i if in into is isn it its itself just kind let like ll lot m many may me
+    might mine more most much must my myself no nor not now of off on once one ones only onto or other our
+    ours ourselves out over own please re s same shall she should so some somebody someone something sort
+    such t tell than that the their theirs them themselves then there these they thing things this those
+    through to too type under until up upon us ve very was wasn we were weren what whatever when where
+    whether which while who whom whose why will with within without won would wouldn you your yours
+    yourself yourselves
+    """.split()  # noqa: SIM905
+)
+
+
+def clean(text: str) -> str:
+    """Return the text in compatibility form, without what SQLite cannot bind (lone surrogates, NUL)."""
+    if text.isascii():
+        return text.replace("\x00", " ")
+    text = text.replace("\x00", " ").replace("\xad", "").encode("utf-8", "ignore").decode()
+    return unicodedata.normalize("NFKC", text)
+
+
+def index_text(text: str) -> str:
+    """Return what to store in a full-text column so that any word, part or substring finds it.
+
+    Runs of unspaced scripts become overlapping bigrams and, at the end of the run, its last character, so
+    that a prefix query for one character finds it wherever it stands. After the text follow words the
+    tokenizer would not make: the parts of `camelCase` and `E1042`, and `e-mail`, `snake_case`, `2,100` in
+    one piece.
+    """
+    text = _fold(text)
+    if not text.isascii():
+        text = _runs().sub(lambda run: f" {_bigrams(run[0], closed=True)} ", text)
+    extra = _hidden_words(text)
+    return f"{text}\n{' '.join(extra)}" if extra else text
+
+
+def query_terms(query: str, limit: int = MAX_TERMS) -> tuple[str, ...]:
+    """Return the words of a question worth asking the keyword index, each once, in the order they came.
+
+    Stop words and question words are dropped unless nothing else is left; a capitalised May or Will inside
+    the sentence and an upper-case word (US, IT) are names and stay. Of more than `limit` words the most
+    frequent and then the longest are kept.
+    """
+    query = _fold(query)
+    found = [(word, word.lower()) for word in _query_words(query) if len(word) <= _MAX_WORD]
+    shouted = query.upper() == query
+    kept = [low for word, low in found if low not in STOP_WORDS or (_is_name(word, query) and not shouted)]
+    counts = Counter(kept or [low for _, low in found])
+    if len(counts) <= limit:
+        return tuple(counts)
+    best = set(sorted(counts, key=lambda word: (-counts[word], -len(word)))[:limit])
+    return tuple(word for word in counts if word in best)
+
+
+def match_expression(terms: tuple[str, ...]) -> str:
+    """Return a full-text match expression that finds any of the terms; empty when no term can be found.
+
+    Every term is a quoted string, so no text of a user is ever syntax. One character of an unspaced script is
+    asked for as a prefix; several words in one term must stand together.
+    """
+    return " OR ".join(filter(None, map(quoted, terms)))
+
+
+def quoted(term: str) -> str:
+    """Return one term as a full-text string; empty when it holds no letter or digit."""
+    term = _fold(term)
+    if not term.isascii():
+        term = _runs().sub(lambda run: f" {_bigrams(run[0], closed=False)} ", term)
+    words = " ".join(_words(term))
+    if not words:
+        return ""
+    return f'"{words}"*' if len(words) == 1 and _runs().match(words) else f'"{words}"'
+
+
+def phrases(query: str) -> tuple[str, ...]:
+    """Return what a text should hold exactly: quoted phrases, identifiers, paths, addresses and numbers."""
+    query = clean(query)
+    found: dict[str, None] = {}
+    for match in _QUOTED.finditer(query):
+        found[next(filter(None, match.groups())).strip()] = None
+    for match in _CHUNK.finditer(query):
+        chunk = _LINE_NUMBER.sub("", match[0].strip(".:'’*_-~/\\|=+&$€£#@"))
+        if 1 < len(chunk) <= _MAX_WORD and _is_exact(chunk):
+            found[chunk] = None
+        if len(found) >= MAX_TERMS:
+            break
+    return tuple(phrase for phrase in found if _WORD.search(phrase))
+
+
+def latin_share(text: str) -> float:
+    """Return the share of a text's letters that are Latin, from 0 to 1; 1 where there are no letters.
+
+    An English model knows no other script: this is how far its vector of the text should count. The first
+    4,000 characters decide.
+    """
+    if text.isascii():
+        return 1.0
+    letters = [char for char in text[:4000] if char.isalpha()]
+    latin = sum(
+        char < "\u0250" or "\u1e00" <= char <= "\u1eff" or "\uff21" <= char <= "\uff5a" for char in letters
+    )
+    return latin / len(letters) if letters else 1.0
+
+
+def _fold(text: str) -> str:
+    """Return the clean text without accents; the tokenizer folds them in Latin only, not in Greek."""
+    text = clean(text)
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _ACCENT.sub("", unicodedata.normalize("NFKD", text)))
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    """Compile late: the wide character class costs a millisecond, and most text is ASCII."""
+    return re.compile(f"[{_UNSPACED}]+")
+
+
+def _bigrams(run: str, *, closed: bool) -> str:
+    pairs = [run[i : i + 2] for i in range(len(run) - 1)]
+    return " ".join([*pairs, run[-1]] if closed or not pairs else pairs)
+
+
+def _words(text: str) -> list[str]:
+    """Return the runs of letters, digits and marks, as the tokenizer will see them."""
+    if text.isascii():
+        return _WORD.findall(text)
+    return "".join(
+        char if char.isalnum() or unicodedata.category(char)[0] == "M" else " " for char in text
+    ).split()
+
+
+def _query_words(query: str) -> list[str]:
+    found: list[str] = []
+    for word in _words(query):
+        start = 0
+        for run in [] if word.isascii() else _runs().finditer(word):
+            found += filter(None, [word[start : run.start()]])
+            found += _bigrams(run[0], closed=False).split()
+            start = run.end()
+        found += filter(None, [word[start:]])
+    return found + (_hidden_words(query) if len(query) < 4000 else [])
+
+
+def _is_name(word: str, query: str) -> bool:
+    if len(word) > 1 and word.isupper():
+        return word not in ("AND", "OR", "NOT")
+    return word in ("May", "Will") and not query.lstrip().startswith(word)
+
+
+def _hidden_words(text: str) -> list[str]:
+    """Return, each once, the words inside or across tokens that the tokenizer does not make."""
+    found: dict[str, None] = {}
+    for match in _JOINED.finditer(text):
+        word = match[0]
+        if "," in word:
+            found[word.replace(",", "")] = None
+        elif "_" in word or "-" in word:
+            pieces = re.split("[_-]", word)
+            if len(pieces) <= 3 and not word.isdigit() and any(map(str.isalpha, pieces)):
+                found["".join(pieces)] = None
+            for piece in pieces:
+                _add_parts(piece, found)
+        else:
+            _add_parts(word, found)
+    return list(found)
+
+
+def _add_parts(word: str, found: dict[str, None]) -> None:
+    if len(word) <= _MAX_WORD and _INNER.search(word):
+        found.update(dict.fromkeys(part for part in _PARTS.findall(word) if len(part) > 1))
+
+
+def _is_exact(chunk: str) -> bool:
+    """Tell identifiers, paths, addresses, versions and numbers from ordinary words."""
+    if any(char.isdigit() for char in chunk):
+        return True
+    if re.search(r"[\w][_/\\@.:][\w]", chunk):
+        return True
+    return re.search("[a-z][A-Z]", chunk) is not None
