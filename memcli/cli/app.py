@@ -1,0 +1,159 @@
+"""The door: which commands there are, loaded when called, and how every error leaves."""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from ..errors import MemError, UsageError
+from . import output
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command's place: its module, its family in the help, and what it does."""
+
+    module: str
+    family: str
+    help: str
+
+
+FAMILIES = ("keep", "find", "tend", "join")
+COMMANDS = {
+    "init": Command("setup", "keep", "Make a workspace, by default in ./memory."),
+    "write": Command("write", "keep", "Remember something, or change an entry with --id."),
+    "edit": Command("edit", "keep", "Change the text of an entry or of another file, in place or in your editor."),
+    "forget": Command("forget", "keep", "Move entries to the archive."),
+    "restore": Command("forget", "keep", "Bring entries back from the archive."),
+    "search": Command("search", "find", "Find memories by meaning and by words."),
+    "grep": Command("grep", "find", "Find lines by their exact text, in every file."),
+    "read": Command("read", "find", "Show what an id, a path or a hit's address names."),
+    "ls": Command("ls", "find", "List entries."),
+    "index": Command("index", "tend", "Bring the index up to date, embedding every text."),
+    "config": Command("config", "join", "Show and change settings."),
+}
+
+
+class Door(TyperGroup):
+    """Load a command when it is called; turn its errors into one line and an exit code."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Name all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import one command's module and build the command."""
+        place = COMMANDS.get(cmd_name)
+        if place is None:
+            return None
+        module = import_module(f".{place.module}", __package__)
+        app = getattr(module, "app", None)
+        if app is None:
+            app = typer.Typer(**STYLE)
+            app.command(cmd_name, help=_help_of(place, module, cmd_name))(getattr(module, cmd_name))
+        command = typer.main.get_command(app)
+        command.name = cmd_name
+        return command
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command meant; a wrong name gets a guess at the right one."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, COMMANDS, 1)
+            raise UsageError(f"no command {name!r}", f"did you mean `mem {near[0]}`?" if near else "see `mem --help`")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List the commands by family without importing them."""
+        for family in FAMILIES:
+            with formatter.section(family.capitalize()):
+                rows = [(name, one.help) for name, one in COMMANDS.items() if one.family == family]
+                formatter.write_dl(rows, col_max=12)
+
+
+# Typer has no public name for the base of its parser's errors.
+_PARSER_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+STYLE: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+door = typer.Typer(cls=Door, **STYLE)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from .. import __version__
+
+        output.say(f"mem {__version__}")
+        raise typer.Exit
+
+
+@door.callback(invoke_without_command=True)
+def mem(
+    ctx: typer.Context,
+    workspace: str = typer.Option("", "--workspace", metavar="DIR", help="Work in this workspace.", show_default=False),
+    version: bool = typer.Option(False, "--version", "-V", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Long-term memory for agents and people, kept as plain markdown.
+
+    Search first, then read what you need: mem search "…", mem read ID.
+    """
+    if workspace:
+        os.environ["MEM_WORKSPACE"] = workspace
+    if ctx.invoked_subcommand is None:
+        output.say(ctx.get_help())
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and give its exit code; only bugs get through as exceptions."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    as_json = "--json" in arguments
+    try:
+        code = _invoked(arguments)
+        output.flush()
+        return code
+    except MemError as error:
+        output.failure(error, as_json=as_json)
+        return error.exit_code
+    except BrokenPipeError:
+        # Whoever reads has seen enough. Python would complain again when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        output.note("interrupted")
+        return 130
+
+
+def _invoked(arguments: Sequence[str]) -> int:
+    command = typer.main.get_command(door)
+    try:
+        code = command.main(list(arguments), prog_name="mem", standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except _PARSER_ERROR as error:
+        raise UsageError(*_told(error)) from None
+    return code if isinstance(code, int) else 0
+
+
+def _told(error: Any) -> tuple[str, str]:
+    """Give a usage error's message in our manner, and where to read on."""
+    message = error.format_message().strip().rstrip(".")
+    command = error.ctx.command_path if getattr(error, "ctx", None) else "mem"
+    return message[:1].lower() + message[1:], f"see `{command} --help`"
+
+
+def _help_of(place: Command, module: Any, name: str) -> str:
+    """Put the line of the table before the rest of the function's docstring."""
+    rest = (getattr(module, name).__doc__ or "").partition("\n")[2]
+    return f"{place.help}\n{rest}"

@@ -1,0 +1,97 @@
+"""`mem config`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import NotFoundError, UsageError
+from ..store import workspace as workspaces
+from ..store.settings import BY_NAME, TABLE, Setting, load_settings
+from ..store.settings_file import set_in_file
+from ..store.workspace import MARKER
+from . import output, world
+from .app import STYLE
+from .options import AsJson, InWorkspace
+
+app = typer.Typer(help="Show and change settings.", no_args_is_help=True, **STYLE)
+
+
+@app.command("get")
+def get(name: str, workspace: InWorkspace = "", as_json: AsJson = False) -> None:
+    """Print the value of one setting."""
+    setting = _known(name)
+    settings = _in_force(workspace)
+    if as_json:
+        output.say_json({"name": setting.name, "value": settings[name], "from": settings.places[name]})
+    else:
+        output.say(_shown(settings[name]))
+
+
+@app.command("set")
+def set_(
+    name: str,
+    value: str,
+    user: Annotated[bool, typer.Option("--user", help="Write it to your own settings, for all workspaces.")] = False,
+    workspace: InWorkspace = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write one setting, keeping the comments of the file.
+
+    It goes into the workspace's mem.yaml; what runs, connects or spends goes into your own settings.
+    """
+    setting = _known(name)
+    around = world.surroundings()
+    own = user or setting.user_only
+    path = around.config_file if own else workspaces.find(around, workspace)[0].root / MARKER
+    checked = setting.read(value, f"mem config set {name}")
+    set_in_file(path, name, checked)
+    if as_json:
+        output.say_json({"name": name, "value": checked, "file": str(path)})
+    else:
+        output.say_row((f"{name} = {_shown(checked)}", str(path)))
+
+
+@app.command("list")
+def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
+    """Print every setting, its value and where that comes from."""
+    settings = _in_force(workspace)
+    if as_json:
+        rows = [
+            {"name": one.name, "value": settings[one.name], "from": settings.places[one.name], "doc": one.doc}
+            for one in TABLE
+        ]
+        output.say_json({"settings": rows, "ignored": list(settings.ignored)})
+        return
+    for line in settings.ignored:
+        output.note(line)
+    cells = [(one.name, _shown(settings[one.name]), settings.places[one.name], one.doc) for one in TABLE]
+    if output.is_watched():
+        output.table(("setting", "value", "from", "what it does"), cells, flexible=3)
+    else:
+        for row in cells:
+            output.say_row(row)
+
+
+def _in_force(workspace: str) -> Any:
+    around = world.surroundings()
+    try:
+        return workspaces.find(around, workspace)[0].settings
+    except NotFoundError:
+        if workspace:
+            raise
+        return load_settings(around.config_file, None, around.environ)
+
+
+def _known(name: str) -> Setting:
+    if name not in BY_NAME:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, BY_NAME, 1)
+        raise UsageError(f"no setting {name!r}", f"did you mean {near[0]}?" if near else "see `mem config list`")
+    return BY_NAME[name]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)

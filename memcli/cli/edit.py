@@ -1,0 +1,91 @@
+"""`mem edit`."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import MemError, RefusedError, UsageError
+from ..store import entries, files
+from ..store.address import Place
+from ..store.removal import remove
+from ..store.workspace import Workspace
+from . import output, world
+from .options import AsJson, InScope, InWorkspace
+
+
+def edit(
+    name: Annotated[str, typer.Argument(metavar="ID", help="An id, a unique part of one, or a path.")],
+    replace: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--replace", metavar="OLD NEW", help="Replace words that stand there exactly once."),
+    ] = None,
+    patch: Annotated[
+        str,
+        typer.Option(
+            "--patch", metavar="FILE", help="Apply a unified diff; - reads standard input.", show_default=False
+        ),
+    ] = "",
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Change the text of an entry or of another file, in place or in your editor.
+
+    Without --replace or --patch it opens $VISUAL or $EDITOR. What would break the file's frontmatter is refused.
+    """
+    where, place = world.locate(workspace, scope, name, strict=True)
+    if replace and patch:
+        raise UsageError("two changes at once", "give --replace or --patch, not both")
+    if replace:
+        old, new = replace
+        written = entries.edit(where, place.path, lambda text: entries.replaced(text, old, new))
+    elif patch:
+        diff = world.standard_input("the diff") if patch == "-" else world.utf8(files.read(Path(patch)), patch)
+        written = entries.edit(where, place.path, _patched(diff))
+    else:
+        written = _in_editor(where, place)
+    if as_json:
+        output.say_json({"action": written.action, "id": written.id, "path": written.path})
+    elif output.is_watched():
+        output.say(f"{written.action} {written.id} ({written.path})")
+    else:
+        output.say_row((written.action, written.id, written.path))
+
+
+def _patched(diff: str) -> Callable[[str], str]:
+    from ..text.patch import apply_patch
+
+    return lambda text: apply_patch(text, diff)
+
+
+def _in_editor(workspace: Workspace, place: Place) -> entries.Written:
+    """Open a copy in the editor and take it back if it is sound; a refused text is kept."""
+    import shlex
+    import subprocess
+
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    if not editor and not world.at_terminal():
+        raise UsageError("no change given", "use --replace OLD NEW or --patch FILE, or set $EDITOR")
+    data = files.read(workspace.path(place.path))
+    copy = workspace.derived / "edit" / f"{os.getpid()}-{Path(place.path).name}"
+    files.create(copy, data)
+    try:
+        code = subprocess.run([*shlex.split(editor or "vi"), str(copy)], check=False).returncode
+    except (OSError, ValueError) as error:
+        remove(copy)
+        raise UsageError(f"cannot run the editor {editor!r} ({error})", "set $EDITOR") from None
+    text = copy.read_bytes()
+    if code:
+        remove(copy)
+        raise RefusedError(f"the editor ended with {code}", "nothing was changed")
+    try:
+        written = entries.edit(
+            workspace, place.path, lambda old: entries.decoded(place.path, text), expected=files.digest(data)
+        )
+    except MemError as error:
+        raise type(error)(f"{error.message}; your text is kept in {copy}", error.fix) from None
+    remove(copy)
+    return written

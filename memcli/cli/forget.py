@@ -1,0 +1,62 @@
+"""`mem forget` and `mem restore`."""
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from ..errors import MemError
+from ..store import entries
+from ..store.workspace import Workspace
+from . import output, world
+from .options import AsJson, InScope, InWorkspace
+
+_Names = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids, unique parts of them, or paths.")]
+
+
+def forget(
+    names: _Names,
+    purge: Annotated[bool, typer.Option("--purge", help="Delete for good instead.")] = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Move entries to the archive.
+
+    An archived memory is out of search but for --archived, and `mem restore` brings it back byte for byte.
+    """
+    if purge:
+        _each(names, workspace, scope, "purged", _purged, as_json)
+    else:
+        _each(names, workspace, scope, "archived", entries.forget, as_json)
+
+
+def restore(names: _Names, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
+    """Bring entries back from the archive."""
+    _each(names, workspace, scope, "restored", entries.restore, as_json)
+
+
+def _purged(workspace: Workspace, path: str) -> str:
+    entries.purge(workspace, path)
+    return path
+
+
+def _each(
+    names: list[str], workspace: str, scope: str, action: str, change: Callable[[Workspace, str], str], as_json: bool
+) -> None:
+    """Find all the names before changing anything, then change one after the other."""
+    places = [world.locate(workspace, scope, name, strict=True) for name in names]
+    done = []
+    failed: MemError | None = None
+    for name, (where, place) in zip(names, places, strict=True):
+        try:
+            done.append({"action": action, "name": name, "from": place.path, "path": change(where, place.path)})
+        except MemError as error:
+            failed = error
+            output.failure(error, as_json=as_json)
+    if as_json:
+        output.say_json({"entries": done})
+    for one in [] if as_json else done:
+        output.say_row((one["action"], one["name"], one["path"]))
+    if failed:
+        raise typer.Exit(3 if done else failed.exit_code)

@@ -1,0 +1,93 @@
+"""`mem grep`."""
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import UsageError
+from ..index.filters import Filter
+from ..index.index import FileProblem, Index, ask
+from ..retrieval.grep import Line, Pattern, count
+from ..retrieval.grep import grep as matches
+from ..store.workspace import Workspace
+from . import output, world
+from .options import AsJson, Choice, InScope, InWorkspace, choosing
+
+
+@choosing
+def grep(
+    pattern: Annotated[str, typer.Argument(help="A regular expression.")],
+    fixed: Annotated[bool, typer.Option("-F", "--fixed-strings", help="Take the pattern as it stands.")] = False,
+    ignore_case: Annotated[
+        bool, typer.Option("-i", "--ignore-case", help="Take upper and lower case as the same.")
+    ] = False,
+    words: Annotated[bool, typer.Option("-w", "--word-regexp", help="Match whole words only.")] = False,
+    names: Annotated[bool, typer.Option("-l", "--files-with-matches", help="Print the names of files only.")] = False,
+    counts: Annotated[bool, typer.Option("-c", "--count", help="Print the number of matching lines a file.")] = False,
+    context: Annotated[int, typer.Option("-C", "--context", help="Lines to show around a match.")] = 0,
+    choice: Choice = Choice(),
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Find lines by their exact text, in every file.
+
+    Prints path:line:text, MEMORY.md, history and files that do not parse included. No match is exit code 1.
+    """
+    if not pattern:
+        raise UsageError("the pattern is empty", "say what to look for")
+    found_in = world.reading(workspace, scope)
+    rows: list[dict[str, Any]] = []
+    problems: list[FileProblem] = []
+    for where in found_in:
+        looked = Pattern(pattern, fixed, ignore_case, words, where.settings["grep.timeout"])
+        wanted = _everything(choice, where)
+
+        def answer(index: Index, looked: Pattern = looked, wanted: Filter = wanted) -> list[dict[str, Any]]:
+            index.refresh()
+            problems.extend(index.problems())
+            if names or counts:
+                return [{"path": path, "count": number} for path, number in count(index, looked, wanted)]
+            return [asdict(line) for line in matches(index, looked, wanted, max(context, 0))]
+
+        rows += _named(where, found_in, ask(where, answer))
+    output.problems(problems)
+    if as_json:
+        output.say_json({"pattern": pattern, "matches": rows, "problems": [asdict(one) for one in problems]})
+    elif names:
+        for row in rows:
+            output.say(row["path"])
+    elif counts:
+        for row in rows:
+            output.say(f"{row['path']}:{row['count']}")
+    else:
+        _show([Line(**row) for row in rows], context)
+    if not rows:
+        raise typer.Exit(1)
+
+
+def _everything(choice: Choice, workspace: Workspace) -> Filter:
+    """Look through superseded memories too: grep is for what is written, not for what holds."""
+    chosen = choice.filter(workspace)
+    if choice.status:
+        return chosen
+    return Filter(**{**asdict(chosen), "statuses": (*chosen.statuses, "superseded")})
+
+
+def _named(workspace: Workspace, all_of_them: list[Workspace], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give paths of a second workspace in full, since the first one's are relative."""
+    if workspace is all_of_them[0]:
+        return rows
+    return [{**row, "path": str(workspace.root / row["path"])} for row in rows]
+
+
+def _show(lines: Iterable[Line], context: int) -> None:
+    last: Line | None = None
+    for line in lines:
+        if context and last is not None and (last.path != line.path or last.line + 1 != line.line):
+            output.say("--")
+        mark = ":" if line.is_match else "-"
+        output.say_styled((line.path, "35"), (mark, ""), (str(line.line), "32"), (f"{mark}{line.text}", ""))
+        last = line

@@ -1,0 +1,79 @@
+"""`mem ls`."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import UsageError
+from ..index.filters import Filter
+from ..index.index import FileProblem, Index, ask
+from . import output, world
+from .options import AsJson, Choice, InScope, InWorkspace, choosing
+
+SORTS = {
+    "updated": "updated_at desc, id desc",
+    "created": "created_at desc, id desc",
+    "type": "type, updated_at desc",
+    "title": "summary collate nocase",
+    "path": "path",
+    "strength": "strength desc, updated_at desc",
+    "trust": "trust desc, updated_at desc",
+}
+
+
+@choosing
+def ls(
+    prefix: Annotated[
+        str,
+        typer.Argument(
+            help="Only entries whose path begins with this, below the workspace or its entries.", show_default=False
+        ),
+    ] = "",
+    sort: Annotated[str, typer.Option(help=f"Order: {', '.join(SORTS)}.")] = "updated",
+    limit: Annotated[int, typer.Option("-n", "--limit", help="How many.", show_default="all")] = 0,
+    conflicts: Annotated[bool, typer.Option("--conflicts", help="Only entries that another one contradicts.")] = False,
+    choice: Choice = Choice(),
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """List entries.
+
+    Prints id, type, date, path and what each says, the latest change first.
+    """
+    if sort not in SORTS:
+        raise UsageError(f"no order {sort!r}", f"use one of {', '.join(SORTS)}")
+    if limit < 0:
+        raise UsageError(f"-n {limit}", "ask for at least one, or leave it out for all")
+    found_in = world.reading(workspace, scope)
+    rows: list[dict[str, Any]] = []
+    problems: list[FileProblem] = []
+    for where in found_in:
+        wanted = choice.filter(where)
+        if prefix:
+            below = f"{where.layout.entries}/{prefix}".lstrip("/")
+            wanted = Filter(**{**asdict(wanted), "paths": (*wanted.paths, prefix, below, f"archive/{below}")})
+
+        def answer(index: Index, wanted: Filter = wanted) -> list[dict[str, Any]]:
+            index.refresh()
+            problems.extend(index.problems())
+            return index.list_entries(wanted, SORTS[sort], limit or -1)
+
+        rows += [{**row, "scope": where.scope} for row in ask(where, answer)]
+    if conflicts:
+        rows = [row for row in rows if row["conflicts_with"]]
+    rows = rows[: limit or None]
+    for row in rows:
+        row.pop("file", None)
+    output.problems(problems)
+    if as_json:
+        output.say_json({"entries": rows, "problems": [asdict(one) for one in problems]})
+        return
+    shown = [(row["id"], row["type"], row["updated_at"][:10], row["summary"], row["path"]) for row in rows]
+    if output.is_watched():
+        if shown:
+            output.table(("id", "type", "changed", "what it says"), [row[:4] for row in shown], flexible=3)
+    else:
+        for one in shown:
+            output.say_row((one[0], one[1], one[2], one[4], one[3]))

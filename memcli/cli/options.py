@@ -1,0 +1,106 @@
+"""Options that several commands share, said once."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from datetime import datetime
+from functools import wraps
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from ..errors import UsageError
+from ..index.filters import Filter
+from ..store.layout import KINDS
+from ..store.workspace import Workspace
+from ..text.entry import LAYERS, SOURCES, STATUSES
+from ..text.times import parse_when, stamp
+
+InWorkspace = Annotated[
+    str, typer.Option("--workspace", metavar="DIR", help="Work in this workspace.", show_default=False)
+]
+InScope = Annotated[str, typer.Option("--scope", metavar="SCOPE", help="project, user or all.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
+_Many = list[str] | None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The memories a person narrowed a command to, as typed."""
+
+    kind: Annotated[
+        _Many, typer.Option("--kind", help="Only this kind: entry, memory, history, note, session or all.")
+    ] = None
+    type: Annotated[_Many, typer.Option("--type", "-t", help="Only entries of this type, such as preference.")] = None
+    tag: Annotated[_Many, typer.Option("--tag", help="Only entries with this tag; repeated: with all of them.")] = None
+    layer: Annotated[_Many, typer.Option("--layer", help="Only this layer: semantic, procedural or episodic.")] = None
+    source: Annotated[_Many, typer.Option("--source", help="Only what came from: user, observed or inferred.")] = None
+    project: Annotated[_Many, typer.Option("--project", help="Only entries of this project.")] = None
+    path: Annotated[
+        _Many, typer.Option("--path", help="Only files whose path begins with this, or fits this glob.")
+    ] = None
+    since: Annotated[
+        str,
+        typer.Option("--since", help="Only from then on: 2026-11-21, 2026-11, yesterday, 7d.", show_default=False),
+    ] = ""
+    until: Annotated[str, typer.Option("--until", help="Only up to then.", show_default=False)] = ""
+    archived: Annotated[bool, typer.Option("--archived", help="Look in the archive too.")] = False
+    status: Annotated[_Many, typer.Option("--status", help="Only this status: active, superseded or archived.")] = None
+
+    def filter(self, workspace: Workspace, kinds: tuple[str, ...] = ()) -> Filter:
+        """Make the filter of a workspace; `kinds` stand where none were asked for."""
+        _known("kind", self.kind, (*KINDS, "all"))
+        _known("layer", self.layer, LAYERS)
+        _known("source", self.source, SOURCES)
+        _known("status", self.status, STATUSES)
+        asked = tuple(self.kind or ())
+        statuses = tuple(self.status or ()) or (("active", "archived") if self.archived else ("active",))
+        return Filter(
+            kinds=KINDS if "all" in asked else asked or kinds,
+            statuses=statuses,
+            types=tuple(self.type or ()),
+            layers=tuple(self.layer or ()),
+            sources=tuple(self.source or ()),
+            tags=tuple(self.tag or ()),
+            projects=tuple(self.project or ()),
+            paths=tuple(self.path or ()),
+            since=_moment("since", self.since, workspace, end=False),
+            until=_moment("until", self.until, workspace, end=True),
+        )
+
+
+def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of `Choice` in the place of its parameter `choice`."""
+    hints = get_type_hints(Choice, include_extras=True)
+    options = [
+        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+        for one in fields(Choice)
+    ]
+    signature = inspect.signature(command, eval_str=True)
+    own = [one for one in signature.parameters.values() if one.name != "choice"]
+    taken = {one.name for one in own}
+
+    @wraps(command)
+    def with_choice(**given: Any) -> Any:
+        chosen = {one.name: given.pop(one.name) for one in options if one.name in given and one.name not in taken}
+        return command(**given, choice=Choice(**chosen))
+
+    keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
+    extra = [one for one in options if one.name not in taken]
+    with_choice.__signature__ = signature.replace(parameters=[*keyword, *extra])  # type: ignore[attr-defined]
+    return with_choice
+
+
+def _known(name: str, values: list[str] | None, known: tuple[str, ...]) -> None:
+    for value in values or ():
+        if value not in known:
+            raise UsageError(f"no {name} {value!r}", f"use one of {', '.join(known)}")
+
+
+def _moment(name: str, text: str, workspace: Workspace, *, end: bool) -> str:
+    if not text:
+        return ""
+    moment: datetime | None = parse_when(text, workspace.now, workspace.zone, end=end)
+    if moment is None:
+        raise UsageError(f"--{name} {text!r} is no date", "write 2026-11-21, 2026-11, yesterday or 7d")
+    return stamp(moment)

@@ -1,0 +1,148 @@
+"""The only place that prints: data on stdout, talk on stderr, and nothing that could drive a terminal."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TextIO
+
+from ..errors import MemError
+
+_BIDI = "\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c"
+
+
+def to_terminal(stream: TextIO) -> bool:
+    """Tell whether a person watches a stream."""
+    return stream.isatty()
+
+
+def is_watched() -> bool:
+    """Tell whether a person reads stdout."""
+    return to_terminal(sys.stdout)
+
+
+def is_heard() -> bool:
+    """Tell whether a person reads stderr."""
+    return to_terminal(sys.stderr)
+
+
+def has_colour(stream: TextIO) -> bool:
+    """Tell whether colours are welcome: NO_COLOR and TERM=dumb are heeded."""
+    return to_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def styled(text: str, code: str, stream: TextIO | None = None) -> str:
+    """Colour a text where colours are welcome."""
+    return f"\x1b[{code}m{text}\x1b[0m" if has_colour(stream or sys.stdout) else text
+
+
+def visible(text: str) -> str:
+    """Make control characters visible, newlines and tabs excepted."""
+    import re
+
+    return re.sub(
+        rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDI}]",
+        lambda found: f"\\x{ord(found[0]):02x}" if ord(found[0]) < 256 else f"\\u{ord(found[0]):04x}",
+        text,
+    )
+
+
+def say(text: str, end: str = "\n") -> None:
+    """Print data: as it is into a pipe, with control characters visible on a terminal."""
+    print(visible(text) if to_terminal(sys.stdout) else text, end=end)
+
+
+def say_styled(*pieces: tuple[str, str]) -> None:
+    """Print one line of (text, colour code) pieces."""
+    colour = has_colour(sys.stdout)
+    safe = visible if to_terminal(sys.stdout) else str
+    print("".join(f"\x1b[{code}m{safe(text)}\x1b[0m" if code and colour else safe(text) for text, code in pieces))
+
+
+def say_json(document: Mapping[str, Any]) -> None:
+    """Print one JSON document."""
+    indent = 2 if to_terminal(sys.stdout) else None
+    print(json.dumps(document, ensure_ascii=False, indent=indent))
+
+
+def say_row(values: Iterable[object]) -> None:
+    """Print one line of tab-separated values; tabs and newlines inside a value become spaces."""
+    print("\t".join(" ".join(str(value).split()) if isinstance(value, str) else str(value) for value in values))
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], flexible: int) -> None:
+    """Print a table as wide as the terminal; the column numbered `flexible` is cut to fit."""
+    from shutil import get_terminal_size
+    from unicodedata import east_asian_width
+
+    def width(text: str) -> int:
+        return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+    def cut(text: str, room: int) -> str:
+        if width(text) <= room:
+            return text
+        kept = ""
+        for letter in text:
+            if width(kept + letter) > room - 1:
+                break
+            kept += letter
+        return kept + "…"
+
+    cells = [[visible(cell) for cell in row] for row in [head, *rows]]
+    widths = [max(width(row[column]) for row in cells) for column in range(len(head))]
+    room = get_terminal_size().columns - sum(widths) + widths[flexible] - 2 * (len(head) - 1)
+    widths[flexible] = max(min(widths[flexible], room), 16)
+    for number, row in enumerate(cells):
+        padded = []
+        for column, cell in enumerate(row):
+            cell = cut(cell, widths[column])
+            padded.append(cell + " " * (widths[column] - width(cell)) if column < len(row) - 1 else cell)
+        print(styled("  ".join(padded).rstrip(), "1") if number == 0 else "  ".join(padded).rstrip())
+
+
+def note(text: str) -> None:
+    """Say one line on stderr."""
+    print(f"mem: {visible(text)}", file=sys.stderr)
+
+
+def problems(found: Sequence[object], shown: int = 3) -> None:
+    """Name what could not be read, at most a few lines of it."""
+    for problem in found[:shown]:
+        print(visible(str(problem)), file=sys.stderr)
+    if len(found) > shown:
+        note(f"{len(found) - shown} more files have problems: run `mem index --status`")
+
+
+def failure(error: MemError, *, as_json: bool) -> None:
+    """Say on stderr what went wrong and what mends it."""
+    if as_json:
+        fault = {"code": error.code, "message": error.message, "fix": error.fix}
+        print(json.dumps({"error": fault}, ensure_ascii=False), file=sys.stderr)
+    else:
+        note(str(error))
+
+
+class Bar:
+    """Progress on a terminal's stderr; silent elsewhere."""
+
+    def __init__(self, label: str) -> None:
+        """Take what is being done."""
+        self.label = label
+        self.shown = False
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show how much is done."""
+        if to_terminal(sys.stderr) and (done % 50 == 0 or done == total):
+            self.shown = True
+            print(f"\r\x1b[K{self.label} {done:,} of {total:,}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self.shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def flush() -> None:
+    """Hand over what is still in the buffers, so that a closed pipe is noticed here."""
+    sys.stdout.flush()
+    sys.stderr.flush()

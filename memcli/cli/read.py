@@ -1,0 +1,90 @@
+"""`mem read`."""
+
+import re
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import UsageError
+from ..store import address, files
+from ..text import frontmatter
+from . import output, world
+from .options import AsJson, InScope, InWorkspace
+
+
+def read(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="An id, a unique part of one, a path, or a hit's address such as MEMORY.md#people."
+        ),
+    ],
+    offset: Annotated[int, typer.Option(help="Begin at this character.")] = 0,
+    limit: Annotated[int | None, typer.Option(help="Show at most this many characters.", show_default="all")] = None,
+    lines: Annotated[
+        str, typer.Option("--lines", metavar="A:B", help="Show these lines of the file.", show_default=False)
+    ] = "",
+    raw: Annotated[bool, typer.Option("--raw", help="Show the file as it is, frontmatter included.")] = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show what an id, a path or a hit's address names.
+
+    Prints the text of the memory; --json adds its fields. Where a page ends before the text does, stderr says how to
+    read on.
+    """
+    if offset < 0 or (limit is not None and limit < 1):
+        raise UsageError("a page begins at 0 or later and holds at least one character", "check --offset and --limit")
+    where, place = world.locate(workspace, scope, name)
+    text = files.read(where.path(place.path)).decode("utf-8", "replace")
+    document = frontmatter.parse(text)
+    kind = where.layout.kind_of(place.path) or "file"
+    if lines:
+        content = _lines(text, lines)
+    elif place.anchor:
+        start, stop = address.part(where, place, text)
+        content = text[start:stop]
+    elif raw or kind != "entry" or document.problem:
+        content = text.removeprefix("\ufeff")
+    else:
+        content = re.sub(r"\A(?:[ \t]*\r?\n)+", "", document.body)
+    total = len(content)
+    page = content[offset:] if limit is None else content[offset : offset + limit]
+    after = offset + len(page)
+    rest = after if after < total else None
+    if document.problem:
+        output.problems([f"{place.path}:{document.problem.line}: {document.problem.reason}"])
+    if as_json:
+        answer: dict[str, Any] = {
+            "id": document.fields.get("id", str(place)) if kind == "entry" else str(place),
+            "path": place.path,
+            "kind": kind,
+            "scope": where.scope,
+            "content": page,
+            "offset": offset,
+            "limit": limit,
+            "total": total,
+            "next_offset": rest,
+            "fields": document.fields if kind == "entry" else {},
+            "problems": [],
+        }
+        if document.problem:
+            problem = {"path": place.path, "line": document.problem.line, "reason": document.problem.reason}
+            answer["problems"] = [problem]
+        output.say_json(answer)
+        return
+    output.say(page, end="" if page.endswith("\n") or not page else "\n")
+    if rest is not None:
+        output.note(f"{len(page):,} of {total:,} characters: mem read {name} --offset {rest}")
+
+
+def _lines(text: str, span: str) -> str:
+    found = re.fullmatch(r"(\d*):(\d*)|(\d+)", span)
+    if not found or span == ":":
+        raise UsageError(f"--lines {span!r}", "write A:B, such as 10:20")
+    first = int(found[3] or found[1] or 1)
+    last = int(found[3] or found[2] or 10**9)
+    if first < 1 or last < first:
+        raise UsageError(f"--lines {span!r}", "lines are counted from 1, the first one first")
+    return "".join(text.splitlines(keepends=True)[first - 1 : last])

@@ -1,0 +1,101 @@
+"""`mem search`."""
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import UsageError
+from ..retrieval.search import MODES, Found, Hit, Request
+from ..retrieval.search import search as find
+from . import output, world
+from .options import AsJson, Choice, InScope, InWorkspace, choosing
+
+
+@choosing
+def search(
+    query: Annotated[str, typer.Argument(help="A question or some words; - reads standard input.")],
+    limit: Annotated[int | None, typer.Option("-n", "--limit", help="How many hits.", show_default="5")] = None,
+    mode: Annotated[str, typer.Option(help="hybrid, vector or keyword.")] = "hybrid",
+    min_score: Annotated[
+        float | None, typer.Option(help="Leave out hits below this relevance.", show_default="0")
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show what each relevance is made of.")] = False,
+    choice: Choice = Choice(),
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Find memories by meaning and by words.
+
+    Prints relevance, id, type, date, path:line and the passage that fits, best first; `mem read ID` shows the whole.
+    Nothing found is exit code 1.
+    """
+    if query == "-":
+        query = world.standard_input("the query")
+    if not query.strip():
+        raise UsageError("the query is empty", "say what to look for; `mem ls` lists entries")
+    if mode not in MODES:
+        raise UsageError(f"no mode {mode!r}", f"use one of {', '.join(MODES)}")
+    found_in = world.reading(workspace, scope)
+    settings = found_in[0].settings
+    if limit is not None and limit < 1:
+        raise UsageError(f"-n {limit}", "ask for at least one hit")
+    if min_score is not None and not 0 <= min_score <= 1:
+        raise UsageError(f"--min-score {min_score}", "relevance is between 0 and 1")
+    request = Request(
+        query=query,
+        limit=limit or settings["search.limit"],
+        wanted=choice.filter(found_in[0], settings["search.kinds"]),
+        mode=mode,
+        min_score=settings["search.min_score"] if min_score is None else min_score,
+        vector_weight=settings["search.vector_weight"],
+        embed_budget=settings["search.embed_budget"],
+    )
+    found = find(found_in, request)
+    for notice in found.notices:
+        output.note(notice)
+    output.problems(found.problems)
+    if as_json:
+        output.say_json(_document(query, found, explain))
+    else:
+        for hit in found.hits:
+            _show(hit, explain)
+    if not found.hits:
+        if output.is_heard():
+            output.note("nothing found")
+        raise typer.Exit(1)
+
+
+def _document(query: str, found: Found, explain: bool) -> dict[str, Any]:
+    hits = []
+    for hit in found.hits:
+        fields = asdict(hit)
+        fields["relevance"] = round(hit.relevance, 4)
+        parts = fields.pop("parts")
+        if explain:
+            fields["parts"] = {name: round(value, 4) for name, value in parts.items()}
+        hits.append(fields)
+    return {
+        "query": query,
+        "hits": hits,
+        "problems": [asdict(problem) for problem in found.problems],
+        "notices": list(found.notices),
+        "not_embedded": found.missing,
+    }
+
+
+def _show(hit: Hit, explain: bool) -> None:
+    day = hit.timestamp[:10]
+    place = f"{hit.path}:{hit.line}"
+    parts = " + ".join(f"{value:.3f} {name}" for name, value in hit.parts.items())
+    if not output.is_watched():
+        row = [f"{hit.relevance:.2f}", hit.id, hit.type or hit.kind, day, place, hit.summary]
+        output.say_row([*row, f"{hit.relevance:.3f} = {parts}"] if explain else row)
+        return
+    output.say_styled(
+        (f"{hit.relevance:.2f} ", "1"), (hit.id, "36"), (f"  {hit.type or hit.kind}  {day}  ", ""), (place, "2")
+    )
+    output.say(f"     {hit.summary}")
+    if explain:
+        output.say(f"     {hit.relevance:.3f} = {parts}")

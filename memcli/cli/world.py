@@ -1,0 +1,76 @@
+"""What a command is given of the world: folder, environment, clock, randomness, standard input."""
+
+import os
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..errors import UsageError
+from ..store import workspace as workspaces
+from ..store.address import Place
+from ..store.workspace import Surroundings, Workspace
+from . import output
+
+
+def surroundings() -> Surroundings:
+    """Gather folder, environment and clock."""
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the current folder is gone", "change to one that exists") from None
+    return Surroundings(folder, os.environ, workspaces.clock(os.environ, datetime.now(UTC)))
+
+
+def reading(workspace: str, scope: str) -> list[Workspace]:
+    """Find the workspaces to read from, the project's first."""
+    found = workspaces.find(surroundings(), workspace, scope)
+    for line in dict.fromkeys(line for one in found for line in one.settings.ignored):
+        output.note(line)
+    return found
+
+
+def writing(workspace: str, scope: str) -> Workspace:
+    """Find the one workspace to write to."""
+    if scope == "all":
+        raise UsageError("a memory is written to one workspace", "use --scope project or --scope user")
+    return reading(workspace, scope)[0]
+
+
+def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:
+    """Find the one place a name means; `strict` for what changes files."""
+    from ..retrieval.locate import locate
+
+    return locate(reading(workspace, scope), name, Path.cwd(), strict=strict)
+
+
+def noise(text: str) -> Callable[[int], bytes]:
+    """Give the random source of new ids; with `MEM_SEED` it is a function of the seed and the text."""
+    seed = os.environ.get("MEM_SEED")
+    if seed is None:
+        return lambda attempt: os.urandom(8)
+    from hashlib import blake2b
+
+    return lambda attempt: blake2b(f"{seed}\0{attempt}\0{text}".encode(), digest_size=8).digest()
+
+
+def at_terminal() -> bool:
+    """Tell whether a person could type on standard input."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def standard_input(what: str) -> str:
+    """Read all of standard input as UTF-8, telling a person at a terminal what is waited for."""
+    if sys.stdin is None:
+        raise UsageError("there is no standard input", "give the text as an argument")
+    if at_terminal():
+        output.note(f"reading {what} from the terminal; end with Ctrl-D")
+    return utf8(sys.stdin.buffer.read(), "standard input")
+
+
+def utf8(data: bytes, name: str) -> str:
+    """Read bytes as UTF-8 text."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} is not UTF-8 (byte {error.start:,})", "convert it, for example with iconv") from None

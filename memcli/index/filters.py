@@ -1,0 +1,133 @@
+"""Which memories a question is about: one set of filters for search, ls and grep."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..text.times import parse_time, stamp
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Conditions that all must hold; an empty one lets everything pass. Instants are RFC 3339 in UTC."""
+
+    kinds: tuple[str, ...] = ()
+    statuses: tuple[str, ...] = ("active",)
+    types: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()  # all of them
+    projects: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()  # any of these prefixes or globs
+    since: str = ""
+    until: str = ""
+
+    @property
+    def asks_entries(self) -> bool:
+        """Tell whether only an entry can pass."""
+        return bool(self.types or self.layers or self.sources or self.tags or self.projects)
+
+
+@dataclass
+class Where:
+    """A growing SQL condition with its values."""
+
+    parts: list[str] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+
+    def any_of(self, column: str, wanted: tuple[str, ...]) -> None:
+        """Demand that a column has one of the values, where any are given."""
+        if wanted:
+            self.parts.append(f"{column} in ({', '.join('?' * len(wanted))})")
+            self.values += wanted
+
+    def __str__(self) -> str:
+        return " and ".join(self.parts) or "true"
+
+
+def chunk_condition(wanted: Filter) -> Where:
+    """Give the condition on the table of chunks."""
+    where = Where()
+    where.any_of("kind", wanted.kinds)
+    where.any_of("status", wanted.statuses)
+    _span(where, "timestamp", wanted)
+    if wanted.paths:
+        paths = Where()
+        _paths(paths, wanted.paths)
+        where.parts.append(f"file in (select file from files where {paths})")
+        where.values += paths.values
+    if wanted.asks_entries:
+        entries = Where()
+        _entry_parts(entries, wanted)
+        where.parts.append(f"file in (select file from entries where {entries})")
+        where.values += entries.values
+    return where
+
+
+def entry_condition(wanted: Filter) -> Where:
+    """Give the condition on entries joined with files."""
+    where = Where()
+    where.any_of("files.status", wanted.statuses)
+    _span(where, "entries.updated_at", wanted)
+    _paths(where, wanted.paths)
+    _entry_parts(where, wanted)
+    return where
+
+
+def file_condition(wanted: Filter) -> Where:
+    """Give the condition on files, for what reads whole texts."""
+    where = Where()
+    where.any_of("kind", wanted.kinds)
+    where.any_of("status", wanted.statuses)
+    _paths(where, wanted.paths)
+    if wanted.asks_entries or wanted.since or wanted.until:
+        chunks = chunk_condition(
+            Filter(
+                (),
+                (),
+                wanted.types,
+                wanted.layers,
+                wanted.sources,
+                wanted.tags,
+                wanted.projects,
+                (),
+                wanted.since,
+                wanted.until,
+            )
+        )
+        where.parts.append(f"file in (select file from chunks where {chunks})")
+        where.values += chunks.values
+    return where
+
+
+def _entry_parts(where: Where, wanted: Filter) -> None:
+    where.any_of("type", wanted.types)
+    where.any_of("layer", wanted.layers)
+    where.any_of("source", wanted.sources)
+    where.any_of("project", wanted.projects)
+    for tag in wanted.tags:
+        # Whole tags, whatever their case: `test` is not `testing`.
+        where.parts.append("exists (select 1 from json_each(entries.tags) where lower(value) = ?)")
+        where.values.append(tag.lstrip("#").lower())
+
+
+def _paths(where: Where, paths: tuple[str, ...]) -> None:
+    if not paths:
+        return
+    parts = []
+    for path in paths:
+        if any(mark in path for mark in "*?["):
+            parts.append("path glob ?")
+            where.values.append(path)
+        else:
+            # Not LIKE, to which `_` and `%` in a name would be wild.
+            parts.append("substr(path, 1, ?) = ?")
+            where.values += [len(path), path]
+    where.parts.append(f"({' or '.join(parts)})")
+
+
+def _span(where: Where, column: str, wanted: Filter) -> None:
+    for operator, moment in ((">=", wanted.since), ("<=", wanted.until)):
+        if moment:
+            instant = parse_time(moment)
+            where.parts.append(f"{column} {operator} ?")
+            where.values.append(stamp(instant) if instant else moment)

@@ -1,0 +1,113 @@
+"""Read one file for the index: its text, what it is, its chunks, and what is wrong with it."""
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ..errors import MemError
+from ..store import files
+from ..store.layout import ARCHIVE
+from ..store.workspace import Workspace
+from ..text import chunk, frontmatter
+from ..text.chunk import Chunk
+from ..text.entry import Entry, read_entry
+from ..text.problem import Problem
+from ..text.times import stamp
+from .scan import Stat, stat_of
+
+TRIES = 3
+LONGEST = 64 * 1024 * 1024
+"""Bytes of a file that are indexed at most; a larger one is named as a problem and left to `grep` tools."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A file as it was at one moment."""
+
+    path: str
+    kind: str
+    status: str
+    stat: Stat
+    digest: str
+    text: str
+    chunks: list[Chunk]
+    entry: Entry | None
+    problems: tuple[Problem, ...]
+
+
+def read_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat]:
+    """Read a file that may be written meanwhile: the stat belongs to the bytes, or is all zero where it cannot."""
+    target = workspace.path(path)
+    for _ in range(TRIES):
+        descriptor = os.open(target, os.O_RDONLY | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            before = os.fstat(descriptor)
+            data = file.read(LONGEST + 1)
+            after = os.fstat(descriptor)
+        if stat_of(before) == stat_of(after):
+            return data, stat_of(after)
+    return data, (0, 0, 0, 0)
+
+
+def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Stat, digest: str) -> Reading:
+    """Make of a file's bytes what the index keeps of it; never raises for bad content."""
+    problems: list[Problem] = []
+    if len(data) > LONGEST:
+        problems.append(Problem(1, f"larger than {LONGEST >> 20} MiB: split it; only its beginning is indexed"))
+        data = data[:LONGEST]
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        problems.append(Problem(line, f"not UTF-8 (byte {data[error.start]:#04x}): convert it, for example with iconv"))
+        text = data.decode("utf-8", "replace")
+    if "\x00" in text:  # told, and blanked where it is kept: SQLite ends a text there
+        problems.append(Problem(text.count("\n", 0, text.index("\x00")) + 1, "a NUL byte: this is no text"))
+        text = text.replace("\x00", " ")
+    modified = datetime.fromtimestamp(min(max(stat[0], 0), 253402300799 * 10**9) / 1e9, UTC)
+    status = "archived" if path.startswith(ARCHIVE) else "active"
+    conflict = frontmatter.conflict_marker(text)
+    if conflict is not None:
+        problems.append(
+            Problem(conflict, "a git conflict marker: resolve the conflict; until then this file is passed over")
+        )
+        return Reading(path, kind, status, stat, digest, text, [], None, tuple(problems))
+    entry = None
+    if kind == "entry":
+        document = frontmatter.parse(text)
+        if document.problem:
+            problems.append(document.problem)
+            chunks = chunk.plain_chunks(text, stamp(modified))
+            entry = Entry(id=path, body=text, created_at=stamp(modified), updated_at=stamp(modified))
+        else:
+            entry, wrong = read_entry(document, path, modified)
+            problems += wrong
+            chunks = chunk.entry_chunks(text, len(text) - len(document.body), entry)
+            if status == "active":
+                status = entry.status
+    elif kind == "memory":
+        chunks = chunk.memory_chunks(text, stamp(modified))
+    elif kind == "history":
+        chunks = chunk.history_chunks(text, workspace.zone)
+    elif kind == "note":
+        chunks = chunk.note_chunks(text, path, workspace.zone, stamp(modified))
+    else:
+        chunks = []
+    return Reading(path, kind, status, stat, digest, text, chunks, entry, tuple(problems))
+
+
+def try_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat] | str:
+    """Read a file, or say in one line why it cannot be read."""
+    try:
+        return read_bytes(workspace, path)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    except MemError as error:
+        return str(error)
+
+
+def digest_of(data: bytes) -> str:
+    """Give the content hash by which a change is noticed."""
+    return files.digest(data)

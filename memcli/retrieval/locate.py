@@ -1,0 +1,86 @@
+"""From the name somebody gives to the one place it means: an id, part of one, a path, or a hit's address."""
+
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import AmbiguousError, NotFoundError
+from ..store.address import Place, by_path
+from ..store.workspace import Workspace
+from ..text import frontmatter, ids
+
+if TYPE_CHECKING:
+    from ..index.index import Index
+
+
+def locate(
+    workspaces: Sequence[Workspace], name: str, folder: Path, *, strict: bool = False
+) -> tuple[Workspace, Place]:
+    """Find what a name means, in the first workspace that knows it.
+
+    A whole id is looked for where its file was made before anything is scanned; `strict`, for what changes
+    files, always looks at everything, so that two files of one id are noticed. Raises AmbiguousError with the
+    candidates, or NotFoundError.
+    """
+    looks_like_path = any(mark in name for mark in "/#") or name.endswith(".md")
+    for workspace in workspaces:
+        place = by_path(workspace, name, folder) if looks_like_path else None
+        if place is None and ids.is_id(name) and not strict:
+            place = _where_made(workspace, name)
+        if place is not None:
+            return workspace, place
+    from ..index.index import ask
+
+    for workspace in workspaces:
+        found = ask(workspace, lambda index: _known(index, name, strict))
+        if len(found) > 1:
+            raise AmbiguousError(
+                f"{name!r} is the name of {len(found)}: " + ", ".join(f"{one} ({path})" for one, path in found[:10]),
+                "give more of it, or the path",
+            )
+        if found:
+            identifier, path = found[0]
+            return workspace, Place(path, identifier if identifier.startswith("hist_") else "")
+    for workspace in workspaces:
+        place = by_path(workspace, name, folder) or by_path(workspace, f"{name}.md", folder)
+        if place is not None:
+            return workspace, place
+    raise NotFoundError(f"no entry {name!r}", 'find it with `mem search "…"` or `mem ls`')
+
+
+def _known(index: "Index", name: str, strict: bool) -> list[tuple[str, str]]:
+    if ids.is_id(name) and not strict:
+        found = [one for one in index.find_id(name) if _holds(index.workspace, one[1], name)]
+        if found:
+            return found
+    index.refresh()
+    return index.find_record(name) if name.startswith("hist_") else index.find_id(name)
+
+
+def _where_made(workspace: Workspace, identifier: str) -> Place | None:
+    """Look for an id in the folder of the month it was made in; reads no more than one file."""
+    moment = ids.created(identifier)
+    if moment is None:
+        return None
+    ending = f"-{ids.tail(identifier)}.md"
+    layout = workspace.layout
+    days = {moment.astimezone(workspace.zone).date() + timedelta(days=shift) for shift in (-1, 0, 1)}
+    for folder in sorted({layout.entry_path("", day).rpartition("/")[0] for day in days}):
+        try:
+            names = [name for name in os.listdir(workspace.root / folder) if name.endswith(ending)]
+        except OSError:
+            continue
+        for name in names:
+            if len(names) == 1 and _holds(workspace, f"{folder}/{name}", identifier):
+                return Place(f"{folder}/{name}")
+    return None
+
+
+def _holds(workspace: Workspace, path: str, identifier: str) -> bool:
+    try:
+        text = workspace.path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return frontmatter.parse(text).fields.get("id") == identifier

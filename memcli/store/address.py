@@ -1,0 +1,66 @@
+"""What a person or an agent may call a place in memory, and the text that stands there."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import NotFoundError
+from ..text.history import records
+from ..text.memory_page import sections
+from ..text.note import notes
+from .boundary import contained
+from .layout import ARCHIVE
+from .workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file of the workspace and, behind the `#`, a part of it."""
+
+    path: str
+    anchor: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path}#{self.anchor}" if self.anchor else self.path
+
+
+def by_path(workspace: Workspace, name: str, folder: Path) -> Place | None:
+    """Read a name as a path: within the workspace, below its entries, or from the folder one stands in."""
+    path, _, anchor = name.partition("#")
+    if not path or "\x00" in path:
+        return None
+    inside = workspace.root / path, workspace.root / workspace.layout.entries / path, folder / path
+    for candidate in (*inside, workspace.root / ARCHIVE / path):
+        try:
+            if not candidate.is_file():
+                continue
+        except OSError:
+            continue
+        real = contained(workspace.root, candidate)
+        return Place(workspace.relative(real), anchor)
+    return None
+
+
+def part(workspace: Workspace, place: Place, text: str) -> tuple[int, int]:
+    """Give the offsets of the part an anchor names: a section, a record, a note's time, or `L12` for a line."""
+    anchor = place.anchor
+    if not anchor:
+        return 0, len(text)
+    kind = workspace.layout.kind_of(place.path)
+    if kind == "history":
+        for record in records(text, workspace.zone):
+            if anchor in (record.id, record.anchor, record.timestamp):
+                return record.start, record.end
+    if kind == "note":
+        times = [note for note in notes(text) if note.time == anchor]
+        if times:
+            return times[0].start, times[-1].end
+    for section in sections(text):
+        if section.anchor == anchor:
+            return section.start, section.end
+    if anchor[:1] == "L" and anchor[1:].isdigit():
+        lines = text.splitlines(keepends=True)
+        number = int(anchor[1:])
+        if 0 < number <= len(lines):
+            start = sum(map(len, lines[: number - 1]))
+            return start, start + len(lines[number - 1])
+    raise NotFoundError(f"no {anchor!r} in {place.path}", f"`mem read {place.path}` shows the whole file")

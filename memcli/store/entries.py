@@ -1,0 +1,273 @@
+"""Keep entries: write, change, forget and restore files of memories, touching only what was asked for."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..errors import RefusedError, UsageError
+from ..text import frontmatter
+from ..text.entry import SPELLINGS, TRUST, Entry, checked, entry_fields
+from ..text.ids import new_id, slug, tail
+from ..text.summary import first_line
+from ..text.times import stamp
+from . import files
+from .layout import ARCHIVE
+from .moves import move
+from .removal import remove
+from .workspace import Workspace
+
+TRIES = 100
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a change did to which file."""
+
+    id: str
+    path: str
+    action: str  # created, updated, unchanged, archived, restored, purged
+    text: str = ""
+
+
+def write(
+    workspace: Workspace, told: Mapping[str, Any], body: str, noise: Callable[[int], bytes], path: str = ""
+) -> Written:
+    """Create an entry of the fields told and a body; `noise(n)` is the random source of the n-th try.
+
+    Takes no lock: the file system refuses a name that exists, and another id is drawn.
+    """
+    body = _sound(body)
+    values = {key: _settled(key, value) for key, value in told.items() if value is not None}
+    settings = workspace.settings
+    values.setdefault("type", settings["write.type"])
+    values.setdefault("source", settings["write.source"])
+    now = stamp(workspace.now)
+    values.setdefault("created_at", now)
+    values.setdefault("trust", TRUST[values["source"]])
+    draft = Entry(body=body, **{"id": "", "updated_at": values["created_at"]} | values)
+    chosen = _chosen_path(workspace, path) if path else ""
+    for attempt in range(TRIES):
+        entry = draft if draft.id else replace(draft, id=new_id("mem", workspace.now, noise(attempt)))
+        place = chosen or _place(workspace, entry)
+        text = frontmatter.render(entry_fields(entry), body)
+        try:
+            files.create(workspace.path(place), text.encode("utf-8"))
+        except FileExistsError:
+            if chosen:
+                raise RefusedError(
+                    f"{place} exists", f"change it with `mem write --id {place}` or `mem edit {place}`"
+                ) from None
+            continue
+        return Written(entry.id, place, "created", text)
+    raise RefusedError(f"no free name for {first_line(body)!r} after {TRIES} tries", "give one with --path")
+
+
+def update(workspace: Workspace, path: str, told: Mapping[str, Any], body: str | None) -> Written:
+    """Change fields and, where one is given, the body of the entry in a file; the rest of the file stays.
+
+    An empty value takes its key away.
+    """
+    changes = {
+        key: None if value in ("", [], {}) else _settled(key, value) for key, value in told.items() if value is not None
+    }
+    body = None if body is None else _sound(body)
+
+    def changed(text: str) -> str:
+        document = frontmatter.parse(text)
+        if document.problem:
+            raise RefusedError(
+                f"{path}:{document.problem.line}: {document.problem.reason}",
+                f"mend it with `mem edit {path}`",
+            )
+        if changes:
+            text = frontmatter.edit(text, _under_their_names(document.fields, changes))
+        return text if body is None else _with_body(text, body)
+
+    return edit(workspace, path, changed)
+
+
+def edit(workspace: Workspace, path: str, change: Callable[[str], str], expected: str | None = None) -> Written:
+    """Change a file's text through a function, under the lock; `updated_at` follows where the file keeps it.
+
+    `expected` is the digest of the text the change was made from. Raises RefusedError when the file is not
+    UTF-8, changed underneath, or would end up with conflict markers or a frontmatter that does not parse.
+    """
+    from .lock import locked
+
+    target = workspace.path(path)
+    with locked(
+        workspace.derived,
+        command=f"mem edit {path}",
+        now=stamp(workspace.now),
+        wait=workspace.settings["lock.wait"],
+    ) as held:
+        data = files.read(target)
+        if expected is not None and files.digest(data) != expected:
+            raise RefusedError(f"{path} changed underneath", "read it again and repeat the change")
+        text = decoded(path, data)
+        new = change(text)
+        if new != text:
+            new = _checked_text(workspace, path, text, new)
+        identifier = str(frontmatter.parse(new).fields.get("id") or path)
+        if new == text:
+            return Written(identifier, path, "unchanged", text)
+        held.check()
+        files.replace(target, new.encode("utf-8"), files.digest(data))
+    return Written(identifier, path, "updated", new)
+
+
+def forget(workspace: Workspace, path: str) -> str:
+    """Move an entry's file to the archive, byte for byte; give its new path."""
+    if path.startswith(ARCHIVE):
+        raise RefusedError(f"{path} is in the archive already", f"`mem restore {path}` brings it back")
+    _only_entries(workspace, path)
+    place = free_name(workspace, ARCHIVE + path)
+    move(workspace.path(path), workspace.path(place))
+    return place
+
+
+def restore(workspace: Workspace, path: str) -> str:
+    """Move an archived file back to where it was; refused where something else has its place."""
+    if not path.startswith(ARCHIVE):
+        raise RefusedError(f"{path} is not in the archive", "there is nothing to restore")
+    place = path.removeprefix(ARCHIVE)
+    try:
+        move(workspace.path(path), workspace.path(place))
+    except FileExistsError:
+        raise RefusedError(f"{place} exists", f"move one of the two, then `mem restore {path}`") from None
+    return place
+
+
+def purge(workspace: Workspace, path: str) -> None:
+    """Delete an entry's file for good: the one way a memory is destroyed."""
+    _only_entries(workspace, path)
+    remove(workspace.path(path))
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """Replace the one place where `old` stands; RefusedError where it stands nowhere or more than once."""
+    if "\r\n" in text and "\r\n" not in old:
+        old, new = (re.sub(r"\r?\n", "\r\n", part) for part in (old, new))
+    count = text.count(old) if old else 0
+    if count == 1:
+        return text.replace(old, new)
+    if not old:
+        raise UsageError("the text to replace is empty", "say which words to replace")
+    if count == 0:
+        raise RefusedError(f"{old!r} does not stand in the text", "copy the words exactly, as `mem read` shows them")
+    lines = [str(text.count("\n", 0, found.start()) + 1) for found in re.finditer(re.escape(old), text)]
+    raise RefusedError(f"{old!r} stands {count} times, in lines {', '.join(lines)}", "give more of the words around it")
+
+
+def decoded(path: str, data: bytes) -> str:
+    """Read a file's bytes as text; RefusedError names the line that is not UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise RefusedError(
+            f"{path}:{line}: not UTF-8 (byte {data[error.start]:#04x})", "convert it, for example with iconv"
+        ) from None
+
+
+def free_name(workspace: Workspace, path: str) -> str:
+    """Give the path itself, or with a number before its ending where that name is taken."""
+    stem, dot, ending = path.rpartition(".")
+    for number in range(1, 10_000):
+        place = path if number == 1 else f"{stem}-{number}{dot}{ending}"
+        if not (workspace.root / place).exists():
+            return place
+    raise RefusedError(f"no free name beside {path}", "tidy the folder")
+
+
+def _settled(key: str, value: object) -> Any:
+    """Read a field as it was told; UsageError says what is wrong with it."""
+    try:
+        return checked(key, value)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{key}: {error}") from None
+
+
+def _sound(body: str) -> str:
+    """Refuse a text that cannot be a memory."""
+    if not body.strip():
+        raise UsageError("nothing to remember", 'give the text: mem write "…", or `-` to read it from standard input')
+    if "\x00" in body:
+        line = body.count("\n", 0, body.index("\x00")) + 1
+        raise UsageError(f"line {line} of the text has a NUL byte", "a memory is text; keep binaries elsewhere")
+    try:
+        body.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError("the text is not UTF-8", "convert it, for example with iconv") from None
+    conflict = frontmatter.conflict_marker(body)
+    if conflict is not None:
+        raise RefusedError(f"line {conflict} of the text is a conflict marker", "resolve the conflict first")
+    return body.strip("\r\n")
+
+
+def _place(workspace: Workspace, entry: Entry) -> str:
+    name = slug(entry.title or first_line(entry.body)) or entry.type
+    day = datetime.fromisoformat(entry.created_at).replace(tzinfo=UTC).astimezone(workspace.zone).date()
+    return workspace.layout.entry_path(f"{name}-{tail(entry.id)}", day)
+
+
+def _chosen_path(workspace: Workspace, path: str) -> str:
+    """Take a path for a new entry as it stands, or below the folder of entries."""
+    if Path(path).is_absolute():
+        try:
+            path = Path(path).relative_to(workspace.root).as_posix()
+        except ValueError:
+            raise RefusedError(f"{path} is outside the workspace {workspace.root}", "give a path within it") from None
+    if not path.endswith(".md"):
+        raise UsageError(f"{path} is not a markdown file", "end the path with .md")
+    for place in (path, f"{workspace.layout.entries}/{path}".lstrip("/")):
+        inside = workspace.relative(workspace.path(place))
+        if workspace.layout.kind_of(inside) == "entry" and not inside.startswith(ARCHIVE):
+            return inside
+    raise RefusedError(f"{path} is no place for an entry", f"use a path below {workspace.layout.entries}/")
+
+
+def _only_entries(workspace: Workspace, path: str) -> None:
+    if workspace.layout.kind_of(path) != "entry":
+        raise RefusedError(f"{path} is not an entry", f"change it with `mem edit {path}`")
+
+
+def _under_their_names(fields: Mapping[str, object], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Put each change under the spelling the file uses for its key."""
+    named = {}
+    for key, value in changes.items():
+        spelling = next((name for name in (key, *SPELLINGS[key]) if name in fields), key)
+        named[spelling] = list(value) if isinstance(value, tuple) else value
+    return named
+
+
+def _with_body(text: str, body: str) -> str:
+    document = frontmatter.parse(text)
+    newline = document.newline
+    body = re.sub(r"\r?\n", newline, body)
+    kept = text[: len(text) - len(document.body)]
+    gap = re.match(r"(?:[ \t]*\r?\n)*", document.body)
+    return kept + (gap[0] if gap else "") + body + newline
+
+
+def _checked_text(workspace: Workspace, path: str, old: str, new: str) -> str:
+    """Refuse a text that would be worse off than the old one; set its time of change."""
+    line = frontmatter.conflict_marker(new)
+    if line is not None:
+        raise RefusedError(f"{path}:{line}: conflict marker", "resolve the conflict, then try again")
+    document = frontmatter.parse(new)
+    if document.problem:
+        if frontmatter.parse(old).problem is None:
+            raise RefusedError(
+                f"{path}:{document.problem.line}: {document.problem.reason}",
+                "nothing was written; mend the text",
+            )
+        return new
+    names = ("updated_at", *SPELLINGS["updated_at"])
+    name = next((name for name in names if name in document.fields), None)
+    if name is None or document.fields[name] != frontmatter.parse(old).fields.get(name):
+        return new
+    return frontmatter.edit(new, {name: stamp(workspace.now)})

@@ -1,0 +1,213 @@
+"""Every setting there is: one annotated table, which also makes the docs. Values come from files and `MEM_*`.
+
+A workspace's `mem.yaml` may have come with a clone, so it can set only what neither runs, connects nor spends.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from ..text.frontmatter import load_mapping
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: its dotted name, default, what it does and who may set it."""
+
+    name: str
+    default: Any
+    doc: str
+    user_only: bool = False  # read only from the user's own file and the environment
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def variable(self) -> str:
+        """Name the environment variable that sets it."""
+        return "MEM_" + self.name.upper().replace(".", "_")
+
+    def read(self, value: object, where: str) -> Any:
+        """Check a value from a file or a variable and give it the default's type."""
+        try:
+            result = _READERS[type(self.default)](value)
+        except (TypeError, ValueError):
+            kind = _KINDS[type(self.default)]
+            raise UsageError(f"{where}: {self.name} should be {kind}, not {value!r}") from None
+        if self.choices and result not in self.choices:
+            raise UsageError(f"{where}: {self.name} is one of {', '.join(self.choices)}, not {value!r}")
+        if isinstance(result, int | float) and not isinstance(result, bool):
+            if self.low is not None and result < self.low:
+                raise UsageError(f"{where}: {self.name} is at least {self.low:g}, not {result:g}")
+            if self.high is not None and result > self.high:
+                raise UsageError(f"{where}: {self.name} is at most {self.high:g}, not {result:g}")
+        return result
+
+
+def _bool(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {
+        "true": True,
+        "yes": True,
+        "on": True,
+        "1": True,
+        "false": False,
+        "no": False,
+        "off": False,
+        "0": False,
+    }
+    if isinstance(value, str | int) and str(value).lower() in words:
+        return words[str(value).lower()]
+    raise ValueError
+
+
+def _int(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise TypeError
+    return int(value)
+
+
+def _float(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise TypeError
+    number = float(value)
+    if number != number or number in (float("inf"), float("-inf")):
+        raise ValueError
+    return number
+
+
+def _str(value: object) -> str:
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return str(value)
+    raise TypeError
+
+
+def _list(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(value.replace(",", " ").split())
+    if isinstance(value, list | tuple):
+        return tuple(_str(item) for item in value)
+    raise TypeError
+
+
+_READERS: dict[type, Any] = {bool: _bool, int: _int, float: _float, str: _str, tuple: _list}
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", tuple: "a list"}
+
+TABLE = (
+    Setting(
+        "timezone",
+        "",
+        "Time zone of days and of the times in notes, such as Europe/Lisbon; empty: the system's.",
+    ),
+    Setting("layout", "mem", "Where things live in this folder.", choices=("mem",)),
+    Setting(
+        "write.source",
+        "user",
+        "Who said it, where `write` is not told.",
+        choices=("user", "observed", "inferred"),
+    ),
+    Setting("write.type", "fact", "What a memory claims, where `write` is not told."),
+    Setting("search.limit", 5, "Hits shown where `-n` is not given.", low=1, high=1000),
+    Setting(
+        "search.kinds",
+        ("entry", "memory", "history", "note"),
+        "What `search` looks through where `--kind` is not given: entry, memory, history, note, session.",
+    ),
+    Setting("search.min_score", 0.0, "Hits below this relevance are left out.", low=0, high=1),
+    Setting(
+        "search.vector_weight",
+        0.5,
+        "Share of meaning against words in a hybrid search: 0 is words alone, 1 meaning alone.",
+        low=0,
+        high=1,
+    ),
+    Setting(
+        "search.embed_budget",
+        2.0,
+        "Seconds a search may spend embedding new texts before it answers; the rest is found by its words.",
+        low=0,
+        high=600,
+    ),
+    Setting("lock.wait", 10.0, "Seconds to wait for another process that is writing.", low=0, high=3600),
+    Setting("grep.timeout", 5.0, "Seconds a regular expression may work on the files.", low=0.1, high=600),
+    Setting(
+        "embedding.model",
+        "",
+        "Folder of a sentence-transformers model in ONNX form; empty: the all-MiniLM-L6-v2 that is installed with mem.",
+        user_only=True,
+    ),
+    Setting(
+        "embedding.threads",
+        0,
+        "Processor threads for the model; 0: all there are.",
+        user_only=True,
+        low=0,
+        high=256,
+    ),
+)
+BY_NAME = {setting.name: setting for setting in TABLE}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The values in force, each with the place it came from."""
+
+    values: Mapping[str, Any]
+    places: Mapping[str, str]
+    ignored: tuple[str, ...] = ()  # what a file said and was not heeded, one line each
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+
+def load_settings(user_file: Path, workspace_file: Path | None, environ: Mapping[str, str]) -> Settings:
+    """Settle every setting: defaults, then the user's file, then the workspace's, then `MEM_*`.
+
+    Raises UsageError for a value of the wrong kind; unknown names and names a workspace may not set are
+    passed over and told.
+    """
+    values = {setting.name: setting.default for setting in TABLE}
+    places = dict.fromkeys(values, "default")
+    ignored: list[str] = []
+    for path, trusted in ((user_file, True), (workspace_file, False)):
+        if path is None:
+            continue
+        for name, value in _file_values(path):
+            setting = BY_NAME.get(name)
+            if setting is None:
+                ignored.append(f"{path}: unknown setting {name}")
+            elif setting.user_only and not trusted:
+                ignored.append(f"{path}: {name} is taken only from {user_file}, since a folder may come from others")
+            else:
+                values[name] = setting.read(value, str(path))
+                places[name] = str(path)
+    for setting in TABLE:
+        if environ.get(setting.variable):
+            values[setting.name] = setting.read(environ[setting.variable], setting.variable)
+            places[setting.name] = setting.variable
+    return Settings(values, places, tuple(ignored))
+
+
+def _file_values(path: Path) -> Iterator[tuple[str, object]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}", str(error)) from None
+    mapping, problem = load_mapping(text)
+    if problem:
+        raise UsageError(f"{path}:{problem.line}: {problem.reason}")
+    yield from _dotted(mapping, "")
+
+
+def _dotted(mapping: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
+    for key, value in mapping.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and name not in BY_NAME:
+            yield from _dotted(value, f"{name}.")
+        elif value is not None:
+            yield name, value

@@ -1,0 +1,50 @@
+"""Change one setting in a YAML file and nothing else: comments, order and quoting stay."""
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from ..errors import NotFoundError, RefusedError
+from . import files
+
+
+def set_in_file(path: Path, name: str, value: Any) -> None:
+    """Write one dotted setting into a file, making the file if there is none."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.comments import CommentedMap
+    from ruamel.yaml.error import YAMLError
+
+    yaml = YAML()
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    try:
+        before = files.read(path)
+    except NotFoundError:
+        before = None
+    text = (before or b"").decode("utf-8")
+    try:
+        root = yaml.load(text)
+    except YAMLError as error:
+        raise RefusedError(f"{path} is not YAML", str(error).splitlines()[0]) from None
+    if root is None:
+        # A file of comments alone loads as nothing, and dumping nothing would lose them.
+        root = CommentedMap()
+        head = text if not text or text.endswith("\n") else text + "\n"
+    else:
+        head = ""
+    if not isinstance(root, CommentedMap):
+        raise RefusedError(f"{path} is not a map of settings", "write `name: value` lines")
+    place, key = root, name
+    while "." in key and key not in place:
+        first, rest = key.split(".", 1)
+        if first in place and not isinstance(place[first], CommentedMap):
+            break
+        place, key = place.setdefault(first, CommentedMap()), rest
+    place[key] = list(value) if isinstance(value, tuple) else value
+    out = StringIO()
+    yaml.dump(root, out)
+    data = (head + out.getvalue()).encode("utf-8")
+    if before is None:
+        files.create(path, data)
+    elif data != before:
+        files.replace(path, data, files.digest(before))

@@ -1,0 +1,191 @@
+"""The workspace: where it is, how it is found, how it is made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from functools import cached_property
+from pathlib import Path
+
+from ..errors import NotFoundError, RefusedError, UsageError
+from ..text.times import parse_time
+from . import files
+from .boundary import contained
+from .layout import DERIVED, LAYOUTS, Layout
+from .settings import Settings, load_settings
+
+MARKER = "mem.yaml"
+SCOPES = ("project", "user", "all")
+_IGNORED = ("/.mem/", "/sessions/", "/archive/sessions/")
+_MARKER_TEXT = """\
+# This folder is a memory that `mem` keeps: plain markdown, yours to edit.
+# Settings go here, one a line, such as `search.limit: 8`; `mem config list` shows them all.
+"""
+_PAGE_TEXT = """\
+# Memory
+
+What an agent should always know. Keep it short: this page is in every prompt.
+"""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A folder of memories with the settings in force there."""
+
+    root: Path
+    scope: str  # project or user
+    settings: Settings
+    now: datetime
+    cache: Path  # for derived data where the workspace is read-only
+
+    @property
+    def derived(self) -> Path:
+        """Give the folder of what can be made anew."""
+        return self.root / DERIVED
+
+    @property
+    def layout(self) -> Layout:
+        """Give where things live."""
+        return LAYOUTS[self.settings["layout"]]
+
+    @cached_property
+    def zone(self) -> tzinfo:
+        """Give the time zone of the user's days."""
+        name = self.settings["timezone"]
+        if not name:
+            return self.now.astimezone().tzinfo or UTC
+        from zoneinfo import ZoneInfo
+
+        try:
+            return ZoneInfo(name)
+        except (KeyError, ValueError, OSError):
+            raise UsageError(f"no time zone {name!r}", "use a name such as Europe/Lisbon") from None
+
+    def path(self, relative: str) -> Path:
+        """Give the file of a relative path, refusing one that leads out of the workspace."""
+        return contained(self.root, self.root / relative)
+
+    def relative(self, path: Path) -> str:
+        """Name a file of the workspace by its path within it."""
+        return path.relative_to(self.root).as_posix()
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a command knows of the world: folder, environment and clock."""
+
+    folder: Path
+    environ: Mapping[str, str]
+    now: datetime
+
+    @property
+    def config_file(self) -> Path:
+        """Give the user's own settings file."""
+        return _base(self.environ, "XDG_CONFIG_HOME", ".config") / "mem" / "config.yaml"
+
+    @property
+    def cache_folder(self) -> Path:
+        """Give the folder for derived data of workspaces that are read-only."""
+        return _base(self.environ, "XDG_CACHE_HOME", ".cache") / "mem"
+
+    @property
+    def user_root(self) -> Path:
+        """Give the folder of the user's own workspace."""
+        return _base(self.environ, "XDG_DATA_HOME", ".local/share") / "mem"
+
+
+def clock(environ: Mapping[str, str], now: datetime) -> datetime:
+    """Give the moment commands work at: `MEM_NOW` where it is set."""
+    text = environ.get("MEM_NOW")
+    if not text:
+        return now
+    moment = parse_time(text)
+    if moment is None:
+        raise UsageError(f"MEM_NOW is {text!r}", "write an instant such as 2026-11-21T20:15:03Z")
+    return moment
+
+
+def find(around: Surroundings, explicit: str = "", scope: str = "") -> list[Workspace]:
+    """Find the workspaces of a command, the project's first.
+
+    Without a scope these are the nearest project workspace and the user's; a workspace named outright stands
+    alone. Raises NotFoundError where there is none.
+    """
+    if scope and scope not in SCOPES:
+        raise UsageError(f"no scope {scope!r}", f"use one of {', '.join(SCOPES)}")
+    named = explicit or around.environ.get("MEM_WORKSPACE", "")
+    roots: list[tuple[Path, str]] = []
+    if scope != "user":
+        project = _named(around.folder, named) if named else nearest(around.folder)
+        if project:
+            roots.append((project, "project"))
+    if scope == "user" or (scope == "all") or not named:
+        user = around.user_root
+        if (user / MARKER).is_file() and user.resolve() not in [root for root, _ in roots]:
+            roots.append((user.resolve(), "user"))
+    if not roots:
+        where = (
+            f"no user workspace at {around.user_root}"
+            if scope == "user"
+            else f"no workspace in {around.folder} or above"
+        )
+        fix = f"run `mem init {around.user_root}`" if scope == "user" else "run `mem init` to make one here"
+        raise NotFoundError(where, fix)
+    return [opened(around, root, name) for root, name in roots]
+
+
+def opened(around: Surroundings, root: Path, scope: str = "project") -> Workspace:
+    """Open a folder as a workspace with its settings."""
+    settings = load_settings(around.config_file, root / MARKER, around.environ)
+    return Workspace(root, scope, settings, around.now, around.cache_folder)
+
+
+def nearest(folder: Path) -> Path | None:
+    """Find the workspace a folder is in or has below it as `memory/`."""
+    for place in (folder, *folder.parents):
+        for root in (place, place / "memory"):
+            if (root / MARKER).is_file():
+                return root.resolve()
+    return None
+
+
+def init(around: Surroundings, root: Path) -> list[str]:
+    """Make a workspace, or complete one; give the names of the files made. Nothing that exists is changed
+    but `.gitignore`, which gets the lines it lacks.
+    """
+    if root.exists() and not root.is_dir():
+        raise RefusedError(f"{root} is a file", "name a folder")
+    made = []
+    for name, text in ((MARKER, _MARKER_TEXT), ("MEMORY.md", _PAGE_TEXT)):
+        try:
+            files.create(root / name, text.encode())
+        except FileExistsError:
+            continue
+        made.append(name)
+    ignore = root / ".gitignore"
+    lines = files.read(ignore).decode("utf-8", "replace").splitlines() if ignore.exists() else []
+    missing = [line for line in _IGNORED if line not in lines]
+    if missing:
+        files.append(ignore, "".join(f"{line}\n" for line in missing).encode())
+        made.append(".gitignore")
+    return made
+
+
+def _named(folder: Path, name: str) -> Path:
+    root = (folder / Path(name).expanduser()).resolve()
+    for place in (root, root / "memory"):
+        if (place / MARKER).is_file():
+            return place
+    raise NotFoundError(f"{root} is not a workspace", f"run `mem init {name}`")
+
+
+def _base(environ: Mapping[str, str], variable: str, fallback: str) -> Path:
+    given = environ.get(variable, "")
+    if given.startswith("/"):  # the XDG rules: a relative value is ignored
+        return Path(given)
+    home = environ.get("HOME", "")
+    if not home:
+        try:
+            home = str(Path.home())
+        except RuntimeError:
+            home = "/nonexistent"
+    return Path(home) / fallback

@@ -1,0 +1,284 @@
+"""An entry: one memory, read from a markdown file's frontmatter and body, whoever wrote it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from .frontmatter import Document
+from .problem import Problem
+from .summary import first_line, summarise
+from .times import parse_time, stamp
+
+SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "entity")
+PROCEDURAL = ("procedure", "lesson")
+EPISODIC = ("episode", "summary")
+TYPES = (*SEMANTIC, *PROCEDURAL, *EPISODIC)
+LAYERS = ("semantic", "procedural", "episodic")
+TRUST = {"user": 1.0, "observed": 0.7, "inferred": 0.5}
+SOURCES = tuple(TRUST)
+STATUSES = ("active", "superseded", "archived")
+
+# Keys in the order a new file has them; what other tools call the same thing comes after the colon.
+SPELLINGS: dict[str, tuple[str, ...]] = {
+    "id": ("memory_id", "uuid"),
+    "type": ("category", "kind", "memory_type"),
+    "title": ("name",),
+    "tags": ("tag", "keywords", "labels"),
+    "project": (),
+    "created_at": ("createdAt", "created", "date"),
+    "updated_at": ("updatedAt", "updated", "modified", "last_modified"),
+    "source": ("provenance",),
+    "trust": ("trust_score", "trustScore"),
+    "confidence": ("confidence_score",),
+    "salience": ("importance", "priority"),
+    "strength": ("confirmations",),
+    "sources": (),
+    "references": ("refs", "related"),
+    "files": (),
+    "status": ("state",),
+    "superseded_by": ("supersededBy",),
+    "conflicts_with": ("conflictsWith",),
+    "pinned": ("pin",),
+    "expires_at": ("expiresAt", "expires", "valid_until"),
+    "access_count": ("accessCount", "access"),
+    "last_accessed_at": ("lastAccessedAt", "last_accessed"),
+    "metadata": (),
+}
+_SOURCE_SPELLINGS = {"user_stated": "user", "human": "user", "agent": "observed", "assistant": "observed"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One memory as the file states it, with the defaults of what it leaves out."""
+
+    id: str
+    body: str
+    type: str = "fact"
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    project: str = ""
+    created_at: str = ""  # RFC 3339, UTC
+    updated_at: str = ""
+    source: str = "observed"
+    trust: float = TRUST["observed"]
+    confidence: float | None = None
+    salience: float | None = None
+    strength: int = 1
+    sources: tuple[Any, ...] = ()  # sessions with message ranges, commits
+    references: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    status: str = "active"
+    superseded_by: str = ""
+    conflicts_with: tuple[str, ...] = ()
+    pinned: bool = False
+    expires_at: str = ""
+    access_count: int = 0
+    last_accessed_at: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    description: str = ""  # a one-line summary that some tools keep beside the title
+
+    @property
+    def layer(self) -> str:
+        """Give the layer the type belongs to; a type of another tool counts as semantic."""
+        return layer_of(self.type)
+
+    @property
+    def summary(self) -> str:
+        """Name the memory in one line."""
+        return summarise(self.title, self.description or self.body)
+
+
+def layer_of(kind: str) -> str:
+    """Give the layer of a type; an unknown type counts as semantic."""
+    if kind in PROCEDURAL:
+        return "procedural"
+    return "episodic" if kind in EPISODIC else "semantic"
+
+
+def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry, tuple[Problem, ...]]:
+    """Make an entry of a parsed file; whatever a key says wrongly is a problem and its default stands.
+
+    `path` is the id of a file that states none, `modified` the time of one that states no time.
+    """
+    fields = document.fields
+    problems: list[Problem] = []
+
+    def wrong(key: str, reason: str) -> None:
+        problems.append(Problem(_line_of(document, key), reason))
+
+    nested = fields.get("metadata")
+    metadata = nested if isinstance(nested, Mapping) else {}
+    values: dict[str, Any] = {}
+    for key, others in SPELLINGS.items():
+        name = next((name for name in (key, *others) if fields.get(name) is not None), None)
+        if name is None:
+            continue
+        try:
+            values[key] = _READERS[key](fields[name])
+        except (TypeError, ValueError) as error:
+            wrong(name, f"{name}: {error}")
+    if "type" not in values and isinstance(metadata.get("type"), str):
+        values["type"] = metadata["type"]
+    if fields.get("active") is False and "status" not in values:
+        values["status"] = "archived"
+    source = values.setdefault("source", "observed")
+    values.setdefault("trust", TRUST.get(source, TRUST["inferred"]))
+    created = values.setdefault("created_at", stamp(modified))
+    values.setdefault("updated_at", max(created, stamp(modified)) if "modified" in metadata else created)
+    values.setdefault("id", path)
+    if isinstance(fields.get("description"), str):
+        values["description"] = fields["description"]
+    values.setdefault("title", "")
+    body = document.body.strip("\r\n")
+    if not values["title"] and body.startswith("# "):
+        values["title"] = first_line(body)
+    return Entry(body=body, **values), tuple(problems)
+
+
+def entry_fields(entry: Entry) -> dict[str, Any]:
+    """Give the frontmatter of a new entry: what is always written, and the rest where it says something."""
+    always = {"id", "type", "tags", "created_at", "updated_at", "source"}
+    plain = Entry(id="", body="", source=entry.source, trust=TRUST.get(entry.source, 0.5))
+    fields = {}
+    for key in SPELLINGS:
+        value = getattr(entry, key)
+        if key in always or value != getattr(plain, key):
+            fields[key] = list(value) if isinstance(value, tuple) else value
+    return fields
+
+
+def checked(key: str, value: object) -> Any:
+    """Read one value as its key demands; ValueError or TypeError says what is wrong with it."""
+    return _READERS[key](value)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int | float):
+        return str(value).strip()
+    raise TypeError("should be a text")
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = value.replace(",", " ").split() if "," in value else [value]
+    if not isinstance(value, list | tuple):
+        raise TypeError("should be a list")
+    found = [_text(item) for item in value if item is not None]
+    return tuple(dict.fromkeys(item for item in found if item))
+
+
+def _tags(value: object) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tag.lstrip("#") for tag in _texts(value) if tag.lstrip("#")))
+
+
+def _time(value: object) -> str:
+    moment = parse_time(_text(value))
+    if moment is None:
+        raise ValueError(f"{value!r} is not a date that exists; write it as 2026-11-21 or 2026-11-21T20:15:03Z")
+    return stamp(moment)
+
+
+def _share(value: object) -> float:
+    number = _number(value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{value!r} should be between 0 and 1")
+    return number
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise TypeError("should be a number")
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is not a number") from None
+
+
+def _salience(value: object) -> float:
+    words = {"low": 0.2, "medium": 0.5, "normal": 0.5, "high": 0.8, "critical": 1.0}
+    return words[value] if isinstance(value, str) and value in words else _share(value)
+
+
+def _count(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r} should be a whole number, 0 or more")
+    return value
+
+
+def _strength(value: object) -> int:
+    count = _count(value)
+    if count < 1:
+        raise ValueError("should be 1 or more")
+    return count
+
+
+def _truth(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("yes", "no", "on", "off"):
+        return value.lower() in ("yes", "on")
+    raise ValueError(f"{value!r} should be true or false")
+
+
+def _things(value: object) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+def _map(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError("should be a map of keys and values")
+    return value
+
+
+def _source(value: object) -> str:
+    text = _text(value)
+    known = _SOURCE_SPELLINGS.get(text.lower(), text.lower())
+    return known if known in TRUST else "observed"
+
+
+def _status(value: object) -> str:
+    text = _text(value).lower()
+    if text in ("obsolete", "deprecated", "replaced"):
+        return "superseded"
+    return text if text in STATUSES else "active"
+
+
+_READERS = {
+    "id": _text,
+    "type": lambda value: _text(value).lower(),
+    "title": _text,
+    "tags": _tags,
+    "project": _text,
+    "created_at": _time,
+    "updated_at": _time,
+    "source": _source,
+    "trust": _share,
+    "confidence": _share,
+    "salience": _salience,
+    "strength": _strength,
+    "sources": _things,
+    "references": _texts,
+    "files": _texts,
+    "status": _status,
+    "superseded_by": _text,
+    "conflicts_with": _texts,
+    "pinned": _truth,
+    "expires_at": _time,
+    "access_count": _count,
+    "last_accessed_at": _time,
+    "metadata": _map,
+}
+
+
+def _line_of(document: Document, key: str) -> int:
+    for number, line in enumerate(_head_lines(document), document.head_line):
+        if line.startswith((f"{key}:", f'"{key}"', f"'{key}'")):
+            return number
+    return max(document.head_line, 1)
+
+
+def _head_lines(document: Document) -> Iterator[str]:
+    yield from (document.head or "").splitlines()

@@ -1,0 +1,71 @@
+"""History: append-only records, each a heading with its moment and id, then a paragraph."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+
+from .times import parse_time, stamp
+
+_HEAD = re.compile(r"##\s+(\d{4}-\d\d-\d\d\S*(?: \d\d:\d\d\S*)?)\s*(?:<!--\s*(hist_\w+)\s*-->)?\s*$")
+_PARAGRAPH = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d)\]")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record of a history file; of another tool when it has no id."""
+
+    id: str
+    timestamp: str  # RFC 3339, UTC; empty where the record states none
+    text: str
+    line: int
+    start: int  # offsets in the file, the heading included
+    end: int
+
+    @property
+    def anchor(self) -> str:
+        """Name the record within its file."""
+        return self.id or f"L{self.line}"
+
+
+def records(text: str, zone: tzinfo = UTC) -> list[Record]:
+    """Read a history file as it stands; sorting and leaving out doubles is `merged`'s work."""
+    found = []
+    for line, start, end, moment, identifier, body in _pieces(text):
+        instant = parse_time(moment, zone)
+        if body.strip():
+            found.append(Record(identifier, stamp(instant) if instant else "", body.strip(), line, start, end))
+    return found
+
+
+def merged(found: list[Record]) -> list[Record]:
+    """Sort by time and keep the first of each id, as any reader of merged branches must."""
+    seen: set[str] = set()
+    kept = []
+    for record in sorted(found, key=lambda record: record.timestamp):
+        if not record.id or record.id not in seen:
+            kept.append(record)
+            seen.add(record.id)
+    return kept
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int, int, str, str, str]]:
+    """Yield line, start, end, moment, id and body; a dated paragraph outside a record is a record too."""
+    begin, begin_line, offset = 0, 1, 0
+    moment, identifier, body = "", "", ""
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        head = _HEAD.match(line.rstrip())
+        dated = _PARAGRAPH.match(line)
+        fresh = head or (dated and (body.strip() or not moment) and not (identifier and not body.strip()))
+        if fresh and (body.strip() or moment):
+            yield begin_line, begin, offset, moment, identifier, body
+        if fresh:
+            begin, begin_line, body, identifier = offset, number, "", ""
+            moment = head[1] if head else dated[1] if dated else ""
+            identifier = (head[2] or "") if head else ""
+        if not head and (fresh or moment or not line.startswith("#")):
+            body += line
+            if not moment and not body.strip():
+                body, begin, begin_line = "", offset + len(line), number + 1
+        offset += len(line)
+    yield begin_line, begin, offset, moment, identifier, body

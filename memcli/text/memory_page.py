@@ -1,0 +1,56 @@
+"""Long-term memory: a free-form markdown page, read as sections under its headings."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .ids import slug
+
+_HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
+_FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
+
+
+@dataclass(frozen=True)
+class Section:
+    """One heading with the text below it, down to the next heading of any depth."""
+
+    anchor: str  # unique on the page; empty for what stands before the first heading
+    headings: tuple[str, ...]  # from the outermost to its own
+    line: int  # 1-based line of the heading
+    start: int  # offsets in the page, the heading included
+    end: int
+
+
+def sections(text: str) -> list[Section]:
+    """Cut a page at its headings; text before the first one is a section without a name."""
+    found: list[Section] = []
+    taken: dict[str, int] = {}
+    trail: list[tuple[int, str]] = []
+    for line, start, end, level, heading in _pieces(text):
+        while trail and trail[-1][0] >= level:
+            trail.pop()
+        if heading:
+            trail.append((level, heading))
+        name = slug(heading)
+        taken[name] = taken.get(name, 0) + 1
+        anchor = f"{name}-{taken[name]}" if taken[name] > 1 else name
+        found.append(Section(anchor, tuple(name for _, name in trail), line, start, end))
+    return found
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int, int, int, str]]:
+    """Yield line, start, end, depth and heading of each piece; blank ones before the first heading left out."""
+    begin, begin_line, level, heading = 0, 1, 0, ""
+    offset, fence = 0, ""
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        mark = _FENCE.match(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        found = None if fence or mark else _HEADING.match(line.rstrip("\r\n"))
+        if found:
+            if heading or text[begin:offset].strip("\ufeff \t\r\n"):
+                yield begin_line, begin, offset, level, heading
+            begin, begin_line, level, heading = offset, number, len(found[1]), found[2]
+        offset += len(line)
+    if heading or text[begin:].strip("\ufeff \t\r\n"):
+        yield begin_line, begin, len(text), level, heading

@@ -1,0 +1,39 @@
+"""Daily notes: lines of a day, each `[HH:MM] text`, with whatever a person writes between them."""
+
+import re
+from dataclasses import dataclass
+
+_LINE = re.compile(r"\s*(?:[-*]\s+)?\[(\d\d:\d\d)(?::\d\d)?\]\s?")
+_DAY = re.compile(r"(\d{4}-\d\d-\d\d)")
+
+
+@dataclass(frozen=True)
+class Note:
+    """One note with the lines that belong to it."""
+
+    time: str  # HH:MM of the day; empty for text without one
+    line: int
+    start: int  # offsets in the file
+    end: int
+
+
+def notes(text: str) -> list[Note]:
+    """Cut a day's file into notes; text before the first time is one note without a time."""
+    found: list[Note] = []
+    time, begin, begin_line, offset = "", 0, 1, 0
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        mark = _LINE.match(line)
+        if mark:
+            if text[begin:offset].strip("\ufeff \t\r\n"):
+                found.append(Note(time, begin_line, begin, offset))
+            time, begin, begin_line = mark[1], offset, number
+        offset += len(line)
+    if text[begin:].strip("\ufeff \t\r\n"):
+        found.append(Note(time, begin_line, begin, len(text)))
+    return found
+
+
+def day_in(path: str) -> str:
+    """Read the day out of a file's name; empty where it names none."""
+    found = _DAY.search(path.rsplit("/", 1)[-1])
+    return found[1] if found else ""

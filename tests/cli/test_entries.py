@@ -1,0 +1,263 @@
+"""Writing, reading, changing, forgetting and restoring memories from the shell."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem
+
+
+def only_file(workspace: Path) -> Path:
+    (found,) = (workspace / "entries").rglob("*.md")
+    return found
+
+
+def test_write_makes_one_readable_file(mem: Mem, workspace: Path) -> None:
+    ran = mem("write", "User prefers dark mode and concise responses.", "--type", "preference", "--tag", "editor,ui")
+    assert ran.code == 0
+    path = only_file(workspace)
+    identifier = ran.rows[0][1]
+    assert ran.rows == [["created", identifier, path.relative_to(workspace).as_posix()]]
+    assert path.read_text() == (
+        f"---\nid: {identifier}\ntype: preference\ntags: [editor, ui]\ncreated_at: 2026-11-21T20:15:03Z\n"
+        "updated_at: 2026-11-21T20:15:03Z\nsource: user\n---\n\nUser prefers dark mode and concise responses.\n"
+    )
+    assert path.name == f"user-prefers-dark-mode-and-concise-responses-{identifier[-6:]}.md"
+
+
+def test_every_field_can_be_written(mem: Mem, workspace: Path) -> None:
+    options = {
+        "--type": "procedure", "--title": "Deploy: the shop", "--tag": "ops", "--project": "shop", "--source": "observed",
+        "--trust": "0.9", "--confidence": "0.8", "--salience": "0.4", "--strength": "3", "--sources": "session:abc#3",
+        "--references": "mem_x", "--files": "deploy.sh", "--status": "superseded", "--superseded-by": "mem_y",
+        "--conflicts-with": "mem_z", "--expires-at": "2027-01-31", "--created-at": "2026-01-02", "--metadata": "k=v",
+    }  # fmt: skip
+    ran = mem("write", "Run deploy.sh.", "--pinned", *(word for pair in options.items() for word in pair), "--json")
+    assert ran.code == 0, ran.err
+    fields = mem("read", ran.json["id"], "--json").json["fields"]
+    assert fields["title"] == "Deploy: the shop"
+    assert (fields["trust"], fields["confidence"], fields["salience"], fields["strength"]) == (0.9, 0.8, 0.4, 3)
+    assert fields["pinned"] is True
+    assert fields["expires_at"] == "2027-01-31T00:00:00Z"
+    assert fields["created_at"] == "2026-01-02T00:00:00Z"
+    assert fields["metadata"] == {"k": "v"}
+    assert fields["sources"] == ["session:abc#3"]
+    assert (fields["status"], fields["superseded_by"], fields["conflicts_with"]) == ("superseded", "mem_y", ["mem_z"])
+
+
+def test_text_comes_from_standard_input_or_a_file(mem: Mem, workspace: Path, world: Path) -> None:
+    (world / "note.txt").write_bytes(b"\xef\xbb\xbffrom a file\r\nsecond line\r\n")
+    assert mem("write", "-", stdin="from a pipe\n").code == 0
+    assert mem("write", "--file", "note.txt").code == 0
+    said = {row[4] for row in mem("ls").rows}
+    assert said == {"from a pipe", "from a file second line"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["write"], 2, "nothing to remember"),
+        (["write", "   \n"], 2, "nothing to remember"),
+        (["write", "a\x00b"], 2, "NUL"),
+        (["write", "x", "--trust", "2"], 2, "between 0 and 1"),
+        (["write", "x", "--trust", "nan"], 2, "between 0 and 1"),
+        (["write", "x", "--expires-at", "2026-02-30"], 2, "not a date that exists"),
+        (["write", "x", "--path", "../out.md"], 5, "outside"),
+        (["write", "x", "--path", "notes.txt"], 2, "markdown"),
+        (["write", "<<<<<<< a\nx\n=======\ny\n>>>>>>> b"], 5, "conflict marker"),
+        (["write", "x", "--scope", "all"], 2, "one workspace"),
+        (["write", "x", "--metadata", "novalue"], 2, "KEY=VALUE"),
+        (["write", "x", "--file", "y"], 2, "not both"),
+        (["write", "--file", "missing.txt"], 2, "missing.txt"),
+        (["write", "x", "--id", "nosuch"], 4, "no entry"),
+        (["read", "nosuch"], 4, "no entry 'nosuch'"),
+        (["forget", "nosuch"], 4, "no entry"),
+        (["ls", "--sort", "size"], 2, "no order"),
+        (["ls", "--since", "soon"], 2, "no date"),
+        (["search", " "], 2, "empty"),
+        (["search", "x", "--mode", "magic"], 2, "no mode"),
+        (["search", "x", "--kind", "thing"], 2, "no kind"),
+        (["search", "x", "-n", "0"], 2, "at least one"),
+        (["grep", "("], 2, "not a regular expression"),
+        (["serch", "x"], 2, "did you mean `mem search`"),
+        (["search", "x", "--foo"], 2, "mem search --help"),
+        (["config", "get", "search.limt"], 2, "search.limit"),
+        (["config", "set", "search.limit", "many"], 2, "whole number"),
+        (["read", "MEMORY.md#nowhere"], 4, "no 'nowhere'"),
+        (["restore", "MEMORY.md"], 5, "not in the archive"),
+        (["forget", "MEMORY.md"], 5, "not an entry"),
+    ],
+)
+def test_a_mistake_is_one_clear_line_and_its_exit_code(
+    mem: Mem, workspace: Path, arguments: list[str], code: int, words: str
+) -> None:
+    before = sorted(workspace.rglob("*.md"))
+    ran = mem(*arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert ran.err.startswith("mem: ")
+    assert ran.err.count("\n") == 1
+    assert words in ran.err
+    assert sorted(workspace.rglob("*.md")) == before
+
+
+def test_an_error_under_json_is_json_on_stderr(mem: Mem, workspace: Path) -> None:
+    import json
+
+    ran = mem("read", "nosuch", "--json")
+    assert ran.out == ""
+    assert json.loads(ran.err)["error"] == {
+        "code": "not-found",
+        "message": "no entry 'nosuch'",
+        "fix": 'find it with `mem search "…"` or `mem ls`',
+    }
+
+
+def test_read_takes_an_id_a_part_of_it_and_a_path(mem: Mem, workspace: Path) -> None:
+    identifier, path = mem("write", "One memory.").rows[0][1:]
+    for name in (identifier, identifier[:14], identifier[-6:], path, path.removeprefix("entries/"), f"memory/{path}"):
+        assert mem("read", name).out == "One memory.\n", name
+
+
+def test_an_ambiguous_prefix_lists_the_candidates(mem: Mem, workspace: Path) -> None:
+    first, second = (mem("write", text).rows[0][1] for text in ("One.", "Two."))
+    ran = mem("read", "mem_01")
+    assert ran.code == 4
+    assert first in ran.err
+    assert second in ran.err
+
+
+def test_two_files_of_one_id_are_noticed_by_what_changes_files(mem: Mem, workspace: Path) -> None:
+    identifier = mem("write", "One memory.").rows[0][1]
+    twin = only_file(workspace).with_name("copy.md")
+    twin.write_bytes(only_file(workspace).read_bytes())
+    assert mem("forget", identifier).code == 4
+    assert "copy.md" in mem("search", "memory", "--mode", "keyword").err
+
+
+def test_read_gives_pages_of_characters(mem: Mem, workspace: Path) -> None:
+    text = "日本語のメモ and some English. " * 20
+    identifier = mem("write", text.strip()).rows[0][1]
+    pages, offset = "", 0
+    while offset is not None:
+        page = mem("read", identifier, "--offset", str(offset), "--limit", "100", "--json").json
+        pages += page["content"]
+        offset = page["next_offset"]
+    assert pages == text.strip() + "\n"
+    assert page["total"] == len(pages)
+    assert "--offset 100" in mem("read", identifier, "--limit", "100").err
+
+
+def test_read_shows_lines_of_the_file(mem: Mem, workspace: Path) -> None:
+    identifier = mem("write", "first\nsecond\nthird").rows[0][1]
+    assert mem("read", identifier, "--lines", "11:12").out == "second\nthird\n"
+    assert mem("read", identifier, "--raw").out.startswith("---\nid: ")
+
+
+def test_edit_replaces_words_that_stand_once(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    identifier = mem("write", "Deploys run on Fly. Fly is fine.").rows[0][1]
+    ran = mem("edit", identifier, "--replace", "Fly", "Hetzner")
+    assert ran.code == 5
+    assert "2 times, in lines 10, 10" in ran.err
+    monkeypatch.setenv("MEM_NOW", "2026-11-22T08:00:00Z")
+    assert mem("edit", identifier, "--replace", "on Fly.", "on Hetzner.").code == 0
+    fields = mem("read", identifier, "--json").json
+    assert fields["content"] == "Deploys run on Hetzner. Fly is fine.\n"
+    assert fields["fields"]["updated_at"] == "2026-11-22T08:00:00Z"
+
+
+def test_edit_keeps_every_other_byte(mem: Mem, workspace: Path) -> None:
+    path = workspace / "entries" / "by hand.md"
+    path.parent.mkdir()
+    original = (
+        "\ufeff---\r\n# mine\r\nzeta:   'kept'   # odd\r\ntags:\r\n    - a\r\n    - b # two\r\n"
+        "updated_at: 2026-01-01T00:00:00Z\r\n---\r\nBody  \r\n\r\nwith trailing spaces   \r\n"
+    )
+    path.write_bytes(original.encode())
+    path.chmod(0o640)
+    assert mem("edit", "by hand.md", "--replace", "Body", "Text").code == 0
+    expected = original.replace("Body", "Text").replace("2026-01-01T00:00:00Z", "2026-11-21T20:15:03Z")
+    assert path.read_bytes().decode() == expected
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_edit_applies_a_patch(mem: Mem, workspace: Path) -> None:
+    path = mem("write", "alpha\nbeta\ngamma").rows[0][2]
+    diff = "--- a\n+++ b\n@@ -10,3 +10,3 @@\n alpha\n-beta\n+BETA\n gamma\n"
+    assert mem("edit", path, "--patch", "-", stdin=diff).code == 0
+    assert mem("read", path).out == "alpha\nBETA\ngamma\n"
+    ran = mem("edit", path, "--patch", "-", stdin=diff)
+    assert ran.code == 5
+
+
+def test_edit_opens_the_editor_and_refuses_what_does_not_parse(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = mem("write", "plain words").rows[0][2]
+    monkeypatch.setenv("EDITOR", "sed -i s/plain/bold/")
+    assert mem("edit", path).code == 0
+    assert mem("read", path).out == "bold words\n"
+    monkeypatch.setenv("EDITOR", "sed -i 's/^type:.*/type: a: b/'")
+    before = (workspace / path).read_bytes()
+    ran = mem("edit", path)
+    assert ran.code == 5
+    assert (workspace / path).read_bytes() == before
+    kept = Path(ran.err.split("your text is kept in ")[1].split(":")[0])
+    assert "a: b" in kept.read_text()
+
+
+def test_write_with_an_id_changes_only_what_is_given(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identifier, path = mem("write", "Old words.", "--title", "Name", "--tag", "a").rows[0][1:]
+    before = (workspace / path).read_text()
+    assert mem("write", "--id", identifier, "--tag", "b,c", "--title", "").code == 0
+    expected = before.replace("tags: [a]", "tags: [b, c]").replace("title: Name\n", "")
+    assert (workspace / path).read_text() == expected
+    assert mem("write", "New words.", "--id", identifier).code == 0
+    assert (workspace / path).read_text() == expected.replace("Old", "New")
+
+
+def test_a_chosen_place_lies_below_the_entries(mem: Mem, workspace: Path) -> None:
+    ran = mem("write", "Status: green.", "--path", "projects/hdrpop/status.md")
+    assert ran.rows[0][2] == "entries/projects/hdrpop/status.md"
+    assert mem("read", "projects/hdrpop/status.md").out == "Status: green.\n"
+    again = mem("write", "Status: red.", "--path", "projects/hdrpop/status.md")
+    assert again.code == 5
+    assert "--id" in again.err
+
+
+def test_forget_and_restore_bring_back_the_same_bytes(mem: Mem, workspace: Path) -> None:
+    identifier, path = mem("write", "Remember me.").rows[0][1:]
+    before = (workspace / path).read_bytes()
+    assert mem("forget", identifier).rows == [["archived", identifier, f"archive/{path}"]]
+    assert mem("search", "remember", "--mode", "keyword").code == 1
+    assert mem("search", "remember", "--mode", "keyword", "--archived").rows[0][1] == identifier
+    assert mem("read", identifier).out == "Remember me.\n"
+    assert mem("restore", identifier).code == 0
+    assert (workspace / path).read_bytes() == before
+    assert mem("forget", identifier, "--purge").code == 0
+    assert mem("read", identifier).code == 4
+
+
+def test_forget_finds_every_name_before_it_changes_anything(mem: Mem, workspace: Path) -> None:
+    path = mem("write", "Remember me.").rows[0][2]
+    assert mem("forget", path, "nosuch").code == 4
+    assert (workspace / path).exists()
+
+
+def test_ls_filters_and_sorts(mem: Mem, workspace: Path) -> None:
+    mem("write", "Uses zsh.", "--type", "preference", "--tag", "shell", "--created-at", "2026-01-05")
+    mem("write", "Alpha fact.", "--tag", "testing", "--source", "inferred", "--created-at", "2026-03-01")
+    mem("write", "Bravo lesson.", "--type", "lesson", "--project", "shop", "--path", "projects/shop/b.md")
+
+    def said(*options: str) -> list[str]:
+        return [row[4] for row in mem("ls", *options).rows]
+
+    assert said() == ["Bravo lesson.", "Alpha fact.", "Uses zsh."]
+    assert said("--sort", "title") == ["Alpha fact.", "Bravo lesson.", "Uses zsh."]
+    assert said("--type", "lesson") == said("--layer", "procedural") == said("projects/shop") == ["Bravo lesson."]
+    assert said("--tag", "test") == []
+    assert said("--tag", "TESTING") == said("--source", "inferred") == ["Alpha fact."]
+    assert said("--until", "2026-01") == ["Uses zsh."]
+    assert said("--since", "2026-02", "--until", "2026-03-01") == ["Alpha fact."]
+    assert said("-n", "1") == ["Bravo lesson."]

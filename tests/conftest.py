@@ -1,0 +1,101 @@
+"""A world of its own for every test: home, clock, randomness and a command to run."""
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memcli.cli.app import run
+
+NOW = "2026-11-21T20:15:03Z"
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one JSON document on stdout."""
+        return json.loads(self.out)
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The tab-separated lines of stdout."""
+        return [line.split("\t") for line in self.out.splitlines()]
+
+
+class _Input(io.StringIO):
+    """Standard input as a pipe of bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        super().__init__(data.decode("utf-8", "replace"))
+        self.buffer = io.BytesIO(data)
+
+
+Mem = Callable[..., Ran]
+
+
+@pytest.fixture(autouse=True)
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep tests away from the real home and the real clock; give the folder they stand in."""
+    home = tmp_path / "home"
+    folder = tmp_path / "work"
+    home.mkdir()
+    folder.mkdir()
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "MEM_WORKSPACE", "EDITOR", "VISUAL", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("MEM_NOW", NOW)
+    monkeypatch.setenv("MEM_SEED", "test")
+    monkeypatch.setenv("MEM_TIMEZONE", "UTC")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def mem(monkeypatch: pytest.MonkeyPatch) -> Mem:
+    """Run a command in this process."""
+
+    def ran(*arguments: str, stdin: str | bytes = b"") -> Ran:
+        data = stdin.encode() if isinstance(stdin, str) else stdin
+        monkeypatch.setattr(sys, "stdin", _Input(data))
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = run(list(arguments))
+        return Ran(code, out.getvalue(), err.getvalue())
+
+    return ran
+
+
+@pytest.fixture
+def workspace(mem: Mem, world: Path) -> Path:
+    """Give a new, empty workspace in the folder one stands in."""
+    assert mem("init").code == 0
+    return world / "memory"
+
+
+@pytest.fixture
+def spawn(world: Path) -> Callable[..., Ran]:
+    """Run a command in a process of its own."""
+
+    def ran(*arguments: str, stdin: bytes = b"", code: str = "", cwd: Path | None = None) -> Ran:
+        command: Sequence[str] = ["-c", code] if code else ["-m", "memcli", *arguments]
+        done = subprocess.run(
+            [sys.executable, *command], input=stdin, capture_output=True, check=False, cwd=cwd or world
+        )
+        return Ran(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+
+    return ran
