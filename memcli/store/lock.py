@@ -1,0 +1,128 @@
+"""Let one process at a time change a workspace.
+
+Owns `.mem/lock` and the note beside it of who holds it. Refuses to trust a lock file that was deleted or
+replaced while it was waited for or held: somebody else would lock another one.
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import get_ident
+from typing import TYPE_CHECKING
+
+from ..errors import BusyError, NotFoundError
+from . import disk
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
+
+_TRIES = 5  # new lock files found after a wait before giving up
+_POLL = 0.02  # seconds between two looks at a lock that another holds
+_held_here: set[tuple[int, int, str]] = set()  # process, thread and folder
+
+
+@dataclass(frozen=True)
+class Held:
+    """A lock that was had, and on which file."""
+
+    path: Path
+    identity: tuple[int, int]  # device and inode of the lock file
+
+    def is_ours(self) -> bool:
+        """Tell whether the lock file is still the one that was locked."""
+        with suppress(OSError):
+            return _identity(os.stat(self.path, follow_symlinks=False)) == self.identity
+        return False
+
+    def check(self) -> None:
+        """Raise BusyError when somebody deleted the lock file: call this before each rename."""
+        if not self.is_ours():
+            raise BusyError(f"{self.path} was deleted while it was held", "run it again")
+
+
+@contextmanager
+def locked(mem_dir: Path, *, command: str, now: str, wait: float = 10.0) -> Iterator[Held]:
+    """Hold the workspace's lock, waiting at most `wait` seconds; BusyError names who has it.
+
+    `command` is what to call the holder, such as `mem consolidate`. Threads of one process exclude each other
+    too; a thread that asks for what it holds is a bug and gets RuntimeError.
+    """
+    here = (os.getpid(), get_ident(), os.path.realpath(mem_dir))
+    if here in _held_here:
+        raise RuntimeError(f"this thread already holds {mem_dir / 'lock'}: pass its Held on instead")
+    lock, held = _acquire(mem_dir, wait)
+    _held_here.add(here)
+    try:
+        _write_holder(mem_dir, command, now)
+        yield held
+    finally:
+        _held_here.discard(here)
+        if held.is_ours():
+            disk.discard(_holder(mem_dir))
+        lock.release()
+
+
+def _acquire(mem_dir: Path, wait: float) -> tuple["BaseFileLock", Held]:
+    """Lock the file that bears the name now, not one that bore it when the wait began."""
+    from filelock import FileLock, Timeout  # 70 ms: paid by commands that lock
+
+    path = mem_dir / "lock"
+    try:
+        for _ in range(_TRIES):
+            pin = _open(path)
+            try:
+                lock = FileLock(path)
+                lock.acquire(timeout=wait, poll_interval=_POLL)
+                # The pin keeps its inode number from a new file: the same before and after is the same file.
+                held = Held(path, _identity(os.fstat(pin)))
+                if held.is_ours():
+                    return lock, held
+                lock.release()
+                if type(lock) is not FileLock:  # it made do with a file that a crash leaves behind
+                    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+            finally:
+                os.close(pin)
+    except Timeout:
+        raise BusyError(f"workspace is busy: {_read_holder(mem_dir)}", "try again") from None
+    except OSError as error:
+        raise disk.refusal("lock", mem_dir, error) from error
+    except NotImplementedError as error:  # how older versions of filelock say ENOSYS
+        raise disk.refusal("lock", mem_dir, OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))) from error
+    raise BusyError(f"workspace is busy: {path} is deleted again and again", "try again")
+
+
+def _open(path: Path) -> int:
+    """Open the lock file, made with its folder if need be."""
+    with suppress(FileExistsError):
+        try:
+            os.mkdir(path.parent)
+        except FileNotFoundError:
+            raise NotFoundError(f"there is no workspace {path.parent.parent}", "mem init makes one") from None
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+
+
+def _identity(seen: os.stat_result) -> tuple[int, int]:
+    return seen.st_dev, seen.st_ino
+
+
+def _holder(mem_dir: Path) -> Path:
+    return mem_dir / "lock.holder"
+
+
+def _write_holder(mem_dir: Path, command: str, now: str) -> None:
+    """Note who holds the lock; it serves a message only, so a full disk does not matter."""
+    lines = (" ".join(command.split()), str(os.getpid()), os.uname().nodename, now)
+    with suppress(OSError):
+        _holder(mem_dir).write_text("\n".join(lines), encoding="utf-8")
+
+
+def _read_holder(mem_dir: Path) -> str:
+    """Say who holds the lock, as far as the note tells."""
+    try:
+        command, pid, host, since = _holder(mem_dir).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return "another process holds its lock"
+    return f"{command} (pid {pid} on {host}) since {since}"

@@ -1,0 +1,90 @@
+"""Move a file or folder, never over something, so that a crash leaves it under one name or both."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from ..errors import NotFoundError, RefusedError
+from . import disk
+
+
+def move(src: Path, dst: Path) -> None:
+    """Rename a file or folder; FileExistsError when the name is taken.
+
+    Between the two names there is a moment with both and none without either; run again, it is finished.
+    """
+    with disk.naming("move", src):
+        try:
+            before = os.lstat(src)
+        except (FileNotFoundError, NotADirectoryError):
+            raise NotFoundError(f"there is no file {src}", "mem ls shows what there is") from None
+        is_folder = stat.S_ISDIR(before.st_mode)
+        if not is_folder:
+            disk.require_regular(src, before)
+        disk.make_folder(dst.parent)
+        if is_folder:
+            _move_folder(src, dst)
+            disk.settle(dst.parent)
+        else:
+            is_new = _give_new_name(src, dst, before)
+            disk.settle(dst.parent)
+            _drop_old_name(src, dst, before, is_new)
+        disk.settle(src.parent)
+
+
+def _move_folder(src: Path, dst: Path) -> None:
+    """Rename a folder; the system itself refuses to do so over anything but an empty one."""
+    try:
+        os.rename(src, dst)
+    except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.ENOTDIR):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(dst)) from None
+        raise
+
+
+def _give_new_name(src: Path, dst: Path, before: os.stat_result) -> bool:
+    """Let the file appear whole under its new name too; tell whether it had not done so before."""
+    try:
+        _link_or_copy(src, dst, before)
+    except FileExistsError:
+        if not _is_half_moved(src, dst):
+            raise
+        return False
+    return True
+
+
+def _link_or_copy(src: Path, dst: Path, before: os.stat_result) -> None:
+    """Link the new name to the file or, on another disk, to a copy as old as the file."""
+    try:
+        disk.second_name(src, dst)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        disk.publish(dst, disk.contents(src, os.O_NOFOLLOW), like=before)
+        os.utime(dst, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _drop_old_name(src: Path, dst: Path, before: os.stat_result, is_new: bool) -> None:
+    """Remove the old name; when the file was changed meanwhile or cannot be removed, take ours back."""
+    try:
+        now = os.lstat(src)
+        if (now.st_ino, now.st_size, now.st_mtime_ns) != (before.st_ino, before.st_size, before.st_mtime_ns):
+            raise RefusedError(f"{src} changed underneath", "read it again")
+        os.unlink(src)
+    except FileNotFoundError:
+        pass  # renamed for want of links, or moved by somebody else: what is under the new name must stay
+    except BaseException:
+        if is_new:
+            disk.discard(dst)
+        raise
+
+
+def _is_half_moved(src: Path, dst: Path) -> bool:
+    """Tell whether an earlier move was cut off between its two names."""
+    old, new = os.lstat(src), os.lstat(dst)
+    if old.st_dev != new.st_dev:
+        return stat.S_ISREG(new.st_mode) and disk.contents(src) == disk.contents(dst)
+    # One name spelled in two ways is the same inode as well, and removing it would remove the file.
+    same_name = src.name.casefold() == dst.name.casefold() and os.path.samefile(src.parent, dst.parent)
+    return old.st_ino == new.st_ino and old.st_nlink > 1 and not same_name

@@ -1,0 +1,87 @@
+"""The changes a file can go through, each to be cut off at every step."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from memcli.store import files
+from tests.crash import POWER_CUT, FailingOS, power_cut, wire
+
+OLD = b"old text\n" * 40
+NEW = b"new text\n" * 61  # of odd length, so that half of it is torn within a line
+Files = dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A folder before and after a change, and the change, which can be made again after it was cut off."""
+
+    before: Files
+    after: Files
+    change: Callable[[Path], None]
+    between: tuple[Files, ...] = ()  # other whole states that a cut may leave
+
+
+def prepare(scene: Scene, folder: Path) -> None:
+    """Write the files the scene begins with."""
+    folder.mkdir()
+    for name, data in scene.before.items():
+        (folder / name).write_bytes(data)
+
+
+def found(folder: Path) -> Files:
+    """Give the files of a folder that are not temporary."""
+    paths = (path for path in folder.rglob("*") if path.is_file() and not files.is_temporary(path.name))
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def _create(folder: Path) -> None:
+    if not (folder / "a/b/new.md").exists():
+        files.create(folder / "a/b/new.md", NEW)
+
+
+def _replace(folder: Path) -> None:
+    now = files.read(folder / "page.md")
+    if now != NEW:
+        files.replace(folder / "page.md", NEW, files.digest(now))
+
+
+def _append(folder: Path) -> None:
+    if not (folder / "log.md").exists() or not files.read(folder / "log.md").endswith(NEW):
+        files.append(folder / "log.md", NEW)
+
+
+def _move(folder: Path) -> None:
+    if (folder / "a.md").exists():
+        files.move(folder / "a.md", folder / "archive/a.md")
+
+
+SCENES = {
+    "create": Scene({}, {"a/b/new.md": NEW}, _create),
+    "replace": Scene({"page.md": OLD}, {"page.md": NEW}, _replace),
+    "append": Scene({"log.md": OLD}, {"log.md": OLD + NEW}, _append),
+    "first append": Scene({}, {"log.md": NEW}, _append),
+    "move": Scene({"a.md": OLD}, {"archive/a.md": OLD}, _move, ({"a.md": OLD, "archive/a.md": OLD},)),
+}
+
+
+def cut_everywhere(name: str, folder: Path) -> int:
+    """Make the change in folder/1, folder/2, …, with the power cut at that step, and count the cuts."""
+    scene = SCENES[name]
+    for at in count(1):
+        here = folder / str(at)
+        prepare(scene, here)
+        child = os.fork()
+        if child == 0:
+            wire(FailingOS(at, power_cut))
+            try:
+                scene.change(here)
+            finally:
+                os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if status != POWER_CUT:
+            assert found(here) == scene.after
+            return at - 1
+    raise AssertionError("the count has no end")
