@@ -142,7 +142,7 @@ def test_a_copy_found_on_the_other_disk_outlives_an_edit_made_while_moving(page:
             page.write_bytes(b"from the editor\n")
 
     files.create(page.parent / "archive" / "page.md", TEXT)
-    wire(Editor({}, TwoDisks()))
+    wire(Editor({"link": errno.EEXIST}, TwoDisks()))
     with pytest.raises(RefusedError, match="changed underneath"):
         files.move(page, page.parent / "archive" / "page.md")
     assert found(page.parent) == {"page.md": b"from the editor\n", "archive/page.md": TEXT}
