@@ -3,9 +3,8 @@
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
@@ -14,8 +13,7 @@ from ..errors import MemError, UsageError
 from . import output
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command's place: its module, its family in the help, and what it does."""
 
     module: str

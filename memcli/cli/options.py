@@ -5,16 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import wraps
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from ..errors import UsageError
-from ..index.filters import Filter
 from ..store.layout import KINDS
 from ..store.workspace import Workspace
 from ..text.entry import LAYERS, SOURCES, STATUSES
 from ..text.times import parse_when, stamp
+
+if TYPE_CHECKING:
+    from ..index.filters import Filter
 
 InWorkspace = Annotated[
     str, typer.Option("--workspace", metavar="DIR", help="Work in this workspace.", show_default=False)
@@ -47,8 +49,10 @@ class Choice:
     archived: Annotated[bool, typer.Option("--archived", help="Look in the archive too.")] = False
     status: Annotated[_Many, typer.Option("--status", help="Only this status: active, superseded or archived.")] = None
 
-    def filter(self, workspace: Workspace, kinds: tuple[str, ...] = ()) -> Filter:
+    def filter(self, workspace: Workspace, kinds: tuple[str, ...] = ()) -> "Filter":
         """Make the filter of a workspace; `kinds` stand where none were asked for."""
+        from ..index.filters import Filter
+
         _known("kind", self.kind, (*KINDS, "all"))
         _known("layer", self.layer, LAYERS)
         _known("source", self.source, SOURCES)

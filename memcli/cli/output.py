@@ -105,12 +105,11 @@ def note(text: str) -> None:
     print(f"mem: {visible(text)}", file=sys.stderr)
 
 
-def problems(found: Sequence[object], shown: int = 3) -> None:
-    """Name what could not be read, at most a few lines of it."""
-    for problem in found[:shown]:
-        print(visible(str(problem)), file=sys.stderr)
-    if len(found) > shown:
-        note(f"{len(found) - shown} more files have problems: run `mem index --status`")
+def problems(found: Sequence[object]) -> None:
+    """Say in one line that something could not be read; an agent pays for every line it is told each turn."""
+    if found:
+        rest = f" (and {len(found) - 1} more: run `mem index --status`)" if len(found) > 1 else ""
+        note(f"{found[0]}{rest}")
 
 
 def failure(error: MemError, *, as_json: bool) -> None:

@@ -39,8 +39,11 @@ create index chunks_to_embed on chunks(chunk) where vector is null;
 create virtual table words using fts5(title, tags, body, context, tokenize="{TOKENIZE}");
 create table vectors(hash blob primary key, vector integer not null, used integer not null) without rowid;
 """
-VERSION = int.from_bytes(blake2b(_SCHEMA.encode(), digest_size=4).digest()) >> 1
+_READING = 1  # to be raised when files are read or cut differently
+VERSION = int.from_bytes(blake2b(f"{_READING}{_SCHEMA}".encode(), digest_size=4).digest()) >> 1
 """The schema's fingerprint: an index of another one is dropped and made anew, never migrated."""
+_COSTLY = ("meta", "vectors")
+"""Tables kept if they are as they should be: a new release must not embed everything again."""
 
 
 def folder_of(derived: Path, cache: Path) -> Path | None:
@@ -107,19 +110,27 @@ def _checked(connection: sqlite3.Connection) -> sqlite3.Connection:
         connection.execute("select count(*) from meta").fetchone()
         connection.execute("pragma synchronous = normal")
         return connection
-    if version or connection.execute("select count(*) from sqlite_master").fetchone()[0]:
-        raise sqlite3.DatabaseError("another schema")
     connection.execute("pragma journal_mode = wal")
     connection.execute("pragma synchronous = normal")
     return _made(connection)
 
 
 def _made(connection: sqlite3.Connection) -> sqlite3.Connection:
-    connection.execute("begin immediate")
-    if connection.execute("pragma user_version").fetchone()[0] != VERSION:
-        for statement in _SCHEMA.split(";\n"):
-            if statement.strip():
-                connection.execute(statement)
-        connection.execute(f"pragma user_version = {VERSION}")
-    connection.execute("commit")
+    run = connection.execute
+    run("begin immediate")
+    if run("pragma user_version").fetchone()[0] != VERSION:
+        wanted = {_name(statement): statement.strip() for statement in _SCHEMA.split(";\n") if statement.strip()}
+        for kind, name, statement in run("select type, name, sql from sqlite_master").fetchall():
+            if name in _COSTLY and statement == wanted[name].replace("create table", "CREATE TABLE", 1):
+                del wanted[name]
+            elif kind == "table" and not name.startswith("sqlite_"):
+                run(f'drop table if exists "{name}"')
+        for statement in wanted.values():
+            run(statement)
+        run(f"pragma user_version = {VERSION}")
+    run("commit")
     return connection
+
+
+def _name(statement: str) -> str:
+    return statement.split("(")[0].replace(" using fts5", "").split(" on ")[0].split()[-1]

@@ -1,11 +1,14 @@
 """The index's vectors: which texts have one, making those that lack one, and asking for the nearest."""
 
+import math
+import sqlite3
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import UnavailableError
 from .embedder import Embedder, default_model_name, open_embedder
 from .filters import Filter, chunk_condition
 from .vectors import Matrix
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from .refresh import Progress
 
 FILE = "vectors.f32"
-BATCH = 64  # texts between two looks at the clock and two commits
+FIRST, BATCH, BULK_BATCH = 8, 64, 512  # texts between two looks at the clock and two commits
 BULK = 200  # from this many texts on, optimising the model's graph pays for itself
 KEPT_SECONDS = 30 * 86400  # a vector that nothing refers to is kept this long, for a branch switched back
 
@@ -45,7 +48,7 @@ class Embedding:
         """Open the model; UnavailableError where it is missing or damaged."""
         if self._embedder is None:
             threads = self.index.workspace.settings["embedding.threads"]
-            self._embedder = open_embedder(self.folder, bulk=bulk, threads=threads)
+            self._embedder = open_embedder(self.folder, bulk=bulk, threads=threads, cache=self.index.workspace.cache)
         return self._embedder
 
     def coverage(self) -> Coverage:
@@ -63,19 +66,24 @@ class Embedding:
         progress: "Progress | None" = None,
     ) -> int:
         """Embed what has no vector yet, within a time, the chunks named first; give how many are left."""
+        self._settle()
         missing = self._missing(wanted)
         if not missing or self.index.folder is None or seconds == 0:
             return len(missing)
         started = time.monotonic()
-        order = sorted(missing, key=lambda chunk: chunk not in first) if first else list(missing)
+        order = sorted(missing, key=lambda chunk: chunk not in first) if first else missing
         embedder = self.embedder(bulk=len(order) >= BULK and seconds is None)
-        self._matrix = self._opened(embedder)
         done = 0
         while done < len(order):
-            size = BATCH if seconds is None or done else 8  # the first batch tells how quick this machine is
+            # The first batch of an answer is small: it tells how quick this machine is.
+            size = BULK_BATCH if seconds is None else BATCH if done else FIRST
             batch = self._texts(order[done : done + size])
-            vectors = embedder.embed(list(batch.values()))
-            self._keep(list(batch), vectors)
+            try:
+                self._keep(list(batch), embedder.embed(list(batch.values())))
+            except sqlite3.OperationalError as error:
+                if seconds is None:
+                    raise UnavailableError(f"the index cannot be written ({error})", "try again") from None
+                break  # another process writes it, or the disk is full: answer with what there is
             done += size
             if progress:
                 progress(min(done, len(order)), len(order))
@@ -87,61 +95,53 @@ class Embedding:
         self, query: str, wanted: Filter, limit: int, also: Collection[int] = ()
     ) -> tuple[dict[int, float], dict[int, float]]:
         """Give the cosines of the nearest chunks to a query, and those of the chunks named in `also`."""
+        vector = self.embedder().embed([query])[0]
+        table, matrix = self._rows(wanted)
+        if matrix is None or not len(table):
+            return {}, {}
         import numpy as np
 
-        vector = self.embedder().embed([query])[0]
-        where = chunk_condition(wanted)
-        rows = self.index.connection.execute(
-            f"select chunk, vector from chunks where vector is not null and {where}", where.values
-        ).fetchall()
-        if not rows:
-            return {}, {}
-        matrix = self._opened(self.embedder())
-        table = np.array(rows, dtype=np.int64)
-        table = table[table[:, 1] < matrix.rows]
         scores = matrix.scores(table[:, 1], vector)
         count = min(limit, len(scores))
-        best = np.argpartition(-np.nan_to_num(scores, nan=-2.0), count - 1)[:count] if count else []
-        best = self._sound(matrix, table, scores, best)
-        near = {int(table[i, 0]): float(scores[i]) for i in best}
+        best = np.argpartition(-np.nan_to_num(scores, nan=-2.0), count - 1)[:count]
+        sound = matrix.verify(table[best, 1]) & np.isfinite(scores[best])
+        self._forget([int(row) for row in table[best[~sound], 1]])
+        near = {int(table[i, 0]): float(scores[i]) for i in best[sound]}
         places = {chunk: place for place, chunk in enumerate(table[:, 0].tolist())} if also else {}
         named = {chunk: float(scores[places[chunk]]) for chunk in also if chunk in places}
-        return near, {chunk: score for chunk, score in named.items() if score == score}
+        return near, {chunk: score for chunk, score in named.items() if math.isfinite(score)}
 
     def tidy(self) -> int:
         """Drop vectors nothing has referred to for a month, and rewrite the file when a quarter is dead."""
+        if self.index.folder is None:
+            return 0
         run = self.index.connection.execute
         now = int(time.time())
-        run("begin immediate")
-        run("update vectors set used = ? where hash in (select hash from chunks)", (now,))
-        dropped = run("delete from vectors where used < ?", (now - KEPT_SECONDS,)).rowcount
-        run("commit")
-        self._compact()
+        with self.index.writing():
+            run("update vectors set used = ? where hash in (select hash from chunks)", (now,))
+            dropped = run("delete from vectors where used < ?", (now - KEPT_SECONDS,)).rowcount
+            matrix = self._current()
+            live = [row[0] for row in run("select vector from vectors order by vector")]
+            if matrix is not None and matrix.rows - len(live) > max(matrix.rows // 4, BATCH):
+                self._compact(matrix, live)
         return dropped
 
-    def _compact(self) -> None:
-        matrix = self._opened(None)
+    def _compact(self, matrix: Matrix, live: list[int]) -> None:
+        """Write a new generation of only the live rows and renumber them; the caller's transaction makes it count."""
         run = self.index.connection.execute
-        if matrix is None or self.index.folder is None:
-            return
-        live = [row[0] for row in run("select distinct vector from vectors order by vector")]
-        if matrix.rows - len(live) <= max(matrix.rows // 4, 64):
-            return
-        run("begin immediate")
-        smaller = matrix.compacted(self.index.folder / FILE, live)
-        renumbered = [(new, old) for new, old in enumerate(live)]
-        run("create temp table moved(new integer, old integer primary key)")
-        self.index.connection.executemany("insert into moved values(?, ?)", renumbered)
+        smaller = matrix.compacted(matrix.file.with_name(FILE), live)
+        run("create temp table moved(old integer primary key, new integer)")
+        self.index.connection.executemany(
+            "insert into moved values(?, ?)", [(old, new) for new, old in enumerate(live)]
+        )
         run("update vectors set vector = (select new from moved where old = vector)")
         run("update chunks set vector = (select vector from vectors where vectors.hash = chunks.hash)")
         run("drop table moved")
         self.index.set_meta("token", smaller.token.hex())
-        run("commit")
-        self._matrix = smaller
 
     def _missing(self, wanted: Filter | None) -> list[int]:
+        """List chunks without a vector, the newest first."""
         where = chunk_condition(wanted or Filter(statuses=()))
-        self._check_model()
         rows = self.index.connection.execute(
             f"select chunk from chunks where vector is null and {where} order by chunk desc", where.values
         )
@@ -154,13 +154,36 @@ class Embedding:
         )
         return dict(rows)
 
+    def _rows(self, wanted: Filter) -> tuple[Any, Matrix | None]:
+        """Read which chunk has which row together with the generation the numbers belong to."""
+        import numpy as np
+
+        where = chunk_condition(wanted)
+        run = self.index.connection.execute
+        for _ in range(3):  # a rewriting between the two sweeps the file away; the next look finds the new one
+            run("begin")
+            rows = run(
+                f"select chunk, vector from chunks where vector is not null and {where}", where.values
+            ).fetchall()
+            matrix = self._current()
+            run("commit")
+            if matrix is not None or not rows:
+                break
+        return np.array(rows, dtype=np.int64).reshape(-1, 2), matrix
+
     def _keep(self, hashes: list[bytes], vectors: Any) -> None:
         """Append vectors and name their rows in one transaction: a row no table names does not exist."""
-        run = self.index.connection.execute
-        run("begin immediate")
-        try:
-            first = run("select coalesce(max(vector) + 1, 0) from vectors").fetchone()[0]
-            matrix = self._opened(self.embedder())
+        folder = self.index.folder
+        assert folder is not None
+        with self.index.writing():
+            matrix = self._current()
+            if matrix is None:
+                matrix = Matrix.create(folder / FILE, vectors.shape[1])
+                self._start_over(self.embedder().model)
+                self.index.set_meta("token", matrix.token.hex())
+                self.index.set_meta("dimension", matrix.dimension)
+                Matrix.sweep(folder / FILE, matrix.token)
+            first = matrix.rows
             matrix.append(first, vectors)
             now = int(time.time())
             rows = [(hash_, first + offset, now) for offset, hash_ in enumerate(hashes)]
@@ -169,60 +192,46 @@ class Embedding:
                 "update chunks set vector = ? where hash = ?", [(row, hash_) for hash_, row, _ in rows]
             )
             self.index.set_meta("embedded", int(self.index.meta("embedded") or 0) + len(hashes))
-        except BaseException:
-            run("rollback")
-            raise
-        run("commit")
 
-    def _check_model(self) -> None:
-        """Forget vectors of another model: two models never share an index."""
+    def _settle(self) -> None:
+        """Forget vectors that are another model's (two models never share an index) or no longer in their file."""
         name = default_model_name() if self.folder is None else self.embedder().model
-        if self.index.meta("model") == name:
+        if self._is_settled(name) or self.index.folder is None:
             return
-        self._reset(name)
+        with self.index.writing():
+            if not self._is_settled(name):
+                self._start_over(name)
 
-    def _reset(self, name: str) -> None:
+    def _is_settled(self, name: str) -> bool:
+        last = self.index.connection.execute("select max(vector) from vectors").fetchone()[0]
+        if last is None:
+            return bool(self.index.meta("model") == name)
+        matrix = self._current()
+        return self.index.meta("model") == name and matrix is not None and matrix.rows > last
+
+    def _start_over(self, name: str) -> None:
+        """Forget every vector; part of the caller's transaction."""
         run = self.index.connection.execute
-        own = not self.index.connection.in_transaction
-        if own:
-            run("begin immediate")
         run("delete from vectors")
         run("update chunks set vector = null where vector is not null")
         self.index.set_meta("model", name)
         self.index.set_meta("token", "")
-        if own:
-            run("commit")
 
-    def _opened(self, embedder: Embedder | None) -> Any:
-        """Map the matrix the index names; where it is not the one, start a new one and forget its rows."""
-        token = self.index.meta("token") or ""
-        if self._matrix is not None and self._matrix.token.hex() == token:
-            return self._matrix
-        folder = self.index.folder
-        dimension = embedder.dimension if embedder else int(self.index.meta("dimension") or 0)
-        if folder is None or not dimension:
+    def _current(self) -> Matrix | None:
+        """Open the generation the index names; None where there is none or its file is gone."""
+        token = self.index.meta("token")
+        folder = self.index.matrix_folder
+        if not token or folder is None:
             return None
-        matrix = Matrix.open(folder / FILE, dimension, bytes.fromhex(token)) if token else None
-        if matrix is None:
-            if self.index.meta("token"):
-                self._reset(self.index.meta("model"))
-            matrix = Matrix.create(folder / FILE, dimension)
-            self.index.set_meta("token", matrix.token.hex())
-            self.index.set_meta("dimension", dimension)
-        self._matrix = matrix
-        return matrix
+        if self._matrix is None or self._matrix.token.hex() != token:
+            self._matrix = Matrix.open(folder / FILE, int(self.index.meta("dimension")), bytes.fromhex(token))
+        return self._matrix
 
-    def _sound(self, matrix: Any, table: Any, scores: Any, best: Any) -> Any:
-        """Leave out rows that are no unit vectors, and forget them so that they are embedded again."""
-        if not len(best):
-            return best
-        good = matrix.verify(table[best, 1])
-        bad = [int(row) for row in table[best, 1][~good]]
-        if bad and self.index.folder is not None:
-            run = self.index.connection.execute
-            run("begin immediate")
-            marks = ", ".join(map(str, bad))
-            run(f"delete from vectors where vector in ({marks})")
-            run(f"update chunks set vector = null where vector in ({marks})")
-            run("commit")
-        return best[good]
+    def _forget(self, rows: list[int]) -> None:
+        """Drop rows that turned out to be no unit vectors, so that their texts are embedded again."""
+        if not rows or self.index.folder is None:
+            return
+        marks = ", ".join(map(str, rows))
+        with self.index.writing():
+            self.index.connection.execute(f"delete from vectors where vector in ({marks})")
+            self.index.connection.execute(f"update chunks set vector = null where vector in ({marks})")

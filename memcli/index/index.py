@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -55,7 +56,8 @@ class Index:
         """Take an open connection; use `ask` to get one."""
         self.workspace = workspace
         self.connection = connection
-        self.folder = folder  # None when the index lives in memory
+        self.folder = folder  # None when the index lives in memory and cannot keep anything
+        self.matrix_folder = folder  # where vectors are read from, also for a copy in memory
         self._embedding: Embedding | None = None
 
     @property
@@ -71,8 +73,8 @@ class Index:
         """Take in what changed on disk; while another process writes the index, do so in a copy."""
         try:
             return refresh.refresh(self.connection, self.workspace, progress)
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) and "readonly" not in str(error):
+        except sqlite3.OperationalError:  # locked, read-only or no space left
+            if self.folder is None:
                 raise
         self.connection = database.copied(self.connection)
         self.folder = None
@@ -108,17 +110,16 @@ class Index:
 
     def pieces(self, chunks: Collection[int]) -> dict[int, Piece]:
         """Fetch chunks with their texts."""
-        found = {}
         cursor = self.connection.execute(
-            "select chunk, chunks.file, path, chunks.kind, chunks.status, anchor, line, chunks.title,"
-            " substr(text, start + 1, stop - start), timestamp from chunks join files using(file)"
-            f" join texts using(file) where chunk in ({', '.join(map(str, chunks))})"
+            "select chunk, file, path, chunks.kind, chunks.status, anchor, line, chunks.title,"
+            " substr(text, start + 1, stop - start) as text, timestamp"
+            " from chunks join files using(file) join texts using(file)"
+            f" where chunk in ({', '.join(map(str, chunks))})"
         )
-        rows = cursor.fetchall()
-        entries = self._entries_of({row[1] for row in rows})
-        for row in rows:
-            found[row[0]] = Piece(*row, entries.get(row[1], {}))
-        return found
+        names = [column[0] for column in cursor.description]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor]
+        entries = self._entries_of({row["file"] for row in rows})
+        return {row["chunk"]: Piece(**row, entry=entries.get(row["file"], {})) for row in rows}
 
     def list_entries(self, wanted: Filter, order: str, limit: int = -1) -> list[dict[str, Any]]:
         """List entries with their paths; `order` is an SQL order of our own making."""
@@ -181,6 +182,17 @@ class Index:
         row = self.connection.execute("select value from meta where key = ?", (key,)).fetchone()
         return row[0] if row else None
 
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the index's write lock for a moment; what is done is kept whole or not at all."""
+        self.connection.execute("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self.connection.execute("rollback")
+            raise
+        self.connection.execute("commit")
+
     def set_meta(self, key: str, value: Any) -> None:
         """Write a note of the index about itself."""
         self.connection.execute("insert or replace into meta values(?, ?)", (key, value))
@@ -200,8 +212,8 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
     Raises UnavailableError when even a
     new index fails.
     """
-    for attempt in (1, 2):
-        folder = database.folder_of(workspace.derived, workspace.cache)
+    for attempt in range(3):
+        folder = database.folder_of(workspace.derived, workspace.cache) if attempt < 2 else None
         index = Index(workspace, database.connect(folder), folder)
         try:
             return question(index)
@@ -211,7 +223,7 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
                     f"the index in {workspace.derived} fails ({error})",
                     "free some disk space, then `mem index --rebuild`",
                 ) from None
-            if folder:
+            if folder and not isinstance(error, sqlite3.OperationalError):
                 database.discard(folder)
         finally:
             index.close()

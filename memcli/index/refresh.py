@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -235,13 +235,3 @@ def _is_settled(stat: Stat, noted: int) -> bool:
 
 def _is_unread(path: str, folders: list[str]) -> bool:
     return any(path.startswith(folder) for folder in folders)
-
-
-def chunks_without_vector(connection: sqlite3.Connection) -> Iterator[tuple[bytes, str]]:
-    """Yield hash and text of everything that has no vector yet, each text once."""
-    rows = connection.execute(
-        "select hash, prefix, substr(text, start + 1, stop - start) from chunks join texts using(file)"
-        " where vector is null group by hash"
-    )
-    for hash_, prefix, body in rows:
-        yield hash_, prefix + body

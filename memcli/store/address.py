@@ -4,9 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import NotFoundError
-from ..text.history import records
-from ..text.memory_page import sections
-from ..text.note import notes
 from .boundary import contained
 from .layout import ARCHIVE
 from .workspace import Workspace
@@ -45,6 +42,10 @@ def part(workspace: Workspace, place: Place, text: str) -> tuple[int, int]:
     anchor = place.anchor
     if not anchor:
         return 0, len(text)
+    from ..text.history import records
+    from ..text.memory_page import sections
+    from ..text.note import notes
+
     kind = workspace.layout.kind_of(place.path)
     if kind == "history":
         for record in records(text, workspace.zone):

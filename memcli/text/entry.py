@@ -117,7 +117,8 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
         try:
             values[key] = _READERS[key](fields[name])
         except (TypeError, ValueError) as error:
-            wrong(name, f"{name}: {error}")
+            if name == key:  # another tool's key may mean another thing, such as importance from 1 to 10
+                wrong(name, f"{name}: {error}")
     if "type" not in values and isinstance(metadata.get("type"), str):
         values["type"] = metadata["type"]
     if fields.get("active") is False and "status" not in values:
