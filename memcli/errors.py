@@ -58,3 +58,10 @@ class BusyError(MemError):
 
     exit_code = 75
     code = "busy"
+
+
+class LlmError(MemError):
+    """The LLM gave no usable answer; whoever asked keeps the fallback."""
+
+    exit_code = 7
+    code = "llm"

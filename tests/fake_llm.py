@@ -1,0 +1,43 @@
+"""An LLM that answers from a script, in this process, and remembers what it was asked."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from memcli.errors import LlmError
+from memcli.lifecycle.llm import MAX_TOKENS, TEMPERATURE, TIMEOUT, Completion
+
+Answer = str | Completion | LlmError | Callable[[Sequence[Mapping[str, str]]], str]
+
+
+class ScriptedLlm:
+    """Give the next answer of the script; an error is raised, a function is asked.
+
+    A question too many is a failure of the test and not of the LLM, so it is an AssertionError.
+    """
+
+    def __init__(self, *script: Answer) -> None:
+        self.script = list(script)
+        self.questions: list[list[Mapping[str, str]]] = []
+        self.options: list[dict[str, Any]] = []
+
+    def complete(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        temperature: float = TEMPERATURE,
+        max_tokens: int = MAX_TOKENS,
+        timeout: float = TIMEOUT,
+    ) -> Completion:
+        """Answer from the script."""
+        self.questions.append(list(messages))
+        self.options.append(
+            {"schema": schema, "temperature": temperature, "max_tokens": max_tokens, "timeout": timeout}
+        )
+        assert self.script, f"question {len(self.questions)} was not expected"
+        answer = self.script.pop(0)
+        if isinstance(answer, LlmError):
+            raise answer
+        if callable(answer):
+            answer = answer(messages)
+        return answer if isinstance(answer, Completion) else Completion(answer, "stop", "scripted")
