@@ -36,8 +36,11 @@ class Reading:
 
 
 def read_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat]:
-    """Read a file that may be written meanwhile: the stat belongs to the bytes, or is all zero where it cannot."""
-    target = workspace.path(path)
+    """Read a file that may be written meanwhile: the stat belongs to the bytes, or is all zero where it cannot.
+
+    The path comes from the scan, which has seen to it that it does not leave the workspace.
+    """
+    target = f"{workspace.root}/{path}"
     for _ in range(TRIES):
         descriptor = os.open(target, os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:

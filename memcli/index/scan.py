@@ -4,8 +4,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..store.files import is_temporary
-from ..store.layout import ARCHIVE, DERIVED, Layout
+from ..store.layout import ARCHIVE, Layout
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""
@@ -55,12 +54,12 @@ def _walk(root: Path, place: str, deep: bool, listing: Listing, layout: Layout) 
         with found:
             for item in found:
                 name = item.name
-                if name[0] == ".":
+                if name[0] == ".":  # hidden, or a file being written
                     continue
                 if item.is_dir(follow_symlinks=False):
-                    if deep and f"{inside}{name}" != DERIVED:
+                    if deep and f"{inside}{name}/" != ARCHIVE:  # which is walked by itself
                         stack.append(f"{inside}{name}/")
-                elif name.endswith(_ENDINGS) and not is_temporary(name):
+                elif name.endswith(_ENDINGS):
                     try:
                         status = item.stat(follow_symlinks=False)
                         path = f"{inside}{name}"

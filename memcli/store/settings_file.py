@@ -10,6 +10,7 @@ from . import files
 
 def set_in_file(path: Path, name: str, value: Any) -> None:
     """Write one dotted setting into a file, making the file if there is none."""
+    path = path.resolve()  # people keep their settings as a link into a folder of dotfiles
     from ruamel.yaml import YAML
     from ruamel.yaml.comments import CommentedMap
     from ruamel.yaml.error import YAMLError

@@ -45,6 +45,8 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "last_accessed_at": ("lastAccessedAt", "last_accessed"),
     "metadata": (),
 }
+_KEYS = {name: (key, rank) for key, others in SPELLINGS.items() for rank, name in enumerate((key, *others))}
+"""Every spelling with the key it stands for; the lower rank wins where a file has two of them."""
 _SOURCE_SPELLINGS = {"user_stated": "user", "human": "user", "agent": "observed", "assistant": "observed"}
 
 
@@ -110,12 +112,14 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
     nested = fields.get("metadata")
     metadata = nested if isinstance(nested, Mapping) else {}
     values: dict[str, Any] = {}
-    for key, others in SPELLINGS.items():
-        name = next((name for name in (key, *others) if fields.get(name) is not None), None)
-        if name is None:
+    ranks: dict[str, int] = {}
+    for name, value in fields.items():
+        key, rank = _KEYS.get(name, ("", 0))
+        if not key or value is None or ranks.get(key, rank) < rank:
             continue
         try:
-            values[key] = _READERS[key](fields[name])
+            values[key] = _READERS[key](value)
+            ranks[key] = rank
         except (TypeError, ValueError) as error:
             if name == key:  # another tool's key may mean another thing, such as importance from 1 to 10
                 wrong(name, f"{name}: {error}")
@@ -177,6 +181,8 @@ def _tags(value: object) -> tuple[str, ...]:
 
 def _time(value: object) -> str:
     moment = parse_time(_text(value))
+    if moment is not None and isinstance(value, str) and len(value) == 20 and value[10] == "T" and value[19] == "Z":
+        return value
     if moment is None:
         raise ValueError(f"{value!r} is not a date that exists; write it as 2026-11-21 or 2026-11-21T20:15:03Z")
     return stamp(moment)

@@ -1,0 +1,299 @@
+"""Measure commands against what they cannot do without, as ratios in one run; `--write` puts them into README.md.
+
+Usage: speed.py [--entries 10000] [--runs 10] [--write]. Every row is the median of so many runs after a warm-up.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from workspaces import make
+
+HERE = Path(__file__).parent
+PYTHON = sys.executable
+QUERY = "which editor theme does the user like"
+
+
+class Bench:
+    """Processes run in a home of their own, one after the other, interleaved so that a busy moment hits them all."""
+
+    def __init__(self, place: Path, runs: int) -> None:
+        self.place = place
+        self.runs = runs
+        self.environ = {**os.environ, "HOME": str(place), "CI": "1"}
+        self.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+    def timed(self, commands: dict[str, list[str]]) -> dict[str, float]:
+        """Give the median milliseconds of each command; a new number is put in the place of {n}."""
+        times: dict[str, list[float]] = {name: [] for name in commands}
+        for turn in range(self.runs + 1):
+            for name, command in commands.items():
+                words = [word.replace("{n}", str(turn)) for word in command]
+                start = time.perf_counter()
+                done = subprocess.run(words, env=self.environ, cwd=self.place, capture_output=True, check=False)
+                if done.returncode not in (0, 1):
+                    raise SystemExit(f"{' '.join(words)}: {done.returncode}\n{done.stderr.decode()}")
+                if turn:
+                    times[name].append(1000 * (time.perf_counter() - start))
+        return {name: statistics.median(values) for name, values in times.items()}
+
+    def peak(self, command: list[str]) -> float:
+        """Give the peak memory of a command in MB."""
+        code = (
+            "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL);"
+            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)"
+        )
+        done = subprocess.run(
+            [PYTHON, "-c", code, *command], env=self.environ, cwd=self.place, capture_output=True, check=True
+        )
+        return float(done.stdout)
+
+    def inside(self, code: str, *arguments: str) -> dict[str, float]:
+        """Run a script that prints JSON."""
+        done = subprocess.run(
+            [PYTHON, "-c", code, *arguments], env=self.environ, cwd=self.place, capture_output=True, check=False
+        )
+        if done.returncode:
+            raise SystemExit(done.stderr.decode())
+        result: dict[str, float] = json.loads(done.stdout)
+        return result
+
+
+SCAN = """
+import os, sys
+for base, folders, names in os.walk(sys.argv[1]):
+    for name in names:
+        os.stat(os.path.join(base, name))
+"""
+
+IN_PROCESS = """
+import json, os, statistics, sys, time
+from datetime import UTC, datetime
+from pathlib import Path
+from memcli.index import database
+from memcli.index.index import Index
+from memcli.index.scan import scan
+from memcli.store.workspace import Surroundings, opened
+root, runs = Path(sys.argv[1]), int(sys.argv[2])
+workspace = opened(Surroundings(root, os.environ, datetime.now(UTC)), root)
+
+def walk():
+    stack = [os.fspath(root)]
+    while stack:
+        with os.scandir(stack.pop()) as found:
+            for item in found:
+                if item.is_dir(follow_symlinks=False):
+                    if item.name != ".mem":
+                        stack.append(item.path)
+                else:
+                    item.stat(follow_symlinks=False)
+
+def hashed():
+    from hashlib import blake2b
+    for base, folders, names in os.walk(root):
+        if ".mem" in folders:
+            folders.remove(".mem")
+        for name in names:
+            with open(os.path.join(base, name), "rb") as file:
+                blake2b(file.read(), digest_size=16).digest()
+
+def median(work, times):
+    spent = []
+    for _ in range(times):
+        start = time.perf_counter()
+        work()
+        spent.append(1000 * (time.perf_counter() - start))
+    return statistics.median(spent)
+
+index = Index(workspace, database.connect(None), None)
+index.refresh()
+time.sleep(0.1)
+index.refresh()
+refresh, bare = [], []
+for _ in range(runs):
+    refresh.append(median(index.refresh, 1))
+    bare.append(median(walk, 1))
+
+def anew():
+    Index(workspace, database.connect(None), None).refresh()
+
+few = max(3, runs // 3)
+new, read = [], []
+for _ in range(few):
+    new.append(median(anew, 1))
+    read.append(median(hashed, 1))
+print(json.dumps({"refresh": statistics.median(refresh), "scan": statistics.median(bare),
+                  "new": statistics.median(new), "hash": statistics.median(read)}))
+"""
+
+EMBEDDING = """
+import json, os, random, sys, time
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from workspaces import sentence
+from memcli.index import embedder as module
+random_ = random.Random(2)
+texts = [" ".join(sentence(random_) for _ in range(random_.choice((1, 1, 2, 3)))) for _ in range(1500)]
+ours = module.open_embedder(None, bulk=True, cache=Path(sys.argv[2]))
+ours.embed(texts[:64])
+lengths = [len(each) for each in ours._ids(texts)]
+batches = module.batched(lengths, module._BULK_BATCH)
+
+def mem():
+    ours.embed(texts)
+
+def bare():
+    import numpy as np
+    ids = ours._ids(texts)
+    for batch in batches:
+        longest = max(len(ids[place]) for place in batch)
+        tokens = np.zeros((len(batch), longest), np.int64)
+        mask = np.zeros_like(tokens)
+        for row, place in enumerate(batch):
+            tokens[row, :len(ids[place])] = ids[place]
+            mask[row, :len(ids[place])] = 1
+        feeds = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
+        ours._session.run(None, {each.name: feeds[each.name] for each in ours._session.get_inputs()})
+
+best = {"mem": [], "bare": []}
+for _ in range(3):
+    for name, work in (("mem", mem), ("bare", bare)):
+        start = time.perf_counter()
+        work()
+        best[name].append(time.perf_counter() - start)
+print(json.dumps({name: len(texts) / sorted(times)[1] for name, times in best.items()}))
+"""
+
+
+def main() -> None:
+    """Run everything and print the table."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--entries", type=int, default=10_000)
+    options.add_argument("--runs", type=int, default=10)
+    options.add_argument("--write", action="store_true", help="put the table into README.md")
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        rows = measure(Bench(Path(folder), chosen.runs), Path(folder), chosen.entries)
+    text = table(rows, chosen.entries, chosen.runs)
+    print(text)
+    if chosen.write:
+        page = HERE / "README.md"
+        old = page.read_text(encoding="utf-8")
+        page.write_text(re.sub(r"(?s)(<!-- speed -->\n).*?(<!-- /speed -->)", rf"\1{text}\2", old), encoding="utf-8")
+
+
+Row = tuple[str, str, str, float, float | None]
+"""What was measured, the figure, what it is compared with, the ratio and its limit."""
+
+
+def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
+    """Make the workspaces and measure every row."""
+    big, middle, small = place / "big", place / "middle", place / "small"
+    ids = make(big, entries)
+    make(middle, min(1000, entries))
+    make(small, 100)
+    mem = [PYTHON, "-m", "memcli"]
+    say("indexing")
+    for root in (small, middle, big):
+        subprocess.run([*mem, "index", "--workspace", str(root)], env=bench.environ, check=True, capture_output=True)
+    for name, root in (("big", big), ("middle", middle)):
+        matrix = next((root / ".mem").glob("vectors-*.f32"))
+        (place / f"{name}.f32").write_bytes(matrix.read_bytes()[64:])
+    counts = {name: (place / f"{name}.f32").stat().st_size // (4 * 384) for name in ("big", "middle")}
+
+    def on(root: Path, *words: str) -> list[str]:
+        return [*mem, *words, "--workspace", str(root)]
+
+    say("starting")
+    start = bench.timed({
+        "pass": [PYTHON, "-c", "pass"],
+        "typer": [PYTHON, "-c", "import typer"],
+        "scan": [PYTHON, "-c", SCAN, str(big)],
+        "version": [*mem, "--version"],
+        "help": [*mem, "--help"],
+        "read": on(big, "read", ids[len(ids) // 2]),
+        "write small": on(small, "write", "Bench writes number {n} here."),
+        "write": on(big, "write", "Bench writes number {n} there."),
+    })  # fmt: skip
+    bench.timed({"settle": on(big, "search", "settle", "--mode", "keyword")})
+    say("finding")
+    find = bench.timed({
+        "typer": [PYTHON, "-c", "import typer"],
+        "ls": on(big, "ls", "-n", "20"),
+        "keyword": on(big, "search", QUERY, "--mode", "keyword"),
+        "floor middle": [PYTHON, str(HERE / "floor.py"), str(place / "middle.f32"), str(counts["middle"]), QUERY],
+        "search middle": on(middle, "search", QUERY),
+        "floor": [PYTHON, str(HERE / "floor.py"), str(place / "big.f32"), str(counts["big"]), QUERY],
+        "search": on(big, "search", QUERY),
+        "grep": on(big, "grep", "port 12[0-9]+ and"),
+        **({"rg": ["rg", "-n", "port 12[0-9]+ and", str(big / "entries")]} if shutil.which("rg") else {}),
+    })  # fmt: skip
+    scan = start["scan"] - start["pass"]
+    say("refreshing")
+    inner = bench.inside(IN_PROCESS, str(big), str(bench.runs))
+    say("embedding")
+    speed = bench.inside(EMBEDDING, str(HERE), str(place / "models"))
+    peak = bench.peak(on(big, "search", QUERY))
+    rows: list[Row] = [
+        row("`mem --version`", start["version"], "`python -c pass`", start["pass"], 3),
+        row("`mem --help`, a command that does nothing", start["help"], "typer", start["typer"], 1.1),
+        row("`mem read ID`", start["read"], "typer", start["typer"], 1.5),
+        row("`mem write`", start["write"], "typer", start["typer"], 1.5),
+        row("`mem write`", start["write"], "the same at 100 entries", start["write small"], 1.1),
+        row("`mem ls`", find["ls"], "1.5 × typer + 2 × scan", 1.5 * find["typer"] + 2 * scan, 1),
+        row(
+            "`mem search --mode keyword`", find["keyword"], "1.5 × typer + 2 × scan", 1.5 * find["typer"] + 2 * scan, 1
+        ),
+        row("`mem search` at 1,000", find["search middle"], "floor", find["floor middle"], 1.5),
+        row("`mem search`", find["search"], "floor", find["floor"], 1.7),
+        ("`mem search`, peak memory", f"{peak:.0f} MB", "260 MB", peak / 260, 1),
+        row("refresh, nothing changed", inner["refresh"], "scan, in one process", inner["scan"], 2),
+        row("keyword-indexing new files", inner["new"], "reading and hashing them", inner["hash"], 5),
+        (
+            "first embedding",
+            f"{speed['mem']:.0f} texts/s",
+            f"bare onnxruntime loop, {speed['bare']:.0f} texts/s",
+            speed["bare"] / speed["mem"],
+            1 / 0.8,
+        ),
+    ]
+    if "rg" in find:
+        rows.append(row("`mem grep`", find["grep"], "5 × rg + typer", 5 * find["rg"] + find["typer"], 1))
+    return rows
+
+
+def row(what: str, figure: float, against: str, base: float, limit: float | None) -> Row:
+    """Compare two times in milliseconds."""
+    return what, f"{figure:.0f} ms", f"{against}, {base:.0f} ms", figure / base, limit
+
+
+def table(rows: list[Row], entries: int, runs: int) -> str:
+    """Write the rows as markdown."""
+    lines = [
+        f"{entries:,} entries unless said, medians of {runs}, Python {platform.python_version()},"
+        f" {os.cpu_count()} cores.\n",
+        "| what | measured | against | ratio | limit |",
+        "|---|---|---|---|---|",
+    ]
+    for what, figure, against, ratio, limit in rows:
+        told = "" if limit is None else f"{limit:.2f}" + ("" if ratio <= limit else " **over**")
+        lines.append(f"| {what} | {figure} | {against} | {ratio:.2f} | {told} |")
+    return "\n".join(lines) + "\n"
+
+
+def say(text: str) -> None:
+    """Tell how far it is."""
+    print(f"{text} …", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
