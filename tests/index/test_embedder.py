@@ -1,0 +1,244 @@
+"""The real model: near in meaning is near in number, whatever the text and however it is opened."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memcli.errors import UnavailableError
+from memcli.index.embedder import OnnxEmbedder, batched, default_model_name, open_embedder
+from memcli.index.model import find_model
+from tests.processes import run
+
+if TYPE_CHECKING:
+    from memcli.index.embedder import Embedder
+
+TEXTS = [
+    "User prefers dark mode and concise responses.",
+    "",
+    " \n\t ",
+    "😀🎉",
+    "\ud83d a lone surrogate",
+    "\x00 zero",
+    "用户喜欢深色模式，请简短回答。",
+    "a" * 500,
+    "word " * 20_000,
+    "The meeting is at 15:00 on Friday in room 4711.",
+    "Bash scripts begin with `set -euo pipefail`; otherwise errors pass unnoticed.",
+]
+PARAPHRASES = [
+    ("User prefers dark mode in the editor.", "The user likes a dark theme for their editor."),
+    ("The deploy runs every night at two.", "Each night at 2 am the deployment is started."),
+    ("She moved from Berlin to Lisbon.", "She used to live in Berlin and now lives in Lisbon."),
+    ("The tests fail because the database is missing.", "Without the database the tests do not pass."),
+    ("He is allergic to peanuts.", "Peanuts give him an allergic reaction."),
+]
+
+
+@pytest.fixture(scope="module")
+def embedder() -> OnnxEmbedder:
+    """Open the built-in model as a command that asks one question does."""
+    return open_embedder(None, bulk=False)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a cache with the prepared copy in it."""
+    cache = tmp_path_factory.mktemp("cache")
+    open_embedder(None, bulk=True, cache=cache)
+    return cache
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Make a sentence-transformers folder of the built-in model."""
+    built_in = find_model(None)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.onnx").symlink_to(built_in.file)
+    (tmp_path / "model" / "tokenizer.json").write_bytes(built_in.tokenizer.read_bytes())
+    return tmp_path / "model"
+
+
+def test_an_open_model_has_the_name_known_without_opening_it(embedder: OnnxEmbedder) -> None:
+    named: Embedder = embedder
+    assert named.model == default_model_name()
+    assert named.dimension == 384
+
+
+def test_paraphrases_are_nearer_than_what_is_unrelated(embedder: OnnxEmbedder) -> None:
+    left = embedder.embed([one for one, _ in PARAPHRASES])
+    right = embedder.embed([other for _, other in PARAPHRASES])
+    cosines = left @ right.T
+    unrelated = cosines[~np.eye(len(PARAPHRASES), dtype=bool)]
+    assert np.diag(cosines).min() > 0.6
+    assert unrelated.max() < 0.4
+
+
+def test_every_text_has_a_vector_of_length_one(embedder: OnnxEmbedder) -> None:
+    vectors = embedder.embed(TEXTS)
+    assert vectors.shape == (len(TEXTS), 384)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert embedder.embed([]).shape == (0, 384)
+
+
+def test_the_same_texts_give_the_same_bytes(embedder: OnnxEmbedder) -> None:
+    assert np.array_equal(embedder.embed(TEXTS), embedder.embed(TEXTS))
+
+
+def test_a_text_has_the_same_vector_alone_and_in_company(embedder: OnnxEmbedder) -> None:
+    together = embedder.embed(TEXTS)
+    alone = np.concatenate([embedder.embed([text]) for text in TEXTS])
+    assert (together * alone).sum(axis=1).min() > 0.9999
+
+
+def test_the_ways_to_open_the_model_agree(embedder: OnnxEmbedder, cache: Path) -> None:
+    expected = embedder.embed(TEXTS)
+    for other in (
+        open_embedder(None, bulk=True, threads=1),
+        open_embedder(None, bulk=True, threads=3),
+        open_embedder(None, bulk=True, threads=2, cache=cache),
+        open_embedder(None, bulk=False, cache=cache),
+    ):
+        assert (other.embed(TEXTS) * expected).sum(axis=1).min() > 0.9999
+
+
+def test_only_the_first_256_word_pieces_count(embedder: OnnxEmbedder) -> None:
+    start = " ".join(f"word{number}" for number in range(300))
+    long, longer, shorter = embedder.embed([start, f"{start} and something else altogether", start[:200]])
+    assert np.array_equal(long, longer)
+    assert long @ shorter < 0.999
+
+
+def test_a_huge_text_is_not_read_to_its_end(embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Watched:
+        read = 0
+
+        def encode_batch_fast(self, texts: list[str]) -> object:
+            self.read += sum(map(len, texts))
+            return tokenizer.encode_batch_fast(texts)
+
+    tokenizer, watched = embedder._tokenizer, Watched()
+    monkeypatch.setattr(embedder, "_tokenizer", watched)
+    short, huge = embedder.embed(["memory " * 300, "memory " * 300_000])
+    assert np.array_equal(short, huge)
+    assert watched.read < 20_000
+
+
+def test_pooling_passes_over_the_padding(embedder: OnnxEmbedder) -> None:
+    alone = embedder.embed(["tea"])[0]
+    padded = embedder.embed(["tea", "tea " * 60])[0]
+    assert alone @ padded > 0.9999
+
+
+@given(st.lists(st.integers(1, 300), max_size=60), st.integers(1, 1024))
+def test_batches_hold_every_text_once_within_the_limit(lengths: list[int], limit: int) -> None:
+    batches = batched(lengths, limit)
+    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+    for batch in batches:
+        longest = max(lengths[place] for place in batch)
+        assert len(batch) == 1 or longest * len(batch) <= limit
+
+
+def test_a_folder_of_the_same_model_gives_the_same_vectors_under_its_own_name(
+    embedder: OnnxEmbedder, folder: Path
+) -> None:
+    other = open_embedder(folder, bulk=False)
+    assert other.model.startswith("model@")
+    assert np.array_equal(other.embed(TEXTS), embedder.embed(TEXTS))
+
+
+def test_a_folder_can_ask_for_other_pooling_and_length(embedder: OnnxEmbedder, folder: Path) -> None:
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_cls_token": True}))
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 8}))
+    other = open_embedder(folder, bulk=False)
+    one, same_start = other.embed(["one two three four five six seven", "one two three four five six something else"])
+    assert np.array_equal(one, same_start)
+    assert one @ embedder.embed(["one two three four five six seven"])[0] < 0.95
+
+
+def damage(data: bytes) -> list[bytes]:
+    return [b"", b"not a model at all", data[:-1000], data[: len(data) // 2]]
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_damaged_model_is_named_with_a_fix(which: int, folder: Path) -> None:
+    data = (folder / "model.onnx").read_bytes()
+    (folder / "model.onnx").unlink()
+    (folder / "model.onnx").write_bytes(damage(data)[which])
+    with pytest.raises(UnavailableError, match=r"model\.onnx cannot be used as a model .*: install"):
+        open_embedder(folder, bulk=False)
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_damaged_tokenizer_is_named_with_a_fix(which: int, folder: Path) -> None:
+    data = (folder / "tokenizer.json").read_bytes()
+    (folder / "tokenizer.json").write_bytes(damage(data)[which])
+    with pytest.raises(UnavailableError, match=r"tokenizer\.json cannot be used as a model .*: install"):
+        open_embedder(folder, bulk=False)
+
+
+def test_a_tokenizer_of_another_model_is_an_error_and_no_vector(folder: Path) -> None:
+    tokenizer = json.loads((folder / "tokenizer.json").read_bytes())
+    tokenizer["model"]["vocab"]["tea"] = 4_000_000
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    with pytest.raises(UnavailableError, match="cannot be used as a model"):
+        open_embedder(folder, bulk=False).embed(["tea"])
+
+
+@pytest.mark.parametrize("provider", ["abacus", "azure", "CPU "])
+def test_what_runs_the_model_is_here_and_not_in_a_cloud(provider: str) -> None:
+    with pytest.raises(UnavailableError, match="choose one of cpu"):
+        open_embedder(None, bulk=False, provider=provider)
+
+
+def cut_short(file: Path) -> None:
+    with (file.parent / "weights.bin").open("r+b") as weights:
+        weights.truncate(1000)
+
+
+@pytest.mark.parametrize(
+    "harm", [cut_short, lambda file: file.write_bytes(b"?"), lambda file: (file.parent / "weights.bin").unlink()]
+)
+def test_a_prepared_copy_that_does_not_open_is_removed_and_not_missed(
+    harm: Callable[[Path], object], embedder: OnnxEmbedder, tmp_path: Path
+) -> None:
+    open_embedder(None, bulk=True, cache=tmp_path)
+    (file,) = tmp_path.glob("models/*/model.onnx")
+    harm(file)
+    other = open_embedder(None, bulk=False, cache=tmp_path)
+    assert np.allclose(other.embed(["tea"]), embedder.embed(["tea"]), atol=1e-4)
+    assert not file.exists()
+
+
+def test_a_command_that_asks_once_prepares_nothing(tmp_path: Path) -> None:
+    open_embedder(None, bulk=False, cache=tmp_path / "cache")
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["models.json"]
+
+
+def test_importing_the_module_loads_no_heavy_library() -> None:
+    script = "import sys, memcli.index.embedder\nprint(*sorted({name.split('.')[0] for name in sys.modules}))"
+    assert not {"numpy", "onnxruntime", "tokenizers", "hashlib", "concurrent"} & set(run(script).out.split())
+
+
+def test_telemetry_and_parallel_tokenising_are_off_before_their_libraries_load() -> None:
+    script = """
+import os, sys
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("onnxruntime", "tokenizers"):
+            print(name, os.environ.get("ORT_DISABLE_TELEMETRY"), os.environ.get("TOKENIZERS_PARALLELISM"))
+sys.meta_path.insert(0, Watch())
+os.environ["ORT_DISABLE_TELEMETRY"] = "0"
+from memcli.index.embedder import open_embedder
+open_embedder(None, bulk=False)
+"""
+    seen = {line.split()[0]: line.split()[1:] for line in run(script).out.splitlines()}
+    assert seen["onnxruntime"][0] == "1"
+    assert seen["tokenizers"][1] == "false"

@@ -1,0 +1,225 @@
+"""The matrix gives the cosines numpy gives, and nothing for a row that is not sound."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from memcli.errors import UnavailableError
+from memcli.index.vectors import Matrix
+from tests.processes import running
+
+HEADER = 64
+
+
+def unit(count: int, dimension: int = 8, seed: int = 0) -> NDArray[np.float32]:
+    vectors = np.random.default_rng(seed).standard_normal((count, dimension)).astype(np.float32)
+    normal: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return normal
+
+
+@pytest.fixture
+def path() -> Iterator[Path]:
+    """Give the name of a matrix in a folder of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder) / "vectors.f32"
+
+
+def filled(path: Path, vectors: NDArray[np.float32]) -> Matrix:
+    matrix = Matrix.create(path, vectors.shape[1])
+    matrix.append(0, vectors)
+    return matrix
+
+
+def harm(matrix: Matrix, row: int, vector: object) -> None:
+    """Write over a row as a damaged disk would."""
+    with matrix.file.open("r+b") as file:
+        file.seek(HEADER + row * 4 * matrix.dimension)
+        file.write(np.asarray(vector, np.float32).tobytes())
+
+
+@given(st.lists(st.integers(0, 39), max_size=60), st.integers(1, 40), st.integers(0, 9))
+def test_scores_are_the_products_numpy_gives(rows: list[int], count: int, seed: int) -> None:
+    vectors, query = unit(count, 5, seed), unit(1, 5, seed + 100)[0]
+    with tempfile.TemporaryDirectory() as folder:
+        matrix = filled(Path(folder) / "vectors.f32", vectors)
+        rows = [row % count for row in rows]
+        assert np.allclose(matrix.scores(np.array(rows, np.int64), query), vectors[rows] @ query, atol=1e-6)
+        assert np.allclose(matrix.scores(None, query), vectors @ query, atol=1e-6)
+        assert np.array_equal(matrix.take(rows), vectors[rows])
+        assert matrix.bad_rows(rows).tolist() == []
+
+
+def test_few_rows_of_many_are_gathered_in_the_order_asked_for(path: Path) -> None:
+    vectors, query = unit(9000), unit(1, seed=1)[0]
+    matrix = filled(path, vectors)
+    rows = np.random.default_rng(2).permutation(9000)[:4000]
+    assert np.allclose(matrix.scores(rows, query), vectors[rows] @ query, atol=1e-6)
+
+
+@given(st.lists(st.integers(0, 5), max_size=12))
+def test_what_was_appended_is_there_in_another_process(counts: list[int]) -> None:
+    vectors = unit(sum(counts) or 1)[: sum(counts)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "vectors.f32"
+        writer = Matrix.create(path, 8)
+        reader = Matrix.open(path, 8, writer.token)
+        assert reader is not None
+        for count in counts:
+            first = writer.rows
+            writer.append(first, vectors[first : first + count])
+            assert np.array_equal(reader.take(np.arange(reader.rows)), vectors[: first + count])
+
+
+def test_an_empty_matrix_answers(path: Path) -> None:
+    matrix = Matrix.create(path, 8)
+    assert matrix.rows == 0
+    assert matrix.scores(None, unit(1)[0]).shape == (0,)
+    assert np.isnan(matrix.scores(np.array([0]), unit(1)[0])).all()
+
+
+def test_only_the_file_of_the_token_is_opened(path: Path) -> None:
+    matrix = filled(path, unit(3))
+    assert Matrix.open(path, 8, matrix.token) is not None
+    assert Matrix.open(path, 9, matrix.token) is None
+    assert Matrix.open(path, 8, bytes(16)) is None
+    matrix.file.rename(path.with_name(f"vectors-{bytes(8).hex()}.f32"))
+    assert Matrix.open(path, 8, bytes(16)) is None
+
+
+@pytest.mark.parametrize("size", [0, 1, HEADER - 1])
+def test_a_file_without_its_whole_header_is_not_opened(size: int, path: Path) -> None:
+    matrix = filled(path, unit(3))
+    os.truncate(matrix.file, size)
+    assert Matrix.open(path, 8, matrix.token) is None
+
+
+@pytest.mark.parametrize("place", [0, 8, 12, 16, 31])
+def test_a_foreign_header_is_not_opened(place: int, path: Path) -> None:
+    matrix = filled(path, unit(3))
+    data = bytearray(matrix.file.read_bytes())
+    data[place] ^= 0xFF
+    matrix.file.write_bytes(data)
+    assert Matrix.open(path, 8, matrix.token) is None
+
+
+def test_rows_a_cut_took_have_no_score(path: Path) -> None:
+    vectors, query = unit(10), unit(1, seed=1)[0]
+    token = filled(path, vectors).token
+    cut = Matrix.open(path, 8, token)
+    assert cut is not None
+    os.truncate(cut.file, HEADER + 7 * 32 + 5)
+    assert cut.rows == 7
+    scores = cut.scores(np.arange(10), query)
+    assert np.allclose(scores[:7], vectors[:7] @ query, atol=1e-6)
+    assert np.isnan(scores[7:]).all()
+    assert cut.bad_rows(np.arange(10)).tolist() == [7, 8, 9]
+    assert np.isnan(cut.take([6, 7])[1]).all()
+
+
+@pytest.mark.parametrize("row", [[np.nan] * 8, [np.inf] + [0] * 7, [3e38] * 8, [5.0] * 8, [0] * 8])
+@pytest.mark.parametrize("rows", [40, 4])
+def test_a_row_that_is_no_unit_vector_has_no_score(rows: int, row: list[float], path: Path) -> None:
+    vectors = unit(40)
+    matrix = filled(path, vectors)
+    harm(matrix, 3, row)
+    scores = matrix.scores(np.arange(rows), vectors[5])
+    assert np.flatnonzero(np.isnan(scores)).tolist() == [3]
+    assert matrix.bad_rows(np.arange(40)).tolist() == [3]
+
+
+def test_a_row_too_short_to_be_seen_from_its_score_is_found_by_verifying(path: Path) -> None:
+    vectors = unit(40)
+    matrix = filled(path, vectors)
+    harm(matrix, 3, vectors[3] / 2)
+    assert matrix.verify([2, 3, 4, -1, 40]).tolist() == [True, False, True, False, False]
+
+
+def test_a_sound_row_at_a_right_angle_keeps_its_score(path: Path) -> None:
+    matrix = filled(path, np.eye(8, dtype=np.float32))
+    assert matrix.scores(None, np.eye(8, dtype=np.float32)[2]).tolist() == [0, 0, 1, 0, 0, 0, 0, 0]
+
+
+def test_a_gap_left_by_lost_rows_is_not_sound(path: Path) -> None:
+    matrix = filled(path, unit(2))
+    matrix.append(4, unit(1))
+    assert matrix.rows == 5
+    assert matrix.bad_rows(np.arange(5)).tolist() == [2, 3]
+
+
+def test_rows_of_another_length_are_refused(path: Path) -> None:
+    with pytest.raises(ValueError, match="rows of 8 numbers"):
+        Matrix.create(path, 8).append(0, unit(2, 9))
+
+
+def test_compacting_keeps_the_rows_named_and_leaves_the_old_file(path: Path) -> None:
+    vectors = unit(3000)
+    old = filled(path, vectors)
+    rows = np.arange(1, 3000, 2)
+    new = old.compacted(path, rows)
+    assert new.token != old.token
+    assert np.array_equal(new.take(np.arange(new.rows)), vectors[rows])
+    assert Matrix.open(path, 8, old.token) is not None
+    (path.parent / "vectors.f32").touch()
+    (path.parent / "vectors-notes.f32").touch()
+    Matrix.sweep(path, new.token)
+    assert sorted(os.listdir(path.parent)) == sorted([new.file.name, "vectors-notes.f32", "vectors.f32"])
+
+
+def test_a_matrix_that_vanished_says_so_when_written(path: Path) -> None:
+    matrix = filled(path, unit(2))
+    matrix.file.unlink()
+    assert matrix.rows == 0
+    with pytest.raises(UnavailableError, match=r"cannot write .*vectors-.*: No such file"):
+        matrix.append(2, unit(1))
+
+
+def test_a_full_disk_is_an_error_of_the_users_world(path: Path) -> None:
+    script = f"""
+import resource, signal, numpy as np
+from pathlib import Path
+from memcli.index.vectors import Matrix
+matrix = Matrix.create(Path({str(path)!r}), 8)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (64 + 48, 64 + 48))
+matrix.append(0, np.eye(8, dtype=np.float32)[:3])
+"""
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "UnavailableError: cannot write" in ended.stderr
+    (file,) = path.parent.iterdir()
+    assert file.stat().st_size == HEADER + 48  # one row and a torn one, which no table names
+
+
+def test_a_row_reported_before_the_process_is_killed_is_in_the_file(path: Path) -> None:
+    script = """
+import sys
+import numpy as np
+from pathlib import Path
+from memcli.index.vectors import Matrix
+matrix = Matrix.create(Path(sys.argv[1]), 8)
+print(matrix.token.hex(), flush=True)
+for row in range(100_000):
+    matrix.append(row, np.eye(8, dtype=np.float32)[row % 8 : row % 8 + 1])
+    print(row, flush=True)
+"""
+    with running(script, path) as process:
+        assert process.stdout is not None
+        token = bytes.fromhex(process.stdout.readline())
+        reported = [int(process.stdout.readline()) for _ in range(50)]
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        reported += [int(line) for line in process.stdout.read().splitlines(keepends=True) if line.endswith("\n")]
+    matrix = Matrix.open(path, 8, token)
+    assert matrix is not None
+    assert matrix.rows >= len(reported)
+    assert matrix.bad_rows(reported).tolist() == []
