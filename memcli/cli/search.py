@@ -53,14 +53,14 @@ def search(
         embed_budget=settings["search.embed_budget"],
     )
     found = find(found_in, request)
-    for notice in found.notices:
-        output.note(notice)
-    output.problems(found.problems)
     if as_json:
         output.say_json(_document(query, found, explain))
     else:
         for hit in found.hits:
             _show(hit, explain)
+    for notice in found.notices:
+        output.note(notice)
+    output.problems(found.problems)
     if not found.hits:
         if output.is_heard():
             output.note("nothing found")
@@ -93,9 +93,7 @@ def _show(hit: Hit, explain: bool) -> None:
         row = [f"{hit.relevance:.2f}", hit.id, hit.type or hit.kind, day, place, hit.summary]
         output.say_row([*row, f"{hit.relevance:.3f} = {parts}"] if explain else row)
         return
-    output.say_styled(
-        (f"{hit.relevance:.2f} ", "1"), (hit.id, "36"), (f"  {hit.type or hit.kind}  {day}  ", ""), (place, "2")
-    )
-    output.say(f"     {hit.summary}")
+    output.say_styled((f"{hit.relevance:.2f}  ", "1"), (output.wrapped(hit.summary, 6), ""))
+    output.say_styled((f"      {hit.id} · {hit.type or hit.kind} · {day} · ", "36"), (place, "2"))
     if explain:
-        output.say(f"     {hit.relevance:.3f} = {parts}")
+        output.say(f"      {hit.relevance:.3f} = {parts}")

@@ -54,6 +54,12 @@ def noise(text: str) -> Callable[[int], bytes]:
     return lambda attempt: blake2b(f"{seed}\0{attempt}\0{text}".encode(), digest_size=8).digest()
 
 
+def shown(path: Path) -> str:
+    """Name a folder as a person standing here would."""
+    here = Path.cwd()
+    return f"{path.relative_to(here)}/" if path.is_relative_to(here) and path != here else str(path)
+
+
 def at_terminal() -> bool:
     """Tell whether a person could type on standard input."""
     return sys.stdin is not None and sys.stdin.isatty()

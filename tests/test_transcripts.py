@@ -1,0 +1,83 @@
+"""The sessions shown in the documents are run here, in a real terminal, and print what the documents say.
+
+A block that begins with ```console holds commands after `$ ` and below each what it prints. `UPDATE=1 pytest
+tests/test_transcripts.py` writes the documents anew.
+"""
+
+import errno
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import NOW
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [path for path in (ROOT / "README.md", ROOT / "docs" / "tour.md") if path.exists()]
+BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
+
+
+def in_terminal(command: str, folder: Path, environ: dict[str, str]) -> str:
+    """Run a command with a terminal of 100 columns for stdout and stderr; give what it shows."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        ["bash", "-c", command], cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave
+    )
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(master, 65536)
+        except OSError as error:
+            if error.errno == errno.EIO:  # the other end is closed
+                break
+            raise
+        if not piece:
+            break
+        shown += piece
+    os.close(master)
+    process.wait()
+    text = re.sub(r"\r[^\n]*\r\x1b\[K", "", shown.decode()).replace("\r\n", "\n")
+    return re.sub(r"[^\n]*\r\x1b\[K", "", text)
+
+
+def played(block: str, folder: Path, environ: dict[str, str]) -> str:
+    """Run the commands of a block one after the other and put down what they print."""
+    said = []
+    for command in re.findall(r"(?m)^\$ (.*)$", block):
+        said.append(f"$ {command}\n{in_terminal(command, folder, environ)}")
+    return "".join(said)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_a_document_shows_what_the_commands_print(document: Path, tmp_path: Path) -> None:
+    binary = tmp_path / "bin"
+    binary.mkdir()
+    (binary / "mem").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m memcli "$@"\n')
+    (binary / "mem").chmod(0o755)
+    folder = tmp_path / "project"
+    folder.mkdir()
+    shutil.copytree(ROOT / "fixtures" / "workspace", tmp_path / "fixtures" / "workspace")
+    environ = {
+        **{name: os.environ[name] for name in ("HOME", "LANG", "LC_ALL") if name in os.environ},
+        "PATH": f"{binary}:{os.environ['PATH']}",
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+        "TERM": "xterm",
+        "MEM_NOW": NOW,
+        "MEM_SEED": "docs",
+        "MEM_TIMEZONE": "UTC",
+    }
+    text = document.read_text(encoding="utf-8")
+    assert BLOCK.search(text)
+    new = BLOCK.sub(lambda found: f"```console\n{played(found[1], folder, environ)}```", text)
+    assert "Traceback" not in new
+    if os.environ.get("UPDATE"):
+        document.write_text(new, encoding="utf-8")
+        text = new
+    assert new == text
