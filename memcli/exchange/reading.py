@@ -1,0 +1,79 @@
+"""What one reading of a transcript has learnt so far: whose session it is, what was left out, which tools work."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+from typing import Any
+
+from ..text.injected import injections, recalls_memory, without_injected
+from ..text.session import load
+from .feed import Line
+
+REASONS = 100
+"""Different reasons that are counted apart; a file may make up its own types without end."""
+
+OPEN_CALLS = 1000
+"""Tool calls remembered until their answer comes."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool at work."""
+
+    name: str
+    recalls: bool  # it asks a memory, so its answer is nothing new
+
+
+@dataclass
+class Reading:
+    """Filled while the events of a transcript are read."""
+
+    session_id: str = ""
+    started: str = ""
+    zone: tzinfo = UTC  # of times that name none
+    day: str = ""  # of times that name no day
+    about: dict[str, Any] = field(default_factory=dict)  # what the transcript says of itself
+    skipped: Counter[str] = field(default_factory=Counter)
+    calls: dict[str, Call] = field(default_factory=dict)
+
+    def skip(self, reason: str, count: int = 1) -> None:
+        """Count what is left out."""
+        known = reason in self.skipped or len(self.skipped) < REASONS
+        self.skipped[reason if known else "other"] += count
+
+    def skip_type(self, stated: object) -> None:
+        """Count a kind of record that holds nothing to remember."""
+        self.skip(f"type {stated[:40]!r}" if isinstance(stated, str) else "no type")
+
+    def said(self, text: str) -> str:
+        """Give what was really said, and count what was not."""
+        for injection in injections(text):
+            self.skip(injection.reason)
+        return without_injected(text)
+
+    def call(self, identifier: str, name: str, command: str) -> None:
+        """Note a tool that was called, for the answer to come."""
+        if identifier:
+            self.calls[identifier] = Call(name, recalls_memory(name, command))
+            if len(self.calls) > OPEN_CALLS:
+                del self.calls[next(iter(self.calls))]
+
+    def answered(self, identifier: str) -> Call:
+        """Give the call that an answer belongs to; a call without a name where none is known."""
+        return self.calls.pop(identifier, Call("", recalls=False))
+
+
+def records(lines: Iterator[Line], reading: Reading) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Read lines of JSON; those that are no object are counted and passed over."""
+    for line in lines:
+        if line.too_long:
+            reading.skip("line too long")
+        elif line.text.strip("\ufeff\x00 \t\r"):
+            data = load(line.text)
+            if isinstance(data, dict):
+                yield line.number, data
+            elif data is None:
+                reading.skip("not JSON" if line.whole else "cut off at the end")
+            else:
+                reading.skip("not an object")

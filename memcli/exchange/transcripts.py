@@ -1,0 +1,129 @@
+"""Read a conversation from another tool's transcript: its events as they come, and a count of what was left out.
+
+Nothing here writes, and nothing is held but the line at hand, so that a transcript may be of any length.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+from hashlib import blake2b
+from itertools import chain
+from pathlib import PurePath
+from typing import Any, BinaryIO
+
+from ..text.ids import new_id
+from ..text.note import day_in
+from ..text.session import Event, load
+from ..text.times import parse_time
+from . import chat_text, claude_code, codex, golemcore, openclaw, own
+from .chat_styles import style_of
+from .detect import UnknownTranscriptError, detect
+from .feed import Feed
+from .reading import Reading
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_FINE = re.compile(r"\.\d+Z$")
+_ID = re.compile(r"[\w.:@/+=-]{1,120}")
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """A conversation that is being read; all but its format may still change until the last event is taken."""
+
+    format: str
+    events: Iterator[Event]
+    reading: Reading
+
+    @property
+    def session_id(self) -> str:
+        """Give the id the conversation has where it comes from, or the name of its file."""
+        return self.reading.session_id
+
+    @property
+    def started(self) -> str:
+        """Give the time it began: RFC 3339, UTC; empty where nothing tells."""
+        return self.reading.started
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Give what it says of itself: channel, folder, branch, metadata."""
+        return self.reading.about
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """Count what was left out so far, by reason."""
+        return self.reading.skipped
+
+
+def read_transcript(file: BinaryIO, name: str, zone: tzinfo = UTC) -> Transcript:
+    """Begin to read a transcript; `name` is its file's, `zone` that of times which name none.
+
+    Raises `UnknownTranscriptError` where the content is no conversation that can be read.
+    """
+    feed = Feed(file)
+    found = detect(feed, name)
+    if found == "openclaw" and openclaw.CHECKPOINT.search(name):
+        raise UnknownTranscriptError(f"{name} is a checkpoint's copy", "import the session's own file instead")
+    reading = Reading(zone=zone, day=day_in(name))
+    events = _kept(_events(feed, found, reading), reading)
+    first = next(events, None)
+    stem = PurePath(name).name.removesuffix(".gz").rpartition(".")[0] or PurePath(name).name
+    uuid = _UUID.search(stem)
+    if found == "claude-code" and uuid and uuid[0] == stem:
+        # A resumed session begins with the lines, and the id, of the one it goes on from.
+        reading.session_id = stem
+    reading.session_id = reading.session_id or (uuid[0] if uuid else stem)
+    if first:
+        reading.started = reading.started or first.timestamp
+    return Transcript(found, _identified(chain([first] if first else [], events), reading), reading)
+
+
+def _events(feed: Feed, found: str, reading: Reading) -> Iterator[Event]:
+    lines = feed.lines()
+    if found == "claude-code":
+        return claude_code.read(lines, reading)
+    if found == "codex":
+        head = [data for line in feed.head_lines() if isinstance(data := load(line), dict)]
+        return codex.read(lines, reading, head)
+    if found == "openclaw":
+        return openclaw.read(lines, reading)
+    if found == "golemcore":
+        return golemcore.read(feed.stream, reading)
+    if found == "jsonl":
+        return own.read(lines, reading)
+    head_lines = feed.head_lines()
+    style = style_of(head_lines)
+    return chat_text.read(lines, reading, style, head_lines) if style else iter(())
+
+
+def _kept(events: Iterator[Event], reading: Reading) -> Iterator[Event]:
+    """Take each event once: a session that was resumed repeats what went before."""
+    seen: set[int] = set()
+    ids: set[int] = set()
+    for event in events:
+        identity = event.id if _ID.fullmatch(event.id) else ""
+        # Without an id, only a time to the fraction of a second makes two equal messages one.
+        if identity or _FINE.search(event.timestamp):
+            mark = hash((identity or event.timestamp, event.type, event.role, event.name, event.text))
+            if mark in seen:
+                reading.skip("duplicate")
+                continue
+            seen.add(mark)
+        if identity and hash(identity) in ids:
+            identity = ""
+        ids.add(hash(identity))
+        yield event if identity == event.id else replace(event, id=identity)
+
+
+def _identified(events: Iterator[Event], reading: Reading) -> Iterator[Event]:
+    """Give an id to events that have none: the same at every reading of the same transcript."""
+    for position, event in enumerate(events, 1):
+        if event.id:
+            yield event
+            continue
+        moment = parse_time(event.timestamp) or datetime.fromtimestamp(position / 1000, UTC)
+        noise = f"{reading.session_id}\n{position}\n{event.type}\n{event.role}\n{event.text}"
+        digest = blake2b(noise.encode("utf-8", "replace"), digest_size=8).digest()
+        yield replace(event, id=new_id("msg", moment, digest))
