@@ -54,6 +54,7 @@ def _report(found: Index, *, embed: bool) -> dict[str, Any]:
         if embed:
             found.embedding.embed_missing(None, progress=texts)
             found.embedding.tidy()
+            found.embedding.fold()
     finally:
         files.clear()
         texts.clear()

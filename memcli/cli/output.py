@@ -70,6 +70,15 @@ def say_row(values: Iterable[object]) -> None:
     print("\t".join(" ".join(str(value).split()) if isinstance(value, str) else str(value) for value in values))
 
 
+def wrapped(text: str, indent: int) -> str:
+    """Break a text at words for the terminal, the lines after the first one indented."""
+    from shutil import get_terminal_size
+    from textwrap import wrap
+
+    room = max(get_terminal_size().columns - indent, 24)
+    return f"\n{' ' * indent}".join(wrap(text, room, break_long_words=False, break_on_hyphens=False))
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], flexible: int) -> None:
     """Print a table as wide as the terminal; the column numbered `flexible` is cut to fit."""
     from shutil import get_terminal_size

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UnavailableError
 from .embedder import Embedder, default_model_name, open_embedder
 from .filters import Filter, chunk_condition
+from .model import find_model
+from .nearest import Neighbours
 from .vectors import Matrix
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class Embedding:
         folder = index.workspace.settings["embedding.model"]
         self.folder = Path(folder).expanduser() if folder else None
         self._embedder: Embedder | None = None
+        self._neighbours = Neighbours(index.workspace.settings["embedding.threads"])
         self._matrix: Matrix | None = None
 
     def embedder(self, *, bulk: bool = False) -> Embedder:
@@ -72,7 +75,7 @@ class Embedding:
             return len(missing)
         started = time.monotonic()
         order = sorted(missing, key=lambda chunk: chunk not in first) if first else missing
-        embedder = self.embedder(bulk=len(order) >= BULK and seconds is None)
+        embedder = self.embedder(bulk=seconds is None)
         done = 0
         while done < len(order):
             # The first batch of an answer is small: it tells how quick this machine is.
@@ -101,15 +104,19 @@ class Embedding:
             return {}, {}
         import numpy as np
 
-        scores = matrix.scores(table[:, 1], vector)
-        count = min(limit, len(scores))
-        best = np.argpartition(-np.nan_to_num(scores, nan=-2.0), count - 1)[:count]
-        sound = matrix.verify(table[best, 1]) & np.isfinite(scores[best])
-        self._forget([int(row) for row in table[best[~sound], 1]])
-        near = {int(table[i, 0]): float(scores[i]) for i in best[sound]}
-        places = {chunk: place for place, chunk in enumerate(table[:, 0].tolist())} if also else {}
-        named = {chunk: float(scores[places[chunk]]) for chunk in also if chunk in places}
-        return near, {chunk: score for chunk, score in named.items() if math.isfinite(score)}
+        near, bad = self._neighbours.best(matrix, table, vector, limit, self.index.meta("model"))
+        self._forget(bad)
+        rows = {chunk: row for chunk, row in table.tolist() if chunk in also} if also else {}
+        asked = np.array(list(rows.values()), dtype=np.int64)
+        scores = dict(zip(rows, matrix.scores(asked, vector).tolist(), strict=True))
+        return near, {chunk: score for chunk, score in scores.items() if math.isfinite(score)}
+
+    def fold(self) -> None:
+        """Bring the graph up to date, where the workspace is large enough for one to pay."""
+        matrix = self._current()
+        if matrix is not None and self.index.folder is not None:
+            rows = [row[0] for row in self.index.connection.execute("select vector from vectors order by vector")]
+            self._neighbours.fold(matrix, rows, self.index.meta("model"))
 
     def tidy(self) -> int:
         """Drop vectors nothing has referred to for a month, and rewrite the file when a quarter is dead."""
@@ -124,6 +131,7 @@ class Embedding:
             live = [row[0] for row in run("select vector from vectors order by vector")]
             if matrix is not None and matrix.rows - len(live) > max(matrix.rows // 4, BATCH):
                 self._compact(matrix, live)
+            Matrix.sweep(self.index.folder / FILE, bytes.fromhex(self.index.meta("token") or ""))
         return dropped
 
     def _compact(self, matrix: Matrix, live: list[int]) -> None:
@@ -195,7 +203,7 @@ class Embedding:
 
     def _settle(self) -> None:
         """Forget vectors that are another model's (two models never share an index) or no longer in their file."""
-        name = default_model_name() if self.folder is None else self.embedder().model
+        name = default_model_name() if self.folder is None else find_model(self.folder, self.index.workspace.cache).name
         if self._is_settled(name) or self.index.folder is None:
             return
         with self.index.writing():

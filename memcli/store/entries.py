@@ -9,12 +9,13 @@ from typing import Any
 
 from ..errors import RefusedError, UsageError
 from ..text import frontmatter
-from ..text.entry import SPELLINGS, TRUST, Entry, checked, entry_fields
-from ..text.ids import new_id, slug, tail
+from ..text.entry import SPELLINGS, TRUST, Entry, checked
+from ..text.ids import new_id, slug
 from ..text.summary import first_line
 from ..text.times import stamp
 from . import files
 from .layout import ARCHIVE
+from .manner import new_fields
 from .moves import move
 from .removal import remove
 from .workspace import Workspace
@@ -52,7 +53,7 @@ def write(
     for attempt in range(TRIES):
         entry = draft if draft.id else replace(draft, id=new_id("mem", workspace.now, noise(attempt)))
         place = chosen or _place(workspace, entry)
-        text = frontmatter.render(entry_fields(entry), body)
+        text = frontmatter.render(new_fields(workspace.layout, entry), body)
         try:
             files.create(workspace.path(place), text.encode("utf-8"))
         except FileExistsError:
@@ -95,15 +96,10 @@ def edit(workspace: Workspace, path: str, change: Callable[[str], str], expected
     `expected` is the digest of the text the change was made from. Raises RefusedError when the file is not
     UTF-8, changed underneath, or would end up with conflict markers or a frontmatter that does not parse.
     """
-    from .lock import locked
+    from .journal import exclusive
 
     target = workspace.path(path)
-    with locked(
-        workspace.derived,
-        command=f"mem edit {path}",
-        now=stamp(workspace.now),
-        wait=workspace.settings["lock.wait"],
-    ) as held:
+    with exclusive(workspace, f"mem edit {path}") as held:
         data = files.read(target)
         if expected is not None and files.digest(data) != expected:
             raise RefusedError(f"{path} changed underneath", "read it again and repeat the change")
@@ -211,7 +207,7 @@ def _sound(body: str) -> str:
 def _place(workspace: Workspace, entry: Entry) -> str:
     name = slug(entry.title or first_line(entry.body)) or entry.type
     day = datetime.fromisoformat(entry.created_at).replace(tzinfo=UTC).astimezone(workspace.zone).date()
-    return workspace.layout.entry_path(f"{name}-{tail(entry.id)}", day)
+    return workspace.layout.entry_path(name, entry.id, day)
 
 
 def _chosen_path(workspace: Workspace, path: str) -> str:

@@ -129,8 +129,10 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
         values["status"] = "archived"
     source = values.setdefault("source", "observed")
     values.setdefault("trust", TRUST.get(source, TRUST["inferred"]))
-    created = values.setdefault("created_at", stamp(modified))
-    values.setdefault("updated_at", max(created, stamp(modified)) if "modified" in metadata else created)
+    # Claude Code stamps its files there; their mtime is lost in every clone.
+    moment = stamp(parse_time(str(metadata.get("modified", ""))) or modified)
+    created = values.setdefault("created_at", moment)
+    values.setdefault("updated_at", max(created, moment) if "modified" in metadata else created)
     values.setdefault("id", path)
     if isinstance(fields.get("description"), str):
         values["description"] = fields["description"]

@@ -1,0 +1,158 @@
+"""Apply several changes as one: noted first, then done, and finished by the next command if this one is killed.
+
+Each change knows the text it starts from and the text it ends with. What is there already is skipped; where somebody
+else's text stands, theirs stays and ours goes to the archive. Doing it twice is doing it once.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import RefusedError
+from ..text.times import stamp
+from . import files
+from .layout import ARCHIVE
+from .lock import Held, locked
+from .removal import remove
+from .workspace import Workspace
+
+_FOLDER = "journal"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file's whole text, before and after; None where there is no file."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class Append:
+    """A record put at the end of a file, unless its mark stands there already."""
+
+    path: str
+    text: str
+    mark: str  # such as the record's id; must be part of the text
+
+
+Step = Change | Append
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What became of the steps."""
+
+    done: tuple[str, ...] = ()  # paths changed
+    kept: tuple[tuple[str, str], ...] = ()  # (path whose own text stayed, where ours went)
+
+
+@contextmanager
+def exclusive(workspace: Workspace, command: str) -> Iterator[Held]:
+    """Hold the workspace's lock; what a killed command left half done is finished first."""
+    with locked(
+        workspace.derived, command=command, now=stamp(workspace.now), wait=workspace.settings["lock.wait"]
+    ) as held:
+        finish(workspace, held)
+        yield held
+
+
+def apply(workspace: Workspace, steps: Sequence[Step], held: Held) -> Applied:
+    """Do all the steps under the lock held; RefusedError, and nothing done, when a text is not what a step expects."""
+    steps = [step for step in steps if not _is_done(workspace, step)]
+    for step in steps:
+        if isinstance(step, Change) and _text(workspace, step.path) != step.before:
+            raise RefusedError(f"{step.path} changed underneath", "run the command again")
+    if not steps:
+        return Applied()
+    held.check()
+    note = workspace.derived / _FOLDER / f"{stamp(workspace.now).replace(':', '')}-{os.urandom(4).hex()}.json"
+    files.create(note, json.dumps({"steps": [_noted(step) for step in steps]}, ensure_ascii=False).encode())
+    return _carry_out(workspace, note, steps, held)
+
+
+def finish(workspace: Workspace, held: Held) -> Applied:
+    """Finish what killed commands noted and did not do, the oldest first."""
+    folder = workspace.derived / _FOLDER
+    done: list[str] = []
+    kept: list[tuple[str, str]] = []
+    for note in sorted(folder.glob("*.json")) if folder.is_dir() else []:
+        try:
+            steps = [_read(fields) for fields in json.loads(files.read(note))["steps"]]
+        except (ValueError, KeyError, TypeError):  # not a whole note, so nothing of it was begun
+            remove(note)
+            continue
+        applied = _carry_out(workspace, note, steps, held)
+        done += applied.done
+        kept += applied.kept
+    return Applied(tuple(done), tuple(kept))
+
+
+def _carry_out(workspace: Workspace, note: Path, steps: Sequence[Step], held: Held) -> Applied:
+    done: list[str] = []
+    kept: list[tuple[str, str]] = []
+    for step in steps:
+        if _is_done(workspace, step):
+            continue
+        held.check()
+        target = workspace.path(step.path)
+        if isinstance(step, Append):
+            files.append(target, step.text.encode())
+        elif _text(workspace, step.path) != step.before:
+            if step.after is not None:
+                kept.append((step.path, _put_aside(workspace, step)))
+            continue
+        elif step.after is None:
+            remove(target)
+        elif step.before is None:
+            files.create(target, step.after.encode())
+        else:
+            files.replace(target, step.after.encode(), files.digest(step.before.encode()))
+        done.append(step.path)
+    remove(note)
+    return Applied(tuple(done), tuple(kept))
+
+
+def _put_aside(workspace: Workspace, step: Change) -> str:
+    """Keep our text in the archive where somebody else's stands in its place; once, however often it is tried."""
+    from .entries import free_name
+
+    stem, _, ending = step.path.removeprefix(ARCHIVE).rpartition(".")
+    text = step.after or ""
+    for other in workspace.path(f"{ARCHIVE}{stem}").parent.glob("*"):
+        if other.is_file() and other.read_bytes() == text.encode():
+            return workspace.relative(other)
+    place = free_name(workspace, f"{ARCHIVE}{stem}-not-applied.{ending}")
+    files.create(workspace.path(place), text.encode())
+    return place
+
+
+def _is_done(workspace: Workspace, step: Step) -> bool:
+    standing = _text(workspace, step.path)
+    if isinstance(step, Append):
+        return standing is not None and step.mark in standing
+    return standing == step.after
+
+
+def _text(workspace: Workspace, path: str) -> str | None:
+    target = workspace.path(path)
+    if not target.exists():
+        return None
+    return files.read(target).decode("utf-8", "surrogateescape")
+
+
+def _noted(step: Step) -> dict[str, Any]:
+    if isinstance(step, Append):
+        return {"append": step.path, "text": step.text, "mark": step.mark}
+    return {"path": step.path, "before": step.before, "after": step.after}
+
+
+def _read(fields: dict[str, Any]) -> Step:
+    if "append" in fields:
+        return Append(fields["append"], fields["text"], fields["mark"])
+    return Change(fields["path"], fields["before"], fields["after"])
