@@ -60,21 +60,20 @@ def _known(index: "Index", name: str, strict: bool) -> list[tuple[str, str]]:
 
 
 def _where_made(workspace: Workspace, identifier: str) -> Place | None:
-    """Look for an id in the folder of the month it was made in; reads no more than one file."""
+    """Look for an id where a file of it would have been made; reads no more than one file."""
     moment = ids.created(identifier)
     if moment is None:
         return None
-    ending = f"-{ids.tail(identifier)}.md"
-    layout = workspace.layout
     days = {moment.astimezone(workspace.zone).date() + timedelta(days=shift) for shift in (-1, 0, 1)}
-    for folder in sorted({layout.entry_path("", day).rpartition("/")[0] for day in days}):
+    for made in sorted({workspace.layout.entry_path("", identifier, day) for day in days}):
+        folder, _, ending = made.rpartition("/")
         try:
             names = [name for name in os.listdir(workspace.root / folder) if name.endswith(ending)]
         except OSError:
             continue
-        for name in names:
-            if len(names) == 1 and _holds(workspace, f"{folder}/{name}", identifier):
-                return Place(f"{folder}/{name}")
+        place = f"{folder}/{names[0]}".lstrip("/") if len(names) == 1 else ""
+        if place and _holds(workspace, place, identifier):
+            return Place(place)
     return None
 
 

@@ -116,9 +116,12 @@ def _hits(index: Index, scored: Sequence[Scored], request: Request) -> list[Hit]
             if piece is None:
                 continue
             name = (piece.file, "" if piece.kind == "entry" else piece.anchor or str(piece.line))
-            if name in seen:
+            # A record may stand in a second file for older tools; file 0 is no file's number.
+            twin = (0, f"{piece.timestamp} {piece.text}") if piece.kind == "history" else name
+            if name in seen or twin in seen:
+                seen.add(name)
                 continue
-            seen.add(name)
+            seen |= {name, twin}
             hits.append(_hit(index.workspace, piece, one, request.query))
             if len(hits) == request.limit:
                 return hits

@@ -1,47 +1,59 @@
-"""Where things live in a workspace: which file is of which kind, and where new ones go."""
+"""Where things live in a workspace: which file is of which kind, and where new ones go.
+
+Knows names and patterns only; looks at no disk. `recognise` tells which layout a folder has.
+"""
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
+
+from ..errors import UsageError
+from ..text.ids import tail
 
 KINDS = ("entry", "memory", "history", "note", "session")
 ARCHIVE = "archive/"
 DERIVED = ".mem"
+SESSIONS = ("sessions/*/session.jsonl",)
 
 _PARTS = {"{date}": r"\d{4}-\d\d-\d\d", "{month}": r"\d{4}-\d\d", "**": r".*", "*": r"[^/]*"}
+_HIDDEN = re.compile(r"(?:^|/)\.")
 
 
 @dataclass(frozen=True)
 class Layout:
     """Path patterns: `*` within a folder, `**` across folders, `{date}` and `{month}` for days and months.
 
-    The first kind whose pattern fits a path has it.
+    The first kind whose pattern fits a path has it. Nothing below a name that begins with a dot is a memory.
     """
 
     name: str
     memory: str = "MEMORY.md"
     history: str = "HISTORY-{month}.md"
     notes: str = "notes/{date}.md"
-    entries: str = "entries"  # the folder of entries, any depth below it
-    new_entry: str = "{month}/{name}.md"  # below `entries`
+    entries: str = "entries"  # the folder of entries, any depth below it; empty for the workspace itself
+    new_entry: str = "{month}/{name}-{tail}.md"  # below `entries`; {id} and {date} may stand in it too
+    history_copy: str = ""  # a file that gets a second copy of every record, for older tools
+    spellings: Mapping[str, str] = field(default_factory=dict)  # keys of new entries as the folder's own tool has them
     patterns: Mapping[str, tuple[str, ...]] = field(
         default_factory=lambda: {
             "memory": ("MEMORY.md",),
             "history": ("HISTORY-{month}.md", "HISTORY.md"),
             "note": ("notes/**.md",),
             "entry": ("entries/**.md",),
-            "session": ("sessions/*/session.jsonl",),
+            "session": SESSIONS,
         }
     )
 
     @cached_property
-    def _expressions(self) -> list[tuple[str, re.Pattern[str]]]:
-        return [
-            (kind, re.compile("|".join(f"(?:{_expression(pattern)})" for pattern in patterns)))
+    def _expression(self) -> re.Pattern[str]:
+        """Make one expression of all patterns; the group that matched names the kind."""
+        kinds = [
+            f"(?P<{kind}>{'|'.join(_expression_of(pattern) for pattern in patterns)})"
             for kind, patterns in self.patterns.items()
         ]
+        return re.compile("|".join(kinds), re.DOTALL)
 
     @cached_property
     def roots(self) -> tuple[tuple[str, bool], ...]:
@@ -52,25 +64,138 @@ class Layout:
                 fixed = re.split(r"[*{]", pattern)[0].rpartition("/")[0]
                 rest = pattern[len(fixed) :].strip("/")
                 found[fixed] = found.get(fixed, False) or "/" in rest or "**" in rest
-        return tuple(found.items())
+        deep = [folder for folder, below in found.items() if below]
+        return tuple((folder, below) for folder, below in found.items() if not any(_lies_in(folder, up) for up in deep))
+
+    @property
+    def is_below(self) -> bool:
+        """Tell whether the workspace is the folder above the one that memories lie in."""
+        return self.entries.partition("/")[0] == "memory"
 
     def kind_of(self, path: str) -> str | None:
         """Give the kind of a path relative to the workspace; None for a file that is none of ours."""
-        inner = path.removeprefix(ARCHIVE)
-        for kind, expression in self._expressions:
-            if expression.fullmatch(inner):
-                return kind
-        return None
+        found = self._expression.fullmatch(path.removeprefix(ARCHIVE))
+        return None if found is None or _HIDDEN.search(path) else found.lastgroup
 
-    def entry_path(self, name: str, day: date) -> str:
-        """Give the path of a new entry."""
-        return f"{self.entries}/" + self.new_entry.format(name=name, month=f"{day:%Y-%m}", date=day.isoformat())
+    def entry_path(self, name: str, identifier: str, day: date) -> str:
+        """Give the path of a new entry; without a name it is the folder and the ending its file would have."""
+        place = self.new_entry.format(
+            name=name, id=identifier, tail=tail(identifier), month=f"{day:%Y-%m}", date=day.isoformat()
+        )
+        return f"{self.entries}/{place}".lstrip("/")
 
 
-def _expression(pattern: str) -> str:
+def _expression_of(pattern: str) -> str:
     pieces = re.split(r"(\{date\}|\{month\}|\*\*|\*)", pattern)
     return "".join(_PARTS.get(piece, re.escape(piece)) for piece in pieces)
 
 
+def _lies_in(folder: str, upper: str) -> bool:
+    return folder != upper and (not upper or folder.startswith(f"{upper}/"))
+
+
+def adjusted(layout: Layout, paths: Mapping[str, str]) -> Layout:
+    """Put single paths of the user's in the place of a layout's: memory, history, notes, entries.
+
+    Raises UsageError for one that leads out of the workspace, since settings may come with a clone.
+    """
+    given = {name: _sound(name, value) for name, value in paths.items() if value}
+    if not given:
+        return layout
+    patterns = dict(layout.patterns)
+    for name, value in given.items():
+        kind = {"notes": "note", "entries": "entry"}.get(name, name)
+        patterns[kind] = (f"{value}/**.md".lstrip("/") if kind == "entry" else value,)
+    return replace(layout, patterns=patterns, **given)  # type: ignore[arg-type]
+
+
+def _sound(name: str, value: str) -> str:
+    """Check a path from the settings; './' and a closing '/' are taken off."""
+    parts = [part for part in value.split("/") if part not in ("", ".")]
+    wrong = "leads out of the workspace" if value.startswith("/") or ".." in parts else ""
+    if any(part.startswith(".") for part in parts) or parts[:1] == [ARCHIVE.rstrip("/")]:
+        wrong = wrong or "is a place that is never searched"
+    if not value.isprintable() or "\\" in value or re.search(r"[*{}]", _plain(value)):
+        wrong = wrong or "is no path"
+    needed = {"history": "{month}", "notes": "{date}"}.get(name, "")
+    if name != "entries" and not value.endswith(".md"):
+        wrong = wrong or "is no markdown file"
+    if needed not in value:
+        wrong = wrong or f"needs {needed} in it"
+    if wrong:
+        raise UsageError(f"paths.{name} {value!r} {wrong}", "give a path within the workspace, such as docs/memories")
+    return "/".join(parts)
+
+
+def _plain(pattern: str) -> str:
+    return pattern.replace("{month}", "").replace("{date}", "")
+
+
 MEM = Layout("mem")
-LAYOUTS = {layout.name: layout for layout in (MEM,)}
+OPENCLAW = Layout(
+    "openclaw",
+    history="memory/HISTORY-{month}.md",
+    notes="memory/{date}.md",
+    entries="memory",
+    new_entry="entries/{month}/{name}-{tail}.md",
+    patterns={
+        "memory": ("MEMORY.md", "memory.md", "USER.md", "memory/MEMORY.md"),
+        "history": ("memory/HISTORY-{month}.md", "memory/HISTORY.md"),
+        "note": ("memory/{date}.md", "memory/{date}-*.md", "memory/**/{date}.md"),
+        "entry": ("memory/**.md",),
+        "session": SESSIONS,
+    },
+)
+CLAUDE = Layout(
+    "claude",
+    entries="",
+    new_entry="{name}-{tail}.md",
+    spellings={"title": "name"},
+    patterns={
+        "memory": ("MEMORY.md",),
+        "history": ("HISTORY-{month}.md", "HISTORY.md"),
+        "note": ("notes/**.md", "logs/**{date}.md"),
+        "entry": ("**.md",),
+        "session": SESSIONS,
+    },
+)
+NEOVATE = Layout(
+    "neovate",
+    history_copy="HISTORY.md",
+    patterns={
+        "memory": ("MEMORY.md",),
+        "history": ("HISTORY-{month}.md", "HISTORY.md"),
+        "note": ("notes/**.md", "{date}.md"),
+        "entry": ("**.md",),
+        "session": SESSIONS,
+    },
+)
+GOLEMCORE = Layout(
+    "golemcore",
+    memory="memory/MEMORY.md",
+    history="memory/HISTORY-{month}.md",
+    notes="memory/{date}.md",
+    entries="memory",
+    new_entry="entries/{month}/{name}-{tail}.md",
+    patterns={
+        "memory": ("memory/MEMORY.md",),
+        "history": ("memory/HISTORY-{month}.md", "memory/HISTORY.md"),
+        "note": ("memory/{date}.md",),
+        "entry": ("memory/**.md",),
+        "session": SESSIONS,
+    },
+)
+JARVIS = Layout(
+    "jarvis",
+    entries="memory",
+    new_entry="{id}.md",
+    spellings={"created_at": "createdAt", "updated_at": "updatedAt"},
+    patterns={
+        "memory": ("MEMORY.md",),
+        "history": ("HISTORY-{month}.md", "HISTORY.md"),
+        "note": ("notes/**.md",),
+        "entry": ("memory/**.md",),
+        "session": SESSIONS,
+    },
+)
+LAYOUTS = {layout.name: layout for layout in (MEM, OPENCLAW, CLAUDE, NEOVATE, GOLEMCORE, JARVIS)}

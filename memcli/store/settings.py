@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..text.frontmatter import load_mapping
+from .layout import LAYOUTS
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,16 @@ TABLE = (
         "",
         "Time zone of days and of the times in notes, such as Europe/Lisbon; empty: the system's.",
     ),
-    Setting("layout", "mem", "Where things live in this folder.", choices=("mem",)),
+    Setting(
+        "layout",
+        "mem",
+        "Where things live in this folder: mem's own way, or that of the tool whose folder it is.",
+        choices=tuple(LAYOUTS),
+    ),
+    Setting("paths.memory", "", "Page of long-term memory, such as docs/MEMORY.md; empty: as the layout has it."),
+    Setting("paths.history", "", "History files, such as log/HISTORY-{month}.md; empty: as the layout has it."),
+    Setting("paths.notes", "", "Daily notes, such as journal/{date}.md; empty: as the layout has it."),
+    Setting("paths.entries", "", "Folder of entries, such as docs/memories; empty: as the layout has it."),
     Setting(
         "write.source",
         "user",

@@ -1,4 +1,4 @@
-"""The workspace: where it is, how it is found, how it is made."""
+"""The workspace: where it is and how it is found."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,25 +6,14 @@ from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
 
-from ..errors import NotFoundError, RefusedError, UsageError
+from ..errors import NotFoundError, UsageError
 from ..text.times import parse_time
-from . import files
 from .boundary import contained
-from .layout import DERIVED, LAYOUTS, Layout
+from .layout import DERIVED, LAYOUTS, Layout, adjusted
 from .settings import Settings, load_settings
 
 MARKER = "mem.yaml"
 SCOPES = ("project", "user", "all")
-_IGNORED = ("/.mem/", "/sessions/", "/archive/sessions/")
-_MARKER_TEXT = """\
-# This folder is a memory that `mem` keeps: plain markdown, yours to edit.
-# Settings go here, one a line, such as `search.limit: 8`; `mem config list` shows them all.
-"""
-_PAGE_TEXT = """\
-# Memory
-
-What an agent should always know. Keep it short: this page is in every prompt.
-"""
 
 
 @dataclass(frozen=True)
@@ -42,10 +31,11 @@ class Workspace:
         """Give the folder of what can be made anew."""
         return self.root / DERIVED
 
-    @property
+    @cached_property
     def layout(self) -> Layout:
         """Give where things live."""
-        return LAYOUTS[self.settings["layout"]]
+        paths = {name: self.settings[f"paths.{name}"] for name in ("memory", "history", "notes", "entries")}
+        return adjusted(LAYOUTS[self.settings["layout"]], paths)
 
     @cached_property
     def zone(self) -> tzinfo:
@@ -146,28 +136,6 @@ def nearest(folder: Path) -> Path | None:
             if (root / MARKER).is_file():
                 return root.resolve()
     return None
-
-
-def init(around: Surroundings, root: Path) -> list[str]:
-    """Make a workspace, or complete one; give the names of the files made. Nothing that exists is changed
-    but `.gitignore`, which gets the lines it lacks.
-    """
-    if root.exists() and not root.is_dir():
-        raise RefusedError(f"{root} is a file", "name a folder")
-    made = []
-    for name, text in ((MARKER, _MARKER_TEXT), ("MEMORY.md", _PAGE_TEXT)):
-        try:
-            files.create(root / name, text.encode())
-        except FileExistsError:
-            continue
-        made.append(name)
-    ignore = root / ".gitignore"
-    lines = files.read(ignore).decode("utf-8", "replace").splitlines() if ignore.exists() else []
-    missing = [line for line in _IGNORED if line not in lines]
-    if missing:
-        files.append(ignore, "".join(f"{line}\n" for line in missing).encode())
-        made.append(".gitignore")
-    return made
 
 
 def _named(folder: Path, name: str) -> Path:

@@ -1,0 +1,137 @@
+"""Make a workspace, in mem's own layout or over the folder of another tool, adding files and changing none."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import RefusedError, UsageError
+from . import files
+from .layout import LAYOUTS, MEM
+from .recognise import Recognised, recognise
+from .workspace import MARKER, Surroundings, opened
+
+_MARKER_TEXT = """\
+# This folder is a memory that `mem` keeps: plain markdown, yours to edit.
+# Settings go here, one a line, such as `search.limit: 8`; `mem config list` shows them all.
+"""
+PAGE_TEXT = """\
+# Memory
+
+What an agent should always know. Keep it short: this page is in every prompt.
+"""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What `init` did, and where."""
+
+    root: Path
+    layout: str
+    why: str  # what gave the layout away; empty where it was asked for, or is mem's own
+    files: tuple[str, ...]  # names of those made
+    repository: Path | None  # the git repository another tool's folder is in
+
+
+def init(around: Surroundings, folder: Path | None = None, layout: str = "") -> Made:
+    """Make a workspace, or complete one. Nothing that exists is changed but `.gitignore`, which gets the lines it
+    lacks.
+
+    Without a folder it is the current one where that is a workspace or the folder of a tool that is known, else
+    `memory` in it. Raises UsageError for a layout that does not fit.
+    """
+    if layout and layout not in LAYOUTS:
+        raise UsageError(f"no layout {layout!r}", f"use one of {', '.join(LAYOUTS)}")
+    chosen = _chosen(around.folder, folder, layout)
+    root = chosen.root
+    if root.exists() and not root.is_dir():
+        raise RefusedError(f"{root} is a file", "name a folder")
+    if (root / MARKER).exists():
+        chosen = _as_it_is(around, chosen, layout)
+    else:
+        _require_fitting(around, chosen, asked=bool(layout))
+    theirs = chosen.layout != MEM.name
+    made = _made(root, chosen.layout)
+    return Made(root, chosen.layout, chosen.why, tuple(made), _repository(root) if theirs else None)
+
+
+def _chosen(here: Path, folder: Path | None, layout: str) -> Recognised:
+    """Settle where the workspace is made and in which layout."""
+    place = here if folder is None else folder
+    for root in (place, here / "memory") if folder is None else (place,):
+        if (root / MARKER).exists():
+            return Recognised(layout or MEM.name, root, "")
+    found = recognise(place)
+    if found and layout in ("", found.layout):
+        return found
+    if folder is None and not (layout and LAYOUTS[layout].is_below):
+        place = here / "memory"
+    return Recognised(layout or MEM.name, place, "")
+
+
+def _as_it_is(around: Surroundings, chosen: Recognised, asked: str) -> Recognised:
+    """Keep the layout a workspace has; UsageError where another one was asked for."""
+    name = opened(around, chosen.root).settings["layout"]
+    if asked and asked != name:
+        raise UsageError(
+            f"{chosen.root} is a workspace of the layout {name}", f"run `mem config set layout {asked}` to change it"
+        )
+    return Recognised(name, chosen.root, "")
+
+
+def _require_fitting(around: Surroundings, chosen: Recognised, *, asked: bool) -> None:
+    """Refuse a place inside another workspace's memories, and `memory/` where the folder above it is meant."""
+    root = chosen.root
+    for above in root.parents:
+        if (above / MARKER).is_file():
+            outer = opened(around, above).layout
+            if outer.kind_of((root.relative_to(above) / "any.md").as_posix()):
+                raise UsageError(f"{root} belongs to the workspace {above}", f"run `mem init {above}`")
+            break
+    if asked and LAYOUTS[chosen.layout].is_below and root.name == "memory" and not (root / "memory").is_dir():
+        raise UsageError(
+            f"the layout {chosen.layout} is of the folder above {root}",
+            f"run `mem init --layout {chosen.layout} {root.parent}`",
+        )
+    upper = None if asked or chosen.why else recognise(root.parent)
+    if upper and upper.root == root.parent and LAYOUTS[upper.layout].is_below and root.name == "memory":
+        raise UsageError(
+            f"{root} belongs to the {upper.layout} folder {root.parent} ({upper.why})",
+            f"run `mem init {root.parent}`, or `mem init --layout mem {root}` for a memory of mem's own",
+        )
+
+
+def _made(root: Path, layout: str) -> list[str]:
+    """Make what is missing and give the names of it."""
+    texts = {MARKER: _MARKER_TEXT, MEM.memory: PAGE_TEXT}
+    if layout != MEM.name:
+        texts = {MARKER: f"{_MARKER_TEXT}layout: {layout}\n{_own_page(root, layout)}"}
+    made = []
+    for name, text in texts.items():
+        try:
+            files.create(root / name, text.encode())
+        except FileExistsError:
+            continue
+        made.append(name)
+    ignore = root / ".gitignore"
+    lines = files.read(ignore).decode("utf-8", "replace").splitlines() if ignore.exists() else []
+    missing = [line for line in _ignored(root, layout) if line not in lines]
+    if missing:
+        files.append(ignore, "".join(f"{line}\n" for line in missing).encode())
+        made.append(ignore.name)
+    return made
+
+
+def _own_page(root: Path, layout: str) -> str:
+    """Set the page of long-term memory where an old OpenClaw spells it in lower case: a second one would hide it."""
+    page = root / LAYOUTS[layout].memory
+    lower = page.with_name(page.name.lower())
+    return f"paths.memory: {lower.name}\n" if layout == "openclaw" and lower.exists() and not page.exists() else ""
+
+
+def _ignored(root: Path, layout: str) -> tuple[str, ...]:
+    """Name what git should pass over; a folder of sessions that another tool made stays that tool's affair."""
+    theirs = layout != MEM.name and (root / "sessions").exists()
+    return ("/.mem/", "/archive/sessions/") if theirs else ("/.mem/", "/sessions/", "/archive/sessions/")
+
+
+def _repository(root: Path) -> Path | None:
+    return next((place for place in (root, *root.parents) if (place / ".git").exists()), None)
