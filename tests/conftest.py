@@ -48,16 +48,23 @@ class _Input(io.StringIO):
 Mem = Callable[..., Ran]
 
 
+@pytest.fixture(scope="session")
+def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the cache in which the prepared copy of the model is made once for all tests."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture(autouse=True)
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_cache: Path) -> Path:
     """Keep tests away from the real home and the real clock; give the folder they stand in."""
     home = tmp_path / "home"
     folder = tmp_path / "work"
     home.mkdir()
     folder.mkdir()
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "MEM_WORKSPACE", "EDITOR", "VISUAL", "NO_COLOR"):
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "MEM_WORKSPACE", "EDITOR", "VISUAL", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(model_cache))
     monkeypatch.setenv("MEM_NOW", NOW)
     monkeypatch.setenv("MEM_SEED", "test")
     monkeypatch.setenv("MEM_TIMEZONE", "UTC")
