@@ -1,0 +1,95 @@
+"""Fuse what words and meaning say of each candidate into one relevance that can be explained and compared.
+
+Owns the formula. Refuses: searching, reading texts from disk, decay and trust (they order a recall, not a search).
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+
+from .question import Question
+from .weights import WEIGHTS, Weights
+
+TURN, SHORT, LONG = "turn", "short", "long"
+SHORT_LENGTH = 600
+"""Characters below which a document of one chunk is short."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A chunk with what is known of it."""
+
+    chunk: int
+    document: Hashable  # chunks of one document are one hit
+    shape: str  # TURN for a turn of a session, SHORT for a text of one short chunk, else LONG
+    keyword: float  # Σ term weight × tf / (tf + saturation) over the chunk, in [0, 1)
+    whole: float  # the same over its whole document; equal to `keyword` where that is one chunk
+    cosine: float | None  # None where it has no vector
+    readable: float = 1.0  # how far the model reads its script and the query's, from 0 to 1
+    title: frozenset[str] = frozenset()  # the words of its title, as query_terms gives them
+    speaker: str = ""  # of a turn, lower case
+    is_question: bool = False  # of a turn
+    exact: float = 0.0  # the share of the query's phrases that stand in it
+    is_dated: bool = False  # written in the time the query names
+    timestamp: str = ""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A document found: its best chunk, its relevance in [0, 1] and the parts that add up to it."""
+
+    chunk: int
+    document: Hashable
+    relevance: float
+    parts: Mapping[str, float]
+
+
+def fuse(
+    candidates: Iterable[Candidate], question: Question, weights: Weights = WEIGHTS, vector: float | None = None
+) -> list[Scored]:
+    """Score documents by their chunks, the best first; of equals the newer.
+
+    sum = v × cosine + (1 − v) × words + bonuses, with v by the shape of the text (`vector` overrides it: 1 asks by
+    meaning alone, 0 by words alone), the best cosine of the document's chunks, and words
+    the best chunk's mixed with the whole document's. Relevance is a line over the sum, cut to [0, 1].
+    """
+    documents: dict[Hashable, list[Candidate]] = defaultdict(list)
+    for one in candidates:
+        documents[one.document].append(one)
+    found = [_score(chunks, question, weights, vector) for chunks in documents.values()]
+    found.sort(key=lambda item: item[0], reverse=True)
+    return [scored for _, scored in found]
+
+
+def _score(
+    chunks: list[Candidate], question: Question, weights: Weights, vector: float | None
+) -> tuple[tuple[float, str, int], Scored]:
+    share = {id(one): _vector_share(one, question, weights) if vector is None else vector for one in chunks}
+    best = max(chunks, key=lambda one: share[id(one)] * (one.cosine or 0.0) + (1 - share[id(one)]) * one.keyword)
+    cosines = [one.cosine for one in chunks if one.cosine is not None]
+    v = share[id(best)] if cosines else 0.0
+    words = (1 - weights.whole) * max(one.keyword for one in chunks) + weights.whole * best.whole
+    slope = {TURN: weights.slope_turn, SHORT: weights.slope_short}.get(best.shape, weights.slope_long)
+    parts = {
+        "vector": v * max(cosines, default=0.0),
+        "keyword": (1 - v) * words,
+        "title": weights.titled * (bool(best.title) and best.title <= question.words),
+        "speaker": weights.speaker * (best.speaker in question.words),
+        "question": weights.asked * best.is_question,
+        "exact": weights.exact * max(one.exact for one in chunks),
+        "date": weights.dated * any(one.is_dated for one in chunks),
+    }
+    parts = {name: slope * part for name, part in parts.items() if part}
+    parts["base"] = weights.base
+    line = sum(parts.values())
+    relevance = min(max(line, 0.0), 1.0)
+    if relevance != line:
+        parts["cut"] = relevance - line
+    return (line, best.timestamp, -best.chunk), Scored(best.chunk, best.document, relevance, parts)
+
+
+def _vector_share(one: Candidate, question: Question, weights: Weights) -> float:
+    share = {TURN: weights.vector_turn, SHORT: weights.vector_short}.get(one.shape, weights.vector_long)
+    if one.shape == SHORT and question.is_statement:
+        share += weights.statement
+    return share * one.readable if one.cosine is not None else 0.0

@@ -1,0 +1,85 @@
+"""What a query asks for: its words with their forms, its names, its exact phrases, and whether it asks at all."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+from ..text.english import common_share, forms, opens_a_question
+from ..text.words import STOP_WORDS, clean, phrases, query_terms
+from .weights import WEIGHTS, Weights
+
+_WORD = re.compile(r"[^\W_]+")
+_NAME = re.compile(r"(?<=[^.?!:\n] )[A-Z][a-z]+\b")
+
+
+@dataclass(frozen=True)
+class Term:
+    """One word of a query."""
+
+    word: str
+    forms: tuple[str, ...]  # any of them counts as the word
+    is_name: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query taken apart."""
+
+    text: str
+    terms: tuple[Term, ...]
+    phrases: tuple[str, ...]  # several words that should stand as they are, lower case
+    is_statement: bool  # it tells something, as a turn of a conversation does, and asks nothing
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Give the words asked for."""
+        return frozenset(term.word for term in self.terms)
+
+    @property
+    def parts(self) -> tuple[tuple[str, float], ...]:
+        """Give the texts to embed and their weights; the query's vector is their weighted sum, normalised.
+
+        The last line of a query of several lines counts once more: in a pasted dialogue it is where things stand.
+        """
+        lines = [line.strip() for line in self.text.splitlines() if line.strip()]
+        return ((self.text, 1.0),) if len(lines) < 2 else ((self.text, 1.0), (lines[-1], WEIGHTS.last_line))
+
+
+def ask(query: str) -> Question:
+    """Take a query apart; any text will do."""
+    text = clean(query).strip()
+    names = {name.lower() for name in _NAME.findall(text[:4000])}
+    terms = tuple(Term(word, forms(word), word in names) for word in query_terms(query))
+    exact = tuple(phrase.lower() for phrase in phrases(query) if len(_WORD.findall(phrase)) > 1)
+    return Question(text, terms, exact, _is_statement(text))
+
+
+def term_weights(
+    question: Question, counts: Sequence[int | None], texts: int, weights: Weights = WEIGHTS
+) -> list[float]:
+    """Return what each term may add to a keyword score; they sum to 1, or to 0 without terms.
+
+    `counts` holds in how many of the workspace's `texts` a term occurs, None for one that repeats another.
+    A weight is idf to a power, over the sum: idf = ln(1 + (N − n + ½) / (n + ½)) as in BM25 (Robertson and
+    Zaragoza 2009), where N and n count, besides the workspace, a thousand everyday texts. They keep
+    small workspaces sensible and the weights of a growing one steady.
+    """
+    found = []
+    for term, count in zip(question.terms, counts, strict=True):
+        if count is None:
+            found.append(0.0)
+            continue
+        n = count + weights.everyday_texts * max(common_share(term.word), weights.least_share)
+        idf = log(1 + (texts + weights.everyday_texts - n + 0.5) / (n + 0.5)) ** weights.idf_power
+        rare = n < weights.rare_count  # not a share of the texts: weights must not jump as they grow
+        found.append(idf * (weights.rare_name if term.is_name and rare else 1.0))
+    total = sum(found)
+    return [weight / total for weight in found] if total else found
+
+
+def _is_statement(text: str) -> bool:
+    words = _WORD.findall(text[:4000])
+    if not words or opens_a_question(words[0]):
+        return False
+    return sum(word.lower() in STOP_WORDS for word in words) >= 3

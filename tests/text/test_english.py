@@ -1,0 +1,34 @@
+"""What is known of English beforehand."""
+
+import pytest
+
+from memcli.text.english import COMMON, common_share, forms, opens_a_question
+
+
+@pytest.mark.parametrize(
+    ("word", "known"), [("make", True), ("makes", True), ("making", True), ("families", True), ("marigold", False)]
+)
+def test_a_common_word_is_known_in_its_regular_forms(word: str, known: bool) -> None:
+    assert (common_share(word) > 0) is known
+
+
+def test_an_everyday_word_is_in_more_texts_than_a_merely_common_one() -> None:
+    assert common_share("good") > common_share("family") > common_share("weekend") > common_share("deadlock") == 0
+
+
+def test_shares_are_shares() -> None:
+    assert all(0 < share < 0.5 and word == word.lower() for word, share in COMMON.items())
+
+
+@pytest.mark.parametrize("word", ["go", "went", "gone"])
+def test_irregular_forms_belong_together(word: str) -> None:
+    assert set(forms(word)) == {"go", "went", "gone"}
+
+
+def test_any_other_word_stands_alone() -> None:
+    assert forms("walked") == ("walked",)
+
+
+@pytest.mark.parametrize(("word", "opens"), [("When", True), ("did", True), ("I", False), ("", False)])
+def test_a_question_is_known_by_its_first_word(word: str, opens: bool) -> None:
+    assert opens_a_question(word) is opens
