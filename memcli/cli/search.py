@@ -49,7 +49,7 @@ def search(
         wanted=choice.filter(found_in[0], settings["search.kinds"]),
         mode=mode,
         min_score=settings["search.min_score"] if min_score is None else min_score,
-        vector_weight=settings["search.vector_weight"],
+        vector_weight=weight if (weight := settings["search.vector_weight"]) >= 0 else None,
         embed_budget=settings["search.embed_budget"],
     )
     found = find(found_in, request)

@@ -18,7 +18,7 @@ create table files(
     mtime integer, ctime integer, size integer, inode integer, noted integer, digest text not null
 );
 create table texts(file integer primary key, text text not null);
-create table problems(file integer not null, line integer not null, reason text not null);
+create table problems(file integer not null, path text not null, line integer not null, reason text not null);
 create index problems_of on problems(file);
 create table entries(
     file integer primary key, id text not null, type text, layer text, title text, tags text, project text,
@@ -36,10 +36,11 @@ create table chunks(
 create index chunks_of on chunks(file);
 create index chunks_by_hash on chunks(hash);
 create index chunks_to_embed on chunks(chunk) where vector is null;
-create virtual table words using fts5(title, tags, body, context, tokenize="{TOKENIZE}");
+create virtual table words using fts5(title, tags, body, tokenize="{TOKENIZE}");
 create table vectors(hash blob primary key, vector integer not null, used integer not null) without rowid;
 """
-_READING = 1  # to be raised when files are read or cut differently
+_READING = 2  # to be raised when files are read or cut differently
+_OURS = 0x6D656D31  # application_id: a database of somebody else is not emptied but put aside
 VERSION = int.from_bytes(blake2b(f"{_READING}{_SCHEMA}".encode(), digest_size=4).digest()) >> 1
 """The schema's fingerprint: an index of another one is dropped and made anew, never migrated."""
 _COSTLY = ("meta", "vectors")
@@ -47,9 +48,14 @@ _COSTLY = ("meta", "vectors")
 
 
 def folder_of(derived: Path, cache: Path) -> Path | None:
-    """Give the folder for derived data: the workspace's own, else one in the user's cache, else None."""
+    """Give the folder for derived data: the workspace's own, else one in the user's cache, else None.
+
+    A link in the place of the workspace's own is not followed: it may come from a clone and lead anywhere.
+    """
     for folder in (derived, cache / blake2b(os.fsencode(derived), digest_size=8).hexdigest()):
         try:
+            if folder == derived and folder.is_symlink():
+                continue
             folder.mkdir(parents=True, exist_ok=True)
             if not os.access(folder, os.W_OK):
                 continue
@@ -62,35 +68,31 @@ def folder_of(derived: Path, cache: Path) -> Path | None:
     return None
 
 
-def connect(folder: Path | None) -> sqlite3.Connection:
-    """Open the index in a folder, making it anew where it is absent, damaged or of another schema.
+def connect(folder: Path | None) -> tuple[sqlite3.Connection, Path | None]:
+    """Open the index in a folder, making it anew where it is absent, damaged, foreign or of another schema.
 
-    Without a folder the index is in memory and lasts as long as the command.
+    Gives the folder too. Without one, or where nothing can be kept in it, the index is in memory, lasts as long as the
+    command, and the folder given is None.
     """
-    if folder is None:
-        return _made(sqlite3.connect(":memory:", isolation_level=None))
-    path = folder / FILE
-    for attempt in range(3):
-        connection = sqlite3.connect(path, timeout=LOCK_WAIT, isolation_level=None)
+    for _ in range(3 if folder else 0):
+        assert folder is not None
         try:
-            return _checked(connection)
+            return _opened(folder), folder
         except sqlite3.OperationalError as error:
-            connection.close()
-            if "locked" in str(error) and attempt < 2:
-                continue
-            return _made(sqlite3.connect(":memory:", isolation_level=None))
+            if "locked" not in str(error) and not _is_unfit(folder / FILE):
+                break
         except sqlite3.DatabaseError:
-            connection.close()
             discard(folder)
-    return _made(sqlite3.connect(":memory:", isolation_level=None))
+    return _made(_connection(":memory:")), None
 
 
 def discard(folder: Path) -> None:
-    """Remove the index; the next command makes it anew."""
-    for name in (FILE, f"{FILE}-wal", f"{FILE}-shm", f"{FILE}-journal"):
-        with suppress(FileNotFoundError):
+    """Remove the index, as far as it can be removed; the next command makes it anew."""
+    # The database goes last: from then on another process may make a new one, whose log must stay.
+    for name in (f"{FILE}-wal", f"{FILE}-shm", f"{FILE}-journal", FILE):
+        with suppress(OSError):
             path = folder / name
-            if path.is_dir():
+            if path.is_dir() and not path.is_symlink():
                 path.rename(folder / f"{name}.{os.getpid()}.not-ours")
             else:
                 path.unlink()
@@ -98,20 +100,48 @@ def discard(folder: Path) -> None:
 
 def copied(connection: sqlite3.Connection) -> sqlite3.Connection:
     """Copy an index into memory, for an answer while another process writes it."""
-    copy = sqlite3.connect(":memory:", isolation_level=None)
+    copy = _connection(":memory:")
     with closing(connection):
         connection.backup(copy)
     return copy
 
 
+def _opened(folder: Path) -> sqlite3.Connection:
+    path = folder / FILE
+    if _is_unfit(path):
+        discard(folder)
+    connection = _connection(path)
+    try:
+        return _checked(connection)
+    except sqlite3.Error:
+        connection.close()
+        raise
+
+
+def _connection(path: Path | str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=LOCK_WAIT, isolation_level=None)
+    # SQLite's own lower() knows A to Z only.
+    connection.create_function("folded", 1, lambda text: str(text).casefold(), deterministic=True)
+    return connection
+
+
+def _is_unfit(path: Path) -> bool:
+    """Tell whether something that can be no index of ours has its name; a link may lead to somebody's database."""
+    return path.is_symlink() or (path.exists() and not (path.is_file() and os.access(path, os.R_OK)))
+
+
 def _checked(connection: sqlite3.Connection) -> sqlite3.Connection:
-    version = connection.execute("pragma user_version").fetchone()[0]
+    run = connection.execute
+    version = run("pragma user_version").fetchone()[0]
+    owner = run("pragma application_id").fetchone()[0]
+    if owner != _OURS and run("select count(*) from sqlite_master").fetchone()[0]:
+        raise sqlite3.DatabaseError("the database of another program")
     if version == VERSION:
-        connection.execute("select count(*) from meta").fetchone()
-        connection.execute("pragma synchronous = normal")
+        run("select count(*) from meta").fetchone()
+        run("pragma synchronous = normal")
         return connection
-    connection.execute("pragma journal_mode = wal")
-    connection.execute("pragma synchronous = normal")
+    run("pragma journal_mode = wal")
+    run("pragma synchronous = normal")
     return _made(connection)
 
 
@@ -127,6 +157,7 @@ def _made(connection: sqlite3.Connection) -> sqlite3.Connection:
                 run(f'drop table if exists "{name}"')
         for statement in wanted.values():
             run(statement)
+        run(f"pragma application_id = {_OURS}")
         run(f"pragma user_version = {VERSION}")
     run("commit")
     return connection

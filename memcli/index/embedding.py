@@ -3,7 +3,7 @@
 import math
 import sqlite3
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from .embedder import Embedder, default_model_name, open_embedder
 from .filters import Filter, chunk_condition
 from .model import find_model
 from .nearest import Neighbours
+from .refresh import as_kept
 from .vectors import Matrix
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 FILE = "vectors.f32"
 FIRST, BATCH, BULK_BATCH = 8, 64, 512  # texts between two looks at the clock and two commits
 BULK = 200  # from this many texts on, optimising the model's graph pays for itself
+MEND_SECONDS = 2.0  # for embedding anew what was found damaged
 KEPT_SECONDS = 30 * 86400  # a vector that nothing refers to is kept this long, for a branch switched back
 
 
@@ -81,9 +83,10 @@ class Embedding:
             # The first batch of an answer is small: it tells how quick this machine is.
             size = BULK_BATCH if seconds is None else BATCH if done else FIRST
             batch = self._texts(order[done : done + size])
+            vectors = embedder.embed(list(batch.values()))
             try:
-                self._keep(list(batch), embedder.embed(list(batch.values())))
-            except sqlite3.OperationalError as error:
+                self._keep(list(batch), vectors)
+            except (sqlite3.OperationalError, UnavailableError) as error:
                 if seconds is None:
                     raise UnavailableError(f"the index cannot be written ({error})", "try again") from None
                 break  # another process writes it, or the disk is full: answer with what there is
@@ -94,11 +97,18 @@ class Embedding:
                 break
         return len(self._missing(wanted))
 
+    def vector(self, parts: Sequence[tuple[str, float]]) -> Any:
+        """Embed a query: the weighted sum of its parts, normalised."""
+        import numpy as np
+
+        vectors = self.embedder().embed([text for text, _ in parts])
+        total = np.array([weight for _, weight in parts], dtype=np.float32) @ vectors
+        return total / max(float(np.linalg.norm(total)), 1e-9)
+
     def nearest(
-        self, query: str, wanted: Filter, limit: int, also: Collection[int] = ()
+        self, vector: Any, wanted: Filter, limit: int, also: Collection[int] = ()
     ) -> tuple[dict[int, float], dict[int, float]]:
-        """Give the cosines of the nearest chunks to a query, and those of the chunks named in `also`."""
-        vector = self.embedder().embed([query])[0]
+        """Give the cosines of the nearest chunks to a vector, and those of the chunks named in `also`."""
         table, matrix = self._rows(wanted)
         if matrix is None or not len(table):
             return {}, {}
@@ -125,13 +135,14 @@ class Embedding:
         run = self.index.connection.execute
         now = int(time.time())
         with self.index.writing():
+            # Before this one rewrites the file, lest a crash takes the generation that is named until the commit.
+            Matrix.sweep(self.index.folder / FILE, bytes.fromhex(self.index.meta("token") or ""))
             run("update vectors set used = ? where hash in (select hash from chunks)", (now,))
             dropped = run("delete from vectors where used < ?", (now - KEPT_SECONDS,)).rowcount
             matrix = self._current()
             live = [row[0] for row in run("select vector from vectors order by vector")]
             if matrix is not None and matrix.rows - len(live) > max(matrix.rows // 4, BATCH):
                 self._compact(matrix, live)
-            Matrix.sweep(self.index.folder / FILE, bytes.fromhex(self.index.meta("token") or ""))
         return dropped
 
     def _compact(self, matrix: Matrix, live: list[int]) -> None:
@@ -160,7 +171,7 @@ class Embedding:
             "select hash, prefix || substr(text, start + 1, stop - start) from chunks join texts using(file)"
             f" where chunk in ({', '.join(map(str, chunks))}) group by hash"
         )
-        return dict(rows)
+        return {hash_: as_kept(text, hash_) for hash_, text in rows}
 
     def _rows(self, wanted: Filter) -> tuple[Any, Matrix | None]:
         """Read which chunk has which row together with the generation the numbers belong to."""
@@ -204,11 +215,14 @@ class Embedding:
     def _settle(self) -> None:
         """Forget vectors that are another model's (two models never share an index) or no longer in their file."""
         name = default_model_name() if self.folder is None else find_model(self.folder, self.index.workspace.cache).name
-        if self._is_settled(name) or self.index.folder is None:
+        if self._is_settled(name):
             return
-        with self.index.writing():
-            if not self._is_settled(name):
-                self._start_over(name)
+        try:
+            with self.index.writing():
+                if not self._is_settled(name):
+                    self._start_over(name)
+        except sqlite3.OperationalError as error:
+            raise UnavailableError(f"the index cannot be written ({error})", "try again") from None
 
     def _is_settled(self, name: str) -> bool:
         last = self.index.connection.execute("select max(vector) from vectors").fetchone()[0]
@@ -235,11 +249,13 @@ class Embedding:
             self._matrix = Matrix.open(folder / FILE, int(self.index.meta("dimension")), bytes.fromhex(token))
         return self._matrix
 
-    def _forget(self, rows: list[int]) -> None:
+    def _forget(self, rows: list[int]) -> bool:
         """Drop rows that turned out to be no unit vectors, so that their texts are embedded again."""
-        if not rows or self.index.folder is None:
-            return
         marks = ", ".join(map(str, rows))
-        with self.index.writing():
-            self.index.connection.execute(f"delete from vectors where vector in ({marks})")
-            self.index.connection.execute(f"update chunks set vector = null where vector in ({marks})")
+        try:
+            with self.index.writing():
+                self.index.connection.execute(f"delete from vectors where vector in ({marks})")
+                self.index.connection.execute(f"update chunks set vector = null where vector in ({marks})")
+        except sqlite3.OperationalError:  # another process writes; the next one to ask finds them again
+            return False
+        return True

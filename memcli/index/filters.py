@@ -38,10 +38,15 @@ class Where:
         """Demand that a column has one of the values, where any are given."""
         if wanted:
             self.parts.append(f"{column} in ({', '.join('?' * len(wanted))})")
-            self.values += wanted
+            self.values += map(bindable, wanted)
 
     def __str__(self) -> str:
         return " and ".join(self.parts) or "true"
+
+
+def bindable(text: str) -> str:
+    """Give a text SQLite can take: bytes of the shell that are no UTF-8 arrive as lone surrogates."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def chunk_condition(wanted: Filter) -> Where:
@@ -106,22 +111,21 @@ def _entry_parts(where: Where, wanted: Filter) -> None:
     where.any_of("project", wanted.projects)
     for tag in wanted.tags:
         # Whole tags, whatever their case: `test` is not `testing`.
-        where.parts.append("exists (select 1 from json_each(entries.tags) where lower(value) = ?)")
-        where.values.append(tag.lstrip("#").lower())
+        where.parts.append("exists (select 1 from json_each(entries.tags) where folded(value) = ?)")
+        where.values.append(bindable(tag.lstrip("#").casefold()))
 
 
 def _paths(where: Where, paths: tuple[str, ...]) -> None:
     if not paths:
         return
     parts = []
-    for path in paths:
+    for path in map(bindable, paths):
+        # Not LIKE, to which `_` and `%` in a name would be wild.
+        parts.append("substr(path, 1, ?) = ?")
+        where.values += [len(path), path]
         if any(mark in path for mark in "*?["):
             parts.append("path glob ?")
             where.values.append(path)
-        else:
-            # Not LIKE, to which `_` and `%` in a name would be wild.
-            parts.append("substr(path, 1, ?) = ?")
-            where.values += [len(path), path]
     where.parts.append(f"({' or '.join(parts)})")
 
 

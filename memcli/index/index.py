@@ -2,22 +2,27 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import UnavailableError
+from ..errors import MemError, UnavailableError
 from ..store.workspace import Workspace
 from . import database, refresh
-from .filters import Filter, chunk_condition, entry_condition, file_condition
+from .filters import Filter, bindable, chunk_condition, entry_condition, file_condition
+from .keywords import Posting, postings
 from .refresh import Progress, Refreshed
 
 if TYPE_CHECKING:
     from .embedding import Embedding
 
 T = TypeVar("T")
+_CIRCUMSTANCES = (
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM),
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,7 @@ class Piece:
     title: str
     text: str
     timestamp: str
+    is_whole: bool  # all its document has to say
     entry: Mapping[str, Any]  # the row of its entry; empty for what is none
 
 
@@ -46,7 +52,8 @@ class FileProblem:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.reason}" if self.path else self.reason
+        path = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in self.path)
+        return f"{path}:{self.line}: {self.reason}"
 
 
 class Index:
@@ -80,29 +87,14 @@ class Index:
         self.folder = None
         return refresh.refresh(self.connection, self.workspace, progress)
 
-    def words(self, match: str, wanted: Filter, limit: int) -> dict[int, float]:
-        """Find the chunks whose words fit best: chunk → BM25 (title and tags count three times), highest first."""
-        if not match:
-            return {}
+    def rows(self, wanted: Filter) -> list[tuple[int, int, str]]:
+        """List the chunks that may be found: chunk, file and kind."""
         where = chunk_condition(wanted)
-        rows = self.connection.execute(
-            # The cross join keeps SQLite from asking the word index once for every chunk.
-            "select chunk, -bm25(words, 3.0, 3.0, 1.0, 0.5) as score from words cross join chunks"
-            f" on chunk = words.rowid where words match ? and {where} order by score desc limit ?",
-            (match, *where.values, limit),
-        )
-        return dict(rows)
+        return self.connection.execute(f"select chunk, file, kind from chunks where {where}", where.values).fetchall()
 
-    def words_of(self, match: str, chunks: Collection[int]) -> dict[int, float]:
-        """Give BM25 of the chunks named, for those that hold any of the words."""
-        if not match or not chunks:
-            return {}
-        rows = self.connection.execute(
-            "select rowid, -bm25(words, 3.0, 3.0, 1.0, 0.5) from words where words match ?"
-            f" and rowid in ({', '.join(map(str, chunks))})",
-            (match,),
-        )
-        return dict(rows)
+    def postings(self, terms: Sequence[tuple[str, ...]]) -> list[Posting | None]:
+        """Find where words occur in all chunks, each word given in its forms."""
+        return postings(self.connection, terms)
 
     def chunk_count(self) -> int:
         """Count all chunks."""
@@ -113,12 +105,16 @@ class Index:
         """Fetch chunks with their texts."""
         cursor = self.connection.execute(
             "select chunk, file, path, chunks.kind, chunks.status, anchor, line, chunks.title,"
-            " substr(text, start + 1, stop - start) as text, timestamp"
+            " substr(text, start + 1, stop - start) as text, timestamp, prefix, hash,"
+            " chunks.kind <> 'entry' or 1 = (select count(*) from chunks as other where other.file = chunks.file)"
+            " as is_whole"
             " from chunks join files using(file) join texts using(file)"
             f" where chunk in ({', '.join(map(str, chunks))})"
         )
         names = [column[0] for column in cursor.description]
         rows = [dict(zip(names, row, strict=True)) for row in cursor]
+        for row in rows:
+            refresh.as_kept(row.pop("prefix") + row["text"], row.pop("hash"))
         entries = self._entries_of({row["file"] for row in rows})
         return {row["chunk"]: Piece(**row, entry=entries.get(row["file"], {})) for row in rows}
 
@@ -133,6 +129,9 @@ class Index:
 
     def find_id(self, name: str) -> list[tuple[str, str]]:
         """Find entries by whole id, unique prefix or suffix: (id, path), an exact one alone if there is one."""
+        if not name:
+            return []  # every id begins with nothing: a variable of the shell that was not set
+        name = bindable(name)
         run = self.connection.execute
         exact = run("select id, path from entries join files using(file) where id = ?", (name,)).fetchall()
         if exact:
@@ -149,7 +148,7 @@ class Index:
         return self.connection.execute(
             "select distinct anchor, path from chunks join files using(file)"
             " where chunks.kind = 'history' and substr(anchor, 1, ?) = ?",
-            (len(identifier), identifier),
+            (len(identifier), bindable(identifier)),
         ).fetchall()
 
     def texts(self, wanted: Filter) -> Iterator[tuple[str, str]]:
@@ -159,14 +158,23 @@ class Index:
             f"select path, text from files join texts using(file) where {where} order by path", where.values
         )
 
+    def files(self, wanted: Filter) -> list[tuple[str, str]]:
+        """List path and kind of every file that passes, by path."""
+        where = file_condition(wanted)
+        return self.connection.execute(
+            f"select path, kind from files where {where} order by path", where.values
+        ).fetchall()
+
+    def ids(self) -> dict[str, str]:
+        """Give the path of every entry's id; of one that two files have, the first."""
+        return dict(
+            self.connection.execute("select id, path from entries join files using(file) order by path desc").fetchall()
+        )
+
     def problems(self) -> list[FileProblem]:
         """List what is wrong with files, two of one id included."""
-        found = [
-            FileProblem(path or "", line, reason)
-            for path, line, reason in self.connection.execute(
-                "select path, line, reason from problems left join files using(file) order by path, line"
-            )
-        ]
+        rows = self.connection.execute("select path, line, reason from problems order by path, line")
+        found = [FileProblem(*row) for row in rows]
         doubles = self.connection.execute(
             "select id, path, min(path) over (partition by id) from entries join files using(file)"
             " where id in (select id from entries group by id having count(*) > 1) order by path"
@@ -189,10 +197,11 @@ class Index:
         self.connection.execute("begin immediate")
         try:
             yield
+            self.connection.execute("commit")
         except BaseException:
-            self.connection.execute("rollback")
+            if self.connection.in_transaction:  # a full disk may have ended it
+                self.connection.execute("rollback")
             raise
-        self.connection.execute("commit")
 
     def set_meta(self, key: str, value: Any) -> None:
         """Write a note of the index about itself."""
@@ -210,25 +219,50 @@ class Index:
 def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
     """Open the index, answer from it and close it; a damaged one is made anew and asked again.
 
-    Raises UnavailableError when even a
-    new index fails.
+    A question may be asked more than once. Raises UnavailableError when even a new index fails.
     """
-    for attempt in range(3):
-        folder = database.folder_of(workspace.derived, workspace.cache) if attempt < 2 else None
-        index = Index(workspace, database.connect(folder), folder)
+    kept = database.folder_of(workspace.derived, workspace.cache)
+    for _ in range(2 if kept else 0):
+        assert kept is not None
         try:
-            return question(index)
-        except sqlite3.DatabaseError as error:
-            if attempt == 2:
-                raise UnavailableError(
-                    f"the index in {workspace.derived} fails ({error})",
-                    "free some disk space, then `mem index --rebuild`",
-                ) from None
-            if folder and not isinstance(error, sqlite3.OperationalError):
-                database.discard(folder)
-        finally:
-            index.close()
-    raise AssertionError("unreachable")
+            return _answer(workspace, question, kept)
+        except MemError:
+            raise
+        except Exception as error:
+            if _is_circumstance(error):
+                break
+            if not _is_damage(error):
+                # What fails here and not on a new index is this one's fault: SQLite does not check what it reads.
+                _answer_in_memory(workspace, question)
+            database.discard(kept)
+    return _answer_in_memory(workspace, question)
+
+
+def _answer(workspace: Workspace, question: Callable[[Index], T], folder: Path | None) -> T:
+    index = Index(workspace, *database.connect(folder))
+    try:
+        return question(index)
+    finally:
+        index.close()
+
+
+def _answer_in_memory(workspace: Workspace, question: Callable[[Index], T]) -> T:
+    try:
+        return _answer(workspace, question, None)
+    except sqlite3.DatabaseError as error:
+        raise UnavailableError(
+            f"the index in {workspace.derived} fails ({error})", "free some disk space, then `mem index --rebuild`"
+        ) from None
+
+
+def _is_circumstance(error: Exception) -> bool:
+    """Tell whether the index is as good as before: locked, not to be written, no space left."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in _CIRCUMSTANCES
+
+
+def _is_damage(error: Exception) -> bool:
+    return type(error) is sqlite3.DatabaseError  # malformed, or no database at all; its children mean other things
 
 
 def _rows(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:

@@ -1,8 +1,10 @@
 """Read one file for the index: its text, what it is, its chunks, and what is wrong with it."""
 
+import errno
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from stat import S_ISREG
 
 from ..errors import MemError
 from ..store import files
@@ -18,6 +20,7 @@ from .scan import Stat, stat_of
 TRIES = 3
 LONGEST = 64 * 1024 * 1024
 """Bytes of a file that are indexed at most; a larger one is named as a problem and left to `grep` tools."""
+_LAST_SECOND = 253402300799  # of the year 9999
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ def read_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat]:
         descriptor = os.open(target, os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             before = os.fstat(descriptor)
+            if not S_ISREG(before.st_mode):
+                raise OSError(errno.EINVAL, "no regular file")
             data = file.read(LONGEST + 1)
             after = os.fstat(descriptor)
         if stat_of(before) == stat_of(after):
@@ -57,7 +62,8 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
     problems: list[Problem] = []
     if len(data) > LONGEST:
         problems.append(Problem(1, f"larger than {LONGEST >> 20} MiB: split it; only its beginning is indexed"))
-        data = data[:LONGEST]
+        # Not through the middle of a character.
+        data = data[: next((end for end in range(LONGEST, LONGEST - 4, -1) if data[end] & 0xC0 != 0x80), LONGEST)]
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -67,7 +73,7 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
     if "\x00" in text:  # told, and blanked where it is kept: SQLite ends a text there
         problems.append(Problem(text.count("\n", 0, text.index("\x00")) + 1, "a NUL byte: this is no text"))
         text = text.replace("\x00", " ")
-    modified = datetime.fromtimestamp(min(max(stat[0], 0), 253402300799 * 10**9) / 1e9, UTC)
+    modified = datetime.fromtimestamp(min(max(stat[0] // 10**9, 0), _LAST_SECOND), UTC)
     status = "archived" if path.startswith(ARCHIVE) else "active"
     conflict = frontmatter.conflict_marker(text)
     if conflict is not None:

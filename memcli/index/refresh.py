@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -10,6 +11,7 @@ from hashlib import blake2b
 from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
 from ..text.problem import Problem
+from ..text.times import date_words
 from ..text.words import index_text
 from .reading import Reading, digest_of, read_file, try_bytes
 from .scan import Listing, Stat, scan
@@ -38,12 +40,13 @@ def refresh(connection: sqlite3.Connection, workspace: Workspace, progress: Prog
 
     Raises sqlite3.OperationalError when another process holds the index's lock.
     """
-    listing = scan(workspace.root, workspace.layout)
-    known = {
-        row[0]: row
-        for row in connection.execute("select path, file, mtime, ctime, size, inode, noted, digest from files")
-    }
     layout = workspace.layout
+    _heed_settings(connection, workspace)
+    # Before the scan: what another process adds meanwhile is then not known here, and not taken for gone.
+    known = {
+        row[0]: row for row in connection.execute("select path, file, mtime, ctime, size, inode, noted from files")
+    }
+    listing = scan(workspace.root, layout)
     fresh: list[tuple[str, str]] = []
     for path, stat in listing.stats.items():
         row = known.get(path)
@@ -52,58 +55,77 @@ def refresh(connection: sqlite3.Connection, workspace: Workspace, progress: Prog
         kind = layout.kind_of(path)
         if kind:
             fresh.append((path, kind))
-    gone = [row for path, row in known.items() if path not in listing.stats and not _is_unread(path, listing.unread)]
+    odd = {_shown(path) for path, _ in fresh}
+    gone = [
+        row
+        for path, row in known.items()
+        if path not in listing.stats and path not in odd and not _is_unread(path, listing.unread)
+    ]
     _note_folders(connection, listing)
     if not fresh and not gone:
         return Refreshed(len(listing.stats))
-    counts = {"added": 0, "changed": 0, "removed": len(gone)}
-    writer = _Writer(connection)
-    with writer:
+    counts = Counter[str]()
+    with _Writer(connection) as writer:
         for row in gone:
-            writer.forget(row[1])
+            file = writer.standing(row[0])
+            if file is not None and file[:3] == (row[1], row[2], row[6]):  # else another process saw it since
+                writer.forget(row[1])
+                counts["removed"] += 1
             writer.breathe()
         for done, (path, kind) in enumerate(fresh):
-            counts[_take_in(writer, workspace, path, kind, known.get(path))] += 1
+            counts[_take_in(writer, workspace, path, kind)] += 1
             if progress:
                 progress(done + 1, len(fresh))
             writer.breathe()
     return Refreshed(len(listing.stats), counts["added"], counts["changed"], counts["removed"])
 
 
-def _take_in(writer: "_Writer", workspace: Workspace, path: str, kind: str, row: tuple | None) -> str:  # type: ignore[type-arg]
+def _take_in(writer: "_Writer", workspace: Workspace, path: str, kind: str) -> str:
+    """Read one file into the index; say whether it was added, changed, removed or the same as before."""
     noted = time.time_ns()
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        name = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        writer.stand_in(name, kind, "its name is not UTF-8: rename it", row)
-        return "changed" if row else "added"
-    got = try_bytes(workspace, path)
+    name = _shown(path)
+    file, mtime, _, digest = writer.standing(name) or (None, 0, 0, "")
+    got = try_bytes(workspace, path) if name == path else "its name is not UTF-8: rename it"
     if isinstance(got, str):
         if got:
-            writer.stand_in(path, kind, got, row)
-        elif row:
-            writer.forget(row[1])
-        return "changed" if row else "added"
+            return writer.stand_in(name, kind, got, file)
+        if file is not None:
+            writer.forget(file)
+        return "same" if file is None else "removed"
     data, stat = got
-    digest = digest_of(data)
-    if row and row[7] == digest:
-        writer.note(row[1], stat, noted)
-        return "changed"
-    reading = read_file(workspace, path, kind, data, stat, digest)
-    writer.keep(reading, noted, row[1] if row else None)
-    return "changed" if row else "added"
+    # What states no time is as old as its file, so that an index made anew would say another time.
+    if file is not None and digest_of(data) == digest and stat[0] // 10**9 == mtime // 10**9:
+        writer.note(file, stat, noted)
+        return "same"
+    return writer.keep(read_file(workspace, path, kind, data, stat, digest_of(data)), noted, file)
+
+
+def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None:
+    """Have everything read anew where the settings that reading depends on are others than the last time."""
+    terms = f"{workspace.zone} {sorted(workspace.layout.patterns.items())}"
+    if connection.execute("select value from meta where key = 'terms'").fetchone() == (terms,):
+        return
+    with _Writer(connection) as writer:
+        for path, file in connection.execute("select path, file from files").fetchall():
+            if workspace.layout.kind_of(path) is None:
+                writer.forget(file)
+        connection.execute("update files set noted = 0, digest = ''")
+        connection.execute("insert or replace into meta values('terms', ?)", (terms,))
 
 
 def _note_folders(connection: sqlite3.Connection, listing: Listing) -> None:
     """Keep what the listing could not reach, as problems of no file (file 0)."""
-    wanted = sorted((f"{path}: {reason}" for path, reason in listing.problems.items()))
-    standing = [row[0] for row in connection.execute("select reason from problems where file = 0 order by reason")]
+    wanted = sorted((_shown(path), reason) for path, reason in listing.problems.items())
+    standing = connection.execute("select path, reason from problems where file = 0 order by path, reason").fetchall()
     if wanted != standing:
-        connection.execute("begin immediate")
-        connection.execute("delete from problems where file = 0")
-        connection.executemany("insert into problems values(0, 0, ?)", [(reason,) for reason in wanted])
-        connection.execute("commit")
+        with _Writer(connection):
+            connection.execute("delete from problems where file = 0")
+            connection.executemany("insert into problems values(0, ?, 1, ?)", wanted)
+
+
+def _shown(path: str) -> str:
+    """Give a name as a text; bytes of it that are no UTF-8 come as lone surrogates, which SQLite cannot take."""
+    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 class _Writer:
@@ -129,6 +151,13 @@ class _Writer:
             self.connection.execute("begin immediate")
             self.since = time.monotonic()
 
+    def standing(self, path: str) -> tuple[int, int, int, str] | None:
+        """Give file, mtime, moment noted and digest as they stand now, another process's changes included."""
+        row: tuple[int, int, int, str] | None = self.connection.execute(
+            "select file, mtime, noted, digest from files where path = ?", (path,)
+        ).fetchone()
+        return row
+
     def forget(self, file: int) -> None:
         """Take a file and all its chunks out of the index; its vectors stay for when it comes back."""
         self._clear(file)
@@ -141,15 +170,16 @@ class _Writer:
             (*stat, noted, file),
         )
 
-    def stand_in(self, path: str, kind: str, reason: str, row: tuple | None) -> None:  # type: ignore[type-arg]
+    def stand_in(self, path: str, kind: str, reason: str, file: int | None) -> str:
         """Keep the name of a file that cannot be read, with the reason, so that it is tried and told again."""
         status = "archived" if path.startswith(ARCHIVE) else "active"
         reading = Reading(path, kind, status, _UNKNOWN, "", "", [], None, (Problem(1, reason),))
-        self.keep(reading, 0, row[1] if row else None)
+        return self.keep(reading, 0, file)
 
-    def keep(self, reading: Reading, noted: int, file: int | None) -> None:
+    def keep(self, reading: Reading, noted: int, file: int | None) -> str:
         """Put a file as it was read in the place of what the index had of it."""
         run = self.connection.execute
+        known = file is not None
         if file is not None:
             self._clear(file)
         values = (reading.path, reading.kind, reading.status, *reading.stat, noted, reading.digest)
@@ -161,8 +191,8 @@ class _Writer:
         file = cursor.lastrowid
         run("insert into texts values(?, ?)", (file, reading.text))
         for problem in reading.problems:
-            run("insert into problems values(?, ?, ?)", (file, problem.line, problem.reason))
-        tags = self._keep_entry(reading, file)
+            run("insert into problems values(?, ?, ?, ?)", (file, reading.path, problem.line, problem.reason))
+        tags = self._keep_entry(reading, file) or index_text(_path_words(reading.path))
         for chunk in reading.chunks:
             body = reading.text[chunk.start : chunk.stop]
             hash_ = text_hash(chunk.prefix + body)
@@ -176,9 +206,10 @@ class _Writer:
                 ),
             )
             run(
-                "insert into words(rowid, title, tags, body, context) values(?, ?, ?, ?, ?)",
-                (cursor.lastrowid, index_text(chunk.title), tags, index_text(body), ""),
+                "insert into words(rowid, title, tags, body) values(?, ?, ?, ?)",
+                (cursor.lastrowid, index_text(chunk.title), f"{tags} {date_words(chunk.timestamp)}", index_text(body)),
             )
+        return "changed" if known else "added"
 
     def _keep_entry(self, reading: Reading, file: int | None) -> str:
         entry = reading.entry
@@ -213,10 +244,16 @@ class _Writer:
                 entry.summary,
             ),
         )
-        return index_text(" ".join([*entry.tags, entry.project, entry.type]))
+        status = "" if reading.status == "active" else reading.status
+        return index_text(" ".join([*entry.tags, entry.project, entry.type, status, _path_words(reading.path)]))
 
     def _clear(self, file: int) -> None:
         run = self.connection.execute
+        # From now on nothing may refer to these vectors: the month they are kept for begins.
+        run(
+            "update vectors set used = ? where hash in (select hash from chunks where file = ?)",
+            (int(time.time()), file),
+        )
         run("delete from words where rowid in (select chunk from chunks where file = ?)", (file,))
         for table in ("chunks", "entries", "texts", "problems"):
             run(f"delete from {table} where file = ?", (file,))
@@ -225,6 +262,18 @@ class _Writer:
 def text_hash(text: str) -> bytes:
     """Give the key by which a vector is kept: the text that is embedded, wherever it stands."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def as_kept(text: str, hash_: bytes) -> str:
+    """Give a text read from the index; DatabaseError if it is not the one put there, since SQLite does not check."""
+    if text_hash(text) != hash_:
+        raise sqlite3.DatabaseError("a text is not as it was kept")
+    return text
+
+
+def _path_words(path: str) -> str:
+    """Give the names of a path by which people ask: not its ending nor the folder everything lies in."""
+    return path.rpartition(".")[0].partition("/")[2] or path.rpartition(".")[0]
 
 
 def _is_settled(stat: Stat, noted: int) -> bool:

@@ -3,6 +3,7 @@
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 
 from ..store.layout import ARCHIVE, Layout
 
@@ -18,7 +19,7 @@ class Listing:
 
     stats: dict[str, Stat] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)  # path → reason
-    unread: list[str] = field(default_factory=list)  # folders whose files are unknown this time
+    unread: list[str] = field(default_factory=list)  # paths that could not be looked at: what begins so is unknown
 
 
 def scan(root: Path, layout: Layout) -> Listing:
@@ -26,8 +27,11 @@ def scan(root: Path, layout: Layout) -> Listing:
     listing = Listing()
     for prefix in ("", ARCHIVE):
         for folder, deep in layout.roots:
-            place = f"{prefix}{folder}"
-            _walk(root, place + "/" if place and not place.endswith("/") else place, deep, listing, layout)
+            place = f"{prefix}{folder}".rstrip("/")
+            if place and _leaves(root, place):
+                listing.problems[place] = "a symbolic link that leaves the workspace: not followed"
+            else:
+                _walk(root, f"{place}/" if place else "", deep, listing, layout)
     return listing
 
 
@@ -39,53 +43,69 @@ def stat_of(status: os.stat_result) -> Stat:
 def _walk(root: Path, place: str, deep: bool, listing: Listing, layout: Layout) -> None:
     """Walk below a folder; an explicit stack, since a path may be deeper than Python's calls."""
     base = os.fspath(root)
-    stats = listing.stats
     stack = [place]
     while stack:
         inside = stack.pop()
         try:
-            found = os.scandir(f"{base}/{inside}")
+            with os.scandir(f"{base}/{inside}") as found:
+                items = list(found)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             listing.problems[inside] = f"cannot be looked into: {error.strerror}"
             listing.unread.append(inside)
             continue
-        with found:
-            for item in found:
-                name = item.name
-                if name[0] == ".":  # hidden, or a file being written
-                    continue
+        for item in items:
+            name = item.name
+            if name[0] == ".":  # hidden, or a file being written
+                continue
+            path = f"{inside}{name}"
+            try:
                 if item.is_dir(follow_symlinks=False):
-                    if deep and f"{inside}{name}/" != ARCHIVE:  # which is walked by itself
-                        stack.append(f"{inside}{name}/")
+                    if deep and f"{path}/" != ARCHIVE:  # which is walked by itself
+                        stack.append(f"{path}/")
+                elif item.is_symlink():
+                    _look_behind(root, path, deep, listing, layout)
                 elif name.endswith(_ENDINGS):
-                    try:
-                        status = item.stat(follow_symlinks=False)
-                        path = f"{inside}{name}"
-                        if item.is_symlink():
-                            path, status = _linked(root, path)
-                        stats[path] = stat_of(status)
-                    except _Unfit as error:
-                        if layout.kind_of(path):
-                            listing.problems[path] = str(error)
-                    except FileNotFoundError:
-                        continue
-                    except OSError as error:
-                        listing.problems[path] = f"cannot be looked at: {error.strerror}"
+                    status = item.stat(follow_symlinks=False)
+                    if S_ISREG(status.st_mode):
+                        listing.stats[path] = stat_of(status)
+                    elif layout.kind_of(path):
+                        listing.problems[path] = "no regular file: move it out of the workspace"
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                listing.problems[path] = f"cannot be looked at: {error.strerror}"
+                listing.unread.append(path)
 
 
-class _Unfit(Exception):
-    """A name that is not to be followed."""
-
-
-def _linked(root: Path, path: str) -> tuple[str, os.stat_result]:
+def _look_behind(root: Path, path: str, deep: bool, listing: Listing, layout: Layout) -> None:
+    """List the file behind a link, unless it is listed anyway under its own name; folders are not followed."""
+    kind = layout.kind_of(path) if path.endswith(_ENDINGS) else None
     try:
         real = (root / path).resolve(strict=True)
+        status = real.stat()
     except (OSError, RuntimeError):
-        raise _Unfit("a symbolic link to nothing: mend or remove it") from None
-    if not real.is_relative_to(root.resolve()):
-        raise _Unfit("a symbolic link that leaves the workspace: not followed")
-    if not real.is_file():
-        raise _Unfit("a symbolic link to a folder: not followed")
-    return path, real.stat()
+        if kind:
+            listing.problems[path] = "a symbolic link to nothing: mend or remove it"
+        return
+    folder = S_ISDIR(status.st_mode)
+    if not (deep if folder else kind):
+        return
+    inner = real.relative_to(root.resolve()).as_posix() if real.is_relative_to(root.resolve()) else None
+    if inner is None:
+        listing.problems[path] = "a symbolic link that leaves the workspace: not followed"
+    elif folder:
+        if layout.kind_of(f"{inner}/x.md".removeprefix("./")) is None:
+            listing.problems[path] = "a symbolic link to a folder: not followed"
+    elif not S_ISREG(status.st_mode):
+        listing.problems[path] = "no regular file: move it out of the workspace"
+    elif layout.kind_of(inner) != kind or inner.startswith(ARCHIVE) != path.startswith(ARCHIVE):
+        listing.stats[path] = stat_of(status)
+
+
+def _leaves(root: Path, place: str) -> bool:
+    """Tell whether a folder lies, links followed, outside the workspace."""
+    real = os.path.realpath(root / place)
+    base = os.path.realpath(root)
+    return real != base and not real.startswith(base.rstrip("/") + "/")

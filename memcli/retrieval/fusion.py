@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from .question import Question
 from .weights import WEIGHTS, Weights
 
+ARMS = ("vector", "keyword")
+"""Parts that are told even where they are nothing."""
 TURN, SHORT, LONG = "turn", "short", "long"
 SHORT_LENGTH = 600
 """Characters below which a document of one chunk is short."""
@@ -79,7 +81,7 @@ def _score(
         "exact": weights.exact * max(one.exact for one in chunks),
         "date": weights.dated * any(one.is_dated for one in chunks),
     }
-    parts = {name: slope * part for name, part in parts.items() if part}
+    parts = {name: slope * part for name, part in parts.items() if part or name in ARMS}
     parts["base"] = weights.base
     line = sum(parts.values())
     relevance = min(max(line, 0.0), 1.0)

@@ -1,19 +1,25 @@
 """From a query to ranked hits, over one workspace or several: what is on disk now, best first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import nlargest
+from operator import itemgetter
 from typing import Any
 
 from ..errors import UnavailableError
 from ..index.filters import Filter
 from ..index.index import FileProblem, Index, Piece, ask
+from ..index.keywords import scores
 from ..store.workspace import Workspace
-from ..text.words import match_expression, query_terms
-from .rank import Candidate, Scored, fuse
+from .candidates import candidate
+from .fusion import Scored, fuse
+from .question import Question, term_weights
+from .question import ask as ask_of
 from .snippet import snippet
+from .weights import WEIGHTS
 
 MODES = ("hybrid", "vector", "keyword")
-POOL = 200
+POOL = 100
 """Candidates each arm brings; both scores are looked up for all of them."""
 
 
@@ -57,7 +63,7 @@ class Request:
     wanted: Filter
     mode: str = "hybrid"
     min_score: float = 0.0
-    vector_weight: float = 0.5
+    vector_weight: float | None = None  # share of meaning; None: by the shape of the text
     embed_budget: float = 2.0
 
 
@@ -77,16 +83,17 @@ def search(workspaces: Sequence[Workspace], request: Request) -> Found:
 def search_index(index: Index, request: Request) -> Found:
     """Search one workspace after bringing its index in step with the disk."""
     index.refresh()
-    match = match_expression(query_terms(request.query))
-    wanted = request.wanted
-    words = {} if request.mode == "vector" else index.words(match, wanted, POOL)
+    question = ask_of(request.query)
+    own, whole = _by_words(index, question, request)
+    first = dict(nlargest(POOL, own.items(), key=itemgetter(1)))
     near: dict[int, float] = {}
     notices: list[str] = []
     missing = total = 0
     if request.mode != "keyword":
         try:
-            missing = index.embedding.embed_missing(request.embed_budget, frozenset(words), wanted)
-            near, named = index.embedding.nearest(request.query, wanted, POOL, tuple(words))
+            missing = index.embedding.embed_missing(request.embed_budget, frozenset(first), request.wanted)
+            vector = index.embedding.vector(question.parts)
+            near, named = index.embedding.nearest(vector, request.wanted, POOL, frozenset(first))
             near |= named
         except UnavailableError as error:
             if request.mode == "vector":
@@ -95,45 +102,54 @@ def search_index(index: Index, request: Request) -> Found:
         if missing:
             total = index.chunk_count()
             notices.append(f"{missing:,} of {total:,} texts not embedded yet: run `mem index`")
-    if request.mode != "vector":
-        words |= index.words_of(match, [chunk for chunk in near if chunk not in words])
-    weight = {"hybrid": request.vector_weight if near else 0.0, "vector": 1.0, "keyword": 0.0}[request.mode]
-    candidates = [Candidate(chunk, words.get(chunk, 0.0), near.get(chunk)) for chunk in {**words, **near}]
-    scored = fuse(candidates, weight)
-    hits = _hits(index, scored, request)
+    if request.mode == "vector":
+        own, whole = {}, {}
+    share = {"hybrid": request.vector_weight if near else 0.0, "vector": 1.0, "keyword": 0.0}[request.mode]
+    best = nlargest(
+        POOL,
+        {*first, *near},
+        key=lambda chunk: 0.4 * near.get(chunk, 0.0) + 0.6 * max(own.get(chunk, 0.0), whole.get(chunk, 0.0)),
+    )
+    pieces = index.pieces(best)
+    # The model that comes with mem reads English only.
+    is_english = not index.workspace.settings["embedding.model"]
+    candidates = [
+        candidate(piece, question, own.get(chunk, 0.0), whole.get(chunk, 0.0), near.get(chunk), is_english=is_english)
+        for chunk, piece in pieces.items()
+    ]
+    scored = [one for one in fuse(candidates, question, vector=share) if one.relevance >= request.min_score]
+    scored = list(_told_once(scored, pieces))
+    hits = [_hit(index.workspace, pieces[one.chunk], one, request.query) for one in scored[: request.limit]]
     return Found(tuple(hits), tuple(index.problems()), tuple(notices), missing, total)
 
 
-def _hits(index: Index, scored: Sequence[Scored], request: Request) -> list[Hit]:
-    """Fetch the best, one hit a memory: the best chunk stands for its entry or section."""
-    hits: list[Hit] = []
-    seen: set[tuple[int, str]] = set()
-    for start in range(0, len(scored), 50):
-        batch = [one for one in scored[start : start + 50] if one.relevance >= request.min_score]
-        pieces = index.pieces([one.chunk for one in batch])
-        for one in batch:
-            piece = pieces.get(one.chunk)
-            if piece is None:
-                continue
-            name = (piece.file, "" if piece.kind == "entry" else piece.anchor or str(piece.line))
-            # A record may stand in a second file for older tools; file 0 is no file's number.
-            twin = (0, f"{piece.timestamp} {piece.text}") if piece.kind == "history" else name
-            if name in seen or twin in seen:
-                seen.add(name)
-                continue
-            seen |= {name, twin}
-            hits.append(_hit(index.workspace, piece, one, request.query))
-            if len(hits) == request.limit:
-                return hits
-        if len(batch) < 50:
-            break
-    return hits
+def _told_once(scored: Iterable[Scored], pieces: Mapping[int, Piece]) -> Iterator[Scored]:
+    """Leave out a record of the history that is told already: older tools keep a second copy of each."""
+    told: set[tuple[str, str]] = set()
+    for one in scored:
+        piece = pieces[one.chunk]
+        if piece.kind != "history" or (piece.timestamp, piece.text) not in told:
+            told.add((piece.timestamp, piece.text))
+            yield one
+
+
+def _by_words(index: Index, question: Question, request: Request) -> tuple[dict[int, float], dict[int, float]]:
+    """Score the chunks that may be found, and their documents, by the words of the question."""
+    if request.mode == "vector" or not question.terms:
+        return {}, {}
+    found = index.postings([term.forms for term in question.terms])
+    if not any(found):
+        return {}, {}
+    weights = term_weights(question, [None if one is None else len(one) for one in found], index.chunk_count())
+    rows = index.rows(request.wanted)
+    documents = {chunk: file if kind == "entry" else -chunk for chunk, file, kind in rows}
+    turns = {chunk: file for chunk, file, kind in rows if kind == "session"}
+    return scores(found, weights, documents, turns, WEIGHTS.saturation, WEIGHTS.window)
 
 
 def _hit(workspace: Workspace, piece: Piece, one: Scored, query: str) -> Hit:
     entry: Mapping[str, Any] = piece.entry
     text, offset = snippet(piece.text, query)
-    title = entry.get("title") or piece.title
     return Hit(
         id=address_of(piece),
         kind=piece.kind,
@@ -144,7 +160,7 @@ def _hit(workspace: Workspace, piece: Piece, one: Scored, query: str) -> Hit:
         timestamp=piece.timestamp,
         scope=workspace.scope,
         type=entry.get("type", ""),
-        title=title,
+        title=entry.get("title") or piece.title,
         tags=tuple(entry.get("tags", ())),
         status=piece.status,
         source=entry.get("source", ""),

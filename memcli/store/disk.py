@@ -82,10 +82,13 @@ def write_all(fd: int, data: bytes) -> None:
         rest = rest[os.write(fd, rest) :]
 
 
-def write_temporary(folder: Path, data: bytes, like: os.stat_result | None = None) -> str:
-    """Put the bytes on disk under a temporary name, with the mode and owner of another file if given."""
+def write_temporary(folder: Path, data: bytes, like: os.stat_result | None = None, mode: int = 0o666) -> str:
+    """Put the bytes on disk under a temporary name, with the mode and owner of another file if given.
+
+    Else the mode is the one given, less what the user's umask takes away.
+    """
     temporary = os.path.join(folder, TEMPORARY + os.urandom(8).hex())
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if like is None else 0o600)
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode if like is None else 0o600)
     try:
         write_all(fd, data)
         if like is not None:
@@ -99,9 +102,9 @@ def write_temporary(folder: Path, data: bytes, like: os.stat_result | None = Non
     return temporary
 
 
-def publish(path: Path, data: bytes, like: os.stat_result | None = None) -> None:
+def publish(path: Path, data: bytes, like: os.stat_result | None = None, mode: int = 0o666) -> None:
     """Let a new file appear whole under a name that is free, else raise FileExistsError."""
-    temporary = write_temporary(path.parent, data, like)
+    temporary = write_temporary(path.parent, data, like, mode)
     try:
         second_name(temporary, path)
     finally:

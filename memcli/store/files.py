@@ -34,11 +34,11 @@ def read(path: Path) -> bytes:
             raise NotFoundError(f"there is no file {path}", "mem ls shows what there is") from None
 
 
-def create(path: Path, data: bytes) -> None:
+def create(path: Path, data: bytes, mode: int = 0o666) -> None:
     """Make a new file, whole or not at all; FileExistsError when the name is taken. Needs no lock."""
     with disk.naming("write", path):
         disk.make_folder(path.parent)
-        disk.publish(path, data)
+        disk.publish(path, data, mode=mode)
         try:
             disk.settle(path.parent)
         except OSError:

@@ -97,6 +97,13 @@ def _list(value: object) -> tuple[str, ...]:
 _READERS: dict[type, Any] = {bool: _bool, int: _int, float: _float, str: _str, tuple: _list}
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", tuple: "a list"}
 
+_DECAY_DAYS = {
+    "correction": 365.0,
+    **dict.fromkeys(("preference", "constraint"), 90.0),
+    **dict.fromkeys(("fact", "entity", "procedure", "lesson"), 30.0),
+    "observation": 7.0,
+}
+
 TABLE = (
     Setting(
         "timezone",
@@ -129,9 +136,9 @@ TABLE = (
     Setting("search.min_score", 0.0, "Hits below this relevance are left out.", low=0, high=1),
     Setting(
         "search.vector_weight",
-        0.5,
-        "Share of meaning against words in a hybrid search: 0 is words alone, 1 meaning alone.",
-        low=0,
+        -1.0,
+        "Share of meaning against words in a hybrid search, from 0 to 1; below 0 it follows from the kind of text.",
+        low=-1,
         high=1,
     ),
     Setting(
@@ -141,6 +148,21 @@ TABLE = (
         low=0,
         high=600,
     ),
+    Setting("decay.enabled", True, "Whether memories may be archived when they have faded."),
+    Setting("decay.auto", False, "Whether `tend` archives what has faded."),
+    Setting("decay.threshold", 0.1, "Entries whose score is below this have faded.", low=0, high=1),
+    *(
+        Setting(f"decay.days.{kind}", days, f"Days after which a {kind} scores a third: the time constant.", low=0.01)
+        for kind, days in _DECAY_DAYS.items()
+    ),
+    Setting("decay.tags", (), "Days by tag, in the place of the type's, such as work=90."),
+    Setting("promote.enabled", True, "Whether confirmed memories may become lines of MEMORY.md."),
+    Setting("promote.auto", False, "Whether `tend` promotes what is confirmed."),
+    Setting("promote.budget", 4096, "Bytes that promoted lines may take in MEMORY.md.", low=0, high=1_000_000),
+    Setting("promote.strength", 3, "Confirmations that make a memory ready for MEMORY.md.", low=1),
+    Setting("promote.trust", 0.75, "Trust that makes it so, together with `promote.confidence`.", low=0, high=1),
+    Setting("promote.confidence", 0.75, "Confidence that makes it so, together with `promote.trust`.", low=0, high=1),
+    Setting("memory.budget", 8192, "Bytes that MEMORY.md should not exceed; `check` says when it does.", low=0),
     Setting("lock.wait", 10.0, "Seconds to wait for another process that is writing.", low=0, high=3600),
     Setting("grep.timeout", 5.0, "Seconds a regular expression may work on the files.", low=0.1, high=600),
     Setting(

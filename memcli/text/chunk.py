@@ -12,8 +12,9 @@ from .memory_page import sections
 from .note import day_in, notes
 from .times import parse_time, stamp
 
-WINDOW = 900
-"""Characters a chunk holds at most. The model reads 256 word pieces, about a thousand characters of English."""
+WINDOW, WHOLE = 500, 700
+"""Characters of a piece at most, and of a text that stays in one. Measured on sessions and long pages: 350 to 500 find
+more than 700, 1,000 or 1,500. (The model reads 256 word pieces, about a thousand characters of English.)"""
 
 _BREAK = re.compile(r"\n[ \t]*\n\s*|\n(?=[-*+>#|]|\d+[.)])|(?<=[.!?。！？])\s+|\s+")
 
@@ -97,8 +98,11 @@ def plain_chunks(text: str, timestamp: str) -> list[Chunk]:
 def windows(text: str, start: int, end: int, limit: int = WINDOW) -> Iterator[tuple[int, int]]:
     """Cut a stretch of text at paragraphs, sentences or words so that no piece is longer than the limit.
 
-    Blank pieces are left out and blanks at both ends of a piece are cut off.
+    A stretch of at most `WHOLE` characters stays whole. Blank pieces are left out and blanks at both ends of a piece are
+    cut off.
     """
+    if end - start <= WHOLE:
+        limit = max(limit, WHOLE)
     while start < end:
         while start < end and text[start] in " \t\r\n\ufeff":
             start += 1
@@ -128,7 +132,7 @@ def _best_break(text: str, start: int, stop: int) -> int:
 
 def _sections_of(text: str, body_start: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """Yield the sections of a long body; a body that fits the window is one piece whatever its headings."""
-    if len(text) - body_start <= WINDOW:
+    if len(text) - body_start <= WHOLE:
         yield body_start, len(text), ()
         return
     body = text[body_start:]

@@ -75,6 +75,12 @@ def parse_when(text: str, now: datetime, zone: tzinfo = UTC, *, end: bool = Fals
     return moment
 
 
+def date_words(timestamp: str) -> str:
+    """Write the day of a stored instant as people ask for it: `Friday 3 May 2023`."""
+    moment = parse_time(timestamp)
+    return f"{moment:%A} {moment.day} {moment:%B %Y}" if moment else ""
+
+
 def day_of(moment: datetime, zone: tzinfo) -> date:
     """Give the calendar day of an instant where the user lives."""
     return moment.astimezone(zone).date()

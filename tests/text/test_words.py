@@ -30,9 +30,7 @@ def found(text: str, query: str) -> bool:
     with closing(sqlite3.connect(":memory:")) as db:
         db.execute(f'CREATE VIRTUAL TABLE t USING fts5(x, tokenize="{TOKENIZE}")')
         db.execute("INSERT INTO t VALUES (?)", (index_text(text),))
-        rows = (
-            db.execute("SELECT rowid FROM t WHERE t MATCH ?", (expression,)).fetchall() if expression else []
-        )
+        rows = db.execute("SELECT rowid FROM t WHERE t MATCH ?", (expression,)).fetchall() if expression else []
         return bool(rows)
 
 

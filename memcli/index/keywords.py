@@ -1,0 +1,113 @@
+"""How well chunks fit the words of a query, from the full-text table's own postings.
+
+Owns stemming a query with the table's tokenizer, and the counting. Refuses to decide which words are asked for and what
+they weigh (retrieval/question). No numpy: a search by words alone must not pay for it.
+"""
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+from ..text.words import TOKENIZE
+
+TITLE = 2
+"""A word in the title counts as this many."""
+_FORMS = 16  # of one word, at most
+_LAST = "\U0010ffff"
+
+Posting = dict[int, int]
+"""Chunk → how often a word occurs in it, in any of its forms."""
+
+
+def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -> list[Posting | None]:
+    """Find where words occur, each given in its forms; None for a word whose stem came before."""
+    run = connection.execute
+    run(f'create virtual table temp.asked using fts5(word, tokenize="{TOKENIZE}")')
+    run("create virtual table temp.stems using fts5vocab(temp, asked, 'instance')")
+    run("create virtual table temp.postings using fts5vocab(main, words, 'instance')")
+    try:
+        connection.executemany(
+            "insert into temp.asked(rowid, word) values(?, ?)",
+            [
+                (number * _FORMS + place, form)
+                for number, term in enumerate(terms)
+                for place, form in enumerate(term[:_FORMS])
+            ],
+        )
+        stems: dict[int, list[str]] = defaultdict(list)
+        for stem, row in run("select term, doc from temp.stems order by doc, offset"):
+            stems[row // _FORMS].append(stem)
+        seen: set[str] = set()
+        found: list[Posting | None] = []
+        for number, term in enumerate(terms):
+            own = list(dict.fromkeys(stems.get(number, ())))
+            if not own or own[0] in seen:
+                found.append(None)
+                continue
+            seen.add(own[0])
+            # One character of an unspaced script is asked for as the beginning of the pairs it stands in.
+            is_prefix = len(term[0]) == 1 and not term[0].isascii()
+            found.append(_posting(connection, own, is_prefix=is_prefix))
+        return found
+    finally:
+        for table in ("postings", "stems", "asked"):
+            run(f"drop table temp.{table}")
+
+
+def _posting(connection: sqlite3.Connection, stems: list[str], *, is_prefix: bool) -> Posting:
+    where, values = f"term in ({', '.join('?' * len(stems))})", stems
+    if is_prefix:
+        where, values = "term >= ? and term < ?", [stems[0], stems[0] + _LAST]
+    body, title = connection.execute(
+        "select group_concat(case when col <> 'title' then doc end), group_concat(case when col = 'title' then doc end)"
+        f" from temp.postings where {where}",
+        values,
+    ).fetchone()
+    counts = Counter(map(int, body.split(","))) if body else Counter()
+    for chunk in map(int, title.split(",")) if title else ():
+        counts[chunk] += TITLE
+    return counts
+
+
+def scores(
+    found: Sequence[Posting | None],
+    weights: Sequence[float],
+    documents: Mapping[int, int],
+    turns: Mapping[int, int],
+    saturation: float,
+    window: Sequence[float],
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Score chunks and their whole documents: Σ weight × tf / (tf + saturation), both in [0, 1).
+
+    `documents` gives the document of every chunk that may be found, `turns` the session of those that are turns;
+    a turn's words count, less with each step of `window`, for the turns before and after it in its session.
+    """
+    own: dict[int, float] = defaultdict(float)
+    whole: dict[int, float] = defaultdict(float)
+    for posting, weight in zip(found, weights, strict=True):
+        if not posting or not weight:
+            continue
+        near = _spread(posting, turns, window) if turns else posting
+        totals: dict[int, float] = defaultdict(float)
+        for chunk, count in near.items():
+            document = documents.get(chunk)
+            if document is not None:
+                own[chunk] += weight * count / (count + saturation)
+                totals[document] += count
+        for document, count in totals.items():
+            whole[document] += weight * count / (count + saturation)
+    return own, {chunk: own[chunk] if chunk in turns else whole[documents[chunk]] for chunk in own}
+
+
+def _spread(posting: Posting, turns: Mapping[int, int], window: Sequence[float]) -> Mapping[int, float]:
+    """Let the turns around a turn share its words; turns of a session are numbered without gaps."""
+    near: dict[int, float] = defaultdict(float, posting)
+    for chunk, count in posting.items():
+        session = turns.get(chunk)
+        if session is None:
+            continue
+        for step, share in enumerate(window, 1):
+            for other in (chunk - step, chunk + step):
+                if turns.get(other) == session:
+                    near[other] += share * count
+    return near
