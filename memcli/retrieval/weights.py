@@ -21,7 +21,6 @@ class Weights:
 
     # Keywords.
     saturation: float = 0.4  # tf / (tf + this), whatever the length: +.004 against 1.2; b = .75 loses .03 on turns
-    title: float = 2.0  # a word in the title counts as two: no difference on these sets
     window: tuple[float, ...] = (0.3, 0.2, 0.1, 0.1)  # the words 1, 2, … turns away: LoCoMo turns +.074
     whole: float = 0.4  # share of the whole document's words, the best chunk's being the rest: OpenClaw +.035
     everyday_texts: int = 1000  # see term_weights: +.008
