@@ -9,15 +9,18 @@ from ..store import workspace as workspaces
 from ..store.settings import BY_NAME, TABLE, Setting, load_settings
 from ..store.settings_file import set_in_file
 from ..store.workspace import MARKER
-from . import output, world
+from . import complete, output, world
 from .app import STYLE
 from .options import AsJson, InWorkspace
 
 app = typer.Typer(help="Show and change settings.", no_args_is_help=True, **STYLE)
 
 
+_Name = Annotated[str, typer.Argument(help="The name of a setting.", autocompletion=complete.settings)]
+
+
 @app.command("get")
-def get(name: str, workspace: InWorkspace = "", as_json: AsJson = False) -> None:
+def get(name: _Name, workspace: InWorkspace = "", as_json: AsJson = False) -> None:
     """Print the value of one setting."""
     setting = _known(name)
     settings = _in_force(workspace)
@@ -29,7 +32,7 @@ def get(name: str, workspace: InWorkspace = "", as_json: AsJson = False) -> None
 
 @app.command("set")
 def set_(
-    name: str,
+    name: _Name,
     value: str,
     user: Annotated[bool, typer.Option("--user", help="Write it to your own settings, for all workspaces.")] = False,
     workspace: InWorkspace = "",

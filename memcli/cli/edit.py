@@ -12,12 +12,14 @@ from ..store import entries, files
 from ..store.address import Place
 from ..store.removal import remove
 from ..store.workspace import Workspace
-from . import output, world
+from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
 
 
 def edit(
-    name: Annotated[str, typer.Argument(metavar="ID", help="An id, a unique part of one, or a path.")],
+    name: Annotated[
+        str, typer.Argument(metavar="ID", autocompletion=complete.ids, help="An id, a unique part of one, or a path.")
+    ],
     replace: Annotated[
         tuple[str, str] | None,
         typer.Option("--replace", metavar="OLD NEW", help="Replace words that stand there exactly once."),

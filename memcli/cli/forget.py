@@ -8,10 +8,12 @@ import typer
 from ..errors import MemError
 from ..store import entries
 from ..store.workspace import Workspace
-from . import output, world
+from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
 
-_Names = Annotated[list[str], typer.Argument(metavar="ID...", help="Ids, unique parts of them, or paths.")]
+_Names = Annotated[
+    list[str], typer.Argument(metavar="ID...", autocompletion=complete.ids, help="Ids, unique parts of them, or paths.")
+]
 
 
 def forget(

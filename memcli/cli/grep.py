@@ -18,7 +18,7 @@ from .options import AsJson, Choice, InScope, InWorkspace, choosing
 
 @choosing
 def grep(
-    pattern: Annotated[str, typer.Argument(help="A regular expression.")],
+    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="A regular expression.")],
     fixed: Annotated[bool, typer.Option("-F", "--fixed-strings", help="Take the pattern as it stands.")] = False,
     ignore_case: Annotated[
         bool, typer.Option("-i", "--ignore-case", help="Take upper and lower case as the same.")

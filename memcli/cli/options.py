@@ -14,6 +14,7 @@ from ..store.layout import KINDS
 from ..store.workspace import Workspace
 from ..text.entry import LAYERS, SOURCES, STATUSES
 from ..text.times import parse_when, stamp
+from . import complete
 
 if TYPE_CHECKING:
     from ..index.filters import Filter
@@ -33,8 +34,18 @@ class Choice:
     kind: Annotated[
         _Many, typer.Option("--kind", help="Only this kind: entry, memory, history, note, session or all.")
     ] = None
-    type: Annotated[_Many, typer.Option("--type", "-t", help="Only entries of this type, such as preference.")] = None
-    tag: Annotated[_Many, typer.Option("--tag", help="Only entries with this tag; repeated: with all of them.")] = None
+    type: Annotated[
+        _Many,
+        typer.Option(
+            "--type", "-t", autocompletion=complete.types, help="Only entries of this type, such as preference."
+        ),
+    ] = None
+    tag: Annotated[
+        _Many,
+        typer.Option(
+            "--tag", autocompletion=complete.tags, help="Only entries with this tag; repeated: with all of them."
+        ),
+    ] = None
     layer: Annotated[_Many, typer.Option("--layer", help="Only this layer: semantic, procedural or episodic.")] = None
     source: Annotated[_Many, typer.Option("--source", help="Only what came from: user, observed or inferred.")] = None
     project: Annotated[_Many, typer.Option("--project", help="Only entries of this project.")] = None

@@ -6,9 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
-from ..store import address, files
+from ..store import access, address, files
+from ..store.layout import ARCHIVE
 from ..text import frontmatter
-from . import output, world
+from ..text.entry import SPELLINGS
+from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
 
 
@@ -16,7 +18,9 @@ def read(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="ID", help="An id, a unique part of one, a path, or a hit's address such as MEMORY.md#people."
+            autocompletion=complete.ids,
+            metavar="ID",
+            help="An id, a unique part of one, a path, or a hit's address such as MEMORY.md#people.",
         ),
     ],
     offset: Annotated[int, typer.Option(help="Begin at this character.")] = 0,
@@ -53,6 +57,9 @@ def read(
     page = content[offset:] if limit is None else content[offset : offset + limit]
     after = offset + len(page)
     rest = after if after < total else None
+    if kind == "entry" and offset == 0 and not place.path.startswith(ARCHIVE):
+        names = (document.fields.get(name) for name in ("id", *SPELLINGS["id"]))
+        access.note(where, [str(next(filter(None, names), place.path))])
     if document.problem:
         output.problems([f"{place.path}:{document.problem.line}: {document.problem.reason}"])
     if as_json:

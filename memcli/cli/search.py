@@ -14,7 +14,7 @@ from .options import AsJson, Choice, InScope, InWorkspace, choosing
 
 @choosing
 def search(
-    query: Annotated[str, typer.Argument(help="A question or some words; - reads standard input.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="A question or some words; - reads standard input.")],
     limit: Annotated[int | None, typer.Option("-n", "--limit", help="How many hits.", show_default="5")] = None,
     mode: Annotated[str, typer.Option(help="hybrid, vector or keyword.")] = "hybrid",
     min_score: Annotated[

@@ -8,19 +8,28 @@ import typer
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..store import entries, files
 from ..text.entry import SOURCES, TYPES
-from . import output, world
+from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
 
 _Text = Annotated[str, typer.Option(show_default=False)]
 
 
 def write(
-    text: Annotated[str, typer.Argument(help="What to remember; - reads standard input.", show_default=False)] = "",
+    text: Annotated[
+        str, typer.Argument(metavar="[TEXT]", help="What to remember; - reads standard input.", show_default=False)
+    ] = "",
     file: Annotated[
         str, typer.Option("--file", metavar="FILE", help="Read the text from a file.", show_default=False)
     ] = "",
     identifier: Annotated[
-        str, typer.Option("--id", metavar="ID", help="Change this entry instead of making one.", show_default=False)
+        str,
+        typer.Option(
+            "--id",
+            metavar="ID",
+            autocompletion=complete.ids,
+            help="Change this entry instead of making one.",
+            show_default=False,
+        ),
     ] = "",
     path: Annotated[
         str,

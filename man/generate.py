@@ -1,0 +1,200 @@
+"""Write the manual pages and the generated documents from the app itself; `--check` says whether they are current.
+
+Sources: the commands' own help, the table of settings, and memcli/cli/workspace.md.
+"""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from memcli import __version__
+from memcli.cli.app import COMMANDS, FAMILIES, door
+from memcli.cli.topics import page
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent / "docs"
+_EXITS = """\
+0 done · 1 nothing matched, or the check found problems · 2 the command's words make no sense · 3 partly done: some files
+had problems, the rest went through · 4 no such entry, session or workspace · 5 refused, since going on would lose or leak
+something · 6 the index or the model is not available · 7 the LLM failed and a fallback was kept · 75 another process
+holds the workspace; try again later · 130 interrupted"""
+
+
+def main() -> int:
+    """Write or check every page."""
+    pages = {HERE / name: text for name, text in manual().items()} | {
+        DOCS / "commands.md": commands_document(),
+        DOCS / "settings.md": _generated(page("settings")),
+        DOCS / "formats.md": _generated(page("workspace")),
+    }
+    stale = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    extra = [path for path in HERE.glob("*.[15]") if path not in pages]
+    if "--check" in sys.argv:
+        for path in [*stale, *extra]:
+            print(f"{path.relative_to(HERE.parent)} is not current: run `make man`")
+        return 1 if stale or extra else 0
+    for path in stale:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(pages[path], encoding="utf-8")
+    for path in extra:
+        path.unlink()
+    return 0
+
+
+def manual() -> dict[str, str]:
+    """Make all manual pages: name of the file → roff."""
+    found = {"mem.1": overview()}
+    for name, command in _commands().items():
+        found[f"mem-{name}.1"] = command_page(f"mem {name}", command)
+    found["mem-workspace.5"] = topic_page("mem-workspace", "the files of a workspace", page("workspace"))
+    found["mem-config.5"] = topic_page("mem-config", "settings of mem", page("settings"))
+    return found
+
+
+def overview() -> str:
+    """Make mem(1)."""
+    lines = [_title("mem", 1), ".SH NAME", r"mem \- long-term memory as plain markdown, worked from the shell"]
+    lines += [".SH SYNOPSIS", r"\fBmem\fR \fICOMMAND\fR [\fIOPTIONS\fR] [\fIARGUMENTS\fR]", ".SH DESCRIPTION"]
+    lines += _paragraphs(inspect.cleandoc(door.registered_callback.callback.__doc__ or ""))  # type: ignore[union-attr]
+    lines += [".SH COMMANDS"]
+    for family in FAMILIES:
+        named = [(name, one) for name, one in COMMANDS.items() if one.family == family]
+        if named:
+            lines += [f".SS {_roff(family.capitalize())}"]
+            for name, one in named:
+                lines += [".TP", rf"\fBmem-{_roff(name)}\fR(1)", _roff(one.help)]
+    lines += [".SH EXIT STATUS", *_paragraphs(_EXITS), ".SH SEE ALSO", r"\fBmem-workspace\fR(5), \fBmem-config\fR(5)"]
+    return "\n".join(lines) + "\n"
+
+
+def command_page(name: str, command: Any) -> str:
+    """Make the page of a command, its subcommands included."""
+    text = inspect.cleandoc(command.help or "")
+    first = text.partition("\n")[0].rstrip(".")
+    dashed = name.replace(" ", "-")
+    lines = [
+        _title(dashed, 1),
+        ".SH NAME",
+        rf"{_roff(dashed)} \- {_roff(first[:1].lower() + first[1:])}",
+        ".SH SYNOPSIS",
+    ]
+    inner = getattr(command, "commands", {})
+    if inner:
+        lines += [rf"\fB{_roff(name)} {_roff(key)}\fR {_roff(_usage(one))}" + "\n.br" for key, one in inner.items()]
+    else:
+        lines += [rf"\fB{_roff(name)}\fR {_roff(_usage(command))}"]
+    lines += [".SH DESCRIPTION", *_paragraphs(text)]
+    if inner:
+        for key, one in inner.items():
+            lines += [f".SS {_roff(name)} {_roff(key)}", *_paragraphs(inspect.cleandoc(one.help or "")), *_options(one)]
+    else:
+        lines += [".SH OPTIONS", *_options(command)]
+    lines += [".SH EXIT STATUS", *_paragraphs(_EXITS), ".SH SEE ALSO", r"\fBmem\fR(1), \fBmem-workspace\fR(5)"]
+    return "\n".join(lines) + "\n"
+
+
+def topic_page(name: str, about: str, text: str) -> str:
+    """Make a page of section 5 from markdown of headings, paragraphs and lists."""
+    lines = [_title(name, 5), ".SH NAME", rf"{_roff(name)} \- {_roff(about)}", ".SH DESCRIPTION"]
+    for block in re.split(r"\n{2,}", text.strip()):
+        if block.startswith("# "):
+            continue
+        if block.startswith("## "):
+            lines.append(f".SH {_roff(block[3:].strip())}")
+        elif block.startswith("- "):
+            for item in re.split(r"\n(?=- )", block):
+                lines += [r".IP \(bu 2", _inline(" ".join(item[2:].split()))]
+        else:
+            lines += [".PP", _inline(" ".join(block.split()))]
+    return "\n".join(lines) + "\n"
+
+
+def commands_document() -> str:
+    """Make docs/commands.md."""
+    lines = ["# Commands\n", "Exit codes: " + " ".join(_EXITS.split()) + ".\n"]
+    for name, command in _commands().items():
+        lines += _documented(f"mem {name}", command, "##")
+        for key, one in getattr(command, "commands", {}).items():
+            lines += _documented(f"mem {name} {key}", one, "###")
+    return _generated("\n".join(lines))
+
+
+def _documented(name: str, command: Any, depth: str) -> list[str]:
+    lines = [f"{depth} {name}\n", f"    {name} {_usage(command)}\n" if not getattr(command, "commands", {}) else ""]
+    lines += [paragraph + "\n" for paragraph in inspect.cleandoc(command.help or "").split("\n\n")]
+    lines += [f"* `{words}`: {told}" for words, told in _records(command)]
+    return [*lines, ""]
+
+
+def _commands() -> dict[str, Any]:
+    group: Any = typer.main.get_command(door)
+    return {name: group.get_command(None, name) for name in COMMANDS}
+
+
+def _usage(command: Any) -> str:
+    """Write what follows a command's name: options are optional, arguments as they are needed."""
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    words = []
+    for one in arguments:
+        name = (one.metavar or one.name.upper()).strip("[]")
+        words.append(name if one.required else f"[{name}]")
+    return " ".join(["[OPTIONS]", *words])
+
+
+def _records(command: Any) -> list[tuple[str, str]]:
+    context = typer.Context(command, info_name=command.name)
+    records = []
+    for one in command.params:
+        record = one.get_help_record(context)
+        if record:
+            records.append((" ".join(record[0].split()), " ".join(record[1].split())))
+    return records
+
+
+def _options(command: Any) -> list[str]:
+    lines = []
+    for words, told in _records(command):
+        lines += [".TP", rf"\fB{_roff(words)}\fR", _roff(told) or r"\&"]
+    return lines
+
+
+def _title(name: str, section: int) -> str:
+    return f'.TH "{name.upper()}" "{section}" "" "mem {__version__}" "mem manual"'
+
+
+def _paragraphs(text: str) -> list[str]:
+    lines = []
+    for paragraph in re.split(r"\n{2,}", text.strip()):
+        lines += [".PP", _roff(" ".join(paragraph.split()))]
+    return lines
+
+
+def _inline(text: str) -> str:
+    """Turn `code` and *stress* of markdown into fonts."""
+    pieces = re.split(r"(`[^`]+`|\*[^*]+\*)", text)
+    shown = [
+        rf"\fB{_roff(piece[1:-1])}\fR" if piece.startswith("`") else rf"\fI{_roff(piece[1:-1])}\fR"
+        if piece.startswith("*") and len(piece) > 1 else _roff(piece)
+        for piece in pieces
+    ]  # fmt: skip
+    joined = "".join(shown)
+    return rf"\&{joined}" if joined[:1] in ".'" else joined
+
+
+def _roff(text: str) -> str:
+    """Escape a text for roff."""
+    text = text.replace("\\", r"\e").replace("-", r"\-").replace("…", "...").replace("·", r"\(bu").replace("–", r"\(en")
+    text = text.replace('"', r"\(dq").replace("“", r"\(lq").replace("”", r"\(rq")
+    return rf"\&{text}" if text[:1] in (".", "'") else text
+
+
+def _generated(text: str) -> str:
+    return f"<!-- generated by man/generate.py: run `make man` -->\n{text.rstrip()}\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""What may stand where the cursor is: ids, tags, sessions, settings. Loads nothing heavy and never fails."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+Answers = list[tuple[str, str]]
+
+
+def ids(incomplete: str) -> Answers:
+    """Offer ids of entries, with what they say."""
+    from ..index.peek import ids as found
+
+    return _everywhere(lambda derived: found(derived, incomplete))
+
+
+def tags(incomplete: str) -> Answers:
+    """Offer tags, the most used first."""
+    from ..index.peek import tags as found
+
+    return _everywhere(lambda derived: found(derived, incomplete))
+
+
+def sessions(incomplete: str) -> Answers:
+    """Offer the ids of sessions."""
+    from ..text.session_folder import session_id
+
+    def names(derived: Path) -> Answers:
+        folders = sorted((derived.parent / "sessions").iterdir())
+        known = [session_id(folder.name) or folder.name for folder in folders if folder.is_dir()]
+        return [(name, "") for name in known if name.startswith(incomplete)]
+
+    return _everywhere(names)
+
+
+def settings(incomplete: str) -> Answers:
+    """Offer the names of settings."""
+    from ..store.settings import TABLE
+
+    return [(setting.name, setting.doc) for setting in TABLE if setting.name.startswith(incomplete)]
+
+
+def types(incomplete: str) -> Answers:
+    """Offer the types of entries."""
+    from ..text.entry import TYPES
+
+    return [(name, "") for name in TYPES if name.startswith(incomplete)]
+
+
+def _everywhere(look: Callable[[Path], Answers]) -> Answers:
+    """Look in every workspace in reach; what cannot be read has nothing to offer."""
+    found: Answers = []
+    with _quietly():
+        from ..store.workspace import find
+        from .world import surroundings
+
+        for workspace in find(surroundings()):
+            with _quietly():
+                found += look(workspace.derived)
+    return found
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Let a mistake of the world offer nothing: a message would land in the middle of a command line."""
+    from ..errors import MemError
+
+    try:
+        yield
+    except (MemError, OSError, ValueError):
+        return

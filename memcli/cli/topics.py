@@ -1,0 +1,71 @@
+"""`mem help`: a command's help, or a page about something that is no command."""
+
+from importlib.resources import files
+from typing import Annotated
+
+import typer
+
+from ..errors import UsageError
+from ..store.settings import TABLE, Setting
+from . import output
+
+TOPICS = {"workspace": "what lies where, and the formats of the files", "settings": "every setting there is"}
+
+
+def help_(
+    ctx: typer.Context,
+    topic: Annotated[str, typer.Argument(metavar="[TOPIC]", help="A command, or one of: workspace, settings.")] = "",
+) -> None:
+    """Show the help of a command or of a topic.
+
+    Topics are workspace (what lies where, and the formats of the files) and settings.
+    """
+    root = ctx.find_root()
+    if not topic:
+        output.say(root.get_help())
+        for name, about in TOPICS.items():
+            output.say(f"  mem help {name}: {about}")
+        return
+    if topic in TOPICS:
+        output.say(page(topic), end="")
+        return
+    from .app import COMMANDS, run
+
+    if topic not in COMMANDS:
+        raise UsageError(f"no command or topic {topic!r}", f"commands: see `mem --help`; topics: {', '.join(TOPICS)}")
+    raise typer.Exit(run([topic, "--help"]))
+
+
+def page(topic: str) -> str:
+    """Give a topic as markdown."""
+    if topic == "settings":
+        return settings_page()
+    return files(__package__).joinpath(f"{topic}.md").read_text(encoding="utf-8")
+
+
+def settings_page() -> str:
+    """Write the table of settings as markdown."""
+    return "\n".join([_ABOUT_SETTINGS, *(_told(setting) for setting in TABLE)])
+
+
+_ABOUT_SETTINGS = """\
+# Settings
+
+A setting has one dotted name. It is read from your own file, `$XDG_CONFIG_HOME/mem/config.yaml` (by default
+`~/.config/mem/config.yaml`), then from the workspace's `mem.yaml`, then from the environment, where `search.limit` is
+`MEM_SEARCH_LIMIT`. The last one that says something counts. `mem config list` shows what is in force and where it comes
+from; `mem config set NAME VALUE` writes one and keeps the comments of the file.
+
+A workspace may have come with a clone, so what runs, connects or spends is read only from your own file and the
+environment. Those settings are marked *yours*.
+"""
+
+
+def _told(setting: Setting) -> str:
+    default = ", ".join(setting.default) if isinstance(setting.default, tuple) else str(setting.default)
+    facts = [setting.doc, f"Default: `{default}`." if default else "Default: empty."]
+    if setting.choices:
+        facts.insert(1, f"One of: {', '.join(setting.choices)}.")
+    if setting.user_only:
+        facts.append("*yours*")
+    return f"## {setting.name}\n\n{' '.join(facts)}\n"

@@ -1,0 +1,38 @@
+"""A quick look at what the index knew last, for completion: nothing is refreshed, made or waited for."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from .database import FILE
+
+SHOWN = 50
+
+
+def ids(derived: Path, beginning: str) -> list[tuple[str, str]]:
+    """List ids that begin so, or end so, with what they say; the latest first."""
+    return _asked(
+        derived,
+        "select id, summary from entries where substr(id, 1, ?1) = ?2 or (?1 > 2 and substr(id, -?1) = ?2)"
+        f" order by updated_at desc limit {SHOWN}",
+        (len(beginning), beginning),
+    )
+
+
+def tags(derived: Path, beginning: str) -> list[tuple[str, str]]:
+    """List tags that begin so, the most used first, with their number."""
+    return _asked(
+        derived,
+        "select value, count(*) || ' entries' from entries, json_each(entries.tags)"
+        f" where substr(value, 1, ?) = ? group by value order by count(*) desc limit {SHOWN}",
+        (len(beginning), beginning),
+    )
+
+
+def _asked(derived: Path, question: str, values: tuple[int | str, ...]) -> list[tuple[str, str]]:
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(derived / FILE))}?mode=ro", uri=True, timeout=0.1)) as index:
+            return index.execute(question, values).fetchall()
+    except sqlite3.Error:
+        return []

@@ -1,0 +1,46 @@
+"""The manual pages and the generated documents say what the app says."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memcli.cli.app import COMMANDS, door
+from memcli.cli.topics import TOPICS
+from tests.conftest import Mem
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_manual_is_current() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "man" / "generate.py", "--check"], capture_output=True, check=False, text=True
+    )
+    assert done.stdout == ""
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(mem: Mem, name: str) -> None:
+    ran = mem(name, "--help")
+    assert ran.code == 0
+    assert COMMANDS[name].help.split()[0] in ran.out
+    assert mem("help", name).out == ran.out
+
+
+def test_the_overview_names_every_command(mem: Mem) -> None:
+    said = mem().out
+    assert all(f"  {name} " in said for name in COMMANDS)
+    assert door.registered_callback
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_topic_is_shown_without_man(mem: Mem, topic: str) -> None:
+    assert mem("help", topic).out.startswith("# ")
+
+
+def test_an_unknown_topic_is_told(mem: Mem) -> None:
+    ran = mem("help", "nothing")
+    assert ran.code == 2
+    assert "topics: workspace" in ran.err
