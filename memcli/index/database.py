@@ -29,7 +29,7 @@ create table entries(
 create index entries_by_id on entries(id);
 create index entries_by_tail on entries(substr(id, -6));
 create table chunks(
-    chunk integer primary key, file integer not null, kind text not null, status text not null,
+    chunk integer primary key autoincrement, file integer not null, kind text not null, status text not null,
     anchor text not null, line integer not null, start integer not null, stop integer not null,
     title text not null, prefix text not null, timestamp text not null, hash blob not null, vector integer
 );

@@ -115,7 +115,9 @@ class Embedding:
         import numpy as np
 
         near, bad = self._neighbours.best(matrix, table, vector, limit, self.index.meta("model"))
-        self._forget(bad)
+        if bad and self._forget(bad):
+            self.embed_missing(MEND_SECONDS, wanted=wanted)
+            return self.nearest(vector, wanted, limit, also)
         rows = {chunk: row for chunk, row in table.tolist() if chunk in also} if also else {}
         asked = np.array(list(rows.values()), dtype=np.int64)
         scores = dict(zip(rows, matrix.scores(asked, vector).tolist(), strict=True))

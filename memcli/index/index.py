@@ -56,6 +56,10 @@ class FileProblem:
         return f"{path}:{self.line}: {self.reason}"
 
 
+class _MovedError(Exception):
+    """Another process took in changes in the middle of a question: what was found first is not there any more."""
+
+
 class Index:
     """The derived data of one workspace, open for one command."""
 
@@ -83,9 +87,13 @@ class Index:
         except sqlite3.OperationalError:  # locked, read-only or no space left
             if self.folder is None:
                 raise
+        self.detach()
+        return refresh.refresh(self.connection, self.workspace, progress)
+
+    def detach(self) -> None:
+        """Go on in a copy in memory, where no other process changes anything and nothing is kept."""
         self.connection = database.copied(self.connection)
         self.folder = None
-        return refresh.refresh(self.connection, self.workspace, progress)
 
     def rows(self, wanted: Filter) -> list[tuple[int, int, str]]:
         """List the chunks that may be found: chunk, file and kind."""
@@ -108,12 +116,16 @@ class Index:
             " substr(text, start + 1, stop - start) as text, timestamp, prefix, hash,"
             " chunks.kind <> 'entry' or 1 = (select count(*) from chunks as other where other.file = chunks.file)"
             " as is_whole"
-            " from chunks join files using(file) join texts using(file)"
+            " from chunks left join files using(file) left join texts using(file)"
             f" where chunk in ({', '.join(map(str, chunks))})"
         )
         names = [column[0] for column in cursor.description]
         rows = [dict(zip(names, row, strict=True)) for row in cursor]
+        if len(rows) != len(set(chunks)):
+            raise _MovedError
         for row in rows:
+            if row["path"] is None or row["text"] is None:
+                raise sqlite3.DatabaseError("a text is not there")
             refresh.as_kept(row.pop("prefix") + row["text"], row.pop("hash"))
         entries = self._entries_of({row["file"] for row in rows})
         return {row["chunk"]: Piece(**row, entry=entries.get(row["file"], {})) for row in rows}
@@ -186,6 +198,19 @@ class Index:
         ]
         return found
 
+    def verify(self) -> None:
+        """Read the whole index once; DatabaseError where its texts or words are not as they were written."""
+        run = self.connection.execute
+        (answer,) = run("pragma quick_check(1)").fetchone()
+        if answer != "ok":
+            raise sqlite3.DatabaseError(answer)
+        run("insert into words(words) values('integrity-check')")
+        rows = run(
+            "select prefix || substr(text, start + 1, stop - start), hash from chunks left join texts using(file)"
+        )
+        for text, hash_ in rows:
+            refresh.as_kept(text, hash_)
+
     def meta(self, key: str) -> Any:
         """Read a note of the index about itself; None where there is none."""
         row = self.connection.execute("select value from meta where key = ?", (key,)).fetchone()
@@ -228,6 +253,8 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
             return _answer(workspace, question, kept)
         except MemError:
             raise
+        except _MovedError:
+            return _answer(workspace, question, kept, apart=True)
         except Exception as error:
             if _is_circumstance(error):
                 break
@@ -238,9 +265,11 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
     return _answer_in_memory(workspace, question)
 
 
-def _answer(workspace: Workspace, question: Callable[[Index], T], folder: Path | None) -> T:
+def _answer(workspace: Workspace, question: Callable[[Index], T], folder: Path | None, *, apart: bool = False) -> T:
     index = Index(workspace, *database.connect(folder))
     try:
+        if apart:
+            index.detach()
         return question(index)
     finally:
         index.close()

@@ -150,3 +150,161 @@ class Refreshing(RuleBasedStateMachine):
 
 Refreshing.TestCase.settings = settings(max_examples=20, stateful_step_count=15, deadline=None)
 test_any_history_of_the_files_leaves_the_same_index = Refreshing.TestCase
+
+
+@pytest.fixture
+def settled(mem: Mem, put: Put, embedder: CountingEmbedder) -> CountingEmbedder:
+    """Index a long entry and two short ones; give the embedder with nothing counted yet."""
+    put("long.md", "\n\n".join(f"# Part {number}\n\n{f'word{number} ' * 60}" for number in range(8)))
+    put("one.md", "about quaggas\n")
+    put("two.md", HEAD + "about okapis\n")
+    assert mem("index").code == 0
+    embedder.embedded.clear()
+    return embedder
+
+
+def counted(mem: Mem) -> tuple[int, int]:
+    status = mem("index", "--status", "--json").json
+    return status["embedded"], status["not_embedded"]
+
+
+def test_a_rename_or_a_touch_embeds_nothing(mem: Mem, workspace: Path, settled: CountingEmbedder) -> None:
+    before = counted(mem)
+    (workspace / "entries" / "one.md").rename(workspace / "entries" / "moved.md")
+    (workspace / "entries" / "sub").mkdir()
+    (workspace / "entries" / "long.md").rename(workspace / "entries" / "sub" / "long.md")
+    for path in (workspace / "entries").rglob("*.md"):
+        os.utime(path, (1, 1))
+    assert mem("search", "quaggas", "--json").json["hits"][0]["path"] == "entries/moved.md"
+    assert settled.embedded == ["quaggas"]
+    assert counted(mem) == before
+
+
+def test_a_branch_and_back_embeds_nothing(mem: Mem, workspace: Path, settled: CountingEmbedder) -> None:
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+        subprocess.run(["git", *who, *words], cwd=workspace, check=True, capture_output=True)
+
+    git("init", "-b", "main")
+    git("add", "-A")
+    git("commit", "-m", "one")
+    git("checkout", "-b", "other")
+    (workspace / "entries" / "one.md").write_text("about zebras\n")
+    (workspace / "entries" / "long.md").unlink()
+    git("commit", "-a", "-m", "two")
+    assert mem("search", "zebras", "--json").json["hits"][0]["path"] == "entries/one.md"
+    assert sorted(settled.embedded) == ["about zebras", "zebras"]
+    before = counted(mem)
+    settled.embedded.clear()
+    git("checkout", "main")
+    assert mem("search", "quaggas", "--json").json["hits"][0]["path"] == "entries/one.md"
+    assert mem("search", "word5", "--json").json["hits"][0]["path"] == "entries/long.md"
+    git("checkout", "other")
+    assert mem("search", "zebras", "--json").json["hits"][0]["path"] == "entries/one.md"
+    assert settled.embedded == ["quaggas", "word5", "zebras"]
+    assert counted(mem) == before
+    assert before[1] == 0
+
+
+def test_a_line_changed_embeds_its_piece_alone(mem: Mem, workspace: Path, settled: CountingEmbedder) -> None:
+    path = workspace / "entries" / "long.md"
+    path.write_text(path.read_text().replace("word5 word5", "word5 new5", 1))
+    assert mem("index").code == 0
+    (piece,) = settled.embedded
+    assert "new5" in piece
+
+
+def test_fields_changed_embed_nothing(mem: Mem, workspace: Path, settled: CountingEmbedder) -> None:
+    assert mem("write", "--id", "entries/two.md", "--tag", "other", "--title", "A title").code == 0
+    assert mem("search", "title", "--json").json["hits"][0]["path"] == "entries/two.md"
+    assert settled.embedded == ["title"]
+
+
+def test_the_same_text_in_many_files_is_embedded_once(mem: Mem, put: Put, settled: CountingEmbedder) -> None:
+    for number in range(20):
+        put(f"copy{number}.md", "about quaggas\n")
+    assert mem("index").code == 0
+    assert settled.embedded == []
+    assert counted(mem)[1] == 0
+
+
+def test_a_vector_is_kept_for_a_month_after_its_text_was_last_seen(
+    mem: Mem, put: Put, here: Workspace, settled: CountingEmbedder
+) -> None:
+    def age(index: Index, days: int) -> None:
+        index.connection.execute("update vectors set used = used - ?", (days * 86400,))
+
+    ask(here, lambda index: age(index, 400))
+    (here.root / "entries" / "one.md").unlink()
+    assert mem("index").code == 0
+    ask(here, lambda index: age(index, 29))
+    assert mem("index").code == 0
+    put("one.md", "about quaggas\n")
+    assert mem("index").code == 0
+    assert settled.embedded == []
+    (here.root / "entries" / "one.md").unlink()
+    assert mem("ls").code == 0
+    ask(here, lambda index: age(index, 31))
+    assert mem("index").code == 0
+    put("one.md", "about quaggas\n")
+    assert mem("index").code == 0
+    assert settled.embedded == ["about quaggas"]
+
+
+def test_a_file_of_vectors_that_is_mostly_dead_is_written_anew(
+    mem: Mem, put: Put, here: Workspace, settled: CountingEmbedder
+) -> None:
+    for number in range(200):
+        put(f"many{number}.md", f"short{number} life{number}\n")
+    assert mem("index").code == 0
+    (old,) = here.derived.glob("vectors-*")
+    size = old.stat().st_size
+    for number in range(200):
+        (here.root / "entries" / f"many{number}.md").unlink()
+    assert mem("ls").code == 0
+    ask(here, lambda index: index.connection.execute("update vectors set used = 1") and None)
+    settled.embedded.clear()
+    assert mem("index").code == 0
+    assert mem("search", "word5", "--json", "--explain").json["hits"][0]["parts"]["vector"] > 0.3
+    assert settled.embedded == ["word5"]
+    assert mem("index").code == 0
+    (new,) = here.derived.glob("vectors-*")
+    assert (new != old, new.stat().st_size < size / 2) == (True, True)
+    ask(here, assert_as_new)
+
+
+def test_what_only_was_looked_at_again_is_not_told_as_changed(mem: Mem, put: Put) -> None:
+    put("one.md")
+    first = mem("index", "--status", "--json").json
+    assert (first["added"], first["changed"], first["removed"]) == (2, 0, 0)
+    for _ in range(2):
+        again = mem("index", "--status", "--json").json
+        assert (again["added"], again["changed"], again["removed"]) == (0, 0, 0)
+
+
+def test_another_time_zone_moves_what_is_written_in_local_time(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "notes").mkdir()
+    (workspace / "notes" / "2026-11-21.md").write_text("[14:15] User: quaggas\n")
+    assert (
+        mem("search", "quaggas", "--mode", "keyword", "--json").json["hits"][0]["timestamp"] == "2026-11-21T14:15:00Z"
+    )
+    monkeypatch.setenv("MEM_TIMEZONE", "Asia/Kathmandu")
+    assert (
+        mem("search", "quaggas", "--mode", "keyword", "--json").json["hits"][0]["timestamp"] == "2026-11-21T08:30:00Z"
+    )
+
+
+def test_another_layout_gives_files_another_kind(mem: Mem, workspace: Path) -> None:
+    (workspace / "memory").mkdir()
+    (workspace / "memory" / "2026-11-21.md").write_text("about quaggas\n")
+    (workspace / "entries").mkdir()
+    (workspace / "entries" / "x.md").write_text("about quaggas\n")
+    (hit,) = mem("search", "quaggas", "--mode", "keyword", "--json").json["hits"]
+    assert (hit["kind"], hit["path"]) == ("entry", "entries/x.md")
+    with (workspace / "mem.yaml").open("a") as file:
+        file.write("layout: golemcore\n")
+    (hit,) = mem("search", "quaggas", "--mode", "keyword", "--json").json["hits"]
+    assert (hit["kind"], hit["path"]) == ("note", "memory/2026-11-21.md")
+    assert mem("grep", "-c", "quaggas").out == "memory/2026-11-21.md:1\n"
