@@ -33,6 +33,8 @@ COMMANDS = {
     "read": Command("read", "find", "Show what an id, a path or a hit's address names."),
     "ls": Command("ls", "find", "List entries."),
     "index": Command("index", "tend", "Bring the index up to date, embedding every text."),
+    "export": Command("export", "join", "Write memories as lines of JSON, or as one document."),
+    "import": Command("import_", "join", "Bring memories in from an export, or from another tool."),
     "config": Command("config", "join", "Show and change settings."),
 }
 

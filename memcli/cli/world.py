@@ -30,10 +30,10 @@ def reading(workspace: str, scope: str) -> list[Workspace]:
     return found
 
 
-def writing(workspace: str, scope: str) -> Workspace:
-    """Find the one workspace to write to."""
+def writing(workspace: str, scope: str, done: str = "written to") -> Workspace:
+    """Find the one workspace to write to, or to do something else with."""
     if scope == "all":
-        raise UsageError("a memory is written to one workspace", "use --scope project or --scope user")
+        raise UsageError(f"a memory is {done} one workspace", "use --scope project or --scope user")
     return reading(workspace, scope)[0]
 
 

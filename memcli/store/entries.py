@@ -15,7 +15,7 @@ from ..text.summary import first_line
 from ..text.times import stamp
 from . import files
 from .layout import ARCHIVE
-from .manner import new_fields
+from .manner import followed, new_fields
 from .moves import move
 from .removal import remove
 from .workspace import Workspace
@@ -250,7 +250,7 @@ def _with_body(text: str, body: str) -> str:
 
 
 def _checked_text(workspace: Workspace, path: str, old: str, new: str) -> str:
-    """Refuse a text that would be worse off than the old one; set its time of change."""
+    """Refuse a text that would be worse off than the old one; set its time of change, and what follows its body."""
     line = frontmatter.conflict_marker(new)
     if line is not None:
         raise RefusedError(f"{path}:{line}: conflict marker", "resolve the conflict, then try again")
@@ -262,8 +262,10 @@ def _checked_text(workspace: Workspace, path: str, old: str, new: str) -> str:
                 "nothing was written; mend the text",
             )
         return new
+    before = frontmatter.parse(old)
+    changes = followed(before, document)
     names = ("updated_at", *SPELLINGS["updated_at"])
     name = next((name for name in names if name in document.fields), None)
-    if name is None or document.fields[name] != frontmatter.parse(old).fields.get(name):
-        return new
-    return frontmatter.edit(new, {name: stamp(workspace.now)})
+    if name is not None and document.fields[name] == before.fields.get(name):
+        changes[name] = stamp(workspace.now)
+    return frontmatter.edit(new, changes) if changes else new

@@ -1,0 +1,70 @@
+"""The memories somebody chose, read from disk one by one; never all of them at once."""
+
+import os
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from ..errors import MemError, NotFoundError, RefusedError
+from ..index.filters import Filter
+from ..index.index import FileProblem, ask
+from ..store import files
+from ..store.workspace import Workspace
+from ..text import frontmatter
+from ..text.entry import read_entry
+from ..text.times import stamp
+from .parcel import LARGEST, Parcel
+
+SESSION_DATA = "metadata.json"
+"""What belongs to a session's messages and lies beside them."""
+
+_TOLD = ("id", "type", "title", "tags", "project", "status", "source", "trust", "created_at", "updated_at")
+
+
+def chosen_files(workspace: Workspace, wanted: Filter) -> list[tuple[str, str]]:
+    """List path and kind of what passes, as it is on disk now."""
+    from ..index.index import Index
+
+    def answer(index: Index) -> list[tuple[str, str]]:
+        index.refresh()
+        return index.files(wanted)
+
+    return ask(workspace, answer)
+
+
+def parcels(workspace: Workspace, chosen: Iterable[tuple[str, str]], problems: list[FileProblem]) -> Iterator[Parcel]:
+    """Yield each file with its bytes; one that cannot be read is named among the problems."""
+    for path, kind in chosen:
+        try:
+            yield parcel_of(workspace, path, kind)
+        except MemError as error:
+            problems.append(FileProblem(path, 1, error.message))
+        if kind == "session":
+            try:
+                yield parcel_of(workspace, f"{path.rpartition('/')[0]}/{SESSION_DATA}", kind)
+            except NotFoundError:
+                continue
+            except MemError as error:
+                problems.append(FileProblem(path, 1, error.message))
+
+
+def parcel_of(workspace: Workspace, path: str, kind: str) -> Parcel:
+    """Read one file; NotFoundError or RefusedError where that cannot be done."""
+    target = workspace.path(path)
+    data = files.read(target)
+    status = os.stat(target)
+    if len(data) > LARGEST:
+        raise RefusedError(f"larger than {LARGEST >> 20} MiB", "copy it by other means")
+    modified = datetime.fromtimestamp(min(max(status.st_mtime, 0), 253402300799), UTC)
+    said = _said(data, path, modified) if kind == "entry" else {}
+    return Parcel(path, kind, data, status.st_mode & 0o777, stamp(modified), said)
+
+
+def _said(data: bytes, path: str, modified: datetime) -> dict[str, Any]:
+    """Give what the entry says of itself, for who reads the lines; nothing where it does not parse."""
+    document = frontmatter.parse(data.decode("utf-8", "replace"))
+    if document.problem:
+        return {}
+    entry, _ = read_entry(document, path, modified)
+    told = {key: getattr(entry, key) for key in _TOLD}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in told.items() if value}

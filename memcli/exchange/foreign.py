@@ -1,0 +1,105 @@
+"""Memories that other tools write one a line: the MCP memory server's graph, golemcore's items, and any record with a
+content. Each becomes an entry; what it says in keys of its own is kept as metadata.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import Any
+
+from ..store.layout import Layout
+from ..store.manner import new_fields
+from ..text import frontmatter
+from ..text.entry import SOURCES, SPELLINGS, TYPES, read_entry
+from ..text.frontmatter import Document
+from ..text.ids import new_id, slug
+from ..text.summary import first_line
+from ..text.times import parse_time, stamp
+from .parcel import Parcel
+
+FOLDER = "imported"
+"""Below the entries; a name there ends with a hash of what it holds, so that a second import finds it done."""
+
+_CONTENTS = ("content", "memory", "text", "body")
+_TYPES = {
+    "decision": "fact",
+    "project_fact": "fact",
+    "failure": "lesson",
+    "fix": "lesson",
+    "task_state": "observation",
+    "command_result": "observation",
+}
+_KNOWN = {name for key, others in SPELLINGS.items() for name in (key, *others)}
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
+_ID = re.compile(r"[\w.:-]{1,80}")
+
+
+def parcel_from(record: Mapping[str, Any], layout: Layout, now: datetime) -> Parcel:
+    """Make an entry's file of a record; ValueError where it is no memory. The same record gives the same path."""
+    fields, body = _taken(record)
+    if not body.strip():
+        raise ValueError("it says nothing")
+    sign = blake2b(json.dumps([fields, body], sort_keys=True, ensure_ascii=True).encode(), digest_size=8).digest()
+    stated = next((fields[name] for name in ("created_at", *SPELLINGS["created_at"]) if name in fields), "")
+    created = parse_time(str(stated)) or now
+    given = str(fields.get("id", ""))
+    fields["id"] = given if _ID.fullmatch(given) else new_id("mem", created, sign)
+    document = Document(False, "\n", None, 0, body, 1, fields, None)
+    entry, _ = read_entry(document, "", created)
+    name = slug(entry.title or first_line(body)) or entry.type
+    path = f"{layout.entries}/{FOLDER}/{name}-{sign.hex()}.md".lstrip("/")
+    text = frontmatter.render(new_fields(layout, entry), entry.body)
+    return Parcel(path, "entry", text.encode("utf-8", "replace"))
+
+
+def is_made_here(path: str) -> bool:
+    """Tell whether a path names its content, as those of `parcel_from` do."""
+    return re.search(rf"(?:^|/){FOLDER}/[^/]*-[0-9a-f]{{16}}\.md$", path) is not None
+
+
+def _taken(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Find out whose record it is and give its fields and body."""
+    if record.get("type") == "entity" and isinstance(record.get("name"), str):
+        return _entity(record)
+    if record.get("type") == "relation" and all(isinstance(record.get(key), str) for key in _RELATION):
+        return _relation(record)
+    key = next((key for key in _CONTENTS if isinstance(record.get(key), str)), "")
+    if not key:
+        raise ValueError("no memory: it has neither a path nor a content")
+    return _item(record, key), record[key]
+
+
+_RELATION = ("from", "to", "relationType")
+
+
+def _entity(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    observations = record.get("observations", [])
+    said = [one for one in observations if isinstance(one, str)] if isinstance(observations, list) else []
+    kind = record.get("entityType")
+    fields = {"type": "entity", "title": record["name"], "tags": [kind] if isinstance(kind, str) and kind else []}
+    return fields, "\n".join(f"- {' '.join(one.split())}" for one in said) or record["name"]
+
+
+def _relation(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    verb = record["relationType"].replace("_", " ")
+    return {"type": "fact"}, f"{record['from']} {verb} {record['to']}"
+
+
+def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
+    """Keep the keys that are an entry's and put the others aside; a time to live becomes a date."""
+    fields = {key: value for key, value in record.items() if key in _KNOWN and key != content and value is not None}
+    kind = str(next((fields.pop(key) for key in ("type", *SPELLINGS["type"]) if key in fields), "")).lower()
+    kind = _TYPES.get(kind, kind)
+    fields["type"] = kind if kind in TYPES else "fact"
+    days, created = record.get("ttlDays"), parse_time(str(record.get("createdAt", "")))
+    if isinstance(days, int) and 0 < days < 36500 and created:
+        fields["expires_at"] = stamp(created + timedelta(days=days))
+    aside = {key: value for key, value in record.items() if key not in (*_KNOWN, content) and value not in _NOTHING}
+    if "source" in fields and str(fields["source"]).lower() not in SOURCES:
+        aside["source"] = fields.pop("source")
+    nested = fields.get("metadata")
+    if aside:
+        fields["metadata"] = {**(nested if isinstance(nested, Mapping) else {}), **aside}
+    return fields

@@ -1,0 +1,345 @@
+"""Bringing memories in: the same bytes, none twice, nothing overwritten, however the file was cut."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memcli.errors import RefusedError
+from memcli.exchange import intake, json_lines
+from memcli.exchange.parcel import Parcel
+from memcli.store import disk
+from memcli.store.layout import LAYOUTS
+from tests.conftest import FIXTURES, Mem
+
+OWN = ("mem.yaml", ".gitignore")
+
+
+def content(root: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        path.relative_to(root).as_posix(): (path.read_bytes(), path.stat().st_mode & 0o777)
+        for path in root.rglob("*")
+        if path.is_file() and ".mem" not in path.parts and path.name not in OWN
+    }
+
+
+def line(path: str, text: str, **more: Any) -> str:
+    return json.dumps({"path": path, "text": text, **more}) + "\n"
+
+
+def entry(identifier: str, text: str) -> str:
+    return f"---\nid: {identifier}\ntype: fact\n---\n\n{text}\n"
+
+
+@pytest.fixture
+def other(mem: Mem, world: Path) -> Path:
+    """Give a second workspace, empty."""
+    assert mem("init", "other").code == 0
+    return world / "other"
+
+
+def carried(mem: Mem, source: Path, target: Path) -> None:
+    lines = mem("--workspace", str(source), "export", "--kind", "all", "--archived").out
+    ran = mem("--workspace", str(target), "import", "-", stdin=lines)
+    assert ran.code == 0, ran.err
+
+
+def test_export_and_import_give_the_same_bytes(mem: Mem, other: Path, world: Path) -> None:
+    shutil.copytree(FIXTURES / "workspace", world / "memory")
+    carried(mem, world / "memory", other)
+    assert content(other) == content(world / "memory")
+    again = mem("--workspace", "other", "export", "--kind", "all", "--archived").out
+    assert again == mem("export", "--kind", "all", "--archived").out
+
+
+def test_odd_files_come_through_too(mem: Mem, workspace: Path, other: Path) -> None:
+    odd: dict[str, bytes] = {
+        "entries/crlf and bom.md": b"\xef\xbb\xbf---\r\na: 1\r\n---\r\nx  \r\n",
+        "entries/nul.md": b"a\x00b",
+        "entries/latin.md": "café".encode("latin-1"),
+        "entries/empty.md": b"",
+        "entries/no newline.md": b"x",
+        "entries/two\nlines \u2028 \U0001f980.md": b"x\x85y\x0c\x1b[31m",
+        "entries/broken.md": b"---\na: [b\n---\nx\n",
+        "entries/conflict.md": b"<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n",
+        "notes/2026-11-20.md": b"[10:00] x\n",
+        "archive/entries/2026-01/old.md": b"x\n",
+        "HISTORY-2026-11.md": b"## 2026-11-20T10:00:00Z\nx\n",
+    }
+    for name, data in odd.items():
+        path = workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    (workspace / "entries" / "empty.md").chmod(0o600)
+    (workspace / "entries" / "nul.md").chmod(0o755)
+    os.utime(workspace / "entries" / "latin.md", (1_600_000_000, 1_600_000_000))
+    carried(mem, workspace, other)
+    assert content(other) == content(workspace)
+    assert (other / "entries" / "latin.md").stat().st_mtime == 1_600_000_000
+
+
+@pytest.mark.parametrize("name", ["openclaw", "claude", "neovate", "golemcore", "jarvis"])
+def test_a_tools_folder_goes_into_one_of_its_kind_and_into_mems_own(
+    mem: Mem, world: Path, other: Path, name: str
+) -> None:
+    shutil.copytree(FIXTURES / "layouts" / name, world / name)
+    assert mem("init", name).code == 0
+    assert mem("init", "--layout", name, "empty").code == 0
+    carried(mem, world / name, world / "empty")
+    kinds = {path: LAYOUTS[name].kind_of(path) for path in content(world / name)}
+    expected = {path for path, kind in kinds.items() if kind} | {
+        path for path in kinds if path.endswith("/metadata.json")
+    }
+    assert {path: data for path, (data, _) in content(world / "empty").items()} == {
+        path: data for path, (data, _) in content(world / name).items() if path in expected
+    }
+    carried(mem, world / name, other)
+    assert len(content(other)) == len(expected | ({"MEMORY.md"} if name == "jarvis" else set()))
+    back = {data for data, _ in content(other).values()}
+    assert {data for path, (data, _) in content(world / name).items() if path in expected} <= back
+
+
+def test_a_second_import_does_nothing(mem: Mem, other: Path, world: Path) -> None:
+    shutil.copytree(FIXTURES / "workspace", world / "memory")
+    carried(mem, world / "memory", other)
+    before = {path: path.stat().st_mtime_ns for path in other.rglob("*") if ".mem" not in path.parts}
+    lines = mem("export", "--kind", "all", "--archived").out
+    ran = mem("--workspace", "other", "import", "-", stdin=lines)
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == f"mem: {len(lines.splitlines())} unchanged\n"
+    assert {path: path.stat().st_mtime_ns for path in other.rglob("*") if ".mem" not in path.parts} == before
+
+
+def test_a_dry_run_says_the_same_and_does_nothing(mem: Mem, other: Path) -> None:
+    lines = (
+        line("entries/a.md", entry("mem_a", "A"))
+        + line("entries/b.md", entry("mem_a", "B"))
+        + line("entries/a.md", "C")
+        + line("entries/c.md", entry("mem_c", "C"))
+        + line("entries/c.md", entry("mem_c", "C"))
+        + line("../x.md", "X")
+    )
+    before = content(other)
+    dry = mem("--workspace", "other", "import", "-", "--dry-run", "--json", stdin=lines)
+    assert content(other) == before
+    real = mem("--workspace", "other", "import", "-", "--json", stdin=lines)
+    assert (dry.code, real.code) == (3, 3)
+    assert dry.json["dry_run"] is True
+    assert dry.json["files"] == real.json["files"]
+    assert dry.json["counts"] == real.json["counts"] == {"created": 2, "conflict": 2, "unchanged": 1, "refused": 1}
+    assert mem("--workspace", "other", "import", "-", "-n", stdin=line("notes/2026-01-01.md", "x")).rows == [
+        ["would create", "notes/2026-01-01.md"]
+    ]
+
+
+def test_what_stands_there_is_never_overwritten(mem: Mem, workspace: Path) -> None:
+    path = mem("write", "Mine.", "--path", "a.md").rows[0][2]
+    before = content(workspace)
+    ran = mem("import", "-", stdin=line(path, "Theirs.") + line("entries/b.md", "New."))
+    assert ran.code == 3
+    assert ran.rows == [["created", "entries/b.md"]]
+    assert ran.err == (f"mem: -:1: {path}: it exists and says something else\nmem: 1 conflict, 1 created\n")
+    after = content(workspace)
+    assert {name: after[name] for name in before} == before
+
+
+def test_an_id_that_another_file_has_is_a_conflict(mem: Mem, workspace: Path) -> None:
+    identifier, path = mem("write", "Mine.").rows[0][1:]
+    text = (workspace / path).read_text()
+    moved = mem("import", "-", "--json", stdin=line("entries/moved.md", text))
+    assert (moved.code, moved.json["counts"]) == (0, {"unchanged": 1})
+    ran = mem("import", "-", stdin=line("entries/moved.md", text.replace("Mine", "Theirs")))
+    assert ran.code == 3
+    assert f"{path} has its id {identifier}" in ran.err
+    mem("forget", identifier)
+    ran = mem("import", "-", stdin=line(path, text.replace("Mine", "Theirs")))
+    assert f"archive/{path} has its id" in ran.err
+    assert not (workspace / path).exists()
+
+
+def test_the_page_of_a_new_workspace_makes_room_and_one_with_words_does_not(mem: Mem, workspace: Path) -> None:
+    assert mem("import", "-", stdin=line("MEMORY.md", "# Ours\n")).code == 0
+    assert (workspace / "MEMORY.md").read_text() == "# Ours\n"
+    assert mem("import", "-", stdin=line("MEMORY.md", "# Theirs\n")).code == 3
+    assert (workspace / "MEMORY.md").read_text() == "# Ours\n"
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ("not json at all\n", "not JSON"),
+        ('{"path": "entries/x.md"\n', "not JSON"),
+        ("[1, 2]\n", "no object"),
+        ('{"messages": []}\n', "neither a path nor a content"),
+        (line("../../etc/cron.d/x.md", "x"), "out of the workspace"),
+        (line("/tmp/x.md", "x"), "out of the workspace"),
+        (line(".git/hooks/post-commit.md", "x"), "hidden"),
+        (line("mem.yaml", "layout: claude"), "no place in the layout mem"),
+        (line("entries/run.sh", "x"), "no place"),
+        (line("sessions/a/evil.json", "x"), "no place"),
+        (line("link/x.md", "x", kind="entry"), "outside the workspace"),
+        (line("blocked/x.md", "x", kind="entry"), "something above it is a file"),
+        (line("dir.md", "x", kind="entry"), "is a folder"),
+    ],
+)
+def test_a_bad_line_is_named_and_the_others_go_in(mem: Mem, workspace: Path, world: Path, bad: str, words: str) -> None:
+    (world / "outside").mkdir()
+    (workspace / "entries" / "dir.md").mkdir(parents=True)
+    (workspace / "entries" / "link").symlink_to(world / "outside")
+    (workspace / "entries" / "blocked").write_text("a file")
+    (world / "in.jsonl").write_text(line("entries/a.md", "A") + bad + line("entries/b.md", "B"))
+    ran = mem("import", "in.jsonl")
+    assert ran.code == 3
+    assert ran.rows == [["created", "entries/a.md"], ["created", "entries/b.md"]]
+    assert ran.err.startswith("mem: in.jsonl:2: ")
+    assert words in ran.err
+    assert list((world / "outside").iterdir()) == []
+    assert mem("import", "in.jsonl").out == ""
+
+
+def test_half_an_export_takes_in_its_whole_lines_and_the_rest_comes_later(
+    mem: Mem, workspace: Path, world: Path
+) -> None:
+    whole = line("entries/a.md", "A") + line("entries/b.md", "B")
+    (world / "in.jsonl").write_text(whole[:-12])
+    ran = mem("import", "in.jsonl")
+    assert (ran.code, ran.rows) == (3, [["created", "entries/a.md"]])
+    assert "in.jsonl:2: the file is cut off in this line" in ran.err
+    (world / "in.jsonl").write_text(whole)
+    ran = mem("import", "in.jsonl")
+    assert (ran.code, ran.rows) == (0, [["created", "entries/b.md"]])
+
+
+def test_an_import_cut_short_is_finished_by_the_next_one(
+    mem: Mem, workspace: Path, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = "".join(line(f"entries/{number}.md", f"Text {number}.\n") for number in range(10))
+    (world / "in.jsonl").write_text(lines)
+    real, calls = disk.second_name, iter(range(100))
+
+    def stop(src: Any, dst: Path) -> None:
+        if next(calls) == 5:
+            raise KeyboardInterrupt
+        real(src, dst)
+
+    monkeypatch.setattr(disk, "second_name", stop)
+    assert mem("import", "in.jsonl").code == 130
+    made = sorted((workspace / "entries").iterdir())
+    assert [path.name for path in made] == [f"{number}.md" for number in range(5)]
+    ran = mem("import", "in.jsonl")
+    assert (ran.code, len(ran.rows)) == (0, 5)
+    assert {path.read_text() for path in (workspace / "entries").iterdir()} == {f"Text {n}.\n" for n in range(10)}
+
+
+def test_a_full_disk_stops_nothing_but_what_does_not_fit(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = disk.write_temporary
+
+    def full(folder: Path, data: bytes, *rest: Any, **more: Any) -> str:
+        if b"large" in data:
+            raise OSError(28, "No space left on device")
+        return real(folder, data, *rest, **more)
+
+    monkeypatch.setattr(disk, "write_temporary", full)
+    ran = mem("import", "-", stdin=line("entries/a.md", "large") + line("entries/b.md", "small"))
+    assert ran.code == 3
+    assert "no space left on device: free some space" in ran.err
+    assert ran.rows == [["created", "entries/b.md"]]
+
+
+def test_a_line_that_is_too_long_is_passed_over(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_lines, "LONGEST", 1000)
+    ran = mem("import", "-", stdin=line("entries/a.md", "x" * 5000) + line("entries/b.md", "B"))
+    assert (ran.code, ran.rows) == (3, [["created", "entries/b.md"]])
+    assert "-:1: longer than" in ran.err
+
+
+def test_of_many_faults_the_first_are_told(mem: Mem, workspace: Path) -> None:
+    ran = mem("import", "-", stdin="junk\n" * 1000)
+    assert ran.code == 3
+    assert ran.err.count("not JSON") == 10
+    assert ran.err.endswith("mem: more of the same follows\nmem: 1,000 refused\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("missing.jsonl", "no such file"), (".", "is a directory"), ("a\udcff.jsonl", "no such file")]
+)
+def test_a_file_that_cannot_be_opened_is_told(mem: Mem, workspace: Path, name: str, words: str) -> None:
+    ran = mem("import", name)
+    assert (ran.code, ran.out) == (2, "")
+    assert words in ran.err
+
+
+def test_an_empty_file_holds_no_memories(mem: Mem, workspace: Path) -> None:
+    ran = mem("import", "-", stdin="\n\n")
+    assert (ran.code, ran.out, ran.err) == (0, "", "mem: - holds no memories\n")
+
+
+def test_the_filters_of_ls_choose(mem: Mem, other: Path, world: Path) -> None:
+    shutil.copytree(FIXTURES / "workspace", world / "memory")
+    mem("export", "--kind", "all", "--archived", "-o", "all.jsonl")
+
+    def taken(*options: str) -> set[str]:
+        ran = mem("--workspace", "other", "import", "all.jsonl", "-n", *options)
+        assert ran.code == 0
+        return {row[1] for row in ran.rows}
+
+    def listed(*options: str) -> set[str]:
+        return {row[3] for row in mem("--workspace", "memory", "ls", *options).rows}
+
+    assert taken("--kind", "memory") == {"MEMORY.md"}
+    assert taken("--path", "notes/") == {path for path in taken("--kind", "note") if path.startswith("notes/")}
+    every = ("--archived", "--status", "active", "--status", "superseded", "--status", "archived")
+    assert taken("--type", "preference") == listed("--type", "preference", *every)
+    assert taken("--type", "preference", "--status", "active") == listed("--type", "preference")
+    assert taken("--tag", "coffee", "--source", "user") == listed("--tag", "coffee", "--source", "user", *every)
+    assert taken("--layer", "procedural", "--since", "2026-05", "--until", "2026-06") == listed(
+        "--layer", "procedural", "--since", "2026-05", "--until", "2026-06", *every
+    )
+    assert taken("--path", "entries/2026-0[12]/*") == listed("--path", "entries/2026-0[12]/*", *every)
+
+
+def test_everything_passes_one_gate(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def gate(_: Any, parcel: Parcel) -> Parcel:
+        seen.append(parcel.path)
+        if b"secret" in parcel.data:
+            raise RefusedError("a secret", "leave it out")
+        return Parcel(parcel.path, parcel.kind, parcel.data.replace(b"tea", b"[REDACTED]"))
+
+    monkeypatch.setattr(intake, "admitted", gate)
+    lines = line("entries/a.md", "secret") + line("entries/b.md", "tea") + '{"content": "more tea"}\n'
+    ran = mem("import", "-", stdin=lines)
+    assert ran.code == 3
+    assert len(seen) == 3
+    assert "-:1: a secret: leave it out" in ran.err
+    assert (workspace / "entries" / "b.md").read_text() == "[REDACTED]"
+    assert mem("import", "-", stdin=lines).out == ""
+
+
+def test_memories_of_other_tools_become_entries_once(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = FIXTURES / "layouts" / "golemcore" / "memory" / "items" / "semantic.jsonl"
+    assert len(mem("import", str(items)).rows) == 3
+    hit = mem("search", "docker prune", "--mode", "keyword", "--json").json["hits"][0]
+    assert (hit["type"], hit["title"]) == ("constraint", "No prune on forge")
+    graph = (
+        '{"type":"entity","name":"Teresa","entityType":"person","observations":["keeps the books"]}\n'
+        '{"type":"relation","from":"Teresa","to":"Loja Azul","relationType":"works_for"}\n'
+    )
+    assert len(mem("import", "-", stdin=graph).rows) == 2
+    assert mem("search", "who keeps the books", "--mode", "keyword").rows[0][2] == "entity"
+    monkeypatch.setenv("MEM_NOW", "2027-01-01T00:00:00Z")
+    ran = mem("import", "-", stdin=graph + items.read_text())
+    assert (ran.code, ran.out, ran.err) == (0, "", "mem: 5 unchanged\n")
+
+
+def test_a_process_of_its_own_reads_a_pipe(spawn: Any, workspace: Path) -> None:
+    ran = spawn("import", "-", stdin=line("entries/a.md", "A").encode())
+    assert (ran.code, ran.out) == (0, "created\tentries/a.md\n")

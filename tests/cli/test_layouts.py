@@ -1,0 +1,226 @@
+"""The folders of other tools: looked at without a trace, and changed in place where somebody asks for it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from memcli.store.layout import LAYOUTS
+from tests.conftest import Mem
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "layouts"
+NAMES = ("openclaw", "claude", "neovate", "golemcore", "jarvis")
+NEW = {"mem.yaml", ".gitignore"}
+
+# A word that stands in one memory, and that memory's address; both kinds that are not entries too.
+FINDS = {
+    "openclaw": {
+        "waffles": "memory/people/anneke.md",
+        "予約": "memory/topics/自転車.md",
+        "semicolon": "memory/2026-02-13.md",
+        "Valentine": "memory/2026-02-14.md#09:15",
+        "chains": "memory/2026-02-14-supplier-call.md",
+        "solarized": "USER.md#user-md",
+        "Kortrijk": "MEMORY.md#decisions",
+        "photographer": "memory/projects/shop-website.md",
+    },
+    "claude": {
+        "mocked": "feedback_testing.md",
+        "退款": "project_迁移计划.md",
+        "toml": "reference_deploy.md",
+        "locksmith": "",
+        "clock": "debugging.md",
+        "Wednesday": "team/on-call.md",
+        "train": "project_release-train.md",
+    },
+    "neovate": {
+        "swap their compost days": "HISTORY",
+        "lotter": "learnings/swedish-plurals.md",
+        "JP-5": "learnings/ポンプ.md",
+        "citrus": "learnings/odd frontmatter.md",
+        "Tanaka": "",
+        "treasurer": "MEMORY.md#user-information",
+        "answered in English": "2025-12-20.md",
+    },
+    "golemcore": {
+        "prune": "memory/MEMORY.md#rules",
+        "InvoiceClockTest": "memory/2026-02-06.md#10:00",
+        "健康检查": "memory/2026-02-07.md#09:05",
+        "Flyway": "memory/deploy-checklist.md",
+    },
+    "jarvis": {
+        "E1042": "mem_c44d10",
+        "羊羹": "mem_d5a8c2",
+        "grind": "mem_b1e3f7",
+        "almond": "memory/shopping rules.md",
+        "valve": "memory/mem_0badc0.md",
+        "fuse": "",
+    },
+}
+
+
+def state(root: Path) -> dict[str, tuple[bytes, int, int]]:
+    """Everything of a folder but what is mem's own: bytes, time and mode."""
+    return {
+        path.relative_to(root).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_mode)
+        for path in root.rglob("*")
+        if path.is_file() and path.relative_to(root).parts[0] != ".mem" and path.name not in NEW
+    }
+
+
+@pytest.fixture(params=NAMES)
+def folder(request: pytest.FixtureRequest, mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a copy of a tool's folder that was taken as a workspace."""
+    root = world / str(request.param)
+    shutil.copytree(FIXTURES / root.name, root)
+    monkeypatch.chdir(root)
+    assert mem("init").code == 0
+    return root
+
+
+def test_nothing_is_changed_by_looking(mem: Mem, folder: Path) -> None:
+    original = state(FIXTURES / folder.name)
+    before = state(folder)
+    assert {name: one[0] for name, one in before.items()} == {name: one[0] for name, one in original.items()}
+    assert mem("index").code in (0, 3)
+    assert mem("index", "--status").code in (0, 3)
+    found = mem("search", "the port of the pump", "--mode", "keyword", "-n", "50", "--kind", "all").rows
+    for row in mem("ls", "--archived").rows:
+        assert mem("read", row[0], "--json").json["path"] == row[3]
+    for row in found:
+        assert mem("read", row[1]).code == 0
+    assert mem("grep", ".").code == 0
+    assert mem("init").code == 0
+    assert state(folder) == before
+    assert {path.name for path in folder.iterdir()} - {path.name for path in (FIXTURES / folder.name).iterdir()} == {
+        ".mem",
+        *NEW,
+    }
+
+
+def test_each_memory_is_found_by_a_word_of_it(mem: Mem, folder: Path) -> None:
+    for word, address in FINDS[folder.name].items():
+        ran = mem("search", word, "--mode", "keyword", "--json")
+        hits = ran.json["hits"]
+        if address:
+            assert hits, word
+            assert hits[0]["id"].startswith(address), (word, hits[0]["id"])
+        else:
+            assert (ran.code, hits) == (1, []), word
+
+
+def test_files_of_no_layout_are_never_looked_at(mem: Mem, folder: Path) -> None:
+    for name in ("README.md", "AGENTS.md", "docs/plan.md", "skills/x/SKILL.md"):
+        if LAYOUTS[folder.name].kind_of(name):
+            continue
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("A zymurgist walks in.\n")
+    for name in ("members.txt", "memory/notes.json", "memory/.hidden.md", "memory/.dreams/deep.md", "image.md.png"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("A zymurgist walks in.\n")
+    assert mem("search", "zymurgist", "--mode", "keyword").code == 1
+    assert mem("grep", "zymurgist", "--kind", "all").code == 1
+
+
+def test_an_entry_is_written_changed_forgotten_and_restored_in_place(mem: Mem, folder: Path) -> None:
+    before = state(folder)
+    ran = mem("write", "Tax papers lie in the blue folder.", "--type", "correction", "--tag", "paper", "--json")
+    assert ran.code == 0, ran.err
+    identifier, path = ran.json["id"], ran.json["path"]
+    assert LAYOUTS[folder.name].kind_of(path) == "entry"
+    assert mem("search", "tax papers", "--mode", "keyword").rows[0][1] == identifier
+    assert mem("read", identifier).out == "Tax papers lie in the blue folder.\n"
+    assert mem("write", "Tax papers lie in the green folder.", "--id", identifier).code == 0
+    (row,) = (row for row in mem("ls").rows if row[0] == identifier)
+    assert row[4].endswith("Tax papers lie in the green folder.")
+    assert mem("write", "--id", identifier, "--tag", "tax").code == 0
+    assert mem("read", identifier, "--json").json["fields"]["tags"] == ["tax"]
+    assert mem("forget", identifier).rows == [["archived", identifier, f"archive/{path}"]]
+    assert mem("search", "tax papers", "--mode", "keyword").code == 1
+    assert mem("search", "tax papers", "--mode", "keyword", "--archived").rows[0][1] == identifier
+    assert mem("restore", identifier).code == 0
+    assert mem("read", path).out == "Tax papers lie in the green folder.\n"
+    assert {name: one for name, one in state(folder).items() if name != path} == before
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "old", "new"),
+    [
+        ("openclaw", "MEMORY.md", "48 EUR", "52 EUR"),
+        ("openclaw", "memory/2026-02-13.md", "214 EUR", "219 EUR"),
+        ("claude", "project_release-train.md", "18:00", "17:00"),
+        ("claude", "feedback_no_emoji.md", "60 characters", "72 characters"),
+        ("neovate", "HISTORY-2026-02.md", "plot 12", "plot 13"),
+        ("golemcore", "memory/2026-02-06.md", "200 times", "300 times"),
+        ("jarvis", "memory/mem_b1e3f7.md", "setting 4", "setting 6"),
+    ],
+)
+def test_an_edit_changes_its_words_and_no_other_byte(
+    mem: Mem, world: Path, name: str, path: str, old: str, new: str
+) -> None:
+    shutil.copytree(FIXTURES / name, world / name)
+    assert mem("init", name).code == 0
+    before = (world / name / path).read_bytes()
+    assert mem("--workspace", name, "edit", path, "--replace", old, new).code == 0
+    assert (world / name / path).read_bytes() == before.replace(old.encode(), new.encode())
+
+
+def test_what_the_tool_made_is_forgotten_and_restored_byte_for_byte(mem: Mem, folder: Path) -> None:
+    before = state(folder)
+    for _, path in [(row[0], row[3]) for row in mem("ls").rows]:
+        assert mem("forget", path).code == 0
+        assert not (folder / path).exists()
+        assert mem("restore", f"archive/{path}").code == 0
+    assert state(folder) == before
+
+
+def test_a_new_entry_is_in_the_manner_of_claude(mem: Mem, world: Path) -> None:
+    shutil.copytree(FIXTURES / "claude", world / "memory")
+    assert mem("init").code == 0
+    ran = mem("write", "Never push on Fridays.", "--type", "correction", "--metadata", "asked=twice", "--json")
+    identifier, path = ran.json["id"], ran.json["path"]
+    assert path == f"never-push-on-fridays-{identifier[-6:]}.md"
+    assert (world / "memory" / path).read_text() == (
+        "---\nname: never-push-on-fridays\ndescription: Never push on Fridays.\n"
+        "metadata: {node_type: memory, type: feedback, asked: twice}\n"
+        f"id: {identifier}\ntype: correction\ntags: []\ncreated_at: 2026-11-21T20:15:03Z\n"
+        "updated_at: 2026-11-21T20:15:03Z\nsource: user\n---\n\nNever push on Fridays.\n"
+    )
+    assert mem("ls", "--type", "correction").rows[0][4] == "never-push-on-fridays: Never push on Fridays."
+
+
+def test_a_new_entry_is_in_the_manner_of_jarvis(mem: Mem, world: Path) -> None:
+    shutil.copytree(FIXTURES / "jarvis", world / "house")
+    assert mem("init", "house").code == 0
+    ran = mem("--workspace", "house", "write", "Bins go out on Monday.", "--json")
+    identifier = ran.json["id"]
+    assert ran.json["path"] == f"memory/{identifier}.md"
+    text = (world / "house" / "memory" / f"{identifier}.md").read_text()
+    assert "createdAt: 2026-11-21T20:15:03Z\nupdatedAt: 2026-11-21T20:15:03Z\n" in text
+    assert "created_at" not in text
+    assert mem("--workspace", "house", "read", identifier).out == "Bins go out on Monday.\n"
+
+
+def test_a_claude_memory_is_as_old_as_its_stamp(mem: Mem, world: Path) -> None:
+    shutil.copytree(FIXTURES / "claude", world / "memory")
+    assert mem("init").code == 0
+    dates = {row[3]: row[2] for row in mem("ls").rows}
+    assert dates["feedback_testing.md"] == "2026-08-03"
+    assert dates["project_release-train.md"] == "2026-07-27"
+
+
+def test_a_record_that_stands_in_two_files_is_one_hit(mem: Mem, world: Path) -> None:
+    shutil.copytree(FIXTURES / "neovate", world / "memory")
+    assert mem("init").code == 0
+    assert len(mem("search", "compost days", "--mode", "keyword", "--kind", "history").rows) == 1
+
+
+def test_a_folder_that_cannot_hold_an_index_is_searched_all_the_same(mem: Mem, folder: Path) -> None:
+    (folder / ".mem").write_text("not a folder")
+    before = state(folder)
+    word, address = next((word, one) for word, one in FINDS[folder.name].items() if one)
+    assert mem("search", word, "--mode", "keyword").rows[0][1].startswith(address)
+    assert state(folder) == before
+    assert (folder / ".mem").read_text() == "not a folder"
