@@ -114,7 +114,7 @@ def median(work, times):
         spent.append(1000 * (time.perf_counter() - start))
     return statistics.median(spent)
 
-index = Index(workspace, database.connect(None), None)
+index = Index(workspace, database.connect(None)[0], None)
 index.refresh()
 time.sleep(0.1)
 index.refresh()
@@ -124,7 +124,7 @@ for _ in range(runs):
     bare.append(median(walk, 1))
 
 def anew():
-    Index(workspace, database.connect(None), None).refresh()
+    Index(workspace, database.connect(None)[0], None).refresh()
 
 few = max(3, runs // 3)
 new, read = [], []

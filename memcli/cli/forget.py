@@ -59,6 +59,9 @@ def _each(
     if as_json:
         output.say_json({"entries": done})
     for one in [] if as_json else done:
-        output.say_row((one["action"], one["name"], one["path"]))
+        if output.is_watched():
+            output.say(f"{one['action']} {one['name']} ({one['path']})")
+        else:
+            output.say_row((one["action"], one["name"], one["path"]))
     if failed:
         raise typer.Exit(3 if done else failed.exit_code)
