@@ -7,7 +7,7 @@ import typer
 
 from ..store.init import Made
 from ..store.init import init as make
-from ..store.layout import LAYOUTS, MEM
+from ..store.layout import GOLEMCORE, LAYOUTS, MEM
 from . import output
 from .options import AsJson
 from .world import shown, surroundings
@@ -58,6 +58,8 @@ def _remarks(made: Made) -> list[str]:
     if made.layout != MEM.name:
         why = f" ({made.why})" if made.why else ""
         remarks.append(f"the layout is {made.layout}{why}: the files there are used as they are")
+        if made.layout == GOLEMCORE.name and (made.root / "memory" / "items").is_dir():
+            remarks.append("memory/items/ is no markdown: `mem import` makes entries of a .jsonl file there")
         if made.repository and made.files:
             files = ", ".join(made.files)
             remarks.append(f"{shown(made.repository)} is a git repository: {files} will show in its status")

@@ -51,10 +51,13 @@ def parcels(workspace: Workspace, chosen: Iterable[tuple[str, str]], problems: l
 def parcel_of(workspace: Workspace, path: str, kind: str) -> Parcel:
     """Read one file; NotFoundError or RefusedError where that cannot be done."""
     target = workspace.path(path)
-    data = files.read(target)
-    status = os.stat(target)
-    if len(data) > LARGEST:
+    try:
+        status = os.stat(target)
+    except OSError as error:
+        raise NotFoundError(f"cannot be looked at: {(error.strerror or str(error)).lower()}") from None
+    if status.st_size > LARGEST:
         raise RefusedError(f"larger than {LARGEST >> 20} MiB", "copy it by other means")
+    data = files.read(target)
     modified = datetime.fromtimestamp(min(max(status.st_mtime, 0), 253402300799), UTC)
     said = _said(data, path, modified) if kind == "entry" else {}
     return Parcel(path, kind, data, status.st_mode & 0o777, stamp(modified), said)

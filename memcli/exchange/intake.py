@@ -100,8 +100,9 @@ class Intake:
             modified = parse_time(parcel.modified)
             mode = 0o666 if parcel.mode in USUAL_MODES else parcel.mode
             place(self.workspace, parcel.path, parcel.data, mode, modified, over=there if fresh else None)
-        except FileExistsError:
-            return "conflict", "it was made by somebody else just now"
+        except FileExistsError:  # by somebody else, just now
+            is_same = self._standing(parcel.path) == digest
+            return ("unchanged", "") if is_same else ("conflict", "somebody else made it just now")
         return "created", ""
 
     def _standing(self, path: str) -> str | None:

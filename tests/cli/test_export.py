@@ -176,3 +176,18 @@ def test_conversations_are_no_part_of_a_document(mem: Mem, world: Path) -> None:
     text = (world / "all.md").read_text()
     places = [text.index(f"\n## {chapter}\n") for chapter in ("Long-term memory", "Facts", "Notes", "History")]
     assert places == sorted(places)
+
+
+def test_a_file_that_vanishes_meanwhile_is_named(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = mem("write", "One.").rows[0][2]
+    real = exporting.chosen_files
+
+    def late(*given: Any) -> Any:
+        chosen = real(*given)
+        (workspace / path).unlink()
+        return chosen
+
+    monkeypatch.setattr(exporting, "chosen_files", late)
+    ran = mem("export")
+    assert (ran.code, paths(ran.out)) == (3, ["MEMORY.md"])
+    assert ran.err == f"mem: {path}:1: cannot be looked at: no such file or directory\n"

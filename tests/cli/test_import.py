@@ -12,8 +12,10 @@ from memcli.errors import RefusedError
 from memcli.exchange import intake, json_lines
 from memcli.exchange.parcel import Parcel
 from memcli.store import disk
+from memcli.store.init import PAGE_TEXT
 from memcli.store.layout import LAYOUTS
 from tests.conftest import FIXTURES, Mem
+from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 
 OWN = ("mem.yaml", ".gitignore")
 
@@ -343,3 +345,43 @@ def test_memories_of_other_tools_become_entries_once(
 def test_a_process_of_its_own_reads_a_pipe(spawn: Any, workspace: Path) -> None:
     ran = spawn("import", "-", stdin=line("entries/a.md", "A").encode())
     assert (ran.code, ran.out) == (0, "created\tentries/a.md\n")
+
+
+def test_two_imports_at_once_make_each_file_once(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = disk.second_name
+    texts = iter(["A", "other"])
+
+    def raced(src: Any, dst: Path) -> None:
+        dst.write_text(next(texts))
+        real(src, dst)
+
+    monkeypatch.setattr(disk, "second_name", raced)
+    ran = mem("import", "-", "--json", stdin=line("entries/a.md", "A") + line("entries/b.md", "B"))
+    assert ran.json["counts"] == {"unchanged": 1, "conflict": 1}
+    assert (workspace / "entries" / "b.md").read_text() == "other"
+
+
+def test_the_power_may_fail_at_any_step_and_the_next_import_ends_the_same(mem: Mem, world: Path) -> None:
+    lines = line("MEMORY.md", "# Ours\n") + line("entries/2026-01/a.md", "A\n") + line("notes/2026-01-01.md", "N\n")
+    (world / "in.jsonl").write_text(lines)
+    expected = {"MEMORY.md": b"# Ours\n", "entries/2026-01/a.md": b"A\n", "notes/2026-01-01.md": b"N\n"}
+    for at in range(1, 100):
+        root = world / str(at)
+        assert mem("init", str(root)).code == 0
+        child = os.fork()
+        if child == 0:
+            wire(FailingOS(at, power_cut))
+            try:
+                mem("--workspace", str(root), "import", "in.jsonl")
+            finally:
+                os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        for name, (data, _) in content(root).items():
+            if not name.rpartition("/")[2].startswith(disk.TEMPORARY):
+                assert data in (expected[name], PAGE_TEXT.encode())
+        assert mem("--workspace", str(root), "import", "in.jsonl").code == 0
+        left = {name: data for name, (data, _) in content(root).items() if disk.TEMPORARY not in name}
+        assert left == expected
+        if status != POWER_CUT:
+            break
+    assert at > 15
