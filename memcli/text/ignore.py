@@ -1,0 +1,158 @@
+"""Decide whether a path is left out by patterns as git writes them in .gitignore.
+
+Owns the matching alone, without regular expressions, so that a hostile pattern costs no more than its length
+times the path's; files of several folders, and what git already tracks, are the caller's business.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TypeVar
+
+_CLASSES: dict[str, Callable[[str], bool]] = {
+    "alpha": str.isalpha,
+    "digit": str.isdigit,
+    "alnum": str.isalnum,
+    "upper": str.isupper,
+    "lower": str.islower,
+    "space": str.isspace,
+    "xdigit": lambda char: char in "0123456789abcdefABCDEF",
+    "punct": lambda char: char.isascii() and char.isprintable() and not char.isalnum() and char != " ",
+}
+_ANY = "*"  # the token of a star; a literal star is a test like any other character
+T = TypeVar("T")
+C = TypeVar("C")
+Token = str | Callable[[str], bool]
+Rule = tuple[bool, bool, tuple[str, ...]]  # brings back, folders only, segments
+
+
+def ignored(patterns: str, path: str) -> bool:
+    """Tell whether a relative path, or a folder it lies in, is left out; a path ending in `/` is a folder."""
+    rules = _rules(patterns)
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    for depth in range(1, len(parts) + 1):
+        # As in git, nothing brings back what lies in a folder that is left out.
+        if _is_out(rules, parts[:depth], is_folder=depth < len(parts) or path.endswith("/")):
+            return True
+    return False
+
+
+def _is_out(rules: Sequence[Rule], parts: list[str], *, is_folder: bool) -> bool:
+    """Let the last rule that matches decide."""
+    for brings_back, folders_only, segments in reversed(rules):
+        if (is_folder or not folders_only) and _fits(segments, parts, _is_deep, _segment_fits):
+            return not brings_back
+    return False
+
+
+@lru_cache(maxsize=32)
+def _rules(patterns: str) -> tuple[Rule, ...]:
+    """Read the lines of a .gitignore."""
+    lines = [line.removesuffix("\r") for line in patterns.removeprefix("\ufeff").split("\n")]
+    return tuple(rule for line in lines if not line.startswith("#") and (rule := _rule(line)))
+
+
+def _rule(line: str) -> Rule | None:
+    """Read one pattern; None where nothing could match it."""
+    body = line.rstrip(" ")
+    if len(body) < len(line) and (len(body) - len(body.rstrip("\\"))) % 2:
+        body += " "  # the backslash keeps one blank
+    brings_back = body.startswith("!")
+    body = body.removeprefix("!")
+    folders_only = body.endswith("/")
+    body = body.removesuffix("/")
+    if not body:
+        return None
+    segments = body.removeprefix("/").split("/")
+    if "/" not in body:
+        return brings_back, folders_only, ("**", "*" if body == "**" else body)
+    if segments[-1] == "**":
+        segments.append("*")  # what lies inside, not the folder itself
+    return brings_back, folders_only, tuple(segments)
+
+
+def _is_deep(segment: str) -> bool:
+    return segment == "**"
+
+
+def _is_star(token: Token) -> bool:
+    return token is _ANY
+
+
+def _char_fits(token: Token, char: str) -> bool:
+    return token == char if isinstance(token, str) else token(char)
+
+
+def _segment_fits(segment: str, part: str) -> bool:
+    tokens = _tokens(segment)
+    return tokens is not None and _fits(tokens, part, _is_star, _char_fits)
+
+
+def _fits(wanted: Sequence[T], given: Sequence[C], is_wild: Callable[[T], bool], fits: Callable[[T, C], bool]) -> bool:
+    """Match a sequence with wildcards greedily, going back to the last wildcard alone."""
+    at = seen = 0
+    star, resume = -1, 0
+    while seen < len(given):
+        if at < len(wanted) and is_wild(wanted[at]):
+            star, resume = at, seen
+            at += 1
+        elif at < len(wanted) and fits(wanted[at], given[seen]):
+            at += 1
+            seen += 1
+        elif star >= 0:
+            resume += 1
+            at, seen = star + 1, resume
+        else:
+            return False
+    return all(is_wild(token) for token in wanted[at:])
+
+
+@lru_cache(maxsize=1024)
+def _tokens(segment: str) -> tuple[Token, ...] | None:
+    """Read a segment as characters, tests and stars; None where a bracket or a backslash is left open."""
+    tokens: list[Token] = []
+    at = 0
+    while at < len(segment):
+        char = segment[at]
+        at += 1
+        if char == "*":
+            tokens.append(_ANY)
+        elif char == "?":
+            tokens.append(lambda _: True)
+        elif char == "[":
+            read = _bracket(segment, at)
+            if read is None:
+                return None
+            test, at = read
+            tokens.append(test)
+        elif char == "\\":
+            if at == len(segment):
+                return None
+            tokens.append(segment[at].__eq__)
+            at += 1
+        else:
+            tokens.append(char)
+    return tuple(tokens)
+
+
+def _bracket(segment: str, at: int) -> tuple[Callable[[str], bool], int] | None:
+    """Read a bracket expression from after its `[`; return its test and where it ends."""
+    negated = segment[at : at + 1] in ("!", "^")
+    first = at = at + negated
+    tests: list[Callable[[str], bool]] = []
+    while at < len(segment) and (segment[at] != "]" or at == first):
+        name = segment[at + 2 : segment.find(":]", at + 2)] if segment.startswith("[:", at) else ""
+        if name in _CLASSES:
+            tests.append(_CLASSES[name])
+            at += len(name) + 4
+            continue
+        at += segment[at] == "\\"
+        low = high = segment[at : at + 1]
+        at += 1
+        if segment[at : at + 1] == "-" and segment[at + 1 : at + 2] not in ("", "]"):
+            at += 1 + (segment[at + 1] == "\\")
+            high = segment[at : at + 1]
+            at += 1
+        tests.append(lambda char, low=low, high=high: low <= char <= high)  # type: ignore[misc]
+    if at >= len(segment):
+        return None
+    return (lambda char: any(test(char) for test in tests) != negated), at + 1

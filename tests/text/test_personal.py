@@ -1,0 +1,57 @@
+"""Personal data is found by its shape and its check digits, and only when asked for."""
+
+import pytest
+
+from memcli.text.secrets import redact, scan
+
+FOUND = [
+    ("email", "jane.doe+notes@acme.io"),
+    ("email", "m.muster@mail.uni-bonn.de"),
+    ("phone", "+49 151 2345 6789"),
+    ("phone", "+1 (415) 555-2671"),
+    ("phone", "+351912345678"),
+    ("phone", "0044 20 7946 0958"),
+    ("card-number", "4111 1111 1111 " + "1111"),
+    ("card-number", "5500-0055-5555-" + "5559"),
+    ("card-number", "37828224631" + "0005"),
+    ("iban", "DE89 3704 0044 0532 " + "0130 00"),
+    ("iban", "GB82WEST1234569876" + "5432"),
+]
+PASSES = [
+    "user@example.com",
+    "git@github.com:acme/app.git",
+    "noreply@acme.io",
+    "logo@2x.png",
+    "mem-tend@daily.service",
+    "@types/node@20.1.0",
+    "ssh deploy@host.internal",
+    "12345678 rows and 00123456789 ids",
+    "v+12",
+    "+1 -1 +2 -2 +3 -3",
+    "1+2+3+4+5+6+7+8",
+    "4111 1111 1111 1112",
+    "1111 1111 1111 1111",
+    "order 4929000000000000000000",
+    "DE89 3704 0044 0532 0130 01",
+    "id 2026-11-21T14:15:03.123456789Z",
+    "sha 4111111111111111a",
+    "at 1763735703000 ms",
+]
+
+
+@pytest.mark.parametrize(("rule", "text"), FOUND)
+def test_personal_data_is_found_when_asked_for(rule: str, text: str) -> None:
+    sentence = f"Reach her under {text}, please."
+    [finding] = scan(sentence, personal=True)
+    assert (finding.rule, finding.group) == (rule, "personal")
+    assert redact(sentence, [finding]) == f"Reach her under [REDACTED:{rule}], please."
+
+
+@pytest.mark.parametrize(("rule", "text"), FOUND)
+def test_personal_data_is_nobodys_business_otherwise(rule: str, text: str) -> None:
+    assert scan(f"Reach her under {text}, please.") == []
+
+
+@pytest.mark.parametrize("text", PASSES)
+def test_numbers_and_names_of_other_things_pass(text: str) -> None:
+    assert scan(text, personal=True) == []

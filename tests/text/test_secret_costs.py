@@ -1,0 +1,29 @@
+"""The scanner is cheap to import, and no text makes it run away."""
+
+import subprocess
+import sys
+
+
+def test_hostile_texts_of_a_megabyte_come_to_an_end() -> None:
+    code = """
+from memcli.text.secrets import env_values, scan
+for piece in ["a", "eyJ", "-----BEGIN PRIVATE" + " KEY-----", "://a:b", "password=", "AccountKey=", "aa_aa_aa-",
+              "key is ", "+12345678901234567890 ", "'", "a@b.", "sk-"]:
+    scan(piece * (1_000_000 // len(piece)), personal=True)
+env_values("A= " * 300_000)
+print("done")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout == "done\n"
+
+
+def test_importing_compiles_nothing_and_loads_little() -> None:
+    code = """
+import sys
+import memcli.text.secrets
+from memcli.text import secret_rules
+print(secret_rules.compiled.cache_info().currsize)
+print(sorted({"base64", "json", "random", "memcli.text.personal"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "0\n[]\n"
