@@ -106,6 +106,8 @@ def adjusted(layout: Layout, paths: Mapping[str, str]) -> Layout:
     for name, value in given.items():
         kind = {"notes": "note", "entries": "entry"}.get(name, name)
         patterns[kind] = (f"{value}/**.md".lstrip("/") if kind == "entry" else value,)
+        if kind == "history":
+            patterns[kind] += (f"{value.rpartition('/')[0]}/HISTORY.md".lstrip("/"), layout.history_copy or value)
     return replace(layout, patterns=patterns, **given)  # type: ignore[arg-type]
 
 

@@ -146,12 +146,13 @@ def test_single_paths_can_be_set() -> None:
     )
     assert layout.kind_of("docs/MEMORY.md") == "memory"
     assert layout.kind_of("journal/2026-11-21.md") == "note"
-    assert layout.kind_of("log/2026-11.md") == "history"
+    assert layout.kind_of("log/2026-11.md") == layout.kind_of("log/HISTORY.md") == "history"
     assert layout.kind_of("docs/memories/a/b.md") == "entry"
     assert layout.kind_of("memory/a.md") is layout.kind_of("MEMORY.md") is None
     assert layout.entry_path("a", "mem_123456", date(2026, 11, 21)) == "docs/memories/entries/2026-11/a-123456.md"
     assert adjusted(MEM, {"entries": "."}).kind_of("a.md") == "entry"
     assert adjusted(MEM, {"entries": ""}) is MEM
+    assert adjusted(LAYOUTS["neovate"], {"history": "log/{month}.md"}).kind_of("HISTORY.md") == "history"
 
 
 @pytest.mark.parametrize(
