@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..store.journal import Append, Applied, Change, Step, apply, exclusive
+from ..store.journal import Append, Applied, Change, Move, Step, apply, exclusive
 from ..store.workspace import Workspace
 from ..text.patch import unified
 
@@ -29,6 +29,8 @@ def shown(plan: Plan) -> str:
     for step in plan.steps:
         if isinstance(step, Append):
             pieces.append(unified("", step.text, f"{step.path} (end)"))
+        elif isinstance(step, Move):
+            pieces.append(f"rename from {step.path}\nrename to {step.to}\n")
         else:
             pieces.append(unified(step.before or "", step.after or "", step.path))
     return "".join(pieces)

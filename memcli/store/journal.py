@@ -17,6 +17,7 @@ from ..text.times import stamp
 from . import files
 from .layout import ARCHIVE
 from .lock import Held, locked
+from .moves import move
 from .removal import remove
 from .workspace import Workspace
 
@@ -41,7 +42,16 @@ class Append:
     mark: str  # such as the record's id; must be part of the text
 
 
-Step = Change | Append
+@dataclass(frozen=True)
+class Move:
+    """A file put elsewhere as it is, its mode and age included, where nothing stands yet."""
+
+    path: str
+    to: str
+    digest: str  # of the bytes it was planned for
+
+
+Step = Change | Append | Move
 
 
 @dataclass(frozen=True)
@@ -66,7 +76,7 @@ def apply(workspace: Workspace, steps: Sequence[Step], held: Held) -> Applied:
     """Do all the steps under the lock held; RefusedError, and nothing done, when a text is not what a step expects."""
     steps = [step for step in steps if not _is_done(workspace, step)]
     for step in steps:
-        if isinstance(step, Change) and _text(workspace, step.path) != step.before:
+        if not _is_as_planned(workspace, step):
             raise RefusedError(f"{step.path} changed underneath", "run the command again")
     if not steps:
         return Applied()
@@ -103,6 +113,10 @@ def _carry_out(workspace: Workspace, note: Path, steps: Sequence[Step], held: He
         target = workspace.path(step.path)
         if isinstance(step, Append):
             files.append(target, step.text.encode())
+        elif isinstance(step, Move):
+            if not _is_as_planned(workspace, step):
+                continue
+            move(target, workspace.path(step.to))
         elif _text(workspace, step.path) != step.before:
             if step.after is not None:
                 kept.append((step.path, _put_aside(workspace, step)))
@@ -133,10 +147,23 @@ def _put_aside(workspace: Workspace, step: Change) -> str:
 
 
 def _is_done(workspace: Workspace, step: Step) -> bool:
+    if isinstance(step, Move):
+        return not workspace.path(step.path).exists()
     standing = _text(workspace, step.path)
     if isinstance(step, Append):
         return standing is not None and step.mark in standing
     return standing == step.after
+
+
+def _is_as_planned(workspace: Workspace, step: Step) -> bool:
+    """Tell whether a step finds what it was made for; a move that was cut off between two names does too."""
+    if isinstance(step, Change):
+        return _text(workspace, step.path) == step.before
+    if isinstance(step, Move):
+        there, to = workspace.path(step.path), workspace.path(step.to)
+        is_ours = files.digest(files.read(there)) == step.digest
+        return is_ours and (not to.exists() or to.samefile(there))
+    return True
 
 
 def _text(workspace: Workspace, path: str) -> str | None:
@@ -149,10 +176,14 @@ def _text(workspace: Workspace, path: str) -> str | None:
 def _noted(step: Step) -> dict[str, Any]:
     if isinstance(step, Append):
         return {"append": step.path, "text": step.text, "mark": step.mark}
+    if isinstance(step, Move):
+        return {"move": step.path, "to": step.to, "digest": step.digest}
     return {"path": step.path, "before": step.before, "after": step.after}
 
 
 def _read(fields: dict[str, Any]) -> Step:
     if "append" in fields:
         return Append(fields["append"], fields["text"], fields["mark"])
+    if "move" in fields:
+        return Move(fields["move"], fields["to"], fields["digest"])
     return Change(fields["path"], fields["before"], fields["after"])

@@ -1,0 +1,142 @@
+"""Count how often each memory is read, in `.mem/access`, so that reading makes no noise in git.
+
+A line is a moment, an id and, where lines were summed up, how many of them it stands for. Takes no lock and never
+fails its caller: a count is worth less than the command it belongs to.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISREG
+
+from ..text.times import parse_time, stamp
+from .workspace import Workspace
+
+FILE = "access"
+TAKEN = "access.taken"
+"""Lines that are being folded into the files; it stays behind when that is killed."""
+LARGE = 256 * 1024
+"""Bytes from which the lines are summed up; with more ids than fit, whenever they are twice what the sums took."""
+_NOTHING: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Access:
+    """How often an id was read since its count was last folded, and when for the last time."""
+
+    count: int
+    last: str  # RFC 3339, UTC
+
+
+def note(workspace: Workspace, ids: Iterable[str]) -> None:
+    """Count one access of each id; what cannot be written is not counted."""
+    moment = stamp(workspace.now)
+    lines = "".join(f"{moment}\t{one}\n" for one in ids if one.isprintable() and one.strip())
+    with suppress(OSError, UnicodeEncodeError):
+        if lines and _append(workspace.derived, lines.encode()):
+            path = workspace.derived / FILE
+            _write(path, _summed(_lines(path)))
+
+
+def counts(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[str, Access]:
+    """Give the accesses noted since the last folding, by id.
+
+    `folded` is the `last_accessed_at` of the files: it tells which lines a killed folding had brought into them.
+    """
+    return _summed(_counting(workspace, folded))
+
+
+def take(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[str, Access]:
+    """Set what was noted aside, to be folded into the files, and give it; the caller holds the lock."""
+    lines = list(_counting(workspace, folded))
+    noted, taken = workspace.derived / FILE, workspace.derived / TAKEN
+    with suppress(OSError):
+        if taken.exists():  # left by a folding that was killed
+            _replace(taken, "".join(f"{moment}\t{one}\t{count}\n" for moment, one, count in lines))
+            noted.unlink()
+        else:
+            noted.rename(taken)
+    return _summed(lines)
+
+
+def settle(workspace: Workspace, taken: Mapping[str, Access], folded: Mapping[str, Access]) -> None:
+    """End a folding: drop what is in the files now; the rest goes on counting."""
+    rest = ""
+    for identifier, access in taken.items():
+        left = access.count - (folded[identifier].count if identifier in folded else 0)
+        rest += f"{access.last}\t{identifier}\t{left}\n" * (left > 0)
+    with suppress(OSError):
+        if rest:
+            _append(workspace.derived, rest.encode())
+        (workspace.derived / TAKEN).unlink()
+
+
+def _append(folder: Path, data: bytes) -> bool:
+    """Add lines; tell whether it is time to sum them up. A link in the place of folder or file is not followed."""
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    if folder.is_symlink():
+        return False
+    try:
+        fd = os.open(folder / FILE, flags, 0o666)
+    except FileNotFoundError:
+        folder.mkdir(exist_ok=True)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        fd = os.open(folder / FILE, flags, 0o666)
+    try:
+        status = os.fstat(fd)
+        if not S_ISREG(status.st_mode):
+            return False
+        os.write(fd, data)
+        size = status.st_size + len(data)
+        return size > LARGE and size > 2 * _size_of_sums(os.pread(fd, 32, 0))
+    finally:
+        os.close(fd)
+
+
+def _write(path: Path, sums: Mapping[str, Access]) -> None:
+    """Write one line an id; an access noted by another process in this very moment may go uncounted."""
+    text = "".join(f"{one.last}\t{identifier}\t{one.count}\n" for identifier, one in sums.items())
+    _replace(path, f"#{len(text.encode())}\n{text}")
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def _size_of_sums(head: bytes) -> int:
+    """Read how large the file was when it was last summed up."""
+    number = head.partition(b"\n")[0].removeprefix(b"#")
+    return int(number) if head.startswith(b"#") and number.isdigit() else 0
+
+
+def _summed(lines: Iterable[tuple[str, str, int]]) -> dict[str, Access]:
+    sums: dict[str, Access] = {}
+    for moment, identifier, count in lines:
+        known = sums.get(identifier)
+        sums[identifier] = Access(known.count + count, max(known.last, moment)) if known else Access(count, moment)
+    return sums
+
+
+def _counting(workspace: Workspace, folded: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
+    for moment, identifier, count in _lines(workspace.derived / TAKEN):
+        if moment > folded.get(identifier, ""):
+            yield moment, identifier, count
+    yield from _lines(workspace.derived / FILE)
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str, int]]:
+    """Yield moment, id and count of each line that makes sense; a torn or damaged one is passed over."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() and not path.is_symlink() else ""
+    except OSError:
+        return
+    for line in text.split("\n"):
+        fields = line.split("\t")
+        if len(fields) in (2, 3) and fields[1] and parse_time(fields[0]):
+            count = fields[2] if len(fields) == 3 else "1"
+            if count.isdecimal() and len(count) < 10:
+                yield fields[0], fields[1], int(count)

@@ -1,0 +1,105 @@
+"""A file is moved as a step of a journaled change: once, never over another, and whatever it was planned for."""
+
+import os
+import stat
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from memcli.errors import RefusedError
+from memcli.store import files
+from memcli.store.journal import Append, Change, Move, apply, exclusive, finish
+from memcli.store.workspace import Surroundings, Workspace, opened
+from memcli.text.times import parse_time
+from tests.crash import POWER_CUT, FailingOS, power_cut, wire
+
+TEXT = b"\xff not UTF-8 either\r\n"
+
+
+def opened_at(root: Path) -> Workspace:
+    root.mkdir(parents=True, exist_ok=True)
+    now = parse_time("2026-11-21T20:15:03Z")
+    assert now is not None
+    return opened(Surroundings(root, {"HOME": str(root)}, now), root)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    made = opened_at(tmp_path / "memory")
+    (made.root / "a.md").write_bytes(TEXT)
+    return made
+
+
+def a_move(workspace: Workspace) -> Move:
+    return Move("a.md", "archive/a.md", files.digest(files.read(workspace.root / "a.md")))
+
+
+def do(workspace: Workspace, *steps: Append | Change | Move) -> tuple[str, ...]:
+    with exclusive(workspace, "test") as held:
+        return apply(workspace, steps, held).done
+
+
+def test_bytes_mode_and_age_go_along(workspace: Workspace) -> None:
+    source = workspace.root / "a.md"
+    source.chmod(0o640)
+    os.utime(source, (1e9, 1e9))
+    assert do(workspace, a_move(workspace)) == ("a.md",)
+    moved = workspace.root / "archive/a.md"
+    assert moved.read_bytes() == TEXT
+    assert (stat.S_IMODE(moved.stat().st_mode), moved.stat().st_mtime) == (0o640, 1e9)
+    assert not source.exists()
+
+
+def test_a_second_time_does_nothing(workspace: Workspace) -> None:
+    step = a_move(workspace)
+    do(workspace, step)
+    assert do(workspace, step) == ()
+
+
+def test_a_file_that_changed_meanwhile_is_refused_and_nothing_is_done(workspace: Workspace) -> None:
+    step = a_move(workspace)
+    (workspace.root / "a.md").write_text("another")
+    with pytest.raises(RefusedError, match=r"a\.md changed underneath"):
+        do(workspace, Change("b.md", None, "b"), step)
+    assert not (workspace.root / "b.md").exists()
+    assert not list((workspace.derived / "journal").glob("*"))
+
+
+def test_a_name_that_is_taken_is_refused(workspace: Workspace) -> None:
+    step = a_move(workspace)
+    (workspace.root / "archive").mkdir()
+    (workspace.root / "archive/a.md").write_text("somebody else's")
+    with pytest.raises(RefusedError):
+        do(workspace, step)
+    assert (workspace.root / "a.md").read_bytes() == TEXT
+
+
+def test_wherever_the_power_is_cut_the_next_command_finishes_it_once(tmp_path: Path) -> None:
+    for at in count(1):
+        workspace = opened_at(tmp_path / str(at) / "memory")
+        (workspace.root / "a.md").write_bytes(TEXT)
+        (workspace.root / "c.md").write_text("old")
+        steps = (a_move(workspace), Change("c.md", "old", "new"), Append("log.md", "## one\n", "one"))
+        child = os.fork()
+        if child == 0:
+            wire(FailingOS(at, power_cut))
+            try:
+                do(workspace, *steps)
+            finally:
+                os._exit(0)
+        cut = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == POWER_CUT
+        with exclusive(workspace, "test") as held:
+            finish(workspace, held)
+        do(workspace, *(step for step in steps if not isinstance(step, Move)))
+        if (workspace.root / "a.md").exists():
+            do(workspace, steps[0])
+        texts = {
+            path.relative_to(workspace.root).as_posix(): path.read_bytes()
+            for path in workspace.root.rglob("*.md")
+            if not files.is_temporary(path.name)
+        }
+        assert texts == {"archive/a.md": TEXT, "c.md": b"new", "log.md": b"## one\n"}
+        if not cut:
+            assert at > 8
+            return
