@@ -43,6 +43,9 @@ def entry_chunks(text: str, body_start: int, entry: Entry) -> list[Chunk]:
             Chunk(a, b, line_of(a), "", own, "", entry.updated_at or entry.created_at)
             for a, b in windows(text, start, end)
         ]
+    if not found and (title or entry.tags):  # it says what it says in its title: that is what is embedded
+        named = title or " ".join(entry.tags)
+        found.append(Chunk(len(text), len(text), 1, "", title, named, entry.updated_at or entry.created_at))
     return found
 
 
@@ -61,7 +64,9 @@ def history_chunks(text: str, zone: tzinfo) -> list[Chunk]:
     found = []
     line_of = _line_counter(text)
     for record in records(text, zone):
-        start = text.index("\n", record.start, record.end) + 1 if text.startswith("##", record.start) else record.start
+        start = record.start
+        if text.startswith(("##", "\ufeff##"), start):
+            start = text.index("\n", start, record.end) + 1
         found += [
             Chunk(a, b, line_of(a), record.anchor, "", "", record.timestamp)
             for a, b in windows(text, start, record.end)
@@ -98,8 +103,8 @@ def plain_chunks(text: str, timestamp: str) -> list[Chunk]:
 def windows(text: str, start: int, end: int, limit: int = WINDOW) -> Iterator[tuple[int, int]]:
     """Cut a stretch of text at paragraphs, sentences or words so that no piece is longer than the limit.
 
-    A stretch of at most `WHOLE` characters stays whole. Blank pieces are left out and blanks at both ends of a piece are
-    cut off.
+    A stretch of at most `WHOLE` characters stays whole. Blank pieces are left out, and blanks at both ends of a piece
+    are cut off.
     """
     if end - start <= WHOLE:
         limit = max(limit, WHOLE)

@@ -7,7 +7,7 @@ from typing import Any
 
 from .frontmatter import Document
 from .problem import Problem
-from .summary import first_line, summarise
+from .summary import first_line, shorten, summarise
 from .times import parse_time, stamp
 
 SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "entity")
@@ -117,14 +117,16 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
         key, rank = _KEYS.get(name, ("", 0))
         if not key or value is None or ranks.get(key, rank) < rank:
             continue
+        if isinstance(value, str) and not value.strip():  # says nothing, and as an id would be everybody's
+            continue
         try:
             values[key] = _READERS[key](value)
             ranks[key] = rank
         except (TypeError, ValueError) as error:
             if name == key:  # another tool's key may mean another thing, such as importance from 1 to 10
-                wrong(name, f"{name}: {error}")
+                wrong(name, shorten(f"{name}: {error}"))
     if "type" not in values and isinstance(metadata.get("type"), str):
-        values["type"] = metadata["type"]
+        values["type"] = checked("type", metadata["type"])
     if fields.get("active") is False and "status" not in values:
         values["status"] = "archived"
     source = values.setdefault("source", "observed")
@@ -170,7 +172,7 @@ def _text(value: object) -> str:
 
 def _texts(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
-        value = value.replace(",", " ").split() if "," in value else [value]
+        value = value.split(",")
     if not isinstance(value, list | tuple):
         raise TypeError("should be a list")
     found = [_text(item) for item in value if item is not None]
@@ -183,7 +185,7 @@ def _tags(value: object) -> tuple[str, ...]:
 
 def _time(value: object) -> str:
     moment = parse_time(_text(value))
-    if moment is not None and isinstance(value, str) and len(value) == 20 and value[10] == "T" and value[19] == "Z":
+    if moment is not None and isinstance(value, str) and len(value) == 20 and value.isascii() and value[10::9] == "TZ":
         return value
     if moment is None:
         raise ValueError(f"{value!r} is not a date that exists; write it as 2026-11-21 or 2026-11-21T20:15:03Z")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
+from .lines import lines
 from .times import parse_time, stamp
 
 _HEAD = re.compile(r"##\s+(\d{4}-\d\d-\d\d\S*(?: \d\d:\d\d\S*)?)\s*(?:<!--\s*(hist_\w+)\s*-->)?\s*$")
@@ -53,9 +54,10 @@ def _pieces(text: str) -> Iterator[tuple[int, int, int, str, str, str]]:
     """Yield line, start, end, moment, id and body; a dated paragraph outside a record is a record too."""
     begin, begin_line, offset = 0, 1, 0
     moment, identifier, body = "", "", ""
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
-        head = _HEAD.match(line.rstrip())
-        dated = _PARAGRAPH.match(line)
+    for number, line in enumerate(lines(text), 1):
+        said = line.lstrip("\ufeff") if number == 1 else line
+        head = _HEAD.match(said.rstrip())
+        dated = _PARAGRAPH.match(said)
         fresh = head or (dated and (body.strip() or not moment) and not (identifier and not body.strip()))
         if fresh and (body.strip() or moment):
             yield begin_line, begin, offset, moment, identifier, body
@@ -63,8 +65,8 @@ def _pieces(text: str) -> Iterator[tuple[int, int, int, str, str, str]]:
             begin, begin_line, body, identifier = offset, number, "", ""
             moment = head[1] if head else dated[1] if dated else ""
             identifier = (head[2] or "") if head else ""
-        if not head and (fresh or moment or not line.startswith("#")):
-            body += line
+        if not head and (fresh or moment or not said.startswith("#")):
+            body += said
             if not moment and not body.strip():
                 body, begin, begin_line = "", offset + len(line), number + 1
         offset += len(line)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .ids import slug
+from .lines import lines
 
 _HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
 _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
@@ -24,16 +25,19 @@ class Section:
 def sections(text: str) -> list[Section]:
     """Cut a page at its headings; text before the first one is a section without a name."""
     found: list[Section] = []
-    taken: dict[str, int] = {}
+    taken: set[str] = set()
     trail: list[tuple[int, str]] = []
     for line, start, end, level, heading in _pieces(text):
         while trail and trail[-1][0] >= level:
             trail.pop()
         if heading:
             trail.append((level, heading))
-        name = slug(heading)
-        taken[name] = taken.get(name, 0) + 1
-        anchor = f"{name}-{taken[name]}" if taken[name] > 1 else name
+        anchor = name = slug(heading)
+        number = 1
+        while anchor in taken:
+            number += 1
+            anchor = f"{name}-{number}"
+        taken.add(anchor)
         found.append(Section(anchor, tuple(name for _, name in trail), line, start, end))
     return found
 
@@ -42,11 +46,12 @@ def _pieces(text: str) -> Iterator[tuple[int, int, int, int, str]]:
     """Yield line, start, end, depth and heading of each piece; blank ones before the first heading left out."""
     begin, begin_line, level, heading = 0, 1, 0, ""
     offset, fence = 0, ""
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
+    for number, line in enumerate(lines(text), 1):
         mark = _FENCE.match(line)
         if mark and (not fence or mark[1].startswith(fence)):
             fence = "" if fence else mark[1]
-        found = None if fence or mark else _HEADING.match(line.rstrip("\r\n"))
+        said = line.lstrip("\ufeff") if number == 1 else line
+        found = None if fence or mark else _HEADING.match(said.rstrip("\r\n"))
         if found:
             if heading or text[begin:offset].strip("\ufeff \t\r\n"):
                 yield begin_line, begin, offset, level, heading

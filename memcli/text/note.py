@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from .lines import lines
+
 _LINE = re.compile(r"\s*(?:[-*]\s+)?\[(\d\d:\d\d)(?::\d\d)?\]\s?")
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)")
 
@@ -21,8 +23,8 @@ def notes(text: str) -> list[Note]:
     """Cut a day's file into notes; text before the first time is one note without a time."""
     found: list[Note] = []
     time, begin, begin_line, offset = "", 0, 1, 0
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
-        mark = _LINE.match(line)
+    for number, line in enumerate(lines(text), 1):
+        mark = _LINE.match(line.lstrip("\ufeff") if number == 1 else line)
         if mark:
             if text[begin:offset].strip("\ufeff \t\r\n"):
                 found.append(Note(time, begin_line, begin, offset))

@@ -15,7 +15,8 @@ _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 
 def stamp(moment: datetime) -> str:
     """Write an instant as RFC 3339 in UTC, to the second."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # Not strftime, which writes the year 999 with three digits on some systems.
+    return f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='seconds')}Z"
 
 
 def parse_time(text: str, zone: tzinfo = UTC) -> datetime | None:
@@ -38,6 +39,8 @@ def parse_time(text: str, zone: tzinfo = UTC) -> datetime | None:
         if offset and offset not in "Zz":
             sign = 1 if offset[0] == "+" else -1
             east = timedelta(hours=int(offset[1:3]), minutes=int(offset[-2:]))
+            if east >= timedelta(days=1) or int(offset[-2:]) > 59:
+                return None
             return (moment.replace(tzinfo=UTC) - sign * east).astimezone(UTC)
         return (moment.replace(tzinfo=UTC) if offset else moment).astimezone(UTC)
     except (ValueError, OverflowError):
@@ -69,7 +72,7 @@ def parse_when(text: str, now: datetime, zone: tzinfo = UTC, *, end: bool = Fals
             return _last(following) if end else first.astimezone(UTC)
         moment = parse_time(text, zone)
         if moment and end and len(word) == 10:
-            return _last(moment + timedelta(days=1))
+            return _last(moment.astimezone(zone) + timedelta(days=1))  # a day may have 23 or 25 hours
     except (ValueError, OverflowError):
         return None
     return moment
