@@ -1,0 +1,111 @@
+"""Notice when a user says "remember this": what was asked to be kept is kept as it stands, without any model.
+
+Owns: the forms of asking. Refuses questions ("do you remember …?") and tales ("I remember when …").
+"""
+
+import re
+from functools import cache
+
+_PLEASE = (
+    r"(?:(?:please|also|and|hey|ok|okay|so|oh|now|btw|by the way|can you|could you|would you|will you"
+    r"|i want you to|i['’]d like you to)[,!]?\s+)*+"
+)
+_FOR = r"(?:\s+for (?:me|later|future (?:reference|sessions?|chats?)|next time|the future))?"
+_HOLD = (
+    r"(?:remember|memori[sz]e|(?:always |please )*keep in mind|bear in mind|note to self"
+    r"|(?:make|take) a (?:mental )?note|(?:do not|don['’]t|never) forget(?=\s*[:,]|\s+(?:that|I|we|my|our)\b)"
+    r"|for (?:the record|your memory|future reference)"
+    r"|(?:save|add|store|put|commit|write|record) (?:this |that |it )?(?:to|in|into)"
+    r" (?:your |my |the |long[- ]term )*memory)"
+)
+_SAVE = r"(?:save|keep|note|store|record|remember|memori[sz]e) (?:this|that|it|the following)(?: in mind| down)?"
+_TALE = r"(?:this|that|it|when|how|what|where|who|why|me|the time)\b"
+_FORMS = (
+    # "remember this: …", "save this - …"; "save this file" does not ask for a memory
+    rf"{_PLEASE}(?:{_SAVE}|{_HOLD}){_FOR}\s*(?:[:,–—-]+|\.\.\.|…)\s*(?P<said>.+)",
+    # "remember that …", "keep in mind that …", "please remember my birthday is …"
+    rf"{_PLEASE}{_HOLD}{_FOR}\s+(?:that\s+|to\s+)?(?!{_TALE})(?P<said>.+)",
+    r"(?:请|請|麻烦)?(?:记住|記住|记得|覚えておいて|覚えて)[:：,，、]?\s*(?P<said>.+)",
+)
+_BARE = rf"{_PLEASE}(?:{_SAVE}|{_HOLD}){_FOR}(?:,?\s+please)?\s*[.!?]*"
+# What every form has one of: hooks ask with each prompt, and most can be answered before a pattern is compiled.
+_HINTS = ("rememb", "memor", "mind", "forget", "save", "keep", "note", "record", "store", "referen", "记", "記", "覚")
+
+_GAP = re.compile(r"(?:[.!;,:–—-]+|\n)\s*")
+_TAIL = 120  # characters in which "… – please remember that" must fit
+_ASKED = re.compile(r"(?:can|could|would|will) you\b", re.IGNORECASE)
+_BREAK = re.compile(r"(?<=[.!?])\s+(?=[A-Z])|\n\s*\n")
+_STARTS = re.compile(r"(?:^|(?<=[.!?\n])\s*)(?=\S)")
+_TURNS = re.compile(
+    r"\b(?:can|could|would|will) you\b|\bnow\b|^(?:let['’]s|what|how|why|please|thanks)\b|\?\s*$", re.IGNORECASE
+)
+
+LONGEST = 4000
+
+
+def remembered(text: str) -> str | None:
+    """Give what a message asks to remember, word for word; None where it asks nothing of the kind."""
+    span = remembered_span(text)
+    return text[span[0] : span[1]] if span else None
+
+
+def is_bare(text: str) -> bool:
+    """Say whether a message only says "remember that" and means what stands before it."""
+    return len(text) <= _TAIL and _hints(text) and bool(_bare().fullmatch(text.strip()))
+
+
+def remembered_span(text: str) -> tuple[int, int] | None:
+    """Give where in the message the text to remember begins and ends."""
+    if len(text) > LONGEST or not _hints(text):
+        return None
+    for start in (match.end() for match in _STARTS.finditer(text)):
+        for form in _forms():
+            found = form.match(text[start:])
+            if not found:
+                continue
+            begin = start + found.start("said")
+            end = _end(text, begin)
+            if text[begin:end].endswith("?"):
+                if not _ASKED.match(text[start:]):
+                    break
+                end -= 1
+            return (begin, end) if any(map(str.isalpha, text[begin:end])) else None
+    tail = max(0, len(text) - _TAIL)
+    for gap in _GAP.finditer(text, tail):
+        said = text[: gap.start()].rstrip()
+        if _bare().fullmatch(text[gap.end() :].strip()) and any(map(str.isalpha, said)):
+            return None if said.endswith("?") else (0, len(said))
+    return None
+
+
+def _hints(text: str) -> bool:
+    folded = text.lower()
+    return any(hint in folded for hint in _HINTS)
+
+
+@cache
+def _forms() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(form, re.IGNORECASE | re.DOTALL) for form in _FORMS)
+
+
+@cache
+def _bare() -> re.Pattern[str]:
+    return re.compile(_BARE, re.IGNORECASE)
+
+
+def _end(text: str, begin: int) -> int:
+    """Go on until the speaker turns to something else: a list or a line belongs, a request does not."""
+    end = begin
+    for piece in _pieces(text, begin):
+        if end > begin and (_TURNS.search(text[piece[0] : piece[1]].strip()) or "\n\n" in text[end : piece[0]]):
+            break
+        end = piece[1]
+    return begin + len(text[begin:end].rstrip())
+
+
+def _pieces(text: str, begin: int) -> list[tuple[int, int]]:
+    pieces, start = [], begin
+    for gap in _BREAK.finditer(text, begin):
+        pieces.append((start, gap.start()))
+        start = gap.end()
+    return [*pieces, (start, len(text))]

@@ -1,0 +1,75 @@
+"""What a user asks to remember is kept word for word, and nothing else is taken for such a request."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memcli.lifecycle.remembered import is_bare, remembered
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Remember this: the deploy key lives in 1Password.", "the deploy key lives in 1Password."),
+        ("remember that I'm allergic to peanuts", "I'm allergic to peanuts"),
+        ("Please remember my birthday is May 3rd", "my birthday is May 3rd"),
+        ("Save this: API base is https://x.y/z", "API base is https://x.y/z"),
+        ("Could you save this for later: foo = bar", "foo = bar"),
+        ("keep this in mind: never push to main", "never push to main"),
+        ("Keep in mind that we use pnpm, not npm.", "we use pnpm, not npm."),
+        ("Can you remember that I'm vegan?", "I'm vegan"),
+        ("Don't forget: the demo is on 3 June", "the demo is on 3 June"),
+        ("Add this to your memory: staging is 10.0.0.5", "staging is 10.0.0.5"),
+        ("Remember to always run make lint", "always run make lint"),
+        ("We ship on Fridays. Remember that.", "We ship on Fridays"),
+        ("We ship on Fridays — keep that in mind.", "We ship on Fridays"),
+        ("Fix the build. Also remember that CI runs Node 20. Thanks!", "CI runs Node 20."),
+        ("Remember: my name is Sam. I live in Oslo. Can you now write a test?", "my name is Sam. I live in Oslo."),
+        ("Remember this:\n- tabs\n- 4 spaces\n\nNow fix the build.", "- tabs\n- 4 spaces"),
+        ("请记住：我喜欢绿茶", "我喜欢绿茶"),
+    ],
+)
+def test_a_request_to_remember_gives_what_was_said(text: str, kept: str) -> None:
+    assert remembered(text) == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do you remember what editor I use?",
+        "Remember the error from yesterday?",
+        "I remember when we used SVN.",
+        "Hey, remember that time we broke prod?",
+        "remember how we fixed it last time",
+        "I can't remember the name",
+        "save this file",
+        "save this to disk as out.txt",
+        "Don't forget the slides.",
+        "don't forget to add tests",
+        "Note that the API returns 404",
+        "The function saves this: a list",
+        "remember this",
+        "remember: ",
+        "",
+    ],
+)
+def test_questions_tales_and_files_to_save_are_no_requests(text: str) -> None:
+    assert remembered(text) is None
+
+
+def test_a_bare_request_means_what_stands_before_it() -> None:
+    assert is_bare("Remember that, please.")
+    assert is_bare("ok save this")
+    assert not is_bare("save this file")
+    assert not is_bare("remember that I like tea")
+
+
+@given(st.text(max_size=300) | st.text(st.sampled_from("remember this that: .\n?—save"), max_size=300))
+def test_what_is_remembered_is_part_of_what_was_said(text: str) -> None:
+    kept = remembered(text)
+    assert kept is None or (kept in text and kept.strip())
+
+
+@pytest.mark.parametrize("piece", ["remember ", "please and ", ".", "now ", "save this ", "\n", "- "])
+def test_a_hostile_message_is_read_at_once(piece: str) -> None:
+    assert remembered((piece * 4000)[:4000] + "x") is None or piece in ("remember ", "save this ", "- ")

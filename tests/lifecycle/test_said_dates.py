@@ -1,0 +1,60 @@
+"""Relative dates get the day they meant when they were said."""
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memcli.lifecycle.said_dates import dated
+
+FRIDAY = date(2026, 2, 27)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("We shipped yesterday.", "We shipped yesterday (2026-02-26)."),
+        ("The demo is tomorrow at 3", "The demo is tomorrow (2026-02-28) at 3"),
+        ("I met her last night", "I met her last night (2026-02-26)"),
+        ("Starts today", "Starts today (2026-02-27)"),
+        ("It broke the day before yesterday", "It broke the day before yesterday (2026-02-25)"),
+        ("It broke 3 days ago", "It broke 3 days ago (2026-02-24)"),
+        ("We moved two weeks ago", "We moved two weeks ago (2026-02-13)"),
+        ("We moved a month ago", "We moved a month ago (2026-01)"),
+        ("I joined two years ago", "I joined two years ago (2024)"),
+        ("The freeze is in 10 days", "The freeze is in 10 days (2026-03-09)"),
+        ("Met last Tuesday", "Met last Tuesday (2026-02-24)"),
+        ("Met last Friday", "Met last Friday (2026-02-20)"),
+        ("The interview is next Tuesday", "The interview is next Tuesday (2026-03-03)"),
+        ("Done by Friday", "Done by Friday (2026-03-06)"),
+        ("Closed last week", "Closed last week (week of 2026-02-16)"),
+        ("Moving next month", "Moving next month (2026-03)"),
+        ("We start next year", "We start next year (2027)"),
+    ],
+)
+def test_a_relative_date_is_followed_by_the_date(text: str, told: str) -> None:
+    assert dated(text, FRIDAY) == told
+
+
+@pytest.mark.parametrize("text", ["on Friday", "this year's plan", "last time", "the next step", "a day in the life"])
+def test_what_has_two_readings_or_none_stays(text: str) -> None:
+    assert dated(text, FRIDAY) == text
+
+
+def test_without_a_day_and_a_second_time_nothing_changes() -> None:
+    assert dated("yesterday", None) == "yesterday"
+    once = dated("yesterday and in 10 days", FRIDAY)
+    assert dated(once, FRIDAY) == once
+
+
+def test_a_date_beyond_the_calendar_is_left_out() -> None:
+    assert dated("in 999 years", date(9500, 1, 1)) == "in 999 years"
+
+
+@given(st.dates(date(1900, 1, 1), date(2200, 1, 1)))
+def test_a_weekday_lies_within_a_week_of_the_day_it_was_said(said: date) -> None:
+    for phrase, low, high in (("last Monday", -7, -1), ("next Monday", 1, 7), ("by Monday", 1, 7)):
+        day = date.fromisoformat(dated(phrase, said)[-11:-1])
+        assert day.weekday() == 0
+        assert timedelta(low) <= day - said <= timedelta(high)
