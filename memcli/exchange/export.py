@@ -2,18 +2,22 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import MemError, NotFoundError, RefusedError
 from ..index.filters import Filter
 from ..index.index import FileProblem, ask
+from ..index.scan import scan
 from ..store import files
+from ..store.layout import KINDS
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import read_entry
 from ..text.times import stamp
 from .parcel import LARGEST, Parcel
+from .selection import passes
 
 SESSION_DATA = "metadata.json"
 """What belongs to a session's messages and lies beside them."""
@@ -22,14 +26,28 @@ _TOLD = ("id", "type", "title", "tags", "project", "status", "source", "trust", 
 
 
 def chosen_files(workspace: Workspace, wanted: Filter) -> list[tuple[str, str]]:
-    """List path and kind of what passes, as it is on disk now."""
+    """List path and kind of what passes, as it is on disk now; conversations, of which days mean the last change."""
     from ..index.index import Index
+
+    kinds = wanted.kinds or KINDS
+    others = tuple(kind for kind in kinds if kind != "session")
 
     def answer(index: Index) -> list[tuple[str, str]]:
         index.refresh()
-        return index.files(wanted)
+        return index.files(replace(wanted, kinds=others))
 
-    return ask(workspace, answer)
+    chosen = ask(workspace, answer) if others else []
+    # Not by way of the index, which would have to read every one of them to the end.
+    return sorted([*chosen, *_conversations(workspace, wanted)]) if len(others) < len(kinds) else chosen
+
+
+def _conversations(workspace: Workspace, wanted: Filter) -> Iterator[tuple[str, str]]:
+    for path, stat in scan(workspace.root, workspace.layout).stats.items():
+        if workspace.layout.kind_of(path) != "session" or not passes(wanted, Parcel(path, "session", b""), None):
+            continue
+        changed = stamp(datetime.fromtimestamp(stat[0] / 1e9, UTC))
+        if (wanted.since or changed) <= changed <= (wanted.until or changed):
+            yield path, "session"
 
 
 def parcels(workspace: Workspace, chosen: Iterable[tuple[str, str]], problems: list[FileProblem]) -> Iterator[Parcel]:

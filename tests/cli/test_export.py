@@ -1,7 +1,9 @@
 """Taking memories out: as lines that lose nothing, and as a document."""
 
 import json
+import os
 import shutil
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -191,3 +193,21 @@ def test_a_file_that_vanishes_meanwhile_is_named(mem: Mem, workspace: Path, monk
     ran = mem("export")
     assert (ran.code, paths(ran.out)) == (3, ["MEMORY.md"])
     assert ran.err == f"mem: {path}:1: cannot be looked at: no such file or directory\n"
+
+
+def test_conversations_are_chosen_by_their_last_change(mem: Mem, workspace: Path) -> None:
+    for day in ("2026-01-05", "2026-03-05"):
+        folder = workspace / "sessions" / day
+        folder.mkdir(parents=True)
+        (folder / "session.jsonl").write_text("{}\n")
+        moment = datetime.fromisoformat(f"{day}T12:00:00+00:00").timestamp()
+        os.utime(folder / "session.jsonl", (moment, moment))
+    january, march = "sessions/2026-01-05/session.jsonl", "sessions/2026-03-05/session.jsonl"
+
+    def taken(*options: str) -> list[str]:
+        return paths(mem("export", "--kind", "session", *options).out)
+
+    assert taken() == [january, march]
+    assert taken("--since", "2026-02") == taken("--path", "sessions/2026-03") == [march]
+    assert taken("--until", "2026-02") == [january]
+    assert taken("--type", "fact") == taken("--status", "archived") == []
