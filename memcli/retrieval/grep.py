@@ -3,11 +3,15 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any
 
 from ..errors import UsageError
 from ..index.filters import Filter
 from ..index.index import Index
+
+_BEYOND = re.compile(r"\(\?(?!:)|\\[AZGKRX]|[*+?}]\+")
+"""Marks of an expression that may match a line and not the text it stands in."""
 
 
 @dataclass(frozen=True)
@@ -35,29 +39,31 @@ def grep(index: Index, pattern: Pattern, wanted: Filter, context: int = 0) -> It
     """Yield the matching lines with their context, file by file."""
     matches = finder(pattern)
     for path, text in index.texts(wanted):
-        found = matches(text)
-        first = next(found, None)
-        if first is not None:
-            yield from _lines(path, text, _with(first, found), context)
+        numbers = matches(text)
+        if numbers:
+            yield from _lines(path, text, numbers, context)
 
 
 def count(index: Index, pattern: Pattern, wanted: Filter) -> Iterator[tuple[str, int]]:
     """Yield every file that matches with its number of matching lines."""
     matches = finder(pattern)
     for path, text in index.texts(wanted):
-        lines = {text.count("\n", 0, start) for start in matches(text)}
-        if lines:
-            yield path, len(lines)
+        numbers = matches(text)
+        if numbers:
+            yield path, len(numbers)
 
 
-def finder(pattern: Pattern) -> Callable[[str], Iterator[int]]:
-    """Give a function that yields where in a text the pattern matches; UsageError for a bad expression."""
+def finder(pattern: Pattern) -> Callable[[str], list[int]]:
+    """Give a function that lists the lines of a text that match, counted from 0; UsageError for a bad expression.
+
+    Only a fixed text may reach over the end of a line; it is told by its first.
+    """
     expression = re.escape(pattern.text) if pattern.fixed else pattern.text
     if pattern.words:
         expression = rf"(?<!\w)(?:{expression})(?!\w)"
     if pattern.fixed:
         known = re.compile(expression, re.IGNORECASE if pattern.ignore_case else 0)
-        return lambda text: (match.start() for match in known.finditer(text))
+        return lambda text: _numbers(text, (match.start() for match in known.finditer(text)))
     # The standard library's engine cannot be stopped; a bad expression would hang an agent for good.
     import regex
 
@@ -69,38 +75,79 @@ def finder(pattern: Pattern) -> Callable[[str], Iterator[int]]:
             f"{pattern.text!r} is not a regular expression ({error})",
             "use -F to look for the text as it stands",
         ) from None
-    return lambda text: _bounded(compiled, text, pattern)
+    return _Bounded(compiled, pattern, is_plain=not _BEYOND.search(pattern.text)).numbers
 
 
-def _bounded(compiled: Any, text: str, pattern: Pattern) -> Iterator[int]:
-    try:
-        for match in compiled.finditer(text, timeout=pattern.seconds):
-            yield match.start()
-    except TimeoutError:
-        raise UsageError(
-            f"{pattern.text!r} took more than {pattern.seconds:g} s",
-            "simplify it, or raise the setting grep.timeout",
-        ) from None
+class _Bounded:
+    """An expression with the time it may still take, on all the texts together."""
+
+    def __init__(self, compiled: Any, pattern: Pattern, *, is_plain: bool) -> None:
+        self._compiled = compiled
+        self._pattern = pattern
+        self._is_plain = is_plain
+        self._left = pattern.seconds
+
+    def numbers(self, text: str) -> list[int]:
+        """List the lines that match, each looked at alone, since `[^a]` and `\\s` would match its end."""
+        started = monotonic()
+        try:
+            text = text.replace("\r\n", "\n")
+            if self._is_plain:
+                return list(self._quickly(text, started))
+            return [number for number, line in enumerate(_split(text)) if self._search(line, 0, started)]
+        except TimeoutError:
+            raise UsageError(
+                f"{self._pattern.text!r} took more than {self._pattern.seconds:g} s",
+                "simplify it, or raise the setting grep.timeout",
+            ) from None
+        finally:
+            self._left -= monotonic() - started
+
+    def _quickly(self, text: str, started: float) -> Iterator[int]:
+        """Find the lines in the whole text: what matches a line matches there too, if perhaps beyond its end."""
+        number = begin = 0
+        while begin < len(text) and (match := self._search(text, begin, started)):
+            number += text.count("\n", begin, match.start())
+            begin = text.rfind("\n", 0, match.start()) + 1
+            end = text.find("\n", match.start())
+            end = len(text) if end < 0 else end
+            if begin < len(text) and (match.end() <= end or self._search(text[begin:end], 0, started)):
+                yield number
+            number, begin = number + 1, end + 1
+
+    def _search(self, text: str, begin: int, started: float) -> Any:
+        left = self._left - (monotonic() - started)
+        if left <= 0:
+            raise TimeoutError
+        return self._compiled.search(text, begin, timeout=left)
 
 
-def _lines(path: str, text: str, starts: Iterator[int], context: int) -> Iterator[Line]:
-    """Turn offsets into lines, each once, with the lines around them."""
-    lines = text.split("\n")
+def _numbers(text: str, starts: Iterator[int]) -> list[int]:
+    """Turn offsets into the numbers of their lines, each once."""
     numbers: list[int] = []
     offset = number = 0
     for start in starts:
         number += text.count("\n", offset, start)
         offset = start
-        if number < len(lines) and (not numbers or numbers[-1] != number):
+        if not numbers or numbers[-1] != number:
             numbers.append(number)
+    return numbers
+
+
+def _lines(path: str, text: str, numbers: list[int], context: int) -> Iterator[Line]:
+    """Show the lines of these numbers with the lines around them, each once."""
+    lines = _split(text)
     matched = set(numbers)
     shown = -1
     for number in numbers:
         for near in range(max(number - context, shown + 1), min(number + context + 1, len(lines))):
             shown = near
-            yield Line(path, near + 1, lines[near].rstrip("\r"), near in matched)
+            yield Line(path, near + 1, lines[near], near in matched)
 
 
-def _with(first: int, rest: Iterator[int]) -> Iterator[int]:
-    yield first
-    yield from rest
+def _split(text: str) -> list[str]:
+    """Give the lines without their ends; after the last newline comes no further line."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
