@@ -40,20 +40,12 @@ def write(
 
     Takes no lock: the file system refuses a name that exists, and another id is drawn.
     """
-    body = _sound(body)
-    values = {key: _settled(key, value) for key, value in told.items() if value is not None}
-    settings = workspace.settings
-    values.setdefault("type", settings["write.type"])
-    values.setdefault("source", settings["write.source"])
-    now = stamp(workspace.now)
-    values.setdefault("created_at", now)
-    values.setdefault("trust", TRUST[values["source"]])
-    draft = Entry(body=body, **{"id": "", "updated_at": values["created_at"]} | values)
+    draft = drafted(workspace, told, body)
     chosen = _chosen_path(workspace, path) if path else ""
     for attempt in range(TRIES):
         entry = draft if draft.id else replace(draft, id=new_id("mem", workspace.now, noise(attempt)))
         place = chosen or _place(workspace, entry)
-        text = frontmatter.render(new_fields(workspace.layout, entry), body)
+        text = frontmatter.render(new_fields(workspace.layout, entry), entry.body)
         try:
             files.create(workspace.path(place), text.encode("utf-8"))
         except FileExistsError:
@@ -64,6 +56,28 @@ def write(
             continue
         return Written(entry.id, place, "created", text)
     raise RefusedError(f"no free name for {first_line(body)!r} after {TRIES} tries", "give one with --path")
+
+
+def drafted(workspace: Workspace, told: Mapping[str, Any], body: str) -> Entry:
+    """Make an entry of the fields told and a body, without an id; UsageError says what is wrong with them."""
+    values = {key: _settled(key, value) for key, value in told.items() if value is not None}
+    settings = workspace.settings
+    values.setdefault("type", settings["write.type"])
+    values.setdefault("source", settings["write.source"])
+    values.setdefault("created_at", stamp(workspace.now))
+    values.setdefault("trust", TRUST[values["source"]])
+    return Entry(body=_sound(body), **{"id": "", "updated_at": values["created_at"]} | values)
+
+
+def entry_text(
+    workspace: Workspace, told: Mapping[str, Any], body: str, noise: bytes, folder: str = ""
+) -> tuple[str, str, str]:
+    """Give id, path and text of a new entry that a plan is to make; `folder` is below the entries."""
+    entry = replace(drafted(workspace, told, body), id=new_id("mem", workspace.now, noise))
+    path = _place(workspace, entry)
+    if folder:
+        path = f"{workspace.layout.entries}/{folder}/{path.rpartition('/')[2]}".lstrip("/")
+    return entry.id, path, frontmatter.render(new_fields(workspace.layout, entry), entry.body)
 
 
 def update(workspace: Workspace, path: str, told: Mapping[str, Any], body: str | None) -> Written:

@@ -235,7 +235,7 @@ def _truth(value: object) -> bool:
 
 
 def _things(value: object) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, list) else (value,)
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
 def _map(value: object) -> Mapping[str, Any]:

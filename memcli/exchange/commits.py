@@ -1,0 +1,51 @@
+"""Commits as a conversation: what was changed and why becomes a session, each commit a message of its own."""
+
+import subprocess
+from pathlib import Path
+
+from ..errors import UsageError
+from ..store.session_append import append
+from ..store.sessions import Session
+from ..store.workspace import Workspace
+from ..text.session import Event
+from ..text.times import parse_time, stamp
+
+SECONDS = 60
+_FORMAT = "%H%x00%aI%x00%an%x00%B%x01"
+
+
+def take_in_commits(workspace: Workspace, span: str, folder: Path) -> Session:
+    """Put the commits of a range into the repository's session; those that are there already stay as they are."""
+    top = _git(folder, "rev-parse", "--show-toplevel").strip()
+    events = []
+    for record in _git(folder, "log", "--reverse", f"--format={_FORMAT}", "--end-of-options", span).split("\x01"):
+        parts = record.lstrip("\n").split("\0")
+        if len(parts) != 4:
+            continue
+        commit, when, author, message = parts
+        moment = parse_time(when)
+        text = f"{message.strip()}\n\n(commit {commit[:12]})"
+        events.append(Event(f"commit_{commit[:12]}", "message", "user", text, stamp(moment) if moment else "", author))
+    if not events:
+        raise UsageError(f"no commits in {span}", "name a range such as HEAD~5..HEAD")
+    name = f"git:{Path(top).name}"
+    return append(workspace, name, events, lambda _: b"", {"channel_type": "git", "channel_id": top}).session
+
+
+def _git(folder: Path, *words: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words],
+            capture_output=True,
+            check=False,
+            timeout=SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
+    except FileNotFoundError:
+        raise UsageError("git is not installed", "install it, or leave out --since-git") from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"git took more than {SECONDS} s", "name a shorter range") from None
+    if done.returncode:
+        reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise UsageError(f"git: {reason[-1] if reason else done.returncode}", "run it within a repository")
+    return done.stdout.decode("utf-8", "replace")
