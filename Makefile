@@ -13,8 +13,8 @@ setup: $(VENV)/.ready ## make .venv with mem, its extras and the test tools
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,llm]'
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[graph]' \
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --config-settings editable_mode=compat --editable '.[dev,llm,mcp]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --config-settings editable_mode=compat --editable '.[graph]' \
 	  || echo 'mem: hnswlib needs a C++ compiler; going on without the graph (exact scan answers)' >&2
 	@touch $@
 

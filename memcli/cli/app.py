@@ -21,26 +21,47 @@ class Command(NamedTuple):
     help: str
 
 
-FAMILIES = ("keep", "find", "tend", "join")
+FAMILIES = ("keep", "find", "tend", "talk", "join")
 COMMANDS = {
     "init": Command("setup", "keep", "Make a workspace, by default in ./memory."),
     "write": Command("write", "keep", "Remember something, or change an entry with --id."),
     "edit": Command("edit", "keep", "Change the text of an entry or of another file, in place or in your editor."),
     "forget": Command("forget", "keep", "Move entries to the archive."),
     "restore": Command("forget", "keep", "Bring entries back from the archive."),
+    "note": Command("note", "keep", "Add a line to the notes of today."),
+    "history": Command("history", "keep", "Add to history, and show it."),
     "search": Command("search", "find", "Find memories by meaning and by words."),
     "grep": Command("grep", "find", "Find lines by their exact text, in every file."),
     "read": Command("read", "find", "Show what an id, a path or a hit's address names."),
     "ls": Command("ls", "find", "List entries."),
+    "promote": Command("promote", "tend", "Make confirmed memories lines of MEMORY.md, or take lines off again."),
+    "decay": Command("decay", "tend", "Show how far entries have faded, and archive what has."),
+    "consolidate": Command("consolidate", "tend", "Turn conversations into history and memories."),
     "index": Command("index", "tend", "Bring the index up to date, embedding every text."),
+    "session": Command("session", "talk", "Keep conversations, look at them, put them away."),
     "export": Command("export", "join", "Write memories as lines of JSON, or as one document."),
     "import": Command("import_", "join", "Bring memories in from an export, or from another tool."),
+    "completion": Command("completion", "join", "Print the completion script for bash, zsh or fish."),
+    "help": Command("topics", "join", "Show the help of a command or of a topic."),
     "config": Command("config", "join", "Show and change settings."),
 }
 
 
+class _PipeClosed(Exception):
+    """Whoever read our output has seen enough."""
+
+
 class Door(TyperGroup):
     """Load a command when it is called; turn its errors into one line and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; a closed pipe gets past the parser, which would make an error of it."""
+        try:
+            result = super().invoke(ctx)
+            output.flush()
+        except BrokenPipeError:
+            raise _PipeClosed from None
+        return result
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Name all commands."""
@@ -54,8 +75,9 @@ class Door(TyperGroup):
         module = import_module(f".{place.module}", __package__)
         app = getattr(module, "app", None)
         if app is None:
+            name = f"{cmd_name}_" if hasattr(module, f"{cmd_name}_") else cmd_name  # `help` is Python's own
             app = typer.Typer(**STYLE)
-            app.command(cmd_name, help=_help_of(place, module, cmd_name))(getattr(module, cmd_name))
+            app.command(cmd_name, help=_help_of(place, module, name))(getattr(module, name))
         command = typer.main.get_command(app)
         command.name = cmd_name
         return command
@@ -69,6 +91,12 @@ class Door(TyperGroup):
             near = get_close_matches(name, COMMANDS, 1)
             raise UsageError(f"no command {name!r}", f"did you mean `mem {near[0]}`?" if near else "see `mem --help`")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Offer the commands without importing them."""
+        from typer.core import CompletionItem  # type: ignore[attr-defined]
+
+        return [CompletionItem(name, help=one.help) for name, one in COMMANDS.items() if name.startswith(incomplete)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands by family without importing them."""
@@ -119,6 +147,10 @@ def run(arguments: Sequence[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
     as_json = "--json" in arguments
+    if "_MEM_COMPLETE" in os.environ:
+        from typer.completion import completion_init  # type: ignore[attr-defined]
+
+        completion_init()
     try:
         code = _invoked(arguments)
         output.flush()
@@ -126,7 +158,7 @@ def run(arguments: Sequence[str]) -> int:
     except MemError as error:
         output.failure(error, as_json=as_json)
         return error.exit_code
-    except BrokenPipeError:
+    except (_PipeClosed, BrokenPipeError):
         # Whoever reads has seen enough. Python would complain again when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -26,8 +26,7 @@ understood alone, with its names and numbers. Not chatter, not what the assistan
 """
 _COMPRESS = """\
 The page is larger than {limit:,} bytes. Write it shorter in "memory_update": merge what repeats, drop what is outdated,
-keep
-names, numbers and rules.
+keep names, numbers and rules.
 """
 
 SCHEMA: Mapping[str, object] = {
