@@ -1,9 +1,9 @@
 """A chat as plain text is read in the way it is written, and other texts are not taken for one."""
 
 import pytest
-from reading_data import read, said
 
 from memcli.exchange.detect import UnknownTranscriptError
+from tests.exchange.reading_data import read, said
 
 NAMED = [("Ada", "shall we meet?"), ("Bob", "yes\nat 4: by the door"), ("Ada", "good")]
 LINES = ("shall we meet?", "yes\nat 4: by the door", "good")

@@ -2,7 +2,7 @@
 
 import json
 
-from reading_data import NOBODY_SAID, read, said, taken, tools
+from tests.exchange.reading_data import NOBODY_SAID, read, said, taken, tools
 
 
 def test_prompts_and_replies_come_in_their_order() -> None:

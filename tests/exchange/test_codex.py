@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from reading_data import NOBODY_SAID, read, said, taken, tools
+from tests.exchange.reading_data import NOBODY_SAID, read, said, taken, tools
 
 
 def lines(*rows: dict[str, Any]) -> str:

@@ -4,10 +4,10 @@ import io
 import json
 
 import pytest
-from reading_data import DATA, read, said, taken, tools
 
 from memcli.exchange import golemcore
 from memcli.exchange.reading import Reading
+from tests.exchange.reading_data import DATA, read, said, taken, tools
 
 
 def test_its_messages_tools_and_page_are_read() -> None:

@@ -1,9 +1,9 @@
 """An OpenClaw session gives what was said on its channel, without the gateway's envelope and housekeeping."""
 
 import pytest
-from reading_data import DATA, NOBODY_SAID, read, said, taken, tools
 
 from memcli.exchange.detect import UnknownTranscriptError
+from tests.exchange.reading_data import DATA, NOBODY_SAID, read, said, taken, tools
 
 
 def test_prompts_and_replies_come_without_what_the_gateway_adds() -> None:

@@ -2,9 +2,8 @@
 
 import json
 
-from reading_data import read, said, taken, tools
-
 from memcli.text.session import Event, render_event
+from tests.exchange.reading_data import read, said, taken, tools
 
 
 def test_a_first_line_of_metadata_names_the_session() -> None:

@@ -8,11 +8,11 @@ from itertools import count, islice
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reading_data import DATA, read, said
 
 from memcli.exchange import feed
 from memcli.exchange.detect import UnknownTranscriptError
 from memcli.exchange.transcripts import read_transcript
+from tests.exchange.reading_data import DATA, read, said
 
 
 class Endless(io.RawIOBase):
