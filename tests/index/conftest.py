@@ -1,7 +1,8 @@
 """Where hnswlib could not be compiled there is no graph to test, and all else must still pass."""
 
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from memcli.index import embedding
 from memcli.index.graph import graph_available
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.fakes import CountingEmbedder
+from tests.index.permissions import reopen
 
 collect_ignore = [] if graph_available() else ["test_graph.py"]
 
@@ -44,3 +46,16 @@ def put(workspace: Path) -> Put:
         return path
 
     return writing
+
+
+@pytest.fixture
+def open_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give a folder that others than its maker can reach, which pytest's own is not, as home and place to stand in."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        monkeypatch.chdir(folder)
+        monkeypatch.setenv("HOME", name)
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        yield folder
+        reopen(folder)

@@ -2,15 +2,14 @@
 
 import os
 import socket
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Mem
 from tests.index.conftest import Put
+from tests.index.permissions import as_nobody
 
 SOUND = "the sound one about zebras\n"
 
@@ -218,36 +217,6 @@ def test_a_problem_in_a_name_with_a_newline_is_still_one_line(mem: Mem, put: Put
     put("two\nlines.md", b"\xff")
     assert list(problems(mem)) == ["entries/two\nlines.md"]
     assert mem("search", "zebras", "--mode", "keyword").err.startswith("mem: entries/two\\nlines.md:1: not UTF-8")
-
-
-@contextmanager
-def as_nobody(*roots: Path) -> Iterator[None]:
-    """Give up root's power over permissions; roots belong to the weaker user."""
-    if os.geteuid() != 0:
-        yield
-        return
-    for root in roots:
-        for place in (root, *root.rglob("*")):
-            os.chown(place, 65534, 65534, follow_symlinks=False)
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-@pytest.fixture
-def open_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give a folder that others than its maker can reach, which pytest's own is not, as home and place to stand in."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        monkeypatch.chdir(folder)
-        monkeypatch.setenv("HOME", name)
-        yield folder
-        for place in (folder, *folder.rglob("*")):
-            if place.is_dir() and not place.is_symlink():
-                place.chmod(0o755)
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o444])

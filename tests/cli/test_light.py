@@ -1,0 +1,94 @@
+"""A command pays only for what it uses: which modules are loaded, seen in processes of their own."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ran
+
+HEAVY = {"numpy", "onnxruntime", "tokenizers", "litellm", "hnswlib", "pydantic", "rich"}
+INDEX = {"sqlite3", "memcli.index.scan", "memcli.index.index", "memcli.index.database"}
+FILES_ONLY = {"filelock", "ruamel", "ruamel.yaml", "yaml", "frontmatter"}
+
+LOADED = """
+import io, json, sys
+from contextlib import redirect_stdout
+from memcli.cli.app import run
+with redirect_stdout(io.StringIO()) as out:
+    code = run({words!r})
+print(json.dumps([code, sorted(sys.modules), out.getvalue()]))
+"""
+
+
+@pytest.fixture
+def loaded(spawn: Callable[..., Ran]) -> Callable[..., tuple[set[str], str]]:
+    """Give a function that runs a command elsewhere and tells the modules it loaded and what it printed."""
+
+    def look(*words: str) -> tuple[set[str], str]:
+        ran = spawn(code=LOADED.format(words=list(words)))
+        assert ran.code == 0, ran.err
+        code, modules, out = json.loads(ran.out)
+        assert code == 0, out
+        return set(modules), out
+
+    return look
+
+
+@pytest.fixture
+def entry(workspace: Path) -> Path:
+    """Keep one memory where `write` would have put it."""
+    path = workspace / "entries" / "2026-11" / "quagga-nr2z1j.md"
+    path.parent.mkdir(parents=True)
+    path.write_text("---\nid: mem_01m7zxg5e0nr2z1j\ntype: fact\ncreated_at: 2026-11-21T20:15:03Z\n---\n\nA quagga.\n")
+    return path
+
+
+def test_reading_by_id_or_path_opens_no_index(loaded: Callable[..., tuple[set[str], str]], entry: Path) -> None:
+    for name in ("mem_01m7zxg5e0nr2z1j", "entries/2026-11/quagga-nr2z1j.md"):
+        modules, out = loaded("read", name)
+        assert out == "A quagga.\n"
+        assert not modules & (HEAVY | INDEX)
+
+
+def test_writing_opens_no_index_and_loads_neither_a_lock_nor_yaml(
+    loaded: Callable[..., tuple[set[str], str]], workspace: Path
+) -> None:
+    modules, out = loaded("write", "A quagga: it sleeps.", "--tag", "zoo", "--title", "About: it")
+    assert out.startswith("created\t")
+    assert not modules & (HEAVY | INDEX | FILES_ONLY)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ls",),
+        ("grep", "-F", "quagga"),
+        ("grep", "-F", "-i", "-c", "QUAGGA"),
+        ("grep", "qu.gga"),
+        ("search", "quagga", "--mode", "keyword"),
+        ("index", "--status"),
+        ("config", "list"),
+        ("--help",),
+        ("search", "--help"),
+        ("--version",),
+    ],
+)
+def test_what_needs_no_model_loads_none(
+    loaded: Callable[..., tuple[set[str], str]], entry: Path, words: tuple[str, ...]
+) -> None:
+    modules, out = loaded(*words)
+    assert out
+    assert not modules & HEAVY
+    if words[0] in ("--help", "--version", "config"):
+        assert not modules & INDEX
+
+
+def test_a_search_by_meaning_loads_no_language_model_and_no_graph(
+    loaded: Callable[..., tuple[set[str], str]], entry: Path
+) -> None:
+    modules, out = loaded("search", "which animal")
+    assert "quagga" in out
+    assert {"numpy", "onnxruntime"} <= modules
+    assert not modules & {"litellm", "hnswlib", "pydantic"}

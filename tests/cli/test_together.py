@@ -1,0 +1,73 @@
+"""Many commands at once, and commands killed in the middle: no memory is lost, torn or unfindable."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from memcli.text import frontmatter
+from tests import processes
+from tests.conftest import Mem
+
+
+def test_twenty_writes_at_once_are_twenty_memories_and_all_are_found(mem: Mem, workspace: Path) -> None:
+    script = """
+    for number in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        "$PYTHON" -m memcli write "quagga of the same words" --title "number$number" &
+    done
+    wait
+    """
+    environ = {key: value for key, value in os.environ.items() if key != "MEM_SEED"} | {"PYTHON": sys.executable}
+    done = subprocess.run(["sh", "-c", script], env=environ, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    identifiers = [line.split("\t")[1] for line in done.stdout.splitlines()]
+    assert len(set(identifiers)) == 20
+    assert len(list((workspace / "entries").rglob("*.md"))) == 20
+    hits = mem("search", "quagga", "-n", "50", "--mode", "keyword", "--json").json["hits"]
+    assert sorted(hit["id"] for hit in hits) == sorted(identifiers)
+    for number in range(1, 21):
+        assert (
+            mem("search", f"number{number}", "--mode", "keyword", "--json").json["hits"][0]["title"]
+            == f"number{number}"
+        )
+
+
+KILLED = """
+import contextlib, io, os, random, signal, sys, time
+from memcli.cli.app import run
+
+os.environ.pop("MEM_SEED", None)
+os.chdir(sys.argv[1])
+sink = io.StringIO()
+for seed in range(40):
+    started, child_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
+            for number in range(10_000):
+                run(["write", f"begin {seed} {number} " + "word " * 4000 + f"end {seed} {number}", "--title", "t: 1"])
+                os.write(child_end, b"x")
+        os._exit(9)
+    os.read(started, 1)
+    time.sleep(random.Random(seed).uniform(0.0, 0.05))
+    os.kill(child, signal.SIGKILL)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL, "it ended by itself"
+    os.close(started), os.close(child_end)
+"""
+
+
+def test_writes_killed_at_any_moment_leave_whole_memories_only(mem: Mem, workspace: Path) -> None:
+    ended = processes.run(KILLED, workspace.parent)
+    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    paths = sorted((workspace / "entries").rglob("*.md"))
+    assert len(paths) >= 40
+    for path in paths:
+        document = frontmatter.parse(path.read_text())
+        assert document.problem is None
+        said = document.body.split()
+        assert (said[0], said[-3], said[1:3], len(said)) == ("begin", "end", said[-2:], 4006)
+        assert document.fields["title"] == "t: 1"
+    listed = mem("ls", "--json").json
+    assert (len(listed["entries"]), listed["problems"]) == (len(paths), [])
+    found = mem("grep", "-c", "-F", "begin").rows
+    assert len(found) == len(paths)
