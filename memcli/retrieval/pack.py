@@ -1,0 +1,74 @@
+"""A pack: the memories recalled for a prompt, with what was left out and why. Knows nothing of how they were found."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..index.index import FileProblem
+
+LONG_TERM, NOTES, RECENT, RELEVANT, DOCUMENTS = "long_term", "notes", "recent", "relevant", "documents"
+SECTIONS = (LONG_TERM, NOTES, RECENT, RELEVANT, DOCUMENTS)
+STANDING = (LONG_TERM, NOTES, RECENT)
+"""Sections that follow from the day, whatever is asked."""
+WORKING, EPISODIC, SEMANTIC, PROCEDURAL = "working", "episodic", "semantic", "procedural"
+LAYERS = (WORKING, EPISODIC, SEMANTIC, PROCEDURAL)
+"""Layers of what is relevant, in the order they are shown; working is what this session said and wrote."""
+FORMATS = ("markdown", "block", "json")
+CHARACTERS_A_TOKEN = 3.5
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One piece of a pack."""
+
+    id: str  # what `mem read` takes
+    section: str
+    text: str  # the whole of it where there is room, else the passage that fits
+    layer: str = ""  # of what is relevant
+    kind: str = ""
+    type: str = ""
+    source: str = ""  # user, observed, inferred; empty for what is no entry
+    date: str = ""  # the day it was made or last changed, YYYY-MM-DD
+    path: str = ""
+    scope: str = ""
+    summary: str = ""
+    relevance: float = 0.0  # in [0, 1]; 0 for what was not searched for
+    score: float = 0.0  # what orders the section
+    conflicts: tuple[str, ...] = ()  # ids of memories that say otherwise
+    is_whole: bool = True  # the text is all of it
+    digest: str = ""  # of the whole text: one that has changed is news
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A memory that is not in the pack, and why."""
+
+    id: str
+    section: str
+    why: str  # shown already, budget, limit, judged, gate
+
+
+@dataclass(frozen=True)
+class Pack:
+    """What was recalled."""
+
+    chosen: tuple[Memory, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
+    notices: tuple[str, ...] = ()
+    tokens: Mapping[str, int] = field(default_factory=dict)  # by section
+    found_by: str = ""  # hybrid, keyword; empty where nothing was searched
+    relevance: float = 0.0  # of the best memory found, shown or not
+    is_late: bool = False  # the time was over: threads may still be busy, so leave the process without waiting
+    is_gated: bool = False  # the turn asks for no memory
+    reset: str = ""  # why the session's state began anew: new session, topic, turns, asked
+
+    @property
+    def surfaced(self) -> tuple[str, ...]:
+        """Give the ids of what is shown."""
+        return tuple(memory.id for memory in self.chosen)
+
+    def text(self, form: str = "markdown") -> str:
+        """Write the pack as `markdown`, as the short `block`, or as `json`; an empty one is an empty text."""
+        from .pack_text import written
+
+        return written(self, form)
