@@ -41,6 +41,7 @@ COMMANDS = {
     "session": Command("session", "talk", "Keep conversations, look at them, put them away."),
     "export": Command("export", "join", "Write memories as lines of JSON, or as one document."),
     "import": Command("import_", "join", "Bring memories in from an export, or from another tool."),
+    "memory-tool": Command("memory_tool", "join", "Answer one command of Anthropic's memory tool."),
     "completion": Command("completion", "join", "Print the completion script for bash, zsh or fish."),
     "help": Command("topics", "join", "Show the help of a command or of a topic."),
     "config": Command("config", "join", "Show and change settings."),
@@ -75,7 +76,8 @@ class Door(TyperGroup):
         module = import_module(f".{place.module}", __package__)
         app = getattr(module, "app", None)
         if app is None:
-            name = f"{cmd_name}_" if hasattr(module, f"{cmd_name}_") else cmd_name  # `help` is Python's own
+            name = cmd_name.replace("-", "_")
+            name = f"{name}_" if hasattr(module, f"{name}_") else name  # `help` is Python's own
             app = typer.Typer(**STYLE)
             app.command(cmd_name, help=_help_of(place, module, name))(getattr(module, name))
         command = typer.main.get_command(app)
