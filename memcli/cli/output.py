@@ -9,6 +9,7 @@ from typing import Any, TextIO
 from ..errors import MemError
 
 _BIDI = "\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c"
+_ONE_LINE = dict.fromkeys(map(ord, "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"), " ")  # what would end a value or a line
 
 
 def to_terminal(stream: TextIO) -> bool:
@@ -49,25 +50,27 @@ def visible(text: str) -> str:
 
 def say(text: str, end: str = "\n") -> None:
     """Print data: as it is into a pipe, with control characters visible on a terminal."""
-    print(visible(text) if to_terminal(sys.stdout) else text, end=end)
+    # With its end in one piece: where Python does not buffer, lines of several commands in a pipe would mix.
+    print(f"{visible(text) if to_terminal(sys.stdout) else text}{end}", end="")
 
 
 def say_styled(*pieces: tuple[str, str]) -> None:
     """Print one line of (text, colour code) pieces."""
     colour = has_colour(sys.stdout)
     safe = visible if to_terminal(sys.stdout) else str
-    print("".join(f"\x1b[{code}m{safe(text)}\x1b[0m" if code and colour else safe(text) for text, code in pieces))
+    said = [f"\x1b[{code}m{safe(text)}\x1b[0m" if code and colour else safe(text) for text, code in pieces]
+    print("".join([*said, "\n"]), end="")
 
 
 def say_json(document: Mapping[str, Any]) -> None:
     """Print one JSON document."""
     indent = 2 if to_terminal(sys.stdout) else None
-    print(json.dumps(document, ensure_ascii=False, indent=indent))
+    print(f"{json.dumps(document, ensure_ascii=False, indent=indent)}\n", end="")
 
 
 def say_row(values: Iterable[object]) -> None:
     """Print one line of tab-separated values; tabs and newlines inside a value become spaces."""
-    print("\t".join(" ".join(str(value).split()) if isinstance(value, str) else str(value) for value in values))
+    print("\t".join(str(value).translate(_ONE_LINE) for value in values) + "\n", end="")
 
 
 def wrapped(text: str, indent: int) -> str:
@@ -111,7 +114,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], flexible: int) -> 
 
 def note(text: str) -> None:
     """Say one line on stderr."""
-    print(f"mem: {visible(text)}", file=sys.stderr)
+    print(f"mem: {visible(text)}\n", file=sys.stderr, end="")
 
 
 def problems(found: Sequence[object]) -> None:
@@ -125,7 +128,7 @@ def failure(error: MemError, *, as_json: bool) -> None:
     """Say on stderr what went wrong and what mends it."""
     if as_json:
         fault = {"code": error.code, "message": error.message, "fix": error.fix}
-        print(json.dumps({"error": fault}, ensure_ascii=False), file=sys.stderr)
+        print(f"{json.dumps({'error': fault}, ensure_ascii=False)}\n", file=sys.stderr, end="")
     else:
         note(str(error))
 

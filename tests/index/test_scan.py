@@ -255,3 +255,9 @@ def test_a_file_that_cannot_be_read_is_named_until_it_can_be(mem: Mem, open_fold
         (entries / "zoo.md").chmod(0o644)
         assert problems(mem) == {}
         assert paths_found(mem, "quaggas") == ["entries/zoo.md"]
+
+
+def test_a_row_shows_a_path_as_it_is(mem: Mem, put: Put) -> None:
+    put("two  blanks.md", "about quaggas\n")
+    assert mem("ls", "two").rows[0][3] == "entries/two  blanks.md"
+    assert mem("search", "quaggas", "--mode", "keyword").rows[0][4] == "entries/two  blanks.md:1"
