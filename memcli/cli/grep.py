@@ -11,6 +11,7 @@ from ..index.filters import Filter
 from ..index.index import FileProblem, Index, ask
 from ..retrieval.grep import Line, Pattern, count
 from ..retrieval.grep import grep as matches
+from ..store.layout import KINDS
 from ..store.workspace import Workspace
 from . import output, world
 from .options import AsJson, Choice, InScope, InWorkspace, choosing
@@ -34,7 +35,8 @@ def grep(
 ) -> None:
     """Find lines by their exact text, in every file.
 
-    Prints path:line:text, MEMORY.md, history and files that do not parse included. No match is exit code 1.
+    Prints path:line:text, MEMORY.md, history and files that do not parse included; conversations only with --kind
+    session or all. No match is exit code 1.
     """
     if not pattern:
         raise UsageError("the pattern is empty", "say what to look for")
@@ -46,7 +48,7 @@ def grep(
         wanted = _everything(choice, where)
 
         def answer(index: Index, looked: Pattern = looked, wanted: Filter = wanted) -> list[dict[str, Any]]:
-            index.refresh()
+            index.refresh(talk="session" in wanted.kinds)
             problems.extend(index.problems())
             if names or counts:
                 return [{"path": path, "count": number} for path, number in count(index, looked, wanted)]
@@ -70,7 +72,7 @@ def grep(
 
 def _everything(choice: Choice, workspace: Workspace) -> Filter:
     """Look through superseded memories too: grep is for what is written, not for what holds."""
-    chosen = choice.filter(workspace)
+    chosen = choice.filter(workspace, tuple(kind for kind in KINDS if kind != "session"))
     if choice.status:
         return chosen
     return Filter(**{**asdict(chosen), "statuses": (*chosen.statuses, "superseded")})

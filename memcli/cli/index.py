@@ -50,7 +50,7 @@ def _report(found: Index, *, embed: bool) -> dict[str, Any]:
     where = found.workspace
     files, texts = output.Bar("reading files"), output.Bar("embedding texts")
     try:
-        seen = found.refresh(files)
+        seen = found.refresh(files, talk=True)
         if embed:
             found.embedding.embed_missing(None, progress=texts)
             found.embedding.tidy()

@@ -12,6 +12,7 @@ from ..text import frontmatter
 from ..text.entry import SPELLINGS
 from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
+from .origin import show_origins
 
 
 def read(
@@ -28,6 +29,7 @@ def read(
     lines: Annotated[
         str, typer.Option("--lines", metavar="A:B", help="Show these lines of the file.", show_default=False)
     ] = "",
+    source: Annotated[bool, typer.Option("--source", help="Show what it was taken from: messages, commits.")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Show the file as it is, frontmatter included.")] = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
@@ -41,10 +43,18 @@ def read(
     if offset < 0 or (limit is not None and limit < 1):
         raise UsageError("a page begins at 0 or later and holds at least one character", "check --offset and --limit")
     where, place = world.locate(workspace, scope, name)
-    text = files.read(where.path(place.path)).decode("utf-8", "replace")
-    document = frontmatter.parse(text)
     kind = where.layout.kind_of(place.path) or "file"
-    if lines:
+    is_talk = kind == "session" and not (raw or lines)
+    text = "" if is_talk else files.read(where.path(place.path)).decode("utf-8", "replace")
+    document = frontmatter.parse(text)
+    if source:
+        show_origins(where, place.path, document, as_json=as_json)
+        return
+    if is_talk:
+        from ..retrieval.origin import said_at
+
+        content = said_at(where, place.path, place.anchor)
+    elif lines:
         content = _lines(text, lines)
     elif place.anchor:
         start, stop = address.part(where, place, text)
@@ -64,7 +74,7 @@ def read(
         output.problems([f"{place.path}:{document.problem.line}: {document.problem.reason}"])
     if as_json:
         answer: dict[str, Any] = {
-            "id": document.fields.get("id", str(place)) if kind == "entry" else str(place),
+            "id": document.fields.get("id", str(place)) if kind == "entry" else name if is_talk else str(place),
             "path": place.path,
             "kind": kind,
             "scope": where.scope,

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from ..errors import UsageError
 from ..store import workspace as workspaces
@@ -72,6 +73,15 @@ def standard_input(what: str) -> str:
     if at_terminal():
         output.note(f"reading {what} from the terminal; end with Ctrl-D")
     return utf8(sys.stdin.buffer.read(), "standard input")
+
+
+def standard_bytes(what: str) -> BinaryIO:
+    """Give standard input as a stream of bytes, telling a person at a terminal what is waited for."""
+    if sys.stdin is None:
+        raise UsageError("there is no standard input", "name a file")
+    if at_terminal():
+        output.note(f"reading {what} from the terminal; end with Ctrl-D")
+    return sys.stdin.buffer
 
 
 def utf8(data: bytes, name: str) -> str:

@@ -33,7 +33,7 @@ def chosen_files(workspace: Workspace, wanted: Filter) -> list[tuple[str, str]]:
     others = tuple(kind for kind in kinds if kind != "session")
 
     def answer(index: Index) -> list[tuple[str, str]]:
-        index.refresh()
+        index.refresh(talk=not wanted.kinds or "session" in wanted.kinds)
         return index.files(replace(wanted, kinds=others))
 
     chosen = ask(workspace, answer) if others else []

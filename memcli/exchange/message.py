@@ -73,7 +73,7 @@ def message_events(
 
 def call_id(part: Mapping[str, Any]) -> dict[str, str]:
     """Find what ties a tool's answer to its call."""
-    keys = ("tool_use_id", "call_id", "toolCallId", "tool_call_id", "id")
+    keys = ("tool_use_id", "call_id", "callId", "toolCallId", "tool_call_id", "id")
     found = next((word(part[key]) for key in keys if word(part.get(key))), "")
     return {"call_id": found} if found else {}
 

@@ -17,6 +17,8 @@ _STARTS = ("created_at", "createdAt", "startedAt", "started_at", "created", "tim
 
 def is_record(data: Mapping[str, Any]) -> bool:
     """Tell a message by itself: somebody's role, and what was said or called."""
+    if data.get("type") == "tool_call" and "name" in data:
+        return True
     said = any(key in data for key in ("content", "tool_calls", "toolCalls", "voiceTranscription"))
     return said and (bool(role_of(data.get("role"))) or data.get("type") in TYPES)
 
@@ -35,7 +37,9 @@ def record_events(data: Mapping[str, Any], reading: Reading, line: int = 0) -> I
             yield from _own(own, timestamp, reading)
         return
     role, content = role_of(data.get("role")) or "user", data.get("content")
-    if is_result_role(data.get("role")):
+    if data.get("type") == "tool_call" and not isinstance(content, str | list):
+        content = [data]
+    elif is_result_role(data.get("role")):
         call = call_id({key: data[key] for key in data if key != "id"}).get("call_id", "")
         if call not in reading.calls:
             reading.call(call, name, "")
@@ -67,14 +71,18 @@ def header(data: Mapping[str, Any], reading: Reading) -> None:
 def _own(event: Event, timestamp: str, reading: Reading) -> Iterator[Event]:
     """Take an event of ours as it is, but for what it may have been made to say."""
     text = clean(event.text)
-    identifier = word(event.extra.get("call_id"))
+    identifier = call_id(event.extra).get("call_id", "")
     if event.type == "tool_call":
         reading.call(identifier, event.name, text)
     elif event.type == "tool_result":
-        if reading.answered(identifier).recalls:
+        call = reading.answered(identifier)
+        if call.recalls:
             reading.skip("recalled memory")
             return
         text = output(text)
+        event = replace(
+            event, name=event.name or call.name, is_error=event.is_error or event.extra.get("isError") is True
+        )
     said = reading.said(text)
     if said.strip() or event.type == "tool_call" or event.is_error:
         yield replace(event, text=said, timestamp=timestamp)

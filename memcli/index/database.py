@@ -37,12 +37,20 @@ create index chunks_of on chunks(file);
 create index chunks_by_hash on chunks(hash);
 create index chunks_to_embed on chunks(chunk) where vector is null;
 create virtual table words using fts5(title, tags, body, tokenize="{TOKENIZE}");
+create table turns(chunk integer primary key, text text not null);
+create table talks(
+    file integer primary key, size integer not null, lines integer not null, events integer not null,
+    previous text not null, timestamp text not null
+);
 create table vectors(hash blob primary key, vector integer not null, used integer not null) without rowid;
 """
 _READING = 2  # to be raised when files are read or cut differently
 _OURS = 0x6D656D31  # application_id: a database of somebody else is not emptied but put aside
 VERSION = int.from_bytes(blake2b(f"{_READING}{_SCHEMA}".encode(), digest_size=4).digest()) >> 1
 """The schema's fingerprint: an index of another one is dropped and made anew, never migrated."""
+TEXT = "coalesce(turns.text, substr(texts.text, start + 1, stop - start))"
+TEXTS = "left join texts using(file) left join turns using(chunk)"
+"""What a chunk says, and the tables that tell it: a turn of a conversation is no stretch of its file."""
 _COSTLY = ("meta", "vectors")
 """Tables kept if they are as they should be: a new release must not embed everything again."""
 

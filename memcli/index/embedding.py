@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
+from .database import TEXT, TEXTS
 from .embedder import Embedder, default_model_name, open_embedder
 from .filters import Filter, chunk_condition
 from .model import find_model
 from .nearest import Neighbours
-from .refresh import as_kept
 from .vectors import Matrix
+from .writer import as_kept
 
 if TYPE_CHECKING:
     from .index import Index
@@ -170,7 +171,7 @@ class Embedding:
 
     def _texts(self, chunks: list[int]) -> dict[bytes, str]:
         rows = self.index.connection.execute(
-            "select hash, prefix || substr(text, start + 1, stop - start) from chunks join texts using(file)"
+            f"select hash, prefix || {TEXT} from chunks {TEXTS}"
             f" where chunk in ({', '.join(map(str, chunks))}) group by hash"
         )
         return {hash_: as_kept(text, hash_) for hash_, text in rows}

@@ -14,6 +14,7 @@ from . import database, refresh
 from .filters import Filter, bindable, chunk_condition, entry_condition, file_condition
 from .keywords import Posting, postings
 from .refresh import Progress, Refreshed
+from .writer import as_kept
 
 if TYPE_CHECKING:
     from .embedding import Embedding
@@ -80,15 +81,18 @@ class Index:
             self._embedding = Embedding(self)
         return self._embedding
 
-    def refresh(self, progress: Progress | None = None) -> Refreshed:
-        """Take in what changed on disk; while another process writes the index, do so in a copy."""
+    def refresh(self, progress: Progress | None = None, *, talk: bool = False) -> Refreshed:
+        """Take in what changed on disk; while another process writes the index, do so in a copy.
+
+        Conversations, which are long and asked for seldom, only with `talk`.
+        """
         try:
-            return refresh.refresh(self.connection, self.workspace, progress)
+            return refresh.refresh(self.connection, self.workspace, progress, talk=talk)
         except sqlite3.OperationalError:  # locked, read-only or no space left
             if self.folder is None:
                 raise
         self.detach()
-        return refresh.refresh(self.connection, self.workspace, progress)
+        return refresh.refresh(self.connection, self.workspace, progress, talk=talk)
 
     def detach(self) -> None:
         """Go on in a copy in memory, where no other process changes anything and nothing is kept."""
@@ -113,10 +117,10 @@ class Index:
         """Fetch chunks with their texts."""
         cursor = self.connection.execute(
             "select chunk, file, path, chunks.kind, chunks.status, anchor, line, chunks.title,"
-            " substr(text, start + 1, stop - start) as text, timestamp, prefix, hash,"
+            f" {database.TEXT} as text, timestamp, prefix, hash,"
             " chunks.kind <> 'entry' or 1 = (select count(*) from chunks as other where other.file = chunks.file)"
             " as is_whole"
-            " from chunks left join files using(file) left join texts using(file)"
+            f" from chunks left join files using(file) {database.TEXTS}"
             f" where chunk in ({', '.join(map(str, chunks))})"
         )
         names = [column[0] for column in cursor.description]
@@ -126,7 +130,7 @@ class Index:
         for row in rows:
             if row["path"] is None or row["text"] is None:
                 raise sqlite3.DatabaseError("a text is not there")
-            refresh.as_kept(row.pop("prefix") + row["text"], row.pop("hash"))
+            as_kept(row.pop("prefix") + row["text"], row.pop("hash"))
         entries = self._entries_of({row["file"] for row in rows})
         return {row["chunk"]: Piece(**row, entry=entries.get(row["file"], {})) for row in rows}
 
@@ -205,11 +209,9 @@ class Index:
         if answer != "ok":
             raise sqlite3.DatabaseError(answer)
         run("insert into words(words) values('integrity-check')")
-        rows = run(
-            "select prefix || substr(text, start + 1, stop - start), hash from chunks left join texts using(file)"
-        )
+        rows = run(f"select prefix || {database.TEXT}, hash from chunks {database.TEXTS}")
         for text, hash_ in rows:
-            refresh.as_kept(text, hash_)
+            as_kept(text, hash_)
 
     def meta(self, key: str) -> Any:
         """Read a note of the index about itself; None where there is none."""

@@ -84,10 +84,12 @@ def scores(
     """
     own: dict[int, float] = defaultdict(float)
     whole: dict[int, float] = defaultdict(float)
+    order = sorted(turns, key=lambda chunk: (turns[chunk], chunk))
+    places = {chunk: place for place, chunk in enumerate(order)}
     for posting, weight in zip(found, weights, strict=True):
         if not posting or not weight:
             continue
-        near = _spread(posting, turns, window) if turns else posting
+        near = _spread(posting, turns, order, places, window) if turns else posting
         totals: dict[int, float] = defaultdict(float)
         for chunk, count in near.items():
             document = documents.get(chunk)
@@ -99,15 +101,17 @@ def scores(
     return own, {chunk: own[chunk] if chunk in turns else whole[documents[chunk]] for chunk in own}
 
 
-def _spread(posting: Posting, turns: Mapping[int, int], window: Sequence[float]) -> Mapping[int, float]:
-    """Let the turns around a turn share its words; turns of a session are numbered without gaps."""
+def _spread(
+    posting: Posting, turns: Mapping[int, int], order: list[int], places: Mapping[int, int], window: Sequence[float]
+) -> Mapping[int, float]:
+    """Let the turns around a turn share its words; `order` has each session's turns one after another."""
     near: dict[int, float] = defaultdict(float, posting)
     for chunk, count in posting.items():
-        session = turns.get(chunk)
-        if session is None:
+        place = places.get(chunk)
+        if place is None:
             continue
         for step, share in enumerate(window, 1):
-            for other in (chunk - step, chunk + step):
-                if turns.get(other) == session:
+            for other in order[max(place - step, 0) : place - step + 1] + order[place + step : place + step + 1]:
+                if turns[other] == turns[chunk]:
                     near[other] += share * count
     return near

@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from stat import S_ISREG
+from typing import BinaryIO
 
 from ..errors import MemError
 from ..store import files
@@ -36,6 +37,11 @@ class Reading:
     chunks: list[Chunk]
     entry: Entry | None
     problems: tuple[Problem, ...]
+
+
+def opened(workspace: Workspace, path: str) -> BinaryIO:
+    """Open a file to be read as a stream; the path comes from the scan, as for `read_bytes`."""
+    return os.fdopen(os.open(f"{workspace.root}/{path}", os.O_RDONLY | os.O_NONBLOCK), "rb", 1 << 16)
 
 
 def read_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat]:

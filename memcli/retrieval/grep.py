@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 from ..errors import UsageError
 from ..index.filters import Filter
 from ..index.index import Index
+from ..index.reading import opened
+from ..index.talk import plain
 
 _BEYOND = re.compile(r"\(\?(?!:)|\\[AZGKRX]|[*+?}]\+")
 """Marks of an expression that may match a line and not the text it stands in."""
@@ -38,7 +41,7 @@ class Pattern:
 def grep(index: Index, pattern: Pattern, wanted: Filter, context: int = 0) -> Iterator[Line]:
     """Yield the matching lines with their context, file by file."""
     matches = finder(pattern)
-    for path, text in index.texts(wanted):
+    for path, text in _texts(index, wanted):
         numbers = matches(text)
         if numbers:
             yield from _lines(path, text, numbers, context)
@@ -47,10 +50,21 @@ def grep(index: Index, pattern: Pattern, wanted: Filter, context: int = 0) -> It
 def count(index: Index, pattern: Pattern, wanted: Filter) -> Iterator[tuple[str, int]]:
     """Yield every file that matches with its number of matching lines."""
     matches = finder(pattern)
-    for path, text in index.texts(wanted):
+    for path, text in _texts(index, wanted):
         numbers = matches(text)
         if numbers:
             yield path, len(numbers)
+
+
+def _texts(index: Index, wanted: Filter) -> Iterator[tuple[str, str]]:
+    """Yield path and text of every file; a conversation is read from its own, a line for every line of it."""
+    layout = index.workspace.layout
+    for path, text in index.texts(wanted):
+        if layout.kind_of(path) != "session":
+            yield path, text
+            continue
+        with suppress(OSError), opened(index.workspace, path) as file:  # told by the refresh
+            yield path, plain(file)
 
 
 def finder(pattern: Pattern) -> Callable[[str], list[int]]:

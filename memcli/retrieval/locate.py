@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import AmbiguousError, NotFoundError
 from ..store.address import Place, by_path
+from ..store.session_span import parse_name
+from ..store.sessions import find
 from ..store.workspace import Workspace
 from ..text import frontmatter, ids
 
@@ -24,6 +26,9 @@ def locate(
     files, always looks at everything, so that two files of one id are noticed. Raises AmbiguousError with the
     candidates, or NotFoundError.
     """
+    said = parse_name(name)
+    if said is not None:
+        return _in_session(workspaces, *said)
     looks_like_path = any(mark in name for mark in "/#") or name.endswith(".md")
     for workspace in workspaces:
         place = by_path(workspace, name, folder) if looks_like_path else None
@@ -48,6 +53,16 @@ def locate(
         if place is not None:
             return workspace, place
     raise NotFoundError(f"no entry {name!r}", 'find it with `mem search "…"` or `mem ls`')
+
+
+def _in_session(workspaces: Sequence[Workspace], name: str, span: str) -> tuple[Workspace, Place]:
+    missing = NotFoundError(f"no session {name!r}", "`mem session ls` lists them")
+    for workspace in workspaces:
+        try:
+            return workspace, Place(find(workspace, name).path, span)
+        except NotFoundError as error:
+            missing = error
+    raise missing
 
 
 def _known(index: "Index", name: str, strict: bool) -> list[tuple[str, str]]:

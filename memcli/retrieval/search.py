@@ -10,6 +10,7 @@ from ..errors import UnavailableError
 from ..index.filters import Filter
 from ..index.index import FileProblem, Index, Piece, ask
 from ..index.keywords import scores
+from ..store.session_span import session_address
 from ..store.workspace import Workspace
 from .candidates import candidate
 from .fusion import Scored, fuse
@@ -82,7 +83,7 @@ def search(workspaces: Sequence[Workspace], request: Request) -> Found:
 
 def search_index(index: Index, request: Request) -> Found:
     """Search one workspace after bringing its index in step with the disk."""
-    index.refresh()
+    index.refresh(talk=not request.wanted.kinds or "session" in request.wanted.kinds)
     question = ask_of(request.query)
     own, whole = _by_words(index, question, request)
     first = dict(nlargest(POOL, own.items(), key=itemgetter(1)))
@@ -154,7 +155,7 @@ def _hit(workspace: Workspace, piece: Piece, one: Scored, query: str) -> Hit:
         id=address_of(piece),
         kind=piece.kind,
         path=piece.path,
-        line=piece.line + offset,
+        line=piece.line + (0 if piece.kind == "session" else offset),  # a turn is one line of its file
         summary=text or entry.get("summary", ""),
         relevance=one.relevance,
         timestamp=piece.timestamp,
@@ -175,4 +176,6 @@ def address_of(piece: Piece) -> str:
         return identifier
     if piece.anchor.startswith("hist_"):
         return piece.anchor
+    if piece.kind == "session":
+        return session_address(piece.path, piece.anchor)
     return f"{piece.path}#{piece.anchor}" if piece.anchor else piece.path

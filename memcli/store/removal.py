@@ -15,3 +15,15 @@ def remove(path: Path) -> None:
         except FileNotFoundError:
             raise NotFoundError(f"there is no file {path}", "`mem ls` shows what there is") from None
         disk.settle(path.parent)
+
+
+def remove_folder(path: Path) -> None:
+    """Delete a folder with everything in it; a link inside it goes, what it leads to stays."""
+    from shutil import rmtree
+
+    with disk.naming("delete", path):
+        try:
+            rmtree(path)
+        except FileNotFoundError:
+            raise NotFoundError(f"there is no folder {path}", "`mem session ls` shows what there is") from None
+        disk.settle(path.parent)

@@ -156,6 +156,55 @@ TABLE = (
         for kind, days in _DECAY_DAYS.items()
     ),
     Setting("decay.tags", (), "Days by tag, in the place of the type's, such as work=90."),
+    Setting(
+        "recall.soft_budget",
+        1800,
+        "Tokens of a pack after which nothing more is begun; a token counts as 3.5 characters.",
+        low=0,
+    ),
+    Setting("recall.hard_budget", 3500, "Tokens a pack never exceeds.", low=0),
+    Setting("recall.share.long_term", 0.4, "Share of the pack for MEMORY.md; what is left goes on.", low=0, high=1),
+    Setting("recall.share.notes", 0.1, "Share of the pack for the notes of today.", low=0, high=1),
+    Setting("recall.share.recent", 0.1, "Share of the pack for the days before.", low=0, high=1),
+    Setting("recall.share.relevant", 0.3, "Share of the pack for what fits the prompt.", low=0, high=1),
+    Setting("recall.share.documents", 0.1, "Share of the pack for documents.", low=0, high=1),
+    Setting("recall.limit.working", 6, "Memories of this very session at most.", low=0, high=1000),
+    Setting("recall.limit.episodic", 8, "Episodes, history and older notes at most.", low=0, high=1000),
+    Setting("recall.limit.semantic", 6, "Facts, preferences and the like at most.", low=0, high=1000),
+    Setting("recall.limit.procedural", 4, "Procedures and lessons at most.", low=0, high=1000),
+    Setting("recall.limit.documents", 3, "Passages from the folders of `index.include` at most.", low=0, high=1000),
+    Setting("recall.days", 7, "Days of recent context.", low=0, high=366),
+    Setting(
+        "recall.recency_weight",
+        0.3,
+        "How much age, use and trust order what is relevant: 0 not at all, 1 as much as relevance itself.",
+        low=0,
+        high=1,
+    ),
+    Setting("recall.min_score", 0.15, "What fits the prompt less than this is left out.", low=0, high=1),
+    Setting("recall.embed_budget", 0.3, "Seconds a recall may spend embedding new texts.", low=0, high=600),
+    Setting("recall.turns", 50, "Turns of a session after which memories may be shown again.", low=1),
+    Setting(
+        "recall.gate",
+        -1.0,
+        "Relevance from which a turn gets memories where the gate is asked; below 0: as measured for the model.",
+        low=-1,
+        high=1,
+    ),
+    Setting(
+        "recall.topic",
+        -1.0,
+        "Likeness of two turns below which the topic has changed; below 0: as measured for the model.",
+        low=-1,
+        high=1,
+    ),
+    Setting("recall.judge", False, "Let the LLM judge what is recalled before it is shown.", user_only=True),
+    Setting(
+        "index.include",
+        (),
+        "Folders of documents that recall reads too, such as ../docs; from a workspace's own file only within its"
+        " repository.",
+    ),
     Setting("promote.enabled", True, "Whether confirmed memories may become lines of MEMORY.md."),
     Setting("promote.auto", False, "Whether `tend` promotes what is confirmed."),
     Setting("promote.budget", 4096, "Bytes that promoted lines may take in MEMORY.md.", low=0, high=1_000_000),
@@ -163,6 +212,51 @@ TABLE = (
     Setting("promote.trust", 0.75, "Trust that makes it so, together with `promote.confidence`.", low=0, high=1),
     Setting("promote.confidence", 0.75, "Confidence that makes it so, together with `promote.trust`.", low=0, high=1),
     Setting("memory.budget", 8192, "Bytes that MEMORY.md should not exceed; `check` says when it does.", low=0),
+    Setting(
+        "history.single_file",
+        "",
+        "Keep a second copy of history in one file, HISTORY.md, for older tools: on, off; empty: as the layout has it.",
+        choices=("", "on", "off"),
+    ),
+    Setting(
+        "session.soft_limit",
+        0,
+        "Tokens from which a session is compacted; 0: 0.8 of what the model takes, 100,000 where that is not known.",
+        low=0,
+    ),
+    Setting(
+        "session.hard_limit",
+        0,
+        "Tokens a session does not exceed; 0: what the model takes, 125,000 where that is not known.",
+        low=0,
+    ),
+    Setting(
+        "llm.model",
+        "",
+        "LLM that consolidates, as litellm names it, such as gpt-4o-mini or ollama/llama3; empty: none, rules do it.",
+        user_only=True,
+    ),
+    Setting("llm.api_base", "", "Address of an OpenAI-compatible server.", user_only=True),
+    Setting(
+        "llm.api_key", "", "Key for it; better set as MEM_LLM_API_KEY or the provider's own variable.", user_only=True
+    ),
+    Setting(
+        "llm.command",
+        "",
+        "Command that reads a prompt on standard input and prints the answer, such as `llm` or `claude -p`.",
+        user_only=True,
+    ),
+    Setting("llm.timeout", 30.0, "Seconds an answer may take.", user_only=True, low=1, high=3600),
+    Setting("consolidate.enabled", True, "Let `mem consolidate`, `mem tend` and hooks make memory of conversations."),
+    Setting("consolidate.window", 50, "Messages that must wait before `mem tend` and hooks consolidate.", low=1),
+    Setting("consolidate.keep", 10, "Latest messages they leave for next time.", low=0),
+    Setting(
+        "consolidate.page", True, "Let consolidation without an LLM put lines into MEMORY.md, between mem's marks."
+    ),
+    Setting(
+        "consolidate.page_size", 8192, "Bytes of MEMORY.md past which an LLM is asked to make it shorter.", low=256
+    ),
+    Setting("consolidate.episodes", True, "Keep an episode of every conversation consolidated."),
     Setting("lock.wait", 10.0, "Seconds to wait for another process that is writing.", low=0, high=3600),
     Setting("grep.timeout", 5.0, "Seconds a regular expression may work on the files.", low=0.1, high=600),
     Setting(

@@ -30,6 +30,7 @@ class Chunk:
     title: str = ""  # headings above it, or the entry's title
     prefix: str = ""  # put before the piece where it is embedded: its date, its headings
     timestamp: str = ""  # RFC 3339, UTC
+    text: str = ""  # what it says, where that is no stretch of the file
 
 
 def entry_chunks(text: str, body_start: int, entry: Entry) -> list[Chunk]:

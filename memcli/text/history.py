@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from .lines import lines
 from .times import parse_time, stamp
 
 _HEAD = re.compile(r"##\s+(\d{4}-\d\d-\d\d\S*(?: \d\d:\d\d\S*)?)\s*(?:<!--\s*(hist_\w+)\s*-->)?\s*$")
 _PARAGRAPH = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d)\]")
+_LABEL = re.compile(r"\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|raw-fallback)\]")
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,19 @@ def records(text: str, zone: tzinfo = UTC) -> list[Record]:
     return found
 
 
+def render(identifier: str, moment: datetime, text: str, zone: tzinfo) -> str:
+    """Write a record; its text is kept whole, and begins with the time where the user lives unless it says one.
+
+    A line that would begin another record is moved in by a blank.
+    """
+    first, *others = text.strip().split("\n")
+    if not _LABEL.match(first):
+        first = f"[{moment.astimezone(zone):%Y-%m-%d %H:%M}] {first}"
+    body = [first, *(f" {line}" if _begins(line) else line for line in others)]
+    instant = f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}Z"
+    return f"## {instant} <!-- {identifier} -->\n\n" + "\n".join(body) + "\n"
+
+
 def merged(found: list[Record]) -> list[Record]:
     """Sort by time and keep the first of each id, as any reader of merged branches must."""
     seen: set[str] = set()
@@ -48,6 +62,10 @@ def merged(found: list[Record]) -> list[Record]:
             kept.append(record)
             seen.add(record.id)
     return kept
+
+
+def _begins(line: str) -> bool:
+    return bool(_HEAD.match(line.rstrip()) or _PARAGRAPH.match(line))
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int, int, str, str, str]]:

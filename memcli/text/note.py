@@ -4,7 +4,9 @@ import re
 from dataclasses import dataclass
 
 from .lines import lines
+from .summary import shorten
 
+USER_LIMIT, ASSISTANT_LIMIT = 200, 300
 _LINE = re.compile(r"\s*(?:[-*]\s+)?\[(\d\d:\d\d)(?::\d\d)?\]\s?")
 _DAY = re.compile(r"(\d{4}-\d\d-\d\d)")
 
@@ -39,3 +41,14 @@ def day_in(path: str) -> str:
     """Read the day out of a file's name; empty where it names none."""
     found = _DAY.search(path.rsplit("/", 1)[-1])
     return found[1] if found else ""
+
+
+def line_of(time: str, text: str) -> str:
+    """Write a note as a line of its day: newlines are folded, since a line that begins with a time is a note."""
+    return f"[{time}] {' '.join(text.split())}\n"
+
+
+def exchange(user: str, assistant: str) -> str:
+    """Say in one line what was asked and answered, each cut to what a day's page has room for."""
+    asked, answered = shorten(user, USER_LIMIT), shorten(assistant, ASSISTANT_LIMIT)
+    return " | ".join(f"{who}: {said}" for who, said in (("User", asked), ("Assistant", answered)) if said)

@@ -68,6 +68,16 @@ def parse_event(line: str) -> Event | None:
     return event_of(data) if isinstance(data, dict) else None
 
 
+def read_item(line: str, number: int, *, last: bool) -> Event | Problem:
+    """Read one line that is not blank: its event, or what is wrong with it; `last` when no newline ends it."""
+    data = load(line)
+    if data is None:
+        return Problem(number, "cut off in the middle: the rest is read" if last else "not JSON: passed over")
+    if not isinstance(data, dict):
+        return Problem(number, "not a JSON object: passed over")
+    return event_of(data, number) or Problem(number, "not an event (no type and role of one): passed over")
+
+
 def load(line: str) -> Any:
     """Read one line of JSON; None where it is none, however it is broken."""
     try:
@@ -207,17 +217,8 @@ def _items(text: str) -> Iterator[tuple[int, int, Event | Problem]]:
     for number, line in enumerate(text.split("\n"), 1):
         stop = start + len(line)
         if line.strip("\ufeff\x00 \t\r"):
-            yield start, stop, _item(line, number, last=stop == len(text))
+            yield start, stop, read_item(line, number, last=stop == len(text))
         start = stop + 1
-
-
-def _item(line: str, number: int, *, last: bool) -> Event | Problem:
-    data = load(line)
-    if data is None:
-        return Problem(number, "cut off in the middle: the rest is read" if last else "not JSON: passed over")
-    if not isinstance(data, dict):
-        return Problem(number, "not a JSON object: passed over")
-    return event_of(data, number) or Problem(number, "not an event (no type and role of one): passed over")
 
 
 def _written(instant: datetime) -> str:

@@ -1,0 +1,59 @@
+"""`mem session`: keep conversations, look at them, put them away."""
+
+from typing import Annotated
+
+import typer
+
+from ..store.sessions import Session
+from ..store.workspace import Workspace
+from . import output
+from .app import STYLE
+from .options import AsJson, InScope, InWorkspace
+from .session_in import append, import_
+from .session_show import ls, recap, show, stats
+from .talk import Id, found
+
+app = typer.Typer(help="Keep conversations, look at them, put them away.", no_args_is_help=True, **STYLE)
+for command in (append, import_, ls, show, stats, recap):
+    app.command(command.__name__.rstrip("_"))(command)
+
+
+@app.command("clear")
+def clear(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
+    """Begin a session anew under its id; what was said so far goes to the archive."""
+    from ..store.session_archive import reset
+
+    where, session = found(workspace, scope, name, strict=True)
+    _remember(where, session)
+    place = reset(where, session)
+    if as_json:
+        output.say_json({"session": session.id, "archived": place or None})
+    elif place:
+        output.say_row(("cleared", session.id, place))
+    else:
+        output.note(f"nothing was said in {session.id} yet")
+
+
+@app.command("delete")
+def delete(
+    name: Id,
+    purge: Annotated[bool, typer.Option("--purge", help="Delete it for good, archived parts too.")] = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Move a session to the archive, or delete it for good."""
+    from ..store import session_archive
+
+    where, session = found(workspace, scope, name, strict=True)
+    places = session_archive.purge(where, session) if purge else [session_archive.archive(where, session)]
+    action = "purged" if purge else "archived"
+    if as_json:
+        output.say_json({"session": session.id, "action": action, "paths": places})
+    else:
+        for place in places:
+            output.say_row((action, session.id, place))
+
+
+def _remember(workspace: Workspace, session: Session) -> None:
+    """Consolidate what a session is about to lose; what fails stays due in the archive."""

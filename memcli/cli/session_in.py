@@ -1,0 +1,149 @@
+"""`mem session append` and `mem session import`: conversations come in."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from ..errors import UsageError
+from . import output, world
+from .options import AsJson, InScope, InWorkspace
+from .redacted import tell_redacted
+from .talk import complain, counted
+
+_Into = Annotated[str, typer.Option("--session", metavar="ID", help="Into this session.", show_default=False)]
+
+
+def append(
+    event: Annotated[
+        str, typer.Argument(metavar="EVENT", help="JSON; - reads one event or many from standard input.")
+    ] = "",
+    into: _Into = "",
+    role: Annotated[str, typer.Option(help="user, assistant, system or tool.")] = "user",
+    text: Annotated[str | None, typer.Option(help="What was said, or what the tool was given or answered.")] = None,
+    tool: Annotated[str, typer.Option(metavar="NAME", help="The tool called; with --role tool, that answers.")] = "",
+    error: Annotated[bool, typer.Option("--error", help="The tool failed.")] = False,
+    timestamp: Annotated[str, typer.Option(metavar="TIME", help="When it was.", show_default="now")] = "",
+    channel: Annotated[str, typer.Option(metavar="TYPE:ID", help="Where a new session takes place.")] = "",
+    user: Annotated[str, typer.Option(metavar="ID", help="With whom.")] = "",
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Add a message, a tool call or a tool's answer to a session.
+
+    Without --session a new one is made. Secrets are blanked out and told; recalled memory and what harnesses put into
+    prompts are left out. An event whose id stands there already is not added again.
+    """
+    from ..exchange.live import add_events, objects
+
+    if bool(event) == (text is not None):
+        raise UsageError("an event is given as JSON or by --role and --text", 'such as --role user --text "…"')
+    if text is None:
+        given = objects(world.standard_input("the event") if event == "-" else event)
+    else:
+        given = [_told(role, text, tool, timestamp, error=error)]
+    kind, _, identifier = channel.partition(":")
+    told = {"channel_type": kind, "channel_id": identifier, "user_id": user}
+    where = world.writing(workspace, scope)
+    done = add_events(where, into, given, world.noise(f"{into}\n{event}{text}"), told)
+    tell_redacted(done.redacted)
+    complain(done.session)
+    if as_json:
+        output.say_json(
+            {
+                "session": done.session.id,
+                "added": done.added,
+                "known": done.known,
+                "ids": list(done.ids),
+                "messages": done.counts.messages,
+                "tokens": done.counts.tokens,
+                "waiting": done.counts.waiting,
+                "skipped": dict(done.skipped),
+                "redacted": [asdict(one) for one in done.redacted],
+            }
+        )
+    elif output.is_watched():
+        output.say(f"added {counted(done.added, 'event')} to {done.session.id}")
+    else:
+        output.say_row(("added", done.session.id, *done.ids))
+    if not as_json:
+        _tell_skipped(done.skipped, done.known)
+
+
+def import_(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A transcript; - reads standard input.")],
+    into: _Into = "",
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Bring a whole conversation in from another tool's transcript.
+
+    Reads Claude Code, Codex, OpenClaw, golemcore, JSON lines with role and content, and chats as text; the format is
+    found by content. Imported again, only what is new is added. Exit code 3 when parts could not be read.
+    """
+    from ..exchange.conversation import STANDARD_INPUT, bring_in, own_id
+
+    where = world.writing(workspace, scope)
+    with _binary(file) as stream:
+        name = STANDARD_INPUT if file == "-" else Path(file).name
+        done = bring_in(where, stream, name, into or ("" if file == "-" else own_id(Path(file))))
+    tell_redacted(done.redacted)
+    complain(done.session)
+    if as_json:
+        output.say_json(
+            {
+                "session": done.session.id,
+                "path": done.session.path,
+                "format": done.format,
+                "added": done.added,
+                "known": done.known,
+                "messages": done.counts.messages,
+                "tokens": done.counts.tokens,
+                "waiting": done.counts.waiting,
+                "skipped": dict(done.skipped),
+                "unreadable": done.unreadable,
+                "redacted": [asdict(one) for one in done.redacted],
+            }
+        )
+    elif output.is_watched():
+        output.say(f"imported {counted(done.added, 'event')} into {done.session.id} ({done.format})")
+    else:
+        output.say_row(("imported", done.session.id, done.added, done.format))
+    if not as_json:
+        _tell_skipped(done.skipped, done.known)
+    if done.unreadable:
+        raise typer.Exit(3)
+
+
+def _told(role: str, text: str, tool: str, timestamp: str, *, error: bool) -> dict[str, Any]:
+    answers = role in ("tool", "system") or error
+    kind = "message" if not tool else "tool_result" if answers else "tool_call"
+    data = {"type": kind, "role": role, "content": text, "timestamp": timestamp, "name": tool, "is_error": error}
+    return {key: value for key, value in data.items() if value or key == "content"}
+
+
+@contextmanager
+def _binary(file: str) -> Iterator[BinaryIO]:
+    if file == "-":
+        yield world.standard_bytes("the transcript")
+        return
+    try:
+        stream = Path(file).expanduser().open("rb")
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {(error.strerror or '').lower()}", "check the name") from None
+    with stream:
+        yield stream
+
+
+def _tell_skipped(skipped: Mapping[str, int], known: int) -> None:
+    """Say on stderr what was left out, by reason."""
+    if known:
+        output.note(f"{counted(known, 'event')} known already")
+    if skipped:
+        reasons = sorted(skipped.items(), key=lambda one: (-one[1], one[0]))
+        output.note("left out: " + ", ".join(f"{count:,} {reason}" for reason, count in reasons))

@@ -1,0 +1,237 @@
+"""Write what was read into the index, in a transaction that lets go of the lock every few moments."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable
+from dataclasses import astuple
+from hashlib import blake2b
+
+from ..store.layout import ARCHIVE
+from ..text.chunk import Chunk
+from ..text.problem import Problem
+from ..text.times import date_words
+from ..text.words import index_text
+from .reading import Reading
+from .scan import Stat
+from .talk import Known, Talk
+
+BATCH_SECONDS = 0.2  # the write lock is given up between batches
+_UNKNOWN: Stat = (0, 0, 0, 0)
+
+
+class OvertakenError(Exception):
+    """Another process has gone on with the file at hand."""
+
+
+class Writer:
+    """A write transaction that lets go every few moments."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.since = 0.0
+
+    def __enter__(self) -> "Writer":
+        self.connection.execute("begin immediate")
+        self.since = time.monotonic()
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if self.connection.in_transaction:
+            self.connection.execute("rollback" if kind else "commit")
+
+    def breathe(self) -> None:
+        """Commit and begin again when the batch has lasted long enough."""
+        if time.monotonic() - self.since >= BATCH_SECONDS:
+            self.connection.execute("commit")
+            self.connection.execute("begin immediate")
+            self.since = time.monotonic()
+
+    def standing(self, path: str) -> tuple[int, int, int, str] | None:
+        """Give file, mtime, moment noted and digest as they stand now, another process's changes included."""
+        row: tuple[int, int, int, str] | None = self.connection.execute(
+            "select file, mtime, noted, digest from files where path = ?", (path,)
+        ).fetchone()
+        return row
+
+    def forget(self, file: int) -> None:
+        """Take a file and all its chunks out of the index; its vectors stay for when it comes back."""
+        self._clear(file)
+        self.connection.execute("delete from files where file = ?", (file,))
+
+    def note(self, file: int, stat: Stat, noted: int) -> None:
+        """Note that a file was seen unchanged."""
+        self.connection.execute(
+            "update files set mtime = ?, ctime = ?, size = ?, inode = ?, noted = ? where file = ?",
+            (*stat, noted, file),
+        )
+
+    def stand_in(self, path: str, kind: str, reason: str, file: int | None) -> str:
+        """Keep the name of a file that cannot be read, with the reason, so that it is tried and told again."""
+        status = "archived" if path.startswith(ARCHIVE) else "active"
+        reading = Reading(path, kind, status, _UNKNOWN, "", "", [], None, (Problem(1, reason),))
+        return self.keep(reading, 0, file)
+
+    def keep(self, reading: Reading, noted: int, file: int | None) -> str:
+        """Put a file as it was read in the place of what the index had of it."""
+        run = self.connection.execute
+        known = file is not None
+        if file is not None:
+            self._clear(file)
+        values = (reading.path, reading.kind, reading.status, *reading.stat, noted, reading.digest)
+        cursor = run(
+            "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest)"
+            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (file, *values),
+        )
+        file = cursor.lastrowid
+        run("insert into texts values(?, ?)", (file, reading.text))
+        self._keep_problems(file, reading.path, reading.problems)
+        tags = self._keep_entry(reading, file) or index_text(_path_words(reading.path))
+        for chunk in reading.chunks:
+            self._keep_chunk(file, (reading.kind, reading.status), tags, chunk, reading.text[chunk.start : chunk.stop])
+        return "changed" if known else "added"
+
+    def known(self, file: int | None) -> Known:
+        """Give what was taken in of a conversation's file."""
+        row = self.connection.execute(
+            "select size, lines, events, previous, timestamp from talks where file = ?", (file,)
+        ).fetchone()
+        return Known(*row) if row else Known()
+
+    def keep_talk(self, path: str, talk: Talk, noted: int, file: int | None) -> str:
+        """Add what was said since; where the file does not go on from what is known, begin anew.
+
+        A long one lets go of the lock in between, and whoever comes next goes on from there.
+        """
+        run = self.connection.execute
+        if file is not None and talk.is_resumed and talk.known.size == talk.before.st_size:
+            self.note(file, talk.stat, noted)
+            return "same"
+        known = file is not None
+        if file is not None and not talk.is_resumed:
+            self._clear(file)
+        status = "archived" if path.startswith(ARCHIVE) else "active"
+        cursor = run(
+            "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest)"
+            " values(?, ?, 'session', ?, 0, 0, 0, 0, 0, '')",
+            (file, path, status),
+        )
+        file = cursor.lastrowid or 0
+        # A last line without its newline was taken in as far as it went.
+        of_last = "file = ? and line > ?"
+        run(f"delete from words where rowid in (select chunk from chunks where {of_last})", (file, talk.known.lines))
+        run(f"delete from turns where chunk in (select chunk from chunks where {of_last})", (file, talk.known.lines))
+        run(f"delete from chunks where {of_last}", (file, talk.known.lines))
+        run(f"delete from problems where {of_last}", (file, talk.known.lines))
+        tags = index_text(_path_words(path))
+        run("insert or replace into texts values(?, '')", (file,))
+        self._note_talk(file, talk)
+        for chunk in talk.chunks():
+            number = self._keep_chunk(file, ("session", status), tags, chunk, chunk.text)
+            run("insert into turns values(?, ?)", (number, chunk.text))
+            if time.monotonic() - self.since >= BATCH_SECONDS:
+                self._keep_problems(file, path, talk.problems)
+                talk.problems.clear()
+                self._note_talk(file, talk)
+                self.breathe()
+                if self.standing(path) != (file, 0, 0, talk.digest) or self.known(file) != talk.known:
+                    raise OvertakenError
+        self._keep_problems(file, path, talk.problems)
+        self._note_talk(file, talk)
+        self.note(file, talk.stat, noted)
+        return "changed" if known else "added"
+
+    def _note_talk(self, file: int, talk: Talk) -> None:
+        """Note how far a conversation's file is taken in."""
+        run = self.connection.execute
+        run("insert or replace into talks values(?, ?, ?, ?, ?, ?)", (file, *astuple(talk.known)))
+        run("update files set digest = ? where file = ?", (talk.digest, file))
+
+    def _keep_problems(self, file: int | None, path: str, problems: Iterable[Problem]) -> None:
+        rows = [(file, path, problem.line, problem.reason) for problem in problems]
+        self.connection.executemany("insert into problems values(?, ?, ?, ?)", rows)
+
+    def _keep_chunk(self, file: int | None, of: tuple[str, str], tags: str, chunk: Chunk, body: str) -> int | None:
+        """Keep a piece of a file, `of` being the file's kind and status; give its number."""
+        hash_ = text_hash(chunk.prefix + body)
+        cursor = self.connection.execute(
+            "insert into chunks"
+            "(file, kind, status, anchor, line, start, stop, title, prefix, timestamp, hash, vector)"
+            " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (select vector from vectors where hash = ?))",
+            (
+                *(file, *of, chunk.anchor, chunk.line, chunk.start, chunk.stop),
+                *(chunk.title, chunk.prefix, chunk.timestamp, hash_, hash_),
+            ),
+        )
+        number = cursor.lastrowid
+        self.connection.execute(
+            "insert into words(rowid, title, tags, body) values(?, ?, ?, ?)",
+            (number, index_text(chunk.title), f"{tags} {date_words(chunk.timestamp)}", index_text(body)),
+        )
+        return number
+
+    def _keep_entry(self, reading: Reading, file: int | None) -> str:
+        entry = reading.entry
+        if entry is None:
+            return ""
+        self.connection.execute(
+            "insert into entries values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(
+                    file,
+                    entry.id,
+                    entry.type,
+                    entry.layer,
+                    entry.title,
+                    json.dumps(entry.tags, ensure_ascii=False),
+                ),
+                *(
+                    entry.project,
+                    entry.created_at,
+                    entry.updated_at,
+                    entry.source,
+                    reading.status,
+                    entry.trust,
+                ),
+                *(entry.confidence, entry.salience, entry.strength, entry.pinned, entry.expires_at),
+                *(
+                    entry.superseded_by,
+                    " ".join(entry.conflicts_with),
+                    entry.access_count,
+                    entry.last_accessed_at,
+                ),
+                entry.summary,
+            ),
+        )
+        status = "" if reading.status == "active" else reading.status
+        return index_text(" ".join([*entry.tags, entry.project, entry.type, status, _path_words(reading.path)]))
+
+    def _clear(self, file: int) -> None:
+        run = self.connection.execute
+        # From now on nothing may refer to these vectors: the month they are kept for begins.
+        run(
+            "update vectors set used = ? where hash in (select hash from chunks where file = ?)",
+            (int(time.time()), file),
+        )
+        run("delete from words where rowid in (select chunk from chunks where file = ?)", (file,))
+        run("delete from turns where chunk in (select chunk from chunks where file = ?)", (file,))
+        for table in ("chunks", "entries", "texts", "talks", "problems"):
+            run(f"delete from {table} where file = ?", (file,))
+
+
+def text_hash(text: str) -> bytes:
+    """Give the key by which a vector is kept: the text that is embedded, wherever it stands."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def as_kept(text: str, hash_: bytes) -> str:
+    """Give a text read from the index; DatabaseError if it is not the one put there, since SQLite does not check."""
+    if text_hash(text) != hash_:
+        raise sqlite3.DatabaseError("a text is not as it was kept")
+    return text
+
+
+def _path_words(path: str) -> str:
+    """Give the names of a path by which people ask: not its ending nor the folder everything lies in."""
+    return path.rpartition(".")[0].partition("/")[2] or path.rpartition(".")[0]

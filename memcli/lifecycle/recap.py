@@ -1,0 +1,86 @@
+"""What a new session should be told of an older one: what history says of it, what is open, what was asked last.
+
+Takes only words that were said, and few of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from ..store.history import read_log
+from ..store.session_file import recent_events
+from ..store.sessions import Session, counts, sessions
+from ..store.workspace import Workspace
+from ..text.session import Event
+from ..text.summary import shorten
+from ..text.times import parse_time, stamp
+from .sentences import sentences
+
+PROMPTS, QUESTIONS = 3, 3
+_LENGTH = 200
+_HISTORY_LENGTH = 600
+_AFTER = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Recap:
+    """The little that is told."""
+
+    session: str
+    began: str
+    ended: str
+    messages: int
+    history: str = ""
+    open: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+
+
+def latest(workspace: Workspace) -> Session | None:
+    """Give the session in which something was said last."""
+    said = [one for one in sessions(workspace) if counts(workspace, one).messages]
+    return max(said, key=lambda one: counts(workspace, one).last or one.metadata.updated_at, default=None)
+
+
+def recap(workspace: Workspace, session: Session) -> Recap:
+    """Say what is worth knowing of a session; only the end of its file is read."""
+    said = [
+        event
+        for event in recent_events(workspace.path(session.path))
+        if event.type == "message" and event.role != "system" and event.text.strip()
+    ]
+    sums = counts(workspace, session)
+    prompts = [shorten(event.text, _LENGTH) for event in said if event.role == "user"]
+    return Recap(
+        session.id,
+        sums.first or session.metadata.created_at,
+        sums.last or session.metadata.updated_at,
+        sums.messages,
+        _history(workspace, session, sums.last),
+        tuple(_open(said)),
+        tuple(list(dict.fromkeys(prompts))[-PROMPTS:]),
+    )
+
+
+def _open(said: Sequence[Event]) -> list[str]:
+    """Give what waits for an answer: the prompt nobody answered, or what the last answer asks."""
+    if not said:
+        return []
+    if said[-1].role == "user":
+        return [shorten(said[-1].text, _LENGTH)]
+    asked = [sentence for sentence in sentences(said[-1].text) if sentence.rstrip("\"'”)*_ ").endswith(("?", "？"))]
+    return [shorten(sentence, _LENGTH) for sentence in asked[-QUESTIONS:]]
+
+
+def _history(workspace: Workspace, session: Session, last: str) -> str:
+    """Find the last record of a session: the one its page names, else the last one written while it went on."""
+    told = read_log(workspace).records
+    named = session.metadata.metadata.get("history")
+    for one in told:
+        if named and one.record.id == named:
+            return shorten(one.record.text, _HISTORY_LENGTH)
+    ended = parse_time(last or session.metadata.updated_at)
+    if ended is None:
+        return ""
+    begin, end = session.metadata.created_at, stamp(ended + _AFTER)
+    within = [one.record.text for one in told if begin <= one.record.timestamp <= end]
+    return shorten(within[-1], _HISTORY_LENGTH) if within else ""

@@ -1,0 +1,61 @@
+"""Where a memory came from: the messages of a session, a commit, shown as they are read."""
+
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..errors import MemError
+from ..store.session_span import parse_name, span_events
+from ..store.sessions import Session, at, find
+from ..store.workspace import Workspace
+from ..text.session_view import view
+
+_COMMIT = re.compile(r"commit:([0-9a-fA-F]{4,64})")
+_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Origin:
+    """One source of a memory, and what stands there; or why it cannot be shown."""
+
+    source: str
+    text: str = ""
+    problem: str = ""
+
+
+def origins(workspace: Workspace, sources: Sequence[str]) -> Iterator[Origin]:
+    """Open each source in turn; one that is not here any more says so."""
+    for source in sources:
+        try:
+            named, commit = parse_name(source), _COMMIT.fullmatch(source)
+            if named is not None:
+                session = find(workspace, named[0], strict=True)
+                yield Origin(source, _written(workspace, session, named[1]))
+            elif commit:
+                yield _commit(workspace, source, commit[1])
+            else:
+                yield Origin(source, problem="is not in the workspace")
+        except MemError as error:
+            yield Origin(source, problem=str(error))
+
+
+def said_at(workspace: Workspace, path: str, span: str) -> str:
+    """Give what was said in a span of the session whose file this is, to be read."""
+    return _written(workspace, at(workspace, path.rpartition("/")[0]), span)
+
+
+def _written(workspace: Workspace, session: Session, span: str) -> str:
+    events = span_events(workspace, session, span)
+    return "".join(f"{view(event, position, workspace.zone)}\n" for position, event in events)
+
+
+def _commit(workspace: Workspace, source: str, commit: str) -> Origin:
+    command = ["git", "-C", str(workspace.root), "show", "--stat", "--no-color", "--no-ext-diff", commit, "--"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Origin(source, problem=f"git did not answer ({error})")
+    if done.returncode:
+        return Origin(source, problem="is not in this repository")
+    return Origin(source, done.stdout.decode("utf-8", "replace"))

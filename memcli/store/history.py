@@ -1,0 +1,126 @@
+"""History: records at the end of the month's file, never changed and never cut; all files read as one log."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ..errors import RefusedError, UsageError
+from ..text.conflict import conflict_marker
+from ..text.history import Record, records, render
+from ..text.ids import new_id
+from . import files
+from .journal import Append, apply, exclusive
+from .workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Told:
+    """A record and the file it stands in."""
+
+    path: str
+    record: Record
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something wrong with a history file, as `path:line: reason`."""
+
+    path: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class Log:
+    """All of history, the oldest first, and what could not be read of it."""
+
+    records: tuple[Told, ...]
+    problems: tuple[Fault, ...] = ()
+
+
+def history_steps(workspace: Workspace, text: str, noise: bytes) -> tuple[Append, ...]:
+    """Give the steps of a plan that add one record: to the month's file, and to the copy for older tools if wanted.
+
+    A record that stands there already, by its id, is not added again when the steps are applied twice.
+    """
+    if not text.strip():
+        raise UsageError("there is nothing to record", "say what happened")
+    if "\x00" in text:
+        raise UsageError("the text has a NUL byte", "a record is text; keep binaries elsewhere")
+    marker = conflict_marker(text)
+    if marker is not None:
+        raise RefusedError(f"line {marker} of the text is a conflict marker", "resolve the conflict first")
+    identifier = new_id("hist", workspace.now, noise)
+    written = render(identifier, workspace.now, text, workspace.zone)
+    month = f"{workspace.now:%Y-%m}"  # of the heading, which is UTC
+    paths = dict.fromkeys((workspace.layout.history.format(month=month), *_copies(workspace)))
+    return tuple(Append(path, f"{_gap(workspace, path)}{written}", identifier) for path in paths)
+
+
+def add_record(workspace: Workspace, text: str, noise: Callable[[int], bytes]) -> Append:
+    """Add one record; give the step that was done in the month's file."""
+    with exclusive(workspace, "mem history add") as held:
+        taken = {told.record.id for told in read_log(workspace).records}
+        steps = next(
+            steps
+            for attempt in range(100)
+            if (steps := history_steps(workspace, text, noise(attempt)))[0].mark not in taken
+        )
+        apply(workspace, steps, held)
+    return steps[0]
+
+
+def read_log(workspace: Workspace) -> Log:
+    """Read every history file as one log: sorted by time, each record once, whatever files it stands in."""
+    told: dict[str, Told] = {}
+    problems = []
+    for path in _files(workspace):
+        data = files.read(workspace.path(path))
+        text = data.decode("utf-8", "replace")
+        marker = conflict_marker(text)
+        if marker is not None:
+            problems.append(Fault(path, marker, "a git conflict marker: resolve the conflict; it is passed over"))
+            continue
+        if "\ufffd" in text and text.encode() != data:
+            problems.append(Fault(path, 1, "not UTF-8: convert it, for example with iconv"))
+        for record in records(text, workspace.zone):
+            # A record of another tool has no id, and stands in a second file too where that tool keeps one.
+            key = record.id or f"{record.timestamp}\n{' '.join(record.text.split())}"
+            told.setdefault(key, Told(path, record))
+    return Log(tuple(sorted(told.values(), key=lambda one: one.record.timestamp)), tuple(problems))
+
+
+def _copies(workspace: Workspace) -> Iterator[str]:
+    """Yield the file that gets a second copy of every record, where the layout or the setting wants one."""
+    layout, setting = workspace.layout, workspace.settings["history.single_file"]
+    if setting == "off" or not (layout.history_copy or setting):
+        return
+    folder = layout.history.rpartition("/")[0]
+    path = layout.history_copy or f"{folder}/HISTORY.md".lstrip("/")
+    if layout.kind_of(path) != "history":
+        raise UsageError(f"{path} would not be read as history here", "run `mem config set history.single_file off`")
+    yield path
+
+
+def _files(workspace: Workspace) -> list[str]:
+    layout = workspace.layout
+    folders = {re.split(r"[*{]", pattern)[0].rpartition("/")[0] for pattern in layout.patterns["history"]}
+    found = []
+    for folder in sorted(folders):
+        try:
+            names = os.listdir(workspace.path(folder))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        paths = (f"{folder}/{name}".lstrip("/") for name in sorted(names))
+        found += [path for path in paths if layout.kind_of(path) == "history" and (workspace.root / path).is_file()]
+    return found
+
+
+def _gap(workspace: Workspace, path: str) -> str:
+    """Give the blank line between records; a file that begins with this one needs none."""
+    target = workspace.path(path)
+    return "\n" if target.exists() and target.stat().st_size else ""
