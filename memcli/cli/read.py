@@ -12,7 +12,6 @@ from ..text import frontmatter
 from ..text.entry import SPELLINGS
 from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
-from .origin import show_origins
 
 
 def read(
@@ -48,6 +47,8 @@ def read(
     text = "" if is_talk else files.read(where.path(place.path)).decode("utf-8", "replace")
     document = frontmatter.parse(text)
     if source:
+        from .origin import show_origins
+
         show_origins(where, place.path, document, as_json=as_json)
         return
     if is_talk:

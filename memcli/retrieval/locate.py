@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from ..errors import AmbiguousError, NotFoundError
 from ..store.address import Place, by_path
-from ..store.session_span import parse_name
-from ..store.sessions import find
 from ..store.workspace import Workspace
 from ..text import frontmatter, ids
 
@@ -26,9 +24,12 @@ def locate(
     files, always looks at everything, so that two files of one id are noticed. Raises AmbiguousError with the
     candidates, or NotFoundError.
     """
-    said = parse_name(name)
-    if said is not None:
-        return _in_session(workspaces, *said)
+    if name.startswith("session:"):
+        from ..store.session_span import parse_name
+
+        said = parse_name(name)
+        if said is not None:
+            return _in_session(workspaces, *said)
     looks_like_path = any(mark in name for mark in "/#") or name.endswith(".md")
     for workspace in workspaces:
         place = by_path(workspace, name, folder) if looks_like_path else None
@@ -76,6 +77,8 @@ def _known(index: "Index", name: str, strict: bool) -> list[tuple[str, str]]:
 
 def _where_made(workspace: Workspace, identifier: str) -> Place | None:
     """Look for an id where a file of it would have been made; reads no more than one file."""
+    from ..store.sessions import find
+
     moment = ids.created(identifier)
     if moment is None:
         return None
