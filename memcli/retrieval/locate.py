@@ -57,6 +57,8 @@ def locate(
 
 
 def _in_session(workspaces: Sequence[Workspace], name: str, span: str) -> tuple[Workspace, Place]:
+    from ..store.sessions import find
+
     missing = NotFoundError(f"no session {name!r}", "`mem session ls` lists them")
     for workspace in workspaces:
         try:
@@ -77,8 +79,6 @@ def _known(index: "Index", name: str, strict: bool) -> list[tuple[str, str]]:
 
 def _where_made(workspace: Workspace, identifier: str) -> Place | None:
     """Look for an id where a file of it would have been made; reads no more than one file."""
-    from ..store.sessions import find
-
     moment = ids.created(identifier)
     if moment is None:
         return None
