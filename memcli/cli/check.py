@@ -1,0 +1,129 @@
+"""`mem check`."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import UsageError
+from ..index import database
+from ..index.index import ask
+from ..lifecycle.check import Checked, check_staged
+from ..lifecycle.check import check as check_all
+from ..lifecycle.invariants import Fault
+from ..lifecycle.mend import lacks_id, mend_plan
+from ..lifecycle.plan import Plan, applied, shown
+from ..store.layout import MEM
+from ..store.staged import in_repository, staged
+from ..store.workspace import Workspace
+from . import output, world
+from .options import AsJson, InScope, InWorkspace
+
+
+def check(
+    fix: Annotated[bool, typer.Option("--fix", help="Mend what has one right answer.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --fix: show it as a diff only.")] = False,
+    in_index: Annotated[bool, typer.Option("--staged", help="Check what git is about to commit, secrets too.")] = False,
+    for_secrets: Annotated[
+        bool, typer.Option("--secrets", help="Look for secrets too, and in what is staged.")
+    ] = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Find what is wrong with the files, and mend what has one right answer.
+
+    Prints `path:line: problem`; the exit code is 1 when there is one. --fix gives an id to files that have none and to
+    the second of two files with one, sorts history by time and makes a damaged index anew; it exits with 3 when other
+    problems remain. As a git hook (.git/hooks/pre-commit): mem check --staged
+    """
+    if fix and in_index:
+        raise UsageError("--fix changes files on disk, not what is staged", "run `mem check --fix`, then `git add`")
+    if dry_run and not fix:
+        raise UsageError("--dry-run shows what --fix would do", "give both")
+    where = world.writing(workspace, scope)
+    plan = Plan()
+    if in_index:
+        found = _staged(where)
+    else:
+        found = check_all(where)
+        plan = mend_plan(where, found.readings, found.faults, lambda seed: world.noise(seed)(0)) if fix else plan
+        if for_secrets:
+            found = Checked((*found.faults, *_leaks(where)), found.readings)
+    mended = _mended(where, found.faults, plan) if fix and not dry_run else 0
+    left = found.faults if not mended or dry_run else _again(where, for_secrets)
+    if as_json:
+        output.say_json(_document(found, plan, left, done=fix and not dry_run))
+    else:
+        _tell(where, found, plan, left, dry_run=dry_run, fix=fix)
+    if left:
+        raise typer.Exit(3 if mended else 1)
+
+
+def _staged(where: Workspace) -> Checked:
+    from ..lifecycle.leaks import leaks
+
+    files = staged(where, os.environ, Path.cwd())
+    found = check_staged(where, files)
+    texts = [(one.path, one.data.decode("utf-8", "replace")) for one in files if not one.is_link]
+    return Checked((*found.faults, *leaks(where, texts)), found.readings)
+
+
+def _leaks(where: Workspace) -> list[Fault]:
+    """Look at the files and, in a repository, at staged versions that are not those on disk."""
+    from ..lifecycle.leaks import all_texts, leaks
+
+    texts = dict(all_texts(where))
+    found = list(leaks(where, texts.items()))
+    if in_repository(where, os.environ, Path.cwd()):
+        versions = [(one.path, one.data.decode("utf-8", "replace")) for one in staged(where, os.environ, Path.cwd())]
+        others = [(path, text) for path, text in versions if texts.get(path) != text]
+        found += leaks(where, others, " in the version staged for git")
+    return found
+
+
+def _mended(where: Workspace, faults: Sequence[Fault], plan: Plan) -> int:
+    """Apply the plan and make a damaged index anew; count what was mended."""
+    applied(where, plan, "mem check --fix")
+    damaged = [fault for fault in faults if fault.rule == "index"]
+    if damaged:
+        database.discard(where.derived)
+        ask(where, lambda index: index.refresh())
+    return len(plan.steps) + len(damaged)
+
+
+def _again(where: Workspace, for_secrets: bool) -> tuple[Fault, ...]:
+    return (*check_all(where).faults, *(_leaks(where) if for_secrets else ()))
+
+
+def _document(found: Checked, plan: Plan, left: Sequence[Fault], *, done: bool) -> dict[str, Any]:
+    return {
+        "problems": [
+            {"path": one.path, "line": one.line, "reason": one.reason, "rule": one.rule, "fixable": one.mends}
+            for one in left
+        ],
+        "files": len(found.readings),
+        "fixed": list(plan.reasons) if done else [],
+        "diff": shown(plan),
+    }
+
+
+def _tell(where: Workspace, found: Checked, plan: Plan, left: Sequence[Fault], *, dry_run: bool, fix: bool) -> None:
+    if dry_run:
+        output.say(shown(plan), end="")
+        return
+    for reason in plan.reasons:
+        output.note(f"mended {reason}")
+    for fault in left:
+        output.say(str(fault))
+    fixable = sum(fault.mends for fault in left)
+    if fixable and not fix:
+        output.note(f"{fixable:,} of these can be mended: `mem check --fix`")
+    nameless = sum(map(lacks_id, found.readings)) if where.layout.name == MEM.name and not fix else 0
+    if nameless:
+        what = "1 entry has no id but its" if nameless == 1 else f"{nameless:,} entries have no id but their"
+        output.note(f"{what} path: `mem check --fix` gives one")
+    if not left and output.is_heard():
+        output.note(f"{len(found.readings):,} files, nothing wrong")

@@ -1,0 +1,38 @@
+"""`mem tend`."""
+
+from typing import Annotated
+
+import typer
+
+from ..lifecycle.tend import TASKS
+from ..lifecycle.tend import tend as tended
+from . import output, world
+from .options import AsJson, InScope, InWorkspace
+
+
+def tend(
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but what went wrong.")] = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Do what is due: for cron.
+
+    Archives what has faded and promotes what is confirmed, where the settings decay.auto and promote.auto say so, and
+    brings the index up to date. Exits with 75 while another one runs, and with 3 when a task failed and others did not.
+    A line for crontab: 17 * * * * mem tend --quiet --workspace ~/memory
+    """
+    where = world.writing(workspace, scope)
+    done = tended(where, lambda seed: world.noise(seed)(0), TASKS)
+    failed = [one.error for one in done if one.error]
+    for one in done:
+        if one.error:
+            output.failure(one.error, as_json=as_json)
+    if as_json:
+        output.say_json({"done": [{"task": one.name, "said": one.said} for one in done if not one.error]})
+    elif not quiet:
+        for one in done:
+            if one.said:
+                output.say_row((one.name, one.said))
+    if failed:
+        raise typer.Exit(3 if len(failed) < len(done) else failed[0].exit_code)

@@ -1,0 +1,44 @@
+"""How the index is doing: in step with the files or not, how large, how much of it has vectors."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .index import Index
+
+
+@dataclass(frozen=True)
+class Health:
+    """The index in numbers."""
+
+    kinds: Mapping[str, int]  # files by kind, the archive's not counted
+    chunks: int
+    not_embedded: int
+    vectors: int
+    size: int  # bytes on disk
+
+
+def health(index: Index) -> Health:
+    """Count what is in the index."""
+    run = index.connection.execute
+    chunks, missing = run("select count(*), coalesce(sum(vector is null), 0) from chunks").fetchone()
+    folder = index.folder
+    size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file()) if folder else 0
+    return Health(
+        dict(run("select kind, count(*) from files where status <> 'archived' group by kind").fetchall()),
+        chunks,
+        missing,
+        run("select count(*) from vectors").fetchone()[0],
+        size,
+    )
+
+
+def out_of_step(index: Index, digests: Mapping[str, str]) -> list[str]:
+    """List the paths of which the index has another content than the digests given, or none, or too much.
+
+    What it could not read has no digest there and is passed over.
+    """
+    index.verify()
+    kept = dict(
+        index.connection.execute("select path, digest from files where kind <> 'session' and digest <> ''").fetchall()
+    )
+    return sorted(path for path in kept.keys() | digests.keys() if kept.get(path) != digests.get(path))

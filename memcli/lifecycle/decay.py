@@ -1,0 +1,179 @@
+"""Let memories fade: score each entry, explain its number, and propose the archive for what has faded.
+
+Archiving moves a file as it is. Spared are pinned entries, episodes, summaries and what does not parse; an entry
+past its `expires_at` has faded whatever its score. The formula is in `retrieval/retention.py`.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from ..errors import MemError, RefusedError
+from ..retrieval.retention import Fading, fading
+from ..store import access, files
+from ..store.access import Access
+from ..store.entries import free_name
+from ..store.history import history_steps
+from ..store.journal import Move, Step, apply, exclusive
+from ..store.layout import ARCHIVE
+from ..store.settings import Settings
+from ..store.workspace import Workspace
+from ..text import frontmatter
+from ..text.entry import EPISODIC
+from ..text.times import parse_time
+from .counters import countable, folding
+from .plan import Plan
+
+NAMED = 20
+"""Ids that a history record lists at most."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An entry with its score and what is to become of it."""
+
+    row: Mapping[str, Any]
+    fading: Fading
+    score: float
+    verdict: str  # archive, keep or spare
+    reason: str
+
+
+@dataclass(frozen=True)
+class Decayed:
+    """What an archiving did."""
+
+    archived: tuple[tuple[str, str], ...] = ()  # id and the path in the archive
+    folded: tuple[str, ...] = ()  # ids whose counters went into their files
+    problems: tuple[tuple[str, str], ...] = ()  # path and why it was passed over
+
+
+def judged(
+    rows: Iterable[Mapping[str, Any]],
+    now: datetime,
+    settings: Settings,
+    accesses: Mapping[str, Access],
+    unread: Collection[str] = (),
+) -> list[Judged]:
+    """Judge active entries, the lowest score first; `unread` are paths whose frontmatter does not parse."""
+    found = []
+    for row in rows:
+        noted = accesses.get(row["id"])
+        numbers = fading(row, now, settings, noted.count if noted else 0)
+        score = numbers.score
+        verdict, why = _verdict(row, score, now, settings["decay.threshold"], row["path"] in unread)
+        found.append(Judged(row, numbers, score, verdict, f"{_explained(numbers)}; {why}"))
+    return sorted(found, key=lambda one: (one.score, one.row["id"], one.row["path"]))
+
+
+def decay_plan(
+    workspace: Workspace, entries: Sequence[Judged], noise: Callable[[int], bytes], fraction: float = 0.25
+) -> Plan:
+    """Propose the moves of all that has faded, and the line of history that tells of it.
+
+    Raises RefusedError for more than a fraction of the active entries; a file that is gone or cannot be read is left
+    out.
+    """
+    faded = [one for one in entries if one.verdict == "archive"]
+    if len(faded) > fraction * len(entries):
+        raise RefusedError(
+            f"{len(faded):,} of {len(entries):,} active entries have faded, more than {fraction:.0%}",
+            f"look at them with `mem decay`; --max-fraction {_enough(len(faded), len(entries))} archives them all",
+        )
+    steps: list[Step] = []
+    reasons = []
+    for one in faded:
+        path = one.row["path"]
+        try:
+            digest = files.digest(files.read(workspace.path(path)))
+        except MemError:
+            continue
+        steps.append(Move(path, free_name(workspace, ARCHIVE + path), digest))
+        reasons.append(f"{one.row['id']}: {one.reason}")
+    if steps:
+        gone = {step.path for step in steps if isinstance(step, Move)}
+        names = [one.row["id"] for one in faded if one.row["path"] in gone]
+        steps += history_steps(workspace, _told(names), noise(0))
+    return Plan(tuple(steps), tuple(reasons))
+
+
+def decay(
+    workspace: Workspace, entries: Sequence[Judged], noise: Callable[[int], bytes], fraction: float = 0.25
+) -> Decayed:
+    """Archive what has faded and fold the counters of the rest into their files, as one journaled change."""
+    if not workspace.settings["decay.enabled"]:
+        raise RefusedError("decay is switched off", "switch it on with `mem config set decay.enabled true`")
+    plan = decay_plan(workspace, entries, noise, fraction)
+    moves = {step.path: step.to for step in plan.steps if isinstance(step, Move)}
+    with exclusive(workspace, "mem decay") as held:
+        # What the files say is read under the lock, since having it may have finished what was killed halfway.
+        staying = [one.row for one in entries if one.verdict in ("keep", "spare")]
+        counted, problems = countable(workspace, staying, access.counts(workspace))
+        taken = access.take(workspace, {identifier: file.last for identifier, file in counted.items()})
+        changes, folded = folding(counted, taken)
+        apply(workspace, [*changes, *plan.steps], held)
+        access.settle(workspace, taken, folded)
+    problems += [(one.row["path"], one.reason.rpartition("; ")[2]) for one in entries if one.verdict == "unread"]
+    archived = tuple((one.row["id"], moves[one.row["path"]]) for one in entries if one.row["path"] in moves)
+    missed = [one.row["path"] for one in entries if one.verdict == "archive" and one.row["path"] not in moves]
+    problems += [(path, "cannot be read or is gone") for path in missed]
+    return Decayed(archived, tuple(folded), tuple(problems))
+
+
+def last_accessed(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Give the time of the last access that each entry's file knows of."""
+    return {row["id"]: row["last_accessed_at"] for row in rows if row["last_accessed_at"]}
+
+
+def unread_paths(workspace: Workspace, named: Iterable[str]) -> frozenset[str]:
+    """Pick from the files with problems those whose frontmatter does not parse, so that nothing is known of them."""
+    found = set()
+    for path in named:
+        try:
+            text = files.read(workspace.path(path)).decode("utf-8")
+        except (MemError, UnicodeDecodeError):
+            found.add(path)
+            continue
+        if frontmatter.parse(text).problem:
+            found.add(path)
+    return frozenset(found)
+
+
+def _verdict(row: Mapping[str, Any], score: float, now: datetime, threshold: float, unread: bool) -> tuple[str, str]:
+    if unread:
+        return "unread", "left alone: its frontmatter does not parse"
+    if row["pinned"]:
+        return "spare", "pinned"
+    expires = parse_time(row["expires_at"] or "")
+    if expires is not None and expires <= now:
+        return "archive", f"expired at {row['expires_at']}"
+    if row["layer"] == "episodic" or row["type"] in EPISODIC:
+        return "spare", f"{_a(row['type'])} does not fade"
+    if score < threshold:
+        return "archive", f"below {threshold:g}"
+    return "keep", f"not below {threshold:g}"
+
+
+def _explained(numbers: Fading) -> str:
+    """Write a score as the sum it is."""
+    return (
+        f"e^(-{numbers.age:.1f}/{numbers.days:g}) × (1 + ln({numbers.accesses} + 1)) × {numbers.trust:g}"
+        f" = {numbers.score:.3f}"
+    )
+
+
+def _a(word: str) -> str:
+    return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
+
+
+def _enough(part: int, whole: int) -> str:
+    """Give the fraction that lets these through, with two digits and never too small."""
+    return f"{min(1.0, -(-100 * part // whole) / 100):g}"
+
+
+def _told(ids: Sequence[str]) -> str:
+    """Say for the history what was archived."""
+    names = ", ".join(ids[:NAMED]) + (f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else "")
+    what = "1 entry has" if len(ids) == 1 else f"{len(ids):,} entries have"
+    return f"{what} faded and went to the archive: {names}."

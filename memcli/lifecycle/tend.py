@@ -1,0 +1,124 @@
+"""Do what is due in a workspace, one task after another: what cron and hooks ask for.
+
+A task that fails does not keep the others from their turn. Knows the order and who is next, not how each is done.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import MemError
+from ..index.filters import Filter
+from ..index.index import Index, ask
+from ..store import access, disk
+from ..store.lock import locked
+from ..store.workspace import Workspace
+from ..text.times import stamp
+from .decay import Judged, decay, judged, last_accessed, unread_paths
+from .plan import applied
+from .promote import Promotion, promote_plan
+
+Noise = Callable[[str], bytes]
+"""The random source of new ids, for a seed."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something that is due now and then."""
+
+    name: str
+    due: Callable[[Workspace], Any]  # what there is to do, to be handed to `run`; nothing where it is not due
+    run: Callable[[Workspace, Any, Noise], str]  # does it and says so in one line
+
+
+@dataclass(frozen=True)
+class Tended:
+    """What became of a task that was due."""
+
+    name: str
+    said: str = ""
+    error: MemError | None = None
+
+
+def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> list[Tended]:
+    """Run the tasks that are due; BusyError while another `tend` is at it."""
+    done = []
+    with disk.naming("write", workspace.derived):
+        disk.make_folder(workspace.derived)
+    with locked(workspace.derived / "tend", command="mem tend", now=stamp(workspace.now), wait=0):
+        for task in tasks:
+            try:
+                what = task.due(workspace)
+                if what:
+                    done.append(Tended(task.name, task.run(workspace, what, noise)))
+            except MemError as error:
+                done.append(Tended(task.name, error=error))
+    return done
+
+
+def _rows(index: Index) -> tuple[list[dict[str, Any]], set[str]]:
+    index.refresh()
+    return index.list_entries(Filter(statuses=()), "id"), {one.path for one in index.problems()}
+
+
+def _faded(workspace: Workspace) -> list[Judged]:
+    """Judge the entries, where the settings let `tend` archive and any has faded."""
+    if not (workspace.settings["decay.enabled"] and workspace.settings["decay.auto"]):
+        return []
+    rows, named = ask(workspace, _rows)
+    active = [row for row in rows if row["status"] == "active"]
+    unread = unread_paths(workspace, [row["path"] for row in active if row["path"] in named])
+    counts = access.counts(workspace, last_accessed(active))
+    found = judged(active, workspace.now, workspace.settings, counts, unread)
+    return found if any(one.verdict == "archive" for one in found) else []
+
+
+def _archive(workspace: Workspace, entries: list[Judged], noise: Noise) -> str:
+    seed = " ".join(one.row["id"] for one in entries if one.verdict == "archive")
+    done = decay(workspace, entries, lambda attempt: noise(f"{seed} {attempt}"))
+    return f"archived {len(done.archived):,} that have faded"
+
+
+def _confirmed(workspace: Workspace) -> Promotion | None:
+    """Propose what the rule promotes and drops, where the settings let `tend` do it."""
+    if not (workspace.settings["promote.enabled"] and workspace.settings["promote.auto"]):
+        return None
+    rows, _ = ask(workspace, _rows)
+    proposed = promote_plan(workspace, rows, access.counts(workspace, last_accessed(rows)), auto=True)
+    return proposed if proposed.plan else None
+
+
+def _promote(workspace: Workspace, proposed: Promotion, noise: Noise) -> str:
+    applied(workspace, proposed.plan, "mem tend")
+    parts = (len(proposed.promoted), "promoted"), (len(proposed.changed), "changed"), (len(proposed.dropped), "dropped")
+    counts = ", ".join(f"{count:,} {what}" for count, what in parts if count)
+    return f"{workspace.layout.memory}: {counts}"
+
+
+def _unembedded(workspace: Workspace) -> int:
+    """Count the texts that have no vector yet, what has just changed on disk included."""
+
+    def counted(index: Index) -> int:
+        index.refresh()
+        return index.embedding.coverage().missing
+
+    return ask(workspace, counted)
+
+
+def _index(workspace: Workspace, missing: int, noise: Noise) -> str:
+    def embed(index: Index) -> int:
+        index.refresh()
+        left = index.embedding.embed_missing(None)
+        index.embedding.tidy()
+        index.embedding.fold()
+        return left
+
+    left = ask(workspace, embed)
+    return f"embedded {missing - left:,} texts" + (f", {left:,} left" if left else "")
+
+
+TASKS = (
+    Task("decay", _faded, _archive),
+    Task("promote", _confirmed, _promote),
+    Task("index", _unembedded, _index),  # last, since the others change files
+)
