@@ -155,7 +155,9 @@ class Index:
         size = len(name)
         return run(
             "select id, path from entries join files using(file)"
-            " where substr(id, 1, ?) = ? or substr(id, -?) = ? or substr(id, 5, ?) = ? order by id limit 20",
+            # The path of a file that states no id is its id, but no part of a path is one: `md` would mean it.
+            " where id <> path and (substr(id, 1, ?) = ? or substr(id, -?) = ? or substr(id, 5, ?) = ?)"
+            " order by id limit 20",
             (size, name, size, name, size, name),
         ).fetchall()
 

@@ -38,11 +38,12 @@ def by_path(workspace: Workspace, name: str, folder: Path) -> Place | None:
 
 
 def part(workspace: Workspace, place: Place, text: str) -> tuple[int, int]:
-    """Give the offsets of the part an anchor names: a section, a record, a note's time, or `L12` for a line."""
+    """Give the offsets of the part an anchor names: a section, a record, a note's time or two, or `L12` for a line."""
     anchor = place.anchor
     if not anchor:
         return 0, len(text)
     from ..text.history import records
+    from ..text.lines import lines
     from ..text.memory_page import sections
     from ..text.note import notes
 
@@ -52,16 +53,18 @@ def part(workspace: Workspace, place: Place, text: str) -> tuple[int, int]:
             if anchor in (record.id, record.anchor, record.timestamp):
                 return record.start, record.end
     if kind == "note":
-        times = [note for note in notes(text) if note.time == anchor]
-        if times:
-            return times[0].start, times[-1].end
+        first, _, last = anchor.partition("-")
+        begin = next((note.start for note in notes(text) if note.time == first), len(text))
+        ends = [note.end for note in notes(text) if note.time == (last or first) and note.start >= begin]
+        if ends:
+            return begin, ends[-1]
     for section in sections(text):
         if section.anchor == anchor:
             return section.start, section.end
     if anchor[:1] == "L" and anchor[1:].isdigit():
-        lines = text.splitlines(keepends=True)
+        found = list(lines(text))
         number = int(anchor[1:])
-        if 0 < number <= len(lines):
-            start = sum(map(len, lines[: number - 1]))
-            return start, start + len(lines[number - 1])
+        if 0 < number <= len(found):
+            start = sum(map(len, found[: number - 1]))
+            return start, start + len(found[number - 1])
     raise NotFoundError(f"no {anchor!r} in {place.path}", f"`mem read {place.path}` shows the whole file")

@@ -8,8 +8,9 @@ from itertools import pairwise
 
 from .entry import Entry
 from .history import records
+from .lines import lines
 from .memory_page import sections
-from .note import day_in, notes
+from .note import Note, day_in, notes
 from .times import parse_time, stamp
 
 WINDOW, WHOLE = 500, 700
@@ -78,21 +79,31 @@ def history_chunks(text: str, zone: tzinfo) -> list[Chunk]:
 def note_chunks(text: str, path: str, zone: tzinfo, timestamp: str) -> list[Chunk]:
     """Join a day's notes to runs that fit the window; each is embedded with its day."""
     day = day_in(path)
-    runs: list[tuple[str, int, int]] = []
+    runs: list[list[Note]] = []
     for note in notes(text):
-        if runs and note.end - runs[-1][1] <= WINDOW:
-            runs[-1] = (runs[-1][0] or note.time, runs[-1][1], note.end)
+        if runs and note.end - runs[-1][0].start <= WINDOW:
+            runs[-1].append(note)
         else:
-            runs.append((note.time, note.start, note.end))
+            runs.append([note])
     found = []
     line_of = _line_counter(text)
-    for time, start, end in runs:
-        moment = parse_time(f"{day} {time or '00:00'}", zone) if day else None
+    for run in runs:
+        first = next((note.time for note in run if note.time or _says(text[note.start : note.end])), "")
+        last = run[-1].time
+        time = next((note.time for note in run if note.time), "00:00")
+        moment = parse_time(f"{day} {time}", zone) if day else None
         when = stamp(moment) if moment else timestamp
+        anchor = first if first == last or not first else f"{first}-{last}"
         found += [
-            Chunk(a, b, line_of(a), time, day, f"{day}: " if day else "", when) for a, b in windows(text, start, end)
+            Chunk(a, b, line_of(a), anchor, day, f"{day}: " if day else "", when)
+            for a, b in windows(text, run[0].start, run[-1].end)
         ]
     return found
+
+
+def _says(text: str) -> bool:
+    """Tell whether there is more than headings."""
+    return any(line.strip("\ufeff \t\r\n#") and not line.lstrip("\ufeff").startswith("#") for line in lines(text))
 
 
 def plain_chunks(text: str, timestamp: str) -> list[Chunk]:

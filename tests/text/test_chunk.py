@@ -143,9 +143,25 @@ def test_notes_of_a_day_go_together_and_are_embedded_with_their_day() -> None:
     chunks = note_chunks(text, "notes/2026-11-21.md", UTC, "")
     assert 1 < len(chunks) < 24
     assert {chunk.prefix for chunk in chunks} == {"2026-11-21: "}
-    assert [chunk.timestamp for chunk in chunks] == [f"2026-11-21T{chunk.anchor}:00Z" for chunk in chunks]
+    assert [chunk.timestamp for chunk in chunks] == [f"2026-11-21T{chunk.anchor[:5]}:00Z" for chunk in chunks]
+    times = [time for chunk in chunks for time in chunk.anchor.split("-")]
+    assert (times[0], times[-1], times) == ("00:00", "23:00", sorted(times))
 
 
 def test_notes_without_a_day_have_the_time_of_their_file() -> None:
     (chunk,) = note_chunks("an idea\n", "notes/ideas.md", UTC, "2026-11-21T00:00:00Z")
     assert (chunk.prefix, chunk.anchor, chunk.timestamp) == ("", "", "2026-11-21T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("text", "anchor"),
+    [
+        ("# 2026-11-21\n\n[10:00] one\n[10:05] two\n", "10:00-10:05"),
+        ("[10:00] one\n[10:00] two\n", "10:00"),
+        ("Slept badly.\n\n[10:00] one\n", ""),
+        ("[10:00] one\n", "10:00"),
+    ],
+)
+def test_the_name_of_a_run_of_notes_opens_all_of_it(text: str, anchor: str) -> None:
+    (chunk,) = note_chunks(text, "notes/2026-11-21.md", UTC, "")
+    assert chunk.anchor == anchor
