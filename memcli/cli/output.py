@@ -157,3 +157,9 @@ def flush() -> None:
     """Hand over what is still in the buffers, so that a closed pipe is noticed here."""
     sys.stdout.flush()
     sys.stderr.flush()
+
+
+def leave() -> None:
+    """End the process at once with code 0, threads that are late left to themselves."""
+    flush()
+    os._exit(0)

@@ -68,7 +68,7 @@ class Pack:
         return tuple(memory.id for memory in self.chosen)
 
     def text(self, form: str = "markdown") -> str:
-        """Write the pack as `markdown`, as the short `block`, or as `json`; an empty one is an empty text."""
+        """Write the pack as `markdown`, as the short `block`, or as `json`; of an empty one the first two are empty."""
         from .pack_text import written
 
         return written(self, form)

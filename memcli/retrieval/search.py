@@ -53,6 +53,8 @@ class Found:
     notices: tuple[str, ...] = ()
     missing: int = 0  # texts known only by their words so far
     total: int = 0
+    vector: tuple[float, ...] = ()  # of the query, where it was embedded
+    model: str = ""  # whose vector it is
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def search_index(index: Index, request: Request) -> Found:
     near: dict[int, float] = {}
     notices: list[str] = []
     missing = total = 0
+    vector: Any = None
     if request.mode != "keyword":
         try:
             missing = index.embedding.embed_missing(request.embed_budget, frozenset(first), request.wanted)
@@ -121,7 +124,9 @@ def search_index(index: Index, request: Request) -> Found:
     scored = [one for one in fuse(candidates, question, vector=share) if one.relevance >= request.min_score]
     scored = list(_told_once(scored, pieces))
     hits = [_hit(index.workspace, pieces[one.chunk], one, request.query) for one in scored[: request.limit]]
-    return Found(tuple(hits), tuple(index.problems()), tuple(notices), missing, total)
+    embedded = () if vector is None else tuple(vector.tolist())
+    model = "" if vector is None else index.embedding.embedder().model
+    return Found(tuple(hits), tuple(index.problems()), tuple(notices), missing, total, embedded, model)
 
 
 def _told_once(scored: Iterable[Scored], pieces: Mapping[int, Piece]) -> Iterator[Scored]:

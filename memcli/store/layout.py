@@ -201,3 +201,5 @@ JARVIS = Layout(
     },
 )
 LAYOUTS = {layout.name: layout for layout in (MEM, OPENCLAW, CLAUDE, NEOVATE, GOLEMCORE, JARVIS)}
+DOCUMENTS = Layout("documents", patterns={"memory": ("**.md",)})
+"""Of a folder that is only read: every page of it, by its sections. No layout of a workspace."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import NotFoundError, UsageError
 from ..text.times import parse_time
 from .boundary import contained
-from .layout import DERIVED, LAYOUTS, Layout, adjusted
+from .layout import DERIVED, DOCUMENTS, LAYOUTS, Layout, adjusted
 from .settings import Settings, load_settings
 
 MARKER = "mem.yaml"
@@ -25,15 +25,18 @@ class Workspace:
     settings: Settings
     now: datetime
     cache: Path  # for derived data where the workspace is read-only
+    beside: Path | None = None  # where derived data of a folder of documents lies; None: in the workspace itself
 
     @property
     def derived(self) -> Path:
         """Give the folder of what can be made anew."""
-        return self.root / DERIVED
+        return self.beside or self.root / DERIVED
 
     @cached_property
     def layout(self) -> Layout:
         """Give where things live."""
+        if self.beside is not None:
+            return DOCUMENTS
         paths = {name: self.settings[f"paths.{name}"] for name in ("memory", "history", "notes", "entries")}
         return adjusted(LAYOUTS[self.settings["layout"]], paths)
 

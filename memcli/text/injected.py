@@ -71,6 +71,12 @@ _OPENING = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _BRACKET_END = re.compile(r"\[\[?(?:/|end (?:of )?)(?:relevant |recalled )?memory context\]\]?", re.IGNORECASE)
+_LIKE_TAG = re.compile(r"<(?=\s*/?\s*(?:" + _NAMES + r")\b)", re.IGNORECASE)
+_LIKE_FENCE = re.compile(r"\[(?=\[?\s*/?\s*(?:end (?:of )?)?(?:relevant |recalled )?memory context\b)", re.IGNORECASE)
+# Characters that drive a terminal, turn the text around, or say to a model what no person sees.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
 _BLANK_LINE = re.compile(r"\n[ \t]*(?=\n)")
 _RECALL_TOOL = re.compile(
     r"(?:^|_|\.|/)mem(?:ory|ories)?_(?:search|recall|read|ls|grep|get|query|view|context)$|^memory$"
@@ -109,6 +115,12 @@ def injections(text: str) -> list[Injection]:
     if "<" not in text and "[" not in text:
         return []
     return list(_injections(text))
+
+
+def quoted(text: str) -> str:
+    """Write a text so that it can stand inside a block of recalled memory: nothing in it opens or closes one."""
+    text = _UNSEEN.sub("", text.replace("\r\n", "\n"))
+    return _LIKE_FENCE.sub("&#91;", _LIKE_TAG.sub("&lt;", text))
 
 
 def recalls_memory(tool: str, command: str = "") -> bool:

@@ -1,0 +1,85 @@
+"""`mem recall`."""
+
+from typing import Annotated
+
+import typer
+
+from ..errors import UsageError
+from ..retrieval.pack import FORMATS, SECTIONS
+from ..retrieval.recall import Judge, Recall
+from ..retrieval.recall import recall as find
+from ..store.settings import Settings
+from . import output, world
+from .options import AsJson, InScope, InWorkspace
+
+
+def recall(
+    query: Annotated[
+        str, typer.Argument(metavar="[QUERY]", help="The prompt; - reads standard input.", show_default=False)
+    ] = "",
+    session: Annotated[
+        str, typer.Option("--session", metavar="ID", help="Show nothing twice in this session.", show_default=False)
+    ] = "",
+    within: Annotated[
+        int | None, typer.Option("--within", metavar="MS", help="Answer within this time with what there is.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="markdown, block or json.")] = "markdown",
+    gate: Annotated[bool, typer.Option("--gate", help="Give nothing for a prompt that asks for no memory.")] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="SECTION", help="Only this: long_term, notes, recent, relevant, documents."),
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(help="Tokens after which nothing more is begun.", show_default="1,800")
+    ] = None,
+    most: Annotated[int | None, typer.Option(help="Tokens never exceeded.", show_default="3,500")] = None,
+    characters: Annotated[
+        int | None, typer.Option(help="Characters never exceeded.", show_default="as many as the tokens have")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget what the session was shown.")] = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Give the memories that a prompt should have, as text to put before it.
+
+    Long-term memory, today's notes, the days before and what fits the prompt, within a budget, each with its source and
+    date. Where there is nothing, nothing is printed. --format json tells what was chosen, what was left out and why.
+    """
+    form = "json" if as_json else form
+    if form not in FORMATS:
+        raise UsageError(f"no format {form!r}", f"use one of {', '.join(FORMATS)}")
+    if query == "-":
+        query = world.standard_input("the prompt")
+    found_in = world.reading(workspace, scope)
+    pack = find(
+        found_in,
+        Recall(
+            query,
+            session,
+            within,
+            budget,
+            most,
+            characters,
+            gate,
+            _judge(found_in[0].settings),
+            tuple(only) if only else SECTIONS,
+            fresh,
+        ),
+    )
+    text = pack.text(form)
+    if text:
+        output.say(text, end="" if text.endswith("\n") else "\n")
+    for notice in pack.notices:
+        output.note(notice)
+    output.problems(pack.problems)
+    if pack.is_late:
+        output.leave()
+
+
+def _judge(settings: Settings) -> Judge | None:
+    if not settings["recall.judge"]:
+        return None
+    from ..lifecycle.judge import judge_of
+
+    return judge_of(settings)

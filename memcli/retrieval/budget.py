@@ -1,0 +1,116 @@
+"""Choose what of the memories found goes into a pack: each section by its share, all within the budget.
+
+A soft budget, past which nothing is begun, and a hard one, which nothing passes; both in characters here.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from .pack import CHARACTERS_A_TOKEN, DOCUMENTS, LONG_TERM, NOTES, RECENT, RELEVANT, SECTIONS, Memory
+from .pack_text import FRAME, HEADINGS, NAMES, piece
+
+_SECOND = (RELEVANT, LONG_TERM, NOTES, DOCUMENTS, RECENT)
+"""Who gets what the others did not need, in this order."""
+_BLOCK = re.compile(r"\n(?=[ \t]*\n)|\n(?=(?:[-*+]|\d+[.)])[ \t])")
+_LEAST = 40
+"""Characters of a page's part below which it is not worth cutting."""
+_GROUP = 60  # the delimiters of a page
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Characters a pack may have."""
+
+    soft: int
+    hard: int
+
+
+def limits(soft: int, hard: int, characters: int | None) -> Limits:
+    """Turn tokens into characters."""
+    most = int(hard * CHARACTERS_A_TOKEN)
+    most = most if characters is None else min(most, characters)
+    return Limits(min(int(soft * CHARACTERS_A_TOKEN), most), most)
+
+
+def tokens(text: str) -> int:
+    """Estimate the tokens of a text."""
+    return -int(-len(text) // CHARACTERS_A_TOKEN)
+
+
+def fitted(
+    found: Mapping[str, Sequence[Memory]], shares: Mapping[str, float], within: Limits
+) -> tuple[list[Memory], list[Memory]]:
+    """Choose by section, the first of each section first; give what is in and what is not, in the order shown."""
+    room = within.soft - FRAME
+    most = within.hard - FRAME - NAMES - 40
+    if room <= 0 or most <= 0:
+        return [], [memory for section in SECTIONS for memory in found.get(section, ())]
+    chosen: dict[str, Memory] = {}
+    total = 0
+    opened: set[tuple[str, str]] = set()
+
+    def take(memory: Memory, until: float) -> None:
+        nonlocal total
+        group = (memory.section, memory.layer or memory.date or memory.path)
+        cost = _cost(memory) + (_GROUP + len(HEADINGS[memory.section])) * (group not in opened)
+        if total >= until or total + cost > most or (memory.section in (LONG_TERM, DOCUMENTS) and total + cost > until):
+            left = int(min(until, most) - total - (cost - len(memory.text)))
+            cut = _cut(memory, left) if memory.section == LONG_TERM else None
+            if cut is None:
+                return
+            memory, cost = cut, cost - len(memory.text) + len(cut.text)
+        opened.add(group)
+        chosen[_key(memory)] = memory
+        total += cost
+
+    for section in SECTIONS:
+        before = total
+        for memory in found.get(section, ()):
+            take(memory, min(before + shares.get(section, 0.0) * room, room))
+    for section in _SECOND:
+        for memory in found.get(section, ()):
+            known = chosen.get(_key(memory))
+            if known is None:
+                take(memory, room)
+            elif not known.is_whole and memory.is_whole:  # cut to its share, and now there is room
+                del chosen[_key(memory)]
+                total -= _cost(known)
+                take(memory, room)
+                if _key(memory) not in chosen:
+                    chosen[_key(memory)] = known
+                    total += _cost(known)
+    every = [memory for section in SECTIONS for memory in found.get(section, ())]
+    taken = [chosen[_key(memory)] for memory in every if _key(memory) in chosen]
+    return taken, [memory for memory in every if _key(memory) not in chosen]
+
+
+def without_last(memories: Iterable[Memory]) -> list[Memory]:
+    """Drop the memory that would be missed least."""
+    found = list(memories)
+    for section in reversed(_SECOND):
+        inside = [memory for memory in found if memory.section == section]
+        if inside:
+            last = min(inside, key=lambda memory: (memory.score, -found.index(memory)))
+            return [memory for memory in found if memory is not last]
+    return found
+
+
+def _cut(memory: Memory, room: int) -> Memory | None:
+    """Cut a part of a page after its last paragraph or item of a list that fits."""
+    if room < _LEAST:
+        return None
+    ends = [found.start() for found in _BLOCK.finditer(memory.text) if found.start() <= room]
+    text = memory.text[: ends[-1]].rstrip() if ends else ""
+    # A heading alone says nothing.
+    if not text or text.count("\n") == 0:
+        return None
+    return replace(memory, text=text, is_whole=False)
+
+
+def _cost(memory: Memory) -> int:
+    return len(piece(memory)) + 1 if memory.section == RELEVANT or memory.kind == "history" else len(memory.text) + 2
+
+
+def _key(memory: Memory) -> str:
+    return f"{memory.section} {memory.scope} {memory.id}"

@@ -1,0 +1,66 @@
+"""Work that may come too late: done in threads that are left to themselves when the time is over."""
+
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from threading import Thread
+from time import monotonic
+from typing import Generic, TypeVar
+
+from ..errors import MemError
+
+T = TypeVar("T")
+
+
+class Race(Generic[T]):
+    """Several ways to one answer; the first to arrive wins, and nobody waits past the deadline.
+
+    A thread cannot be ended. Who leaves one busy should leave the process without waiting for it.
+    """
+
+    def __init__(self, deadline: float) -> None:
+        """Take the moment, of the monotonic clock, at which all waiting ends."""
+        self.deadline = deadline
+        self.failures: tuple[str, ...] = ()
+        self._threads: list[Thread] = []
+        self._running = 0
+        self._arrived: SimpleQueue[tuple[T | None, str]] = SimpleQueue()
+
+    @property
+    def is_busy(self) -> bool:
+        """Tell whether a thread still works."""
+        return any(thread.is_alive() for thread in self._threads)
+
+    def enter(self, work: Callable[[], T | None]) -> None:
+        """Begin another way."""
+
+        def run() -> None:
+            try:
+                self._arrived.put((work(), ""))
+            except MemError as error:
+                self._arrived.put((None, str(error)))
+            except Exception as error:  # a thread has nobody to raise it to
+                self._arrived.put((None, f"{type(error).__name__}: {error}"))
+
+        thread = Thread(target=run, daemon=True)
+        self._threads.append(thread)
+        self._running += 1
+        thread.start()
+
+    def first(self, seconds: float | None = None) -> T | None:
+        """Wait for the first answer, at most so long; None where every way failed or none arrived in time."""
+        end = self.deadline if seconds is None else min(self.deadline, monotonic() + seconds)
+        while self._running:
+            try:
+                answer, failure = self._arrived.get(timeout=max(end - monotonic(), 0.0))
+            except Empty:
+                return None
+            self._running -= 1
+            if answer is not None:
+                return answer
+            if failure:
+                self.failures = (*self.failures, failure)
+        return None
+
+    def settled(self) -> None:
+        """Wait for the last way entered, until the deadline."""
+        self._threads[-1].join(max(self.deadline - monotonic(), 0.0))

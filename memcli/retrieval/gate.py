@@ -1,0 +1,55 @@
+"""Whether a turn should get memories at all, and whether its topic is another: by what was measured for the model.
+
+The measure is `bench/gate.py`. A threshold belongs to the embedding model, so it is kept by the model's name.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .question import ask
+
+TELLING = 0.7
+"""What the relevance of a turn counts that tells something and asks nothing: it is news, not a question to memory."""
+ENOUGH_WORDS = 3
+"""Words that say something, from which a turn can leave a topic."""
+
+
+class Thresholds(NamedTuple):
+    """From which relevance a turn gets memories, and below which likeness it is of another topic."""
+
+    gate: float
+    topic: float
+
+
+WORDS = Thresholds(0.13, 0.3)
+"""Where there is no vector: relevance by words alone."""
+_MODELS = {"all-MiniLM-L6-v2-int8": Thresholds(0.23, 0.3)}
+
+
+def thresholds(model: str) -> Thresholds:
+    """Give a model's thresholds: the built-in one's for a model nobody measured, those of words for no name."""
+    return _MODELS.get(model.rpartition("@")[0], _MODELS["all-MiniLM-L6-v2-int8"]) if model else WORDS
+
+
+def asks_memory(turn: str, relevance: float, threshold: float) -> bool:
+    """Tell whether a turn should get memories, by the relevance of the best one found for it."""
+    return bool(turn.strip()) and demand(turn, relevance) >= threshold
+
+
+def demand(turn: str, relevance: float) -> float:
+    """Weigh the relevance of what was found by the kind of turn."""
+    return relevance * (TELLING if "?" not in turn and ask(turn).is_statement else 1.0)
+
+
+def likeness(one: Sequence[float], other: Sequence[float]) -> float:
+    """Give the cosine of two vectors; 1 where one of them is not known or of another length."""
+    if not one or len(one) != len(other):
+        return 1.0
+    product = sum(a * b for a, b in zip(one, other, strict=True))
+    lengths = sum(a * a for a in one) * sum(b * b for b in other)
+    return product / lengths**0.5 if lengths > 0 else 1.0
+
+
+def is_other_topic(turn: str, vector: Sequence[float], context: Sequence[float], threshold: float) -> bool:
+    """Tell whether a turn left the topic of those before; "yes, go on" says too little to leave any."""
+    return len(ask(turn).terms) >= ENOUGH_WORDS and likeness(vector, context) < threshold

@@ -1,0 +1,218 @@
+"""What fits a prompt: memories of every layer by relevance and by how much is left of them, and documents."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import MemError
+from ..index.filters import Filter
+from ..index.index import FileProblem, Index, ask
+from ..index.rows import Known, known
+from ..store import access
+from ..store.access import Access
+from ..store.address import Place, part
+from ..store.sessions import FOLDER as SESSIONS
+from ..store.workspace import Workspace
+from ..text import frontmatter
+from ..text.entry import layer_of
+from ..text.session_folder import folder_name
+from ..text.times import parse_time
+from .documents import folders
+from .pack import DOCUMENTS, EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory
+from .retention import retention
+from .search import Found, Hit, Request, search_index
+from .snippet import snippet
+from .standing import digest, plain, promoted_ids
+
+POOL = 60
+"""Hits looked at; the limits of the layers, what was shown and what has faded take from them."""
+WHOLE, PASSAGE = 500, 320
+"""Characters up to which a memory is shown whole, and of the passage of a longer one: `mem read` shows the rest."""
+KINDS = ("entry", "memory", "history", "note")
+_RUNS = ("note", "session")
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """What was found for a prompt, best first."""
+
+    memories: tuple[Memory, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
+    notices: tuple[str, ...] = ()
+    vector: tuple[float, ...] = ()
+    model: str = ""
+
+    @property
+    def best(self) -> float:
+        """Give the relevance of the best memory."""
+        return max((memory.relevance for memory in self.memories), default=0.0)
+
+
+def relevant(workspace: Workspace, query: str, session: str, mode: str, seconds: float) -> Fitting:
+    """Find the memories of a workspace that fit a prompt, those of the session among them."""
+    settings = workspace.settings
+    folder = f"{SESSIONS}/{folder_name(session)}/" if session else ""
+    # Looked for only where it exists: conversations are long, and most are not kept here.
+    has_talk = bool(folder) and (workspace.root / folder).is_dir()
+
+    def asked(index: Index) -> tuple[Found, list[tuple[Hit, Known]]]:
+        request = Request(
+            query,
+            POOL,
+            Filter(kinds=KINDS),
+            mode,
+            settings["recall.min_score"],
+            weight if (weight := settings["search.vector_weight"]) >= 0 else None,
+            seconds,
+        )
+        found = search_index(index, request)
+        hits = list(found.hits)
+        if has_talk:
+            talk = Filter(kinds=("session",), paths=(folder,))
+            hits += search_index(index, Request(query, POOL, talk, mode, request.min_score, None, seconds)).hits
+        texts = known(index, {hit.path for hit in hits if hit.kind != "session"} | {workspace.layout.memory})
+        page = texts.get(workspace.layout.memory)
+        promoted = promoted_ids(page.text) if page else set()
+        # An entry that is a line of MEMORY.md is there already.
+        return found, [(hit, texts.get(hit.path, _NOTHING)) for hit in hits if hit.id not in promoted]
+
+    found, hits = ask(workspace, asked)
+    noted = access.counts(workspace)
+    memories = [
+        memory for hit, file in hits if (memory := _memory(workspace, hit, file, query, session, noted)) is not None
+    ]
+    memories.sort(key=lambda memory: -memory.score)
+    return Fitting(tuple(memories), found.problems, found.notices, found.vector, found.model)
+
+
+def documents(workspace: Workspace, query: str, mode: str, seconds: float) -> Fitting:
+    """Find the passages of the folders of `index.include` that fit a prompt."""
+    if not workspace.settings["index.include"]:
+        return Fitting()
+    named, refused = folders(workspace)
+    notices = list(refused)
+    memories: list[Memory] = []
+    problems: list[FileProblem] = []
+    for name, folder in named.items():
+        request = Request(
+            query, POOL, Filter(), mode, workspace.settings["recall.min_score"], embed_budget=seconds / len(named)
+        )
+        try:
+            found, texts = ask(folder, lambda index, request=request: _with_texts(index, request))  # type: ignore[misc]
+        except MemError as error:
+            notices.append(f"index.include: {name}: {error}")
+            continue
+        problems += [FileProblem(f"{name}/{one.path}", one.line, one.reason) for one in found.problems]
+        for hit in found.hits:
+            if (folder.root / hit.path).is_relative_to(workspace.root):
+                continue  # memories, which have their own rules
+            memories.append(_document(folder, name, hit, texts.get(hit.path, _NOTHING), query))
+    memories.sort(key=lambda memory: -memory.score)
+    return Fitting(tuple(memories), tuple(problems), tuple(notices))
+
+
+_NOTHING = Known("", "", {})
+
+
+def _with_texts(index: Index, request: Request) -> tuple[Found, Mapping[str, Known]]:
+    found = search_index(index, request)
+    return found, known(index, {hit.path for hit in found.hits})
+
+
+def _memory(
+    workspace: Workspace, hit: Hit, file: Known, query: str, session: str, noted: Mapping[str, Access]
+) -> Memory | None:
+    """Make of a hit what a pack shows; None for what has expired, and for the prompt itself."""
+    row: Mapping[str, Any] = file.entry
+    if row:
+        expires = parse_time(str(row.get("expires_at") or ""))
+        if expires is not None and expires <= workspace.now:
+            return None
+        body = frontmatter.parse(file.text).body
+        told, layer, key = body.strip(), row.get("layer") or layer_of(hit.type), file.digest[:12]
+        if session and f"session:{session}" in file.text[: len(file.text) - len(body)]:
+            layer = WORKING
+    else:
+        # A run of notes or of turns is found as one; the passage says which of them it was.
+        told = hit.summary if hit.kind in _RUNS else _part(workspace, hit, file.text)
+        layer = {"memory": SEMANTIC, "session": WORKING}.get(hit.kind, EPISODIC)
+        key = digest(told)
+        if hit.kind == "session" and " ".join(query.split()) in " ".join(told.split()):
+            return None
+    text, is_whole = shown((plain(told) if hit.kind == "memory" else told) or hit.title or hit.summary, query)
+    accesses = noted[hit.id].count if hit.id in noted else 0
+    # What is no entry fades like an episode, and was observed.
+    measured = row or {"type": "episode", "source": "observed"}
+    kept = retention(measured, workspace.now, workspace.settings, accesses)
+    weight = workspace.settings["recall.recency_weight"]
+    return Memory(
+        hit.id,
+        RELEVANT,
+        text,
+        layer=layer,
+        kind=hit.kind,
+        type=hit.type,
+        source=hit.source,
+        # A page states no date, and that of its file is the day it was cloned.
+        date="" if hit.kind == "memory" else _day(workspace, hit.timestamp),
+        path=hit.path,
+        scope=hit.scope,
+        summary=hit.summary,
+        relevance=hit.relevance,
+        score=hit.relevance * (1 - weight + weight * kept),
+        conflicts=tuple(str(row.get("conflicts_with") or "").split()),
+        is_whole=is_whole and hit.kind not in _RUNS,
+        digest=key,
+    )
+
+
+def _document(folder: Workspace, name: str, hit: Hit, file: Known, query: str) -> Memory:
+    told = _part(folder, hit, file.text)
+    text, is_whole = shown(plain(told) or hit.summary, query)
+    return Memory(
+        f"{name}/{hit.id}",
+        DOCUMENTS,
+        text,
+        kind="document",
+        path=f"{name}/{hit.path}",
+        scope=hit.scope,
+        summary=hit.summary,
+        relevance=hit.relevance,
+        score=hit.relevance,
+        is_whole=is_whole,
+        digest=digest(told),
+    )
+
+
+def shown(text: str, query: str) -> tuple[str, bool]:
+    """Give a text, or the passage of a long one that fits the query; and whether it is the whole."""
+    return (text, True) if len(text) <= WHOLE else (snippet(text, query, PASSAGE)[0], False)
+
+
+def limited(memories: Iterable[Memory], limits: Mapping[str, int]) -> tuple[list[Memory], list[Memory]]:
+    """Take as many of each layer as it may have; give them and the rest."""
+    taken: list[Memory] = []
+    rest: list[Memory] = []
+    count = dict.fromkeys(limits, 0)
+    for memory in memories:
+        key = memory.layer or memory.section
+        fits = count.get(key, 0) < limits.get(key, 0)
+        count[key] = count.get(key, 0) + fits
+        (taken if fits else rest).append(memory)
+    return taken, rest
+
+
+def _part(workspace: Workspace, hit: Hit, text: str) -> str:
+    """Read the section, the record or the notes a hit names; its passage where the file has changed meanwhile."""
+    anchor = hit.id if hit.kind == "history" and "#" not in hit.id else hit.id.partition("#")[2]
+    try:
+        start, stop = part(workspace, Place(hit.path, anchor), text)
+    except MemError:
+        return hit.summary
+    told = text[start:stop].strip("\ufeff \t\r\n")
+    return told.partition("\n")[2].strip() if hit.kind == "history" and told.startswith("##") else told
+
+
+def _day(workspace: Workspace, timestamp: str) -> str:
+    moment = parse_time(timestamp)
+    return moment.astimezone(workspace.zone).date().isoformat() if moment else ""
