@@ -21,7 +21,7 @@ class Thresholds(NamedTuple):
     topic: float
 
 
-WORDS = Thresholds(0.13, 0.3)
+WORDS = Thresholds(0.12, 0.3)
 """Where there is no vector: relevance by words alone."""
 _MODELS = {"all-MiniLM-L6-v2-int8": Thresholds(0.23, 0.3)}
 

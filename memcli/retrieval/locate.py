@@ -10,6 +10,7 @@ from ..errors import AmbiguousError, NotFoundError
 from ..store.address import Place, by_path
 from ..store.workspace import Workspace
 from ..text import frontmatter, ids
+from .documents import by_name
 
 if TYPE_CHECKING:
     from ..index.index import Index
@@ -32,6 +33,9 @@ def locate(
             return _in_session(workspaces, *said)
     looks_like_path = any(mark in name for mark in "/#") or name.endswith(".md")
     for workspace in workspaces:
+        document = None if strict else by_name(workspace, name)  # which is read, never changed
+        if document is not None:
+            return document
         place = by_path(workspace, name, folder) if looks_like_path else None
         if place is None and ids.is_id(name) and not strict:
             place = _where_made(workspace, name)

@@ -181,7 +181,7 @@ TABLE = (
         low=0,
         high=1,
     ),
-    Setting("recall.min_score", 0.15, "What fits the prompt less than this is left out.", low=0, high=1),
+    Setting("recall.min_score", 0.12, "What fits the prompt less than this is left out.", low=0, high=1),
     Setting("recall.embed_budget", 0.3, "Seconds a recall may spend embedding new texts.", low=0, high=600),
     Setting("recall.turns", 50, "Turns of a session after which memories may be shown again.", low=1),
     Setting(
@@ -257,6 +257,9 @@ TABLE = (
         "consolidate.page_size", 8192, "Bytes of MEMORY.md past which an LLM is asked to make it shorter.", low=256
     ),
     Setting("consolidate.episodes", True, "Keep an episode of every conversation consolidated."),
+    Setting("hooks.enabled", True, "Let the hooks of agents recall, and keep what was said."),
+    Setting("hooks.notes", True, "Let them keep each turn: a line of the day's notes, and the session."),
+    Setting("hooks.within", 1500, "Milliseconds a recall in a hook may take.", low=50, high=60_000),
     Setting("lock.wait", 10.0, "Seconds to wait for another process that is writing.", low=0, high=3600),
     Setting("grep.timeout", 5.0, "Seconds a regular expression may work on the files.", low=0.1, high=600),
     Setting(

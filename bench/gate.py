@@ -1,0 +1,108 @@
+"""Measure which turns of a conversation get memories: the gate of `recall`, over the turns of a data folder.
+
+Usage: gate.py DATA [--write]. DATA is `gate-turns.jsonl` or its folder, a line {turn, pages, should_retrieve}. The pages
+of all turns are one workspace, since a memory is never that of one conversation alone. `--write` puts the curve into
+README.md.
+"""
+
+import argparse
+import json
+import os
+import re
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from memcli.index.filters import Filter
+from memcli.index.index import Index, ask
+from memcli.retrieval.gate import asks_memory, thresholds
+from memcli.retrieval.search import Request, search_index
+from memcli.store.workspace import Surroundings, Workspace, opened
+
+HERE = Path(__file__).parent
+STEPS = [round(0.05 + 0.025 * step, 3) for step in range(15)]
+
+
+class Turn(NamedTuple):
+    """A turn, whether it should get memories, and the relevance of the best one."""
+
+    text: str
+    should: bool
+    relevance: float
+
+
+def main() -> None:
+    """Build the workspace, ask it every turn, print the curve."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--write", action="store_true")
+    told = parser.parse_args()
+    file = told.data / "gate-turns.jsonl" if told.data.is_dir() else told.data
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    with tempfile.TemporaryDirectory() as place:
+        workspace = build(rows, Path(place))
+        by_mode = {
+            mode: ask(workspace, lambda index, mode=mode: asked(index, rows, mode)) for mode in ("hybrid", "keyword")
+        }
+    table = "\n".join(
+        [f"{len(rows)} turns, {sum(row['should_retrieve'] for row in rows)} of which should.", "", *curve(by_mode)]
+    )
+    print(table)
+    if told.write:
+        page = HERE / "README.md"
+        text = page.read_text(encoding="utf-8")
+        fresh = f"<!-- gate -->\n{table}\n<!-- /gate -->"
+        page.write_text(
+            re.sub(r"<!-- gate -->.*<!-- /gate -->", lambda _: fresh, text, flags=re.DOTALL), encoding="utf-8"
+        )
+
+
+def build(rows: list[dict[str, object]], root: Path) -> Workspace:
+    """Write every page of every turn once."""
+    (root / "mem.yaml").touch()
+    (root / "entries").mkdir()
+    pages = {page["text"]: page["id"] for row in rows for page in row["pages"]}  # type: ignore[attr-defined]
+    for number, (text, name) in enumerate(pages.items()):
+        (root / "entries" / f"{name.replace('/', '-')}-{number}.md").write_text(text, encoding="utf-8")
+    return opened(Surroundings(root, os.environ, datetime.now(UTC)), root)
+
+
+def asked(index: Index, rows: list[dict[str, object]], mode: str) -> tuple[list[Turn], str]:
+    """Search for every turn; give the model's name too."""
+    index.refresh()
+    model = ""
+    if mode == "hybrid":
+        index.embedding.embed_missing(None)
+    turns = []
+    for row in rows:
+        text = str(row["turn"])
+        found = search_index(index, Request(text, 1, Filter(kinds=("entry",)), mode))
+        model = found.model or model
+        turns.append(Turn(text, bool(row["should_retrieve"]), found.hits[0].relevance if found.hits else 0.0))
+    return turns, model
+
+
+def curve(by_mode: dict[str, tuple[list[Turn], str]]) -> list[str]:
+    """Give for each threshold the share of turns it fires for, of those that should and of the others."""
+    lines = ["| threshold | hybrid: should | others | by words: should | others |", "|---|---|---|---|---|"]
+    for step in STEPS:
+        cells = [f"{share:.2f}" for turns, _ in by_mode.values() for share in fired(turns, step)]
+        lines.append(f"| {step:.3f} | " + " | ".join(cells) + " |")
+    cells = [f"**{share:.2f}**" for turns, model in by_mode.values() for share in fired(turns, thresholds(model).gate)]
+    chosen = " and ".join(f"{thresholds(model).gate:.2f}" for _, model in by_mode.values())
+    return [*lines, f"| chosen: {chosen} | " + " | ".join(cells) + " |"]
+
+
+def fired(turns: list[Turn], threshold: float) -> tuple[float, float]:
+    """Give the two shares at a threshold."""
+
+    def share(should: bool) -> float:
+        of = [turn for turn in turns if turn.should == should]
+        return sum(asks_memory(turn.text, turn.relevance, threshold) for turn in of) / len(of)
+
+    return share(True), share(False)
+
+
+if __name__ == "__main__":
+    main()
