@@ -1,22 +1,31 @@
 """`mem consolidate`."""
 
-import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from ..errors import NotFoundError, UsageError
-from ..lifecycle.consolidate import Outcome
-from ..lifecycle.consolidate import consolidate as remember
+from ..errors import BusyError, MemError, NotFoundError, RefusedError, UsageError
+from ..lifecycle import consolidate as lifecycle
+from ..lifecycle.consolidation import Outcome
+from ..lifecycle.llm import Llm
 from ..lifecycle.llm_choice import chosen_llm
-from ..lifecycle.plan import shown
-from ..store.sessions import Session, find, sessions
+from ..lifecycle.plan import Plan, shown
+from ..lifecycle.waiting import due
+from ..store.redaction import redactor
+from ..store.sessions import METADATA, Session, at, find, sessions
 from ..store.workspace import Workspace
+from ..text.session import Event
+from ..text.session_folder import folder_name
 from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
 from .redacted import tell_redacted
+
+WAIT = 600.0
+"""Seconds to wait for another consolidation, which may be asking an LLM."""
 
 
 def consolidate(
@@ -34,7 +43,7 @@ def consolidate(
         str,
         typer.Option("--since-git", metavar="REV..REV", help="Consolidate these commits instead.", show_default=False),
     ] = "",
-    keep: Annotated[int, typer.Option(help="Leave this many of the latest messages for next time.")] = 0,
+    keep: Annotated[int, typer.Option(min=0, help="Leave this many of the latest messages for next time.")] = 0,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up at once (75) when another one runs.")] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing unless something is wrong.")] = False,
     workspace: InWorkspace = "",
@@ -50,45 +59,119 @@ def consolidate(
     """
     where = world.writing(workspace, scope)
     if not where.settings["consolidate.enabled"]:
-        raise UsageError("consolidation is switched off", "run `mem config set consolidate.enabled true`")
-    if everything and names:
-        raise UsageError("--all and names", "give one of them")
+        raise RefusedError("consolidation is switched off", "run `mem config set consolidate.enabled true`")
+    if sum(map(bool, (everything, names, since_git))) > 1:
+        raise UsageError("--all, --since-git and names of sessions", "give one of them")
     llm = chosen_llm(where.settings)
-    wait = 0.0 if no_wait else max(where.settings["lock.wait"], 600.0)
-    if since_git:
-        from ..exchange.commits import take_in_commits
-
-        chosen = [take_in_commits(where, since_git, world.surroundings().folder)]
-    elif names:
-        chosen = [_session(where, name) for name in names]
-    else:
-        chosen = [one for one in sessions(where) if not one.problem]
     outcomes: list[Outcome] = []
-    for session in chosen:
-        outcomes += remember(where, session, llm, keep=keep, wait=wait, dry_run=dry_run)
+    failures: list[MemError] = []
+    if dry_run:
+        for session, events in _previewed(where, names or (), since_git):
+            outcomes += lifecycle.preview(where, session, llm, keep=keep, events=events)
+    else:
+        chosen = _chosen(where, names or (), since_git)
+        outcomes, failures = _consolidated(where, chosen, llm, keep=keep, wait=0.0 if no_wait else WAIT)
     _tell(outcomes, dry_run=dry_run, quiet=quiet, as_json=as_json)
+    for failure in failures:
+        output.note(str(failure))
     if any(outcome.how == "fallback" for outcome in outcomes):
         raise typer.Exit(7)
+    if failures:
+        raise typer.Exit(3)
 
 
-def _session(where: Workspace, name: str) -> Session:
-    """Take a name as a session's, else as a file of a transcript, which becomes a session first."""
-    if name != "-":
+def _consolidated(
+    where: Workspace, chosen: Sequence[Session], llm: Llm | None, *, keep: int, wait: float
+) -> tuple[list[Outcome], list[MemError]]:
+    """Consolidate one after the other; what is wrong with one stops none of the rest."""
+    outcomes: list[Outcome] = []
+    failures: list[MemError] = []
+    for session in chosen:
         try:
-            return find(where, name)
-        except NotFoundError:
-            if not Path(name).is_file():
+            outcomes += lifecycle.consolidate(where, session, llm, keep=keep, wait=wait)
+        except BusyError:
+            raise
+        except MemError as failure:
+            if len(chosen) == 1:
                 raise
-    from ..exchange.conversation import bring_in
+            failures.append(failure)
+    return outcomes, failures
 
+
+def _chosen(where: Workspace, names: Sequence[str], since_git: str) -> list[Session]:
+    """Find what is asked for; a transcript becomes a session first."""
+    if since_git:
+        from ..exchange.commits import commits, take_in_commits
+
+        return [take_in_commits(where, commits(since_git, world.surroundings().folder))]
+    if names:
+        return [_known(where, name) or _brought_in(where, name) for name in names]
+    for session in sessions(where):
+        if session.problem:
+            output.note(f"{session.problem}: {session.id} is passed over")
+    return due(where)
+
+
+def _previewed(
+    where: Workspace, names: Sequence[str], since_git: str
+) -> Iterator[tuple[Session, Sequence[Event] | None]]:
+    """Find what is asked for without writing; what is in no session yet comes with its events."""
+    if since_git:
+        from ..exchange.commits import commits
+
+        found = commits(since_git, world.surroundings().folder)
+        yield at(where, f"sessions/{folder_name(found.session)}", found.session), found.events
+    for name in names:
+        session = _known(where, name)
+        if session:
+            yield session, None
+            continue
+        from ..exchange.transcripts import read_transcript
+
+        with _transcript(name) as (file, label):
+            transcript = read_transcript(file, label, where.zone)
+            guard = redactor(where, label)
+            events = [guard.event(event) for event in transcript.events]
+        yield at(where, f"sessions/{folder_name(transcript.session_id)}", transcript.session_id), events
+    if not names and not since_git:
+        yield from ((session, None) for session in due(where))
+
+
+def _known(where: Workspace, name: str) -> Session | None:
+    """Find a session by name; None where a file, or standard input, is meant."""
     if name == "-":
-        data = world.standard_input("the transcript").encode()
-        return bring_in(where, io.BytesIO(data), "standard input").session
-    with Path(name).open("rb") as file:
-        return bring_in(where, file, name).session
+        return None
+    try:
+        return find(where, name)
+    except NotFoundError:
+        if not Path(name).expanduser().is_file():
+            raise
+        return None
 
 
-def _tell(outcomes: list[Outcome], *, dry_run: bool, quiet: bool, as_json: bool) -> None:
+def _brought_in(where: Workspace, name: str) -> Session:
+    from ..exchange.conversation import bring_in, own_id
+
+    with _transcript(name) as (file, label):
+        done = bring_in(where, file, label, "" if name == "-" else own_id(Path(name)))
+    tell_redacted(done.redacted)
+    if done.unreadable:
+        output.note(f"{label}: {done.unreadable:,} parts could not be read")
+    return done.session
+
+
+@contextmanager
+def _transcript(name: str) -> Iterator[tuple[BinaryIO, str]]:
+    if name == "-":
+        from ..exchange.conversation import STANDARD_INPUT
+
+        yield world.standard_bytes("the transcript"), STANDARD_INPUT
+        return
+    with Path(name).expanduser().open("rb") as file:
+        yield file, Path(name).name
+
+
+def _tell(outcomes: Sequence[Outcome], *, dry_run: bool, quiet: bool, as_json: bool) -> None:
     tell_redacted([one for outcome in outcomes for one in outcome.redacted])
     for outcome in outcomes:
         for remark in outcome.remarks:
@@ -103,13 +186,19 @@ def _tell(outcomes: list[Outcome], *, dry_run: bool, quiet: bool, as_json: bool)
         return
     for outcome in done:
         if dry_run:
-            output.say(shown(outcome.plan), end="")
+            output.say(_diff(outcome), end="")
         elif output.is_watched():
             output.say(f"{outcome.session}: {outcome.messages} messages, {outcome.entries} memories ({outcome.how})")
         else:
             output.say_row((outcome.session, outcome.how, outcome.messages, outcome.entries))
     if not done and output.is_heard():
         output.note("nothing waits")
+
+
+def _diff(outcome: Outcome) -> str:
+    """Show the plan without the session's own page, which only counts how far it got."""
+    steps = tuple(step for step in outcome.plan.steps if not step.path.endswith(f"/{METADATA}"))
+    return shown(Plan(steps))
 
 
 def _document(outcome: Outcome, *, dry_run: bool) -> dict[str, Any]:
@@ -123,4 +212,4 @@ def _document(outcome: Outcome, *, dry_run: bool) -> dict[str, Any]:
         "error": outcome.error,
         "redacted": [asdict(one) for one in outcome.redacted],
     }
-    return {**fields, "diff": shown(outcome.plan)} if dry_run else fields
+    return {**fields, "diff": _diff(outcome)} if dry_run else fields

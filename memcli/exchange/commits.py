@@ -1,9 +1,11 @@
 """Commits as a conversation: what was changed and why becomes a session, each commit a message of its own."""
 
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import UsageError
+from ..store.redaction import redactor
 from ..store.session_append import append
 from ..store.sessions import Session
 from ..store.workspace import Workspace
@@ -14,8 +16,17 @@ SECONDS = 60
 _FORMAT = "%H%x00%aI%x00%an%x00%B%x01"
 
 
-def take_in_commits(workspace: Workspace, span: str, folder: Path) -> Session:
-    """Put the commits of a range into the repository's session; those that are there already stay as they are."""
+@dataclass(frozen=True)
+class Commits:
+    """Commits as what was said in the repository's session."""
+
+    session: str
+    top: str  # the repository's folder
+    events: tuple[Event, ...]
+
+
+def commits(span: str, folder: Path) -> Commits:
+    """Read a range of commits; UsageError where it is none."""
     top = _git(folder, "rev-parse", "--show-toplevel").strip()
     events = []
     for record in _git(folder, "log", "--reverse", f"--format={_FORMAT}", "--end-of-options", span).split("\x01"):
@@ -28,14 +39,21 @@ def take_in_commits(workspace: Workspace, span: str, folder: Path) -> Session:
         events.append(Event(f"commit_{commit[:12]}", "message", "user", text, stamp(moment) if moment else "", author))
     if not events:
         raise UsageError(f"no commits in {span}", "name a range such as HEAD~5..HEAD")
-    name = f"git:{Path(top).name}"
-    return append(workspace, name, events, lambda _: b"", {"channel_type": "git", "channel_id": top}).session
+    return Commits(f"git:{Path(top).name}", top, tuple(events))
+
+
+def take_in_commits(workspace: Workspace, found: Commits) -> Session:
+    """Put commits into the repository's session; those that are there already stay as they are."""
+    guard = redactor(workspace, found.session)
+    events = [guard.event(event) for event in found.events]
+    told = {"channel_type": "git", "channel_id": found.top}
+    return append(workspace, found.session, events, lambda _: b"", told).session
 
 
 def _git(folder: Path, *words: str) -> str:
     try:
         done = subprocess.run(
-            ["git", "-C", str(folder), *words],
+            ["git", "-C", str(folder), "-c", "log.showSignature=false", *words],
             capture_output=True,
             check=False,
             timeout=SECONDS,
@@ -46,6 +64,7 @@ def _git(folder: Path, *words: str) -> str:
     except subprocess.TimeoutExpired:
         raise UsageError(f"git took more than {SECONDS} s", "name a shorter range") from None
     if done.returncode:
-        reason = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise UsageError(f"git: {reason[-1] if reason else done.returncode}", "run it within a repository")
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"ended with {done.returncode}"]
+        reason = next((line for line in said if line.startswith("fatal: ")), said[-1]).removeprefix("fatal: ")
+        raise UsageError(f"git: {reason}", "name commits of the repository you are in, such as HEAD~5..HEAD")
     return done.stdout.decode("utf-8", "replace")

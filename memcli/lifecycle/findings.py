@@ -5,14 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from ..text.session import Event
+from ..text.summary import shorten
 from .extract import extract
 from .llm import Llm
 from .prompt import SCHEMA, again, question
-from .remembered import remembered
-from .reply import Reply, ReplyError, parse_reply
+from .remembered import is_bare, remembered
+from .reply import ReplyError, parse_reply
+from .story import story
 
 TEMPERATURE = 0.3
 MAX_TOKENS = 4096
+LONGEST_POINTED_AT = 500
+"""Characters kept of the message that a mere "remember that" points at."""
 
 
 @dataclass(frozen=True)
@@ -48,34 +52,44 @@ def by_rules(events: Sequence[Event], now: datetime, zone: tzinfo) -> Findings:
 def by_llm(
     llm: Llm, page: str, events: Sequence[Event], zone: tzinfo, *, timeout: float, shrink_to: int = 0
 ) -> Findings:
-    """Ask an LLM, once more if its reply cannot be used; LlmError when that fails too."""
+    """Ask an LLM, once more if its reply cannot be used; LlmError when that fails too.
+
+    What it says nothing of is told by rules: a conversation it finds nothing in still leaves its line of history.
+    """
     messages = question(page, events, zone, shrink_to)
     prompts = [message["content"] for message in messages]
     answer = llm.complete(messages, schema=SCHEMA, temperature=TEMPERATURE, max_tokens=MAX_TOKENS, timeout=timeout)
     try:
-        reply = _usable(answer.text, answer.finish_reason, prompts)
+        reply = parse_reply(answer.text, answer.finish_reason, prompts)
+        if reply.is_empty:
+            raise ReplyError("the reply holds nothing of what was asked for")
     except ReplyError as error:
         second = again(messages, answer.text, error.message)
         answer = llm.complete(second, schema=SCHEMA, temperature=TEMPERATURE, max_tokens=MAX_TOKENS, timeout=timeout)
-        reply = _usable(answer.text, answer.finish_reason, prompts)
-    memories = tuple(Finding(one.content, one.type, one.source, one.files, one.tags) for one in reply.entries)
+        reply = parse_reply(answer.text, answer.finish_reason, prompts)
     asked = asked_to_keep(events)
-    said = {one.text.casefold() for one in memories}
-    return Findings(
-        reply.history_entry,
-        reply.memory_update,
-        memories + tuple(one for one in asked if one.text.casefold() not in said),
+    said = {one.text.casefold() for one in asked}
+    memories = tuple(
+        Finding(one.content, one.type, one.source, one.files, one.tags)
+        for one in reply.entries
+        if one.content.casefold() not in said
     )
+    return Findings(reply.history_entry or story(events), reply.memory_update, asked + memories)
 
 
 def asked_to_keep(events: Sequence[Event]) -> tuple[Finding, ...]:
     """Give what a user asked to be remembered, as it stands; no LLM is waited for."""
-    said = (event for event in events if event.type == "message" and event.role == "user")
-    return tuple(Finding(text, "fact", "user", message=event.id) for event in said if (text := remembered(event.text)))
-
-
-def _usable(text: str, finish_reason: str | None, prompts: Sequence[str]) -> Reply:
-    reply = parse_reply(text, finish_reason, prompts)
-    if reply.is_empty:
-        raise ReplyError("the reply holds nothing of what was asked for")
-    return reply
+    found = []
+    before = Event("")
+    for event in events:
+        if event.type != "message" or not event.text.strip():
+            continue
+        if event.role == "user" and is_bare(event.text):
+            kept = shorten(before.text, LONGEST_POINTED_AT)
+            if kept:
+                source = "user" if before.role == "user" else "observed"
+                found.append(Finding(kept, "fact", source, message=before.id))
+        elif event.role == "user" and (text := remembered(event.text)):
+            found.append(Finding(text, "fact", "user", message=event.id))
+        before = event
+    return tuple({one.text.casefold(): one for one in reversed(found)}.values())[::-1]

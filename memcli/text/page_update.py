@@ -1,15 +1,20 @@
 """A new text of the long-term memory page, accepted only as far as nothing a person wrote is lost by it."""
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from .promoted import END_OF_KEEP, KEEP
+from .lines import lines
+from .promoted import CLOSING, END_OF_KEEP, KEEP, OPENING
+from .three_way import merged
 
 MOST_LOST = 0.25
 """Share of the page's lines that an update may drop unless it was asked to make the page shorter."""
+LEAST_LEFT = 0.2
+"""Share of the size asked for that must be left of a page that was to be made shorter."""
 
-_KEPT = re.compile(rf"(?ms)^[ \t]*{re.escape(KEEP)}.*?{re.escape(END_OF_KEEP)}[ \t]*$")
+_BOM = "\ufeff"
+_ENDS = {KEEP: END_OF_KEEP, OPENING: CLOSING}
 
 
 @dataclass(frozen=True)
@@ -20,66 +25,86 @@ class Update:
     remark: str = ""
 
 
-def accepted(old: str, proposed: str, current: str, *, may_shrink: bool) -> Update:
-    """Settle the page: `old` is what the proposal was made from, `current` what stands there now.
+def accepted(shown: str, proposed: str, current: str, *, shrink_to: int = 0) -> Update:
+    """Settle the page: `shown` is what the proposal was made from, `current` what stands there now.
 
-    An update that drops too much, or touches what is marked to be kept, only adds its new lines; so does one that meets
-    a page somebody changed meanwhile.
+    A proposal that drops too much, or touches `mem:keep` and what mem itself put on the page, only adds its new lines.
+    What differs between `shown` and `current` stays as it is in `current`. `shrink_to` are the bytes the page was asked
+    to be shortened to.
     """
     newline = "\r\n" if "\r\n" in current else "\n"
-    proposed = re.sub(r"\r?\n", newline, proposed.strip("\r\n")) + newline
-    if current != old:
-        return Update(_added(old, proposed, current), "the page was changed meanwhile: only new lines were added")
-    lost = _lost(old, proposed)
-    if lost > MOST_LOST and not may_shrink:
-        return Update(
-            _added(old, proposed, current),
-            f"the update would drop {lost:.0%} of the page: only its new lines were added",
-        )
-    if any(part not in proposed for part in _KEPT.findall(old)):
-        return Update(
-            _added(old, proposed, current), "the update touches what is to be kept: only new lines were added"
-        )
-    return Update(("\ufeff" if old.startswith("\ufeff") else "") + proposed)
+    base, new, here = (_plain(text) for text in (shown, proposed, current))
+    remark = _objection(base, new, shrink_to)
+    if remark:
+        new = _grown(base, new)
+    if base != here:
+        new = merged(base, here, new)
+    written = _written(new, current, newline)
+    return Update(current if _plain(written) == here else written, remark)
 
 
-def _lost(old: str, new: str) -> float:
-    lines = [line.strip() for line in old.splitlines() if line.strip()]
-    standing = {line.strip() for line in new.splitlines()}
-    return sum(line not in standing for line in lines) / len(lines) if lines else 0.0
+def _objection(base: Sequence[str], new: Sequence[str], shrink_to: int) -> str:
+    """Say why a proposal cannot be taken as it is."""
+    lost = _lost(base, new)
+    if shrink_to:
+        left = sum(len(line.encode()) + 1 for line in new)
+        if left < min(LEAST_LEFT * shrink_to, sum(len(line.encode()) + 1 for line in base)):
+            return f"the update would leave {left:,} bytes of the page: only its new lines were added"
+    elif lost > MOST_LOST:
+        return f"the update would drop {lost:.0%} of the page: only its new lines were added"
+    whole = "\n".join(new)
+    for start, end in _guarded(base):
+        if "\n".join(base[start:end]) not in whole:
+            return "the update touches what is to be kept: only its new lines were added"
+    return ""
 
 
-def _added(old: str, proposed: str, current: str) -> str:
-    """Put the lines that are new in the proposal into the current page, after the line they follow there."""
-    base, new = old.splitlines(), proposed.splitlines()
-    result = current.splitlines()
-    standing = {line.strip() for line in result}
-    newline = "\r\n" if "\r\n" in current else "\n"
-    for tag, start, _, first, last in SequenceMatcher(None, base, new, autojunk=False).get_opcodes():
+def _plain(text: str) -> list[str]:
+    """Give the lines without their ends, the byte order mark and blank lines at the end."""
+    found = [line.rstrip("\r\n") for line in lines(text.removeprefix(_BOM))]
+    while found and not found[-1].strip():
+        found.pop()
+    return found
+
+
+def _written(new: Sequence[str], current: str, newline: str) -> str:
+    """Write the lines with the ends they have in the current page, where those lines stand there."""
+    here = list(lines(current.removeprefix(_BOM)))
+    ends = {line.rstrip("\r\n"): line[len(line.rstrip("\r\n")) :] or newline for line in reversed(here)}
+    text = "".join(line + ends.get(line, newline) for line in new)
+    return (_BOM if current.startswith(_BOM) else "") + text
+
+
+def _lost(base: Sequence[str], new: Sequence[str]) -> float:
+    standing = {line.strip() for line in new}
+    said = [line.strip() for line in base if line.strip()]
+    return sum(line not in standing for line in said) / len(said) if said else 0.0
+
+
+def _grown(base: Sequence[str], new: Sequence[str]) -> list[str]:
+    """Put the lines that are new in the proposal into the page, and drop none."""
+    standing = {line.strip() for line in base if line.strip()} | _ENDS.keys() | {*_ENDS.values()}
+    fresh: dict[int, list[str]] = {}
+    for tag, _, end, first, last in SequenceMatcher(None, base, new, autojunk=False).get_opcodes():
         if tag not in ("insert", "replace"):
             continue
-        fresh = [line for line in new[first:last] if line.strip() and line.strip() not in standing]
-        anchor = base[start - 1] if start else None
-        place = _after(result, anchor)
-        result[place:place] = fresh
-        standing |= {line.strip() for line in fresh}
-    return newline.join(result) + newline
+        place = next((stop for start, stop in _guarded(base) if start < end < stop), end)
+        added = [line for line in new[first:last] if line.strip() not in standing]
+        if any(line.strip() for line in added):
+            fresh.setdefault(place, []).extend(added)
+            standing |= {line.strip() for line in added if line.strip()}
+    return [line for place in range(len(base) + 1) for line in (*fresh.get(place, ()), *base[place : place + 1])]
 
 
-def _after(lines: list[str], anchor: str | None) -> int:
-    """Find the place behind a line; never within a part to be kept."""
-    place = len(lines) if anchor not in lines else len(lines) - lines[::-1].index(anchor)
-    kept = False
-    for number, line in enumerate(lines):
-        if line.strip() == KEEP:
-            kept = True
-        elif line.strip() == END_OF_KEEP:
-            kept = False
-            if number >= place > 0 and any(one.strip() == KEEP for one in lines[:place]) and _is_within(lines, place):
-                return number + 1
-    return len(lines) if kept and _is_within(lines, place) else place
-
-
-def _is_within(lines: list[str], place: int) -> bool:
-    marks = [line.strip() for line in lines[:place] if line.strip() in (KEEP, END_OF_KEEP)]
-    return bool(marks) and marks[-1] == KEEP
+def _guarded(page: Sequence[str]) -> list[tuple[int, int]]:
+    """Find the parts between marks that are not the proposal's to change; one that is not closed reaches to the end."""
+    found = []
+    start, closing = 0, ""
+    for number, line in enumerate(page):
+        mark = line.strip()
+        if not closing and mark in _ENDS:
+            start, closing = number, _ENDS[mark]
+        elif closing and mark == closing:
+            found.append((start, number + 1))
+            closing = ""
+    return [*found, (start, len(page))] if closing else found

@@ -1,0 +1,69 @@
+"""Which messages wait to be remembered: those behind a session's last one consolidated, in its archived parts too."""
+
+from collections.abc import Iterator, Sequence
+
+from ..store.session_counts import is_due
+from ..store.session_file import read_events, standing_ids
+from ..store.sessions import Session, at, counts, sessions
+from ..store.workspace import Workspace
+from ..text.session import Event
+from .prompt import shown_length
+
+BATCH = 60_000
+"""Characters of conversation an LLM is shown at once; the rest is the next batch."""
+
+
+def due(workspace: Workspace, window: int = 0) -> list[Session]:
+    """Find the sessions, and archived parts of those that go on, in which more than `window` messages wait."""
+    live = sessions(workspace)
+    going_on = {one.id for one in live}
+    parts = [one for one in sessions(workspace, archived=True) if one.id in going_on]
+    # What was put away was said first.
+    parts.sort(key=lambda one: (len(one.folder), one.folder))
+    return [one for one in [*parts, *live] if not one.problem and counts(workspace, one).waiting > window]
+
+
+def all_events(workspace: Workspace, session: Session) -> list[Event]:
+    """Read what stands in a session's file."""
+    return [event for _, event in read_events(workspace.path(session.path))]
+
+
+def behind(events: Sequence[Event], last: str) -> list[Event]:
+    """Give the events behind the last one consolidated; all of them where that one was put away."""
+    place = next((place for place, event in enumerate(events) if last and event.id == last), -1)
+    return list(events[place + 1 :])
+
+
+def but_for(events: Sequence[Event], keep: int) -> list[Event]:
+    """Leave out the last `keep` messages; nothing where no message is left."""
+    messages = [place for place, event in enumerate(events) if is_due(event)]
+    if keep:
+        events = events[: messages[-keep]] if len(messages) > keep else []
+    return list(events) if any(map(is_due, events)) else []
+
+
+def batches(events: Sequence[Event], room: int = BATCH) -> Iterator[list[Event]]:
+    """Cut a long conversation where a user speaks, or where it must be."""
+    batch: list[Event] = []
+    size = 0
+    for event in events:
+        length = shown_length(event)
+        asks = is_due(event) and event.role == "user"
+        if batch and size + length > room and (asks or size + length > room * 3 // 2):
+            yield batch
+            batch, size = [], 0
+        batch.append(event)
+        size += length
+    if batch:
+        yield batch
+
+
+def home(workspace: Workspace, session: Session, event: str) -> Session | None:
+    """Find where an event lies now: its session may have been cleared or compacted meanwhile; None where it is gone."""
+    now = at(workspace, session.folder, session.id)
+    others = [*sessions(workspace), *sessions(workspace, archived=True)]
+    parts = [now, *(one for one in others if one.id == session.id and one.folder != session.folder)]
+    for part in parts:
+        if standing_ids([workspace.path(part.path)], {event}):
+            return part
+    return None

@@ -1,0 +1,363 @@
+"""`mem consolidate` as a user, a cron job and a crash see it."""
+
+import json
+import os
+import random
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memcli.store.files import is_temporary
+from memcli.store.init import PAGE_TEXT
+from tests.conftest import Mem, Ran
+from tests.llm_server import LlmServer, dribble, plain, reset, say
+from tests.processes import race, running
+
+ROOT = Path(__file__).parent.parent.parent
+TRANSCRIPT = "".join(
+    json.dumps({"role": role, "content": text, "timestamp": f"2026-11-20T10:0{number}:00Z"}) + "\n"
+    for number, (role, text) in enumerate(
+        (
+            ("user", "I prefer tabs over spaces in every project."),
+            ("assistant", "Noted."),
+            ("user", "remember this: the deploy key lives in vault"),
+            ("assistant", "I will."),
+        )
+    )
+)
+REPLY = json.dumps(
+    {
+        "history_entry": "[2026-11-20 10:00] Rita told how she works.",
+        "memory_update": f"{PAGE_TEXT}\n- Rita prefers tabs.\n",
+        "entries": [{"content": "Rita prefers tabs over spaces.", "type": "preference", "source": "user_stated"}],
+    }
+)
+
+
+@pytest.fixture
+def talk(world: Path) -> str:
+    """Give a transcript."""
+    (world / "talk.jsonl").write_text(TRANSCRIPT)
+    return "talk.jsonl"
+
+
+@pytest.fixture
+def llm(world: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Set what the user's own LLM command answers."""
+    place = world.parent / "answer"
+
+    def answers(text: str) -> None:
+        place.write_text(text)
+        monkeypatch.setenv("MEM_LLM_COMMAND", f"cat {place}")
+
+    return answers
+
+
+def tree(root: Path, *leave_out: str) -> dict[str, bytes]:
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and not path.relative_to(root).as_posix().startswith((".mem", *leave_out))
+    }
+
+
+def history(root: Path) -> str:
+    return "".join(path.read_text() for path in sorted(root.glob("HISTORY-*.md")))
+
+
+def test_a_transcript_becomes_history_the_page_and_entries_that_are_found(mem: Mem, workspace: Path, talk: str) -> None:
+    assert mem("session", "import", talk).code == 0
+    done = mem("consolidate", "--json").json["sessions"]
+    assert [(one["how"], one["messages"]) for one in done] == [("rules", 4)]
+    assert "Rita" not in history(workspace)
+    assert history(workspace).count("<!-- hist_") == 1
+    assert "tabs over spaces" in (workspace / "MEMORY.md").read_text()
+    hits = mem("search", "where is the deploy key", "--json").json["hits"]
+    assert "vault" in hits[0]["summary"]
+    before = tree(workspace)
+    again = mem("consolidate")
+    assert (again.code, again.out, tree(workspace)) == (0, "", before)
+
+
+def test_a_command_of_ones_own_can_be_the_llm(mem: Mem, workspace: Path, talk: str, llm: Callable[[str], None]) -> None:
+    llm(f"```json\n{REPLY}\n```")
+    assert mem("consolidate", talk).rows == [["talk", "llm", "4", "2"]]
+    assert "- Rita prefers tabs." in (workspace / "MEMORY.md").read_text()
+    assert "Rita told how she works." in history(workspace)
+    assert mem("consolidate", talk).out == ""
+
+
+def test_when_the_llm_fails_the_exit_code_is_7_and_the_next_run_recovers(
+    mem: Mem, workspace: Path, talk: str, llm: Callable[[str], None]
+) -> None:
+    llm("I am sorry, I cannot.")
+    failed = mem("consolidate", talk, "--quiet")
+    assert failed.code == 7
+    assert "the LLM failed" in failed.err
+    assert "the messages stay due" in failed.err
+    assert "[raw-fallback]" in history(workspace)
+    assert mem("search", "deploy key", "--json").json["hits"][0]["summary"].startswith("the deploy key")
+    llm(REPLY)
+    assert mem("consolidate", "--all", "--quiet") == Ran(0, "", "")
+    assert history(workspace).count("<!-- hist_") == 2
+
+
+def test_a_cron_job_is_silent_when_nothing_waits(mem: Mem, workspace: Path) -> None:
+    before = tree(workspace)
+    assert mem("consolidate", "--all", "--quiet") == Ran(0, "", "")
+    assert tree(workspace) == before
+
+
+def test_one_that_may_not_wait_ends_with_75(mem: Mem, workspace: Path, talk: str) -> None:
+    mem("session", "import", talk)
+    script = """
+import sys
+from pathlib import Path
+from memcli.store.lock import locked
+Path(sys.argv[1]).mkdir(exist_ok=True)
+with locked(Path(sys.argv[1]) / "queue", command="mem consolidate other", now="now"):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+    with running(script, workspace / ".mem") as other:
+        assert other.stdout
+        assert other.stdout.readline() == "ready\n"
+        busy = mem("consolidate", "--all", "--quiet", "--no-wait")
+    assert busy.code == 75
+    assert "mem consolidate other" in busy.err
+    assert mem("consolidate", "--all", "--quiet", "--no-wait").code == 0
+
+
+@pytest.mark.parametrize("arguments", [("talk.jsonl",), ("-",), ("--since-git", "HEAD~1..HEAD")])
+def test_a_dry_run_shows_a_diff_and_writes_nothing_at_all(
+    mem: Mem, workspace: Path, talk: str, repository: Path, arguments: tuple[str, ...]
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in workspace.rglob("*")}
+    shown = mem("consolidate", "--dry-run", *arguments, stdin=TRANSCRIPT)
+    assert shown.code == 0
+    assert "+++ b/HISTORY-2026-11.md" in shown.out
+    assert "metadata.json" not in shown.out
+    assert {path: path.stat().st_mtime_ns for path in workspace.rglob("*")} == before
+
+
+@pytest.fixture
+def repository(world: Path) -> Path:
+    """Make the folder a repository with two commits."""
+
+    def git(*words: str) -> None:
+        identity = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", "-C", str(world), *identity, *words], check=True, capture_output=True)
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "Begin")
+    git("commit", "-q", "--allow-empty", "-m", "We always deploy with make release from now on")
+    return world
+
+
+def test_commits_are_consolidated_once(mem: Mem, workspace: Path, repository: Path) -> None:
+    first = mem("consolidate", "--since-git", "HEAD~1..HEAD")
+    assert first.rows[0][:3] == ["git:work", "rules", "1"]
+    assert "make release" in history(workspace) + "".join(map(str, tree(workspace, "sessions").values()))
+    assert mem("consolidate", "--since-git", "HEAD~1..HEAD").out == ""
+    wrong = mem("consolidate", "--since-git", "nowhere..HEAD")
+    assert wrong.code == 2
+    assert "nowhere" in wrong.err
+    assert mem("consolidate", "--since-git", "--output=x").code == 2
+
+
+def test_consolidation_can_be_switched_off(
+    mem: Mem, workspace: Path, talk: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEM_CONSOLIDATE_ENABLED", "off")
+    before = tree(workspace)
+    assert mem("consolidate", talk).code == 5
+    assert tree(workspace) == before
+
+
+def test_a_session_whose_page_is_torn_stops_no_other(mem: Mem, workspace: Path) -> None:
+    for name in ("a", "b"):
+        mem("session", "append", "--session", name, "--text", "We use Postgres 16 in production")
+    (workspace / "sessions/a/metadata.json").write_text("{ torn")
+    done = mem("consolidate", "--all")
+    assert done.code == 0
+    assert [row[0] for row in done.rows] == ["b"]
+    assert "a is passed over" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(("nobody",), 4), (("--all", "s"), 2), (("--keep", "-1"), 2), (("empty.txt",), 2)]
+)
+def test_what_makes_no_sense_is_said(
+    mem: Mem, workspace: Path, world: Path, arguments: tuple[str, ...], code: int
+) -> None:
+    (world / "empty.txt").write_text("")
+    assert mem("consolidate", *arguments).code == code
+
+
+def _model(server: LlmServer, spawn: Callable[..., Ran], *arguments: str) -> Ran:
+    settings = {"MEM_LLM_MODEL": "scripted", "MEM_LLM_API_BASE": server.api_base, "MEM_LLM_TIMEOUT": "2"}
+    os.environ.update(settings)
+    try:
+        return spawn(*arguments)
+    finally:
+        for name in settings:
+            del os.environ[name]
+
+
+def test_a_server_that_speaks_the_openai_protocol_is_asked(
+    mem: Mem, workspace: Path, talk: str, spawn: Callable[..., Ran]
+) -> None:
+    mem("session", "import", talk)
+    with LlmServer(say(REPLY)) as server:
+        done = _model(server, spawn, "consolidate")
+        assert (done.code, done.err) == (0, "")
+        assert done.rows == [["talk", "llm", "4", "2"]]
+        assert server.questions[0]["temperature"] == 0.3
+        assert "tabs over spaces" in server.questions[0]["messages"][1]["content"]
+    assert "- Rita prefers tabs." in (workspace / "MEMORY.md").read_text()
+    assert "Rita told how she works." in history(workspace)
+    hits = mem("search", "tabs or spaces", "--json").json["hits"]
+    assert "Rita prefers tabs over spaces." in [hit["summary"] for hit in hits]
+    assert mem("consolidate").out == ""
+
+
+# One process each, since litellm takes seconds to import: the ways a connection can fail.
+@pytest.mark.parametrize("answer", [reset(REPLY), dribble(REPLY, 0.2), plain("<html>502</html>", "text/html", 502)])
+def test_a_connection_that_breaks_loses_nothing(
+    mem: Mem, workspace: Path, talk: str, spawn: Callable[..., Ran], answer: Callable[..., None]
+) -> None:
+    mem("session", "import", talk)
+    with LlmServer(answer) as server:
+        failed = _model(server, spawn, "consolidate", "--quiet")
+    assert failed.code == 7
+    assert history(workspace).count("[raw-fallback]") == 1
+    assert mem("consolidate").rows == [["talk", "rules", "4", "1"]]
+
+
+def test_two_consolidations_and_ten_writers_at_once_lose_and_double_nothing(
+    mem: Mem, workspace: Path, world: Path
+) -> None:
+    for number in range(6):
+        mem(
+            "session",
+            "append",
+            "--session",
+            f"s{number}",
+            "--text",
+            f"remember this: team {number} owns port {number}",
+        )
+    script = """
+from memcli.cli.app import run
+number = int(sys.argv[1])
+if number < 2:
+    sys.exit(run(["consolidate", "--all"]))
+if number < 7:
+    sys.exit(run(["write", f"Writer {number} was here"]))
+sys.exit(run(["session", "append", "--session", f"s{number - 7}", "--text", f"remember this: late {number} was said"]))
+"""
+    ended = race(f"import os\nos.chdir({str(world)!r})\n{script}", 12)
+    assert [(one.code, one.err) for one in ended] == [(0, "")] * 12
+    assert mem("consolidate", "--all", "--quiet").code == 0
+    assert mem("consolidate", "--all").out == ""
+    bodies = [text for name, text in tree(workspace, "sessions").items() if name.startswith("entries/")]
+    said = [text for text in bodies if b"type: episode" not in text]
+    for wanted in (
+        *(f"team {number} owns port {number}" for number in range(6)),
+        *(f"Writer {number} was here" for number in range(2, 7)),
+        *(f"late {number} was said" for number in range(7, 12)),
+    ):
+        assert sum(wanted.encode() in text for text in said) == 1, wanted
+    log = history(workspace)
+    assert len(set(re.findall(r"hist_\w+", log))) == log.count("## ")
+
+
+KILLED = """
+import os, sys
+from tests import crash
+os.chdir(sys.argv[2])
+crash.wire(crash.FailingOS(int(sys.argv[1]), crash.power_cut))
+from memcli.cli.app import run
+sys.exit(run(["consolidate", "--all"]))
+"""
+
+
+def _comparable(root: Path) -> dict[str, bytes]:
+    return {
+        name: re.sub(rb'"updatedAt": "[^"]*"', b"", data)
+        for name, data in tree(root).items()
+        if not is_temporary(Path(name).name)
+    }
+
+
+def _copied(world: Path, place: Path) -> Path:
+    subprocess.run(["cp", "-a", str(world), str(place)], check=True)
+    return place
+
+
+def test_the_power_may_fail_at_any_step(mem: Mem, workspace: Path, talk: str, world: Path, tmp_path: Path) -> None:
+    mem("session", "import", talk)
+    even = _copied(world, tmp_path / "even")
+    assert _run(even) == 0
+    wanted = _comparable(even / "memory")
+    cut = 0
+    for at in range(1, 200):
+        place = _copied(world, tmp_path / f"cut{at}")
+        code = subprocess.run(
+            [sys.executable, "-c", KILLED, str(at), str(place)], cwd=ROOT, check=False, capture_output=True
+        ).returncode
+        if code == 0:
+            break
+        cut += 1
+        assert mem("consolidate", "--workspace", str(place / "memory")).code == 0
+        assert _comparable(place / "memory") == wanted, f"cut at step {at}"
+    assert cut > 20
+
+
+def test_a_kill_at_any_moment_leaves_what_the_next_run_finishes(
+    mem: Mem, workspace: Path, talk: str, world: Path, tmp_path: Path
+) -> None:
+    mem("session", "import", talk)
+    even = _copied(world, tmp_path / "even")
+    began = time.monotonic()
+    assert _run(even) == 0
+    took = time.monotonic() - began
+    wanted = _comparable(even / "memory")
+    chance = random.Random(20261121)
+    for number in range(8):
+        place = _copied(world, tmp_path / f"killed{number}")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "memcli", "consolidate"],
+            cwd=place,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        try:
+            process.wait(chance.uniform(0.5, 1.1) * took)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        assert _run(place) == 0
+        assert _comparable(place / "memory") == wanted
+
+
+def _run(place: Path) -> int:
+    return subprocess.run(
+        [sys.executable, "-m", "memcli", "consolidate"],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+        capture_output=True,
+    ).returncode
+
+
+def test_a_private_page_stays_private(mem: Mem, workspace: Path, talk: str) -> None:
+    (workspace / "MEMORY.md").chmod(0o600)
+    mem("consolidate", talk)
+    assert stat.S_IMODE((workspace / "MEMORY.md").stat().st_mode) == 0o600
