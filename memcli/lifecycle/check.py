@@ -123,7 +123,7 @@ def _names(
 
 def _index(index: Index, readings: Sequence[Reading]) -> list[Fault]:
     """Compare the index with the files, and take from it what it knows of conversations."""
-    index.refresh()
+    index.refresh(talk=True)
     workspace = index.workspace
     found = [
         Fault(one.path, one.line, one.reason, "read")

@@ -4,6 +4,7 @@ Archiving moves a file as it is. Spared are pinned entries, episodes, summaries 
 past its `expires_at` has faded whatever its score. The formula is in `retrieval/retention.py`.
 """
 
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -104,20 +105,23 @@ def decay(
     """Archive what has faded and fold the counters of the rest into their files, as one journaled change."""
     if not workspace.settings["decay.enabled"]:
         raise RefusedError("decay is switched off", "switch it on with `mem config set decay.enabled true`")
-    plan = decay_plan(workspace, entries, noise, fraction)
-    moves = {step.path: step.to for step in plan.steps if isinstance(step, Move)}
+    staying = [one.row for one in entries if one.verdict in ("keep", "spare")]
     with exclusive(workspace, "mem decay") as held:
-        # What the files say is read under the lock, since having it may have finished what was killed halfway.
-        staying = [one.row for one in entries if one.verdict in ("keep", "spare")]
+        # Under the lock, since another run may just have archived the same, or having the lock finished a killed one.
+        plan = decay_plan(workspace, entries, noise, fraction)
         counted, problems = countable(workspace, staying, access.counts(workspace))
         taken = access.take(workspace, {identifier: file.last for identifier, file in counted.items()})
         changes, folded = folding(counted, taken)
         apply(workspace, [*changes, *plan.steps], held)
         access.settle(workspace, taken, folded)
-    problems += [(one.row["path"], one.reason.rpartition("; ")[2]) for one in entries if one.verdict == "unread"]
+    moves = {step.path: step.to for step in plan.steps if isinstance(step, Move)}
+    for one in entries:
+        path = one.row["path"]
+        if one.verdict == "unread":
+            problems.append((path, one.reason.rpartition("; ")[2]))
+        elif one.verdict == "archive" and path not in moves and os.path.lexists(workspace.root / path):
+            problems.append((path, "cannot be read"))
     archived = tuple((one.row["id"], moves[one.row["path"]]) for one in entries if one.row["path"] in moves)
-    missed = [one.row["path"] for one in entries if one.verdict == "archive" and one.row["path"] not in moves]
-    problems += [(path, "cannot be read or is gone") for path in missed]
     return Decayed(archived, tuple(folded), tuple(problems))
 
 

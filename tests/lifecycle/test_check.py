@@ -100,6 +100,7 @@ def test_in_the_year_of_the_fixtures_only_what_was_broken_on_purpose_is_wrong(wo
         ("HISTORY-2026-11.md", "## 2026-11-31T10:00:00Z\n\nx\n", 1, "no time that exists"),
         ("HISTORY-2026-13.md", "", 1, "2026-13 in its name"),
         ("notes/2026-02-30.md", "[10:00] x\n", 1, "2026-02-30 in its name"),
+        ("sessions/s/session.jsonl", '{"role": "user", "content": "x"}\nno json\n{}\n', 2, "JSON"),
         ("mem.yaml", "search:\n  limt: 3\n", 2, "unknown setting search.limt"),
     ],
 )

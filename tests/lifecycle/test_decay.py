@@ -216,6 +216,26 @@ def test_the_plan_says_why_and_shows_where_each_file_goes(workspace: Workspace) 
     assert (workspace.root / "entries/old.md").exists()
 
 
+def test_two_runs_at_once_archive_and_tell_of_it_once(workspace: Workspace) -> None:
+    put(workspace, "old", 300)
+    seen = judge(workspace)
+    assert len(decay(workspace, seen, noise, 1.0).archived) == 1
+    late = decay(workspace, seen, lambda attempt: b"87654321", 1.0)
+    assert late == Decayed()
+    assert (workspace.root / "HISTORY-2026-11.md").read_text().count("archive: old") == 1
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_goes_on(workspace: Workspace) -> None:
+    path = put(workspace, "a", 300)
+    put(workspace, "b", 300)
+    seen = judge(workspace)
+    path.unlink()
+    path.mkdir()
+    done = decay(workspace, seen, noise, 1.0)
+    assert done.archived == (("b", "archive/entries/b.md"),)
+    assert done.problems == (("entries/a.md", "cannot be read"),)
+
+
 def test_switched_off_it_archives_nothing(tmp_path: Path) -> None:
     workspace = at(tmp_path / "memory", MEM_DECAY_ENABLED="no")
     put(workspace, "old", 300)

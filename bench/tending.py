@@ -1,0 +1,115 @@
+"""What tending costs against reading and parsing the entries: decay, stats, check, and the count of an access.
+
+Usage: tending.py [--entries N] [--runs N]. Prints a table; each ratio is taken in one run on one machine.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from workspaces import make
+
+from memcli.index.filters import Filter
+from memcli.index.index import Index, ask
+from memcli.lifecycle.check import check
+from memcli.lifecycle.decay import Judged, decay, judged, last_accessed
+from memcli.lifecycle.stats import stats
+from memcli.store import access
+from memcli.store.workspace import Surroundings, Workspace, opened
+from memcli.text import frontmatter
+from memcli.text.entry import read_entry
+
+LIMIT = 2.0
+Row = dict[str, object]
+
+
+def parse(workspace: Workspace) -> int:
+    """Read and parse every entry: what everything here is compared with."""
+    count = 0
+    for path in (workspace.root / "entries").rglob("*.md"):
+        text = path.read_bytes().decode("utf-8")
+        read_entry(frontmatter.parse(text), path.name, workspace.now)
+        count += 1
+    return count
+
+
+def rows(workspace: Workspace, *statuses: str) -> list[Row]:
+    """List entries as the commands do, the index brought in step first."""
+
+    def listed(index: Index) -> list[Row]:
+        index.refresh()
+        index.problems()
+        return index.list_entries(Filter(statuses=statuses), "id")
+
+    return ask(workspace, listed)
+
+
+def faded(workspace: Workspace) -> list[Judged]:
+    """Judge every active entry."""
+    found = rows(workspace, "active")
+    counts = access.counts(workspace, last_accessed(found))
+    return judged(found, workspace.now, workspace.settings, counts)
+
+
+def counted(workspace: Workspace) -> object:
+    """Make the numbers of `mem stats`."""
+    return stats(rows(workspace), access.counts(workspace), workspace.now, workspace.zone, workspace.settings)
+
+
+def median(work: Callable[[], object], runs: int) -> float:
+    """Give the median time of a piece of work, in milliseconds."""
+    spent = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        work()
+        spent.append(1000 * (time.perf_counter() - start))
+    return statistics.median(spent)
+
+
+def main() -> None:
+    """Make a workspace, measure, print."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--entries", type=int, default=10_000)
+    options.add_argument("--runs", type=int, default=5)
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "memory"
+        ids = make(root, chosen.entries)
+        around = Surroundings(root, {"HOME": folder, "PATH": os.environ["PATH"]}, datetime(2026, 11, 21, tzinfo=UTC))
+        workspace = opened(around, root)
+        rows(workspace)  # makes the index
+        time.sleep(0.1)
+        base = median(lambda: parse(workspace), chosen.runs)
+        one = median(lambda: access.note(workspace, [ids[0]]), 1000)
+        access.note(workspace, ids[::3])
+        lines = [
+            ("decay", median(lambda: faded(workspace), chosen.runs), LIMIT),
+            ("stats", median(lambda: counted(workspace), chosen.runs), None),
+            ("check", median(lambda: check(workspace), min(3, chosen.runs)), None),
+        ]
+        found = faded(workspace)
+        gone = sum(one.verdict == "archive" for one in found)
+        fold = min(len(ids[::3]), len(found) - gone)
+        lines.append(
+            (
+                f"decay --apply: {gone:,} archived, {fold:,} or so counters folded",
+                median(lambda: decay(workspace, found, lambda attempt: b"12345678", 1.0), 1),
+                None,
+            )
+        )
+    print(f"{chosen.entries:,} entries; parsing them all {base:.0f} ms; noting one access {one:.3f} ms\n")
+    print("| what | measured | ratio to parsing | limit |\n|---|---|---|---|")
+    for what, spent, limit in lines:
+        told = "" if limit is None else f"{limit:g}" + ("" if spent <= limit * base else " **over**")
+        print(f"| {what} | {spent:.0f} ms | {spent / base:.2f} | {told} |")
+    sys.exit(any(limit is not None and spent > limit * base for _, spent, limit in lines))
+
+
+if __name__ == "__main__":
+    main()
