@@ -88,15 +88,16 @@ def test_what_is_taken_out_between_finding_and_showing_is_found_again(
 ) -> None:
     put("a.md", "the quagga sleeps\n")
     assert mem("index").code == 0
-    embed_missing = Embedding.embed_missing
+    nearest = Embedding.nearest
     others = [lambda: (put("a.md", "the quagga wakes\n"), put("b.md", "an okapi\n"), ask(here, Index.refresh))]
 
-    def interrupted(self: Embedding, *args: Any, **options: Any) -> int:
+    def interrupted(self: Embedding, *args: Any, **options: Any) -> Any:
+        found = nearest(self, *args, **options)
         if others:
             others.pop()()
-        return embed_missing(self, *args, **options)
+        return found
 
-    monkeypatch.setattr(Embedding, "embed_missing", interrupted)
+    monkeypatch.setattr(Embedding, "nearest", interrupted)
     (hit,) = mem("search", "quagga", "-n", "1", "--json").json["hits"]
     assert (hit["path"], hit["summary"]) == ("entries/a.md", "the quagga wakes")
 

@@ -12,8 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from memcli.index import database
+from memcli.index import database, refresh
+from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
+from memcli.index.scan import scan
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.conftest import Mem
 from tests.fakes import CountingEmbedder
@@ -36,6 +38,14 @@ TEXTS = (
     ),
     *("记忆是纯文本。用户喜欢深色主题。" * 80, "## 2026-11-02T10:00:00Z <!-- hist_a1 -->\n[2026-11-02 10:00] did it\n"),
     *("[14:15] User: hi | Assistant: ho\n[14:20] later\n", HEAD.replace("---\n\n", "status: superseded\n---\n")),
+    *(
+        '{"role": "user", "content": "hi"}\n',
+        '{"role": "user", "content": "%s"}\n{"role": "assis' % ("long words " * 99),
+    ),
+    *(
+        'tant", "content": "torn"}\n',
+        '{"type": "tool_call", "content": "ls"}\n\n{"role": "assistant", "content": "no end"}',
+    ),
     *("nul \x00 byte\n", "---\nid: twin\nactive: false\n---\n1\n", "---\nid: twin\ntrust: 7\n---\n2\n"),
 )
 BYTES = st.sampled_from([text.encode() for text in TEXTS] + [b"bad \xff utf-8\n", HEAD.encode() + b"\xe9\n"])
@@ -126,7 +136,7 @@ class Refreshing(RuleBasedStateMachine):
     @rule(which=NUMBERS, to=NAMES)
     def move(self, which: int, to: str) -> None:
         path = self.one(which)
-        if path not in (target := self.root / to).parents and target not in path.parents:
+        if path != (target := self.root / to) and path not in target.parents and target not in path.parents:
             path.rename(self.room_for(to))
 
     @rule(which=NUMBERS, ago=st.integers(0, 10**6))
@@ -280,6 +290,39 @@ def test_what_only_was_looked_at_again_is_not_told_as_changed(mem: Mem, put: Put
     for _ in range(2):
         again = mem("index", "--status", "--json").json
         assert (again["added"], again["changed"], again["removed"]) == (0, 0, 0)
+
+
+def test_a_file_changed_in_the_moment_it_was_noted_is_read_again(
+    put: Put, here: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def texts(index: Index) -> list[str]:
+        index.refresh()
+        return [text for _, text in index.texts(Filter(kinds=("entry",)))]
+
+    put("a.md", "one\n")
+    listing = scan(here.root, here.layout)
+    monkeypatch.setattr(refresh, "scan", lambda *args: listing)  # a change that no stat shows
+    assert ask(here, texts) == ["one\n"]
+    put("a.md", "two\n")
+    assert ask(here, texts) == ["two\n"]
+
+
+@pytest.mark.parametrize(
+    ("modified", "noted", "read"), [(0.5, 0.51, True), (0.5, 0.6, False), (0, 1.9, True), (0, 2.1, False)]
+)
+def test_a_file_is_read_again_until_it_has_settled(
+    put: Put, here: Workspace, monkeypatch: pytest.MonkeyPatch, modified: float, noted: float, read: bool
+) -> None:
+    begin = 4_000_000_000  # later than any clock that could have stamped the folder
+    path = put("a.md", "one\n")
+    (here.root / "MEMORY.md").unlink()
+    os.utime(path, (begin + modified, begin + modified))
+    monkeypatch.setattr(refresh.time, "time_ns", lambda: int((begin + noted) * 10**9))
+    ask(here, Index.refresh)
+    looked = []
+    monkeypatch.setattr(refresh, "try_bytes", lambda workspace, path: looked.append(path) or "not now")
+    ask(here, Index.refresh)
+    assert looked == ["entries/a.md"] * read
 
 
 def test_another_time_zone_moves_what_is_written_in_local_time(
