@@ -1,0 +1,83 @@
+"""What an agent's harness says on standard input when a hook runs, read from JSON that may hold anything.
+
+Claude Code and Codex send the same envelope; a field that is missing, null or of another type is empty here.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from ..errors import UsageError
+
+LARGEST = 8 << 20
+"""Bytes of an event; a prompt with whole files pasted in is far smaller."""
+_PIECE = 1 << 20
+_ERROR = 500  # characters at the end of an error, which say what went wrong
+
+
+@dataclass(frozen=True)
+class HookEvent:
+    """One event of a conversation."""
+
+    name: str
+    session: str = ""
+    folder: str = ""
+    prompt: str = ""
+    answer: str = ""  # the assistant's last message
+    source: str = ""  # of a session's start: startup, resume, clear, compact, fork
+    transcript: str = ""
+    error: str = ""  # what a tool call failed with
+
+
+def read_all(stream: BinaryIO) -> bytes:
+    """Read an event to its end, whatever its size, keeping no more than shows that it is too large."""
+    data = stream.read(LARGEST + 1)
+    while len(data) > LARGEST and stream.read(_PIECE):
+        pass  # a harness that is still writing would get a broken pipe
+    return data
+
+
+def parse(data: bytes) -> HookEvent:
+    """Read an event; UsageError says what is wrong with it."""
+    if len(data) > LARGEST:
+        raise UsageError(f"the event has more than {LARGEST >> 20} MB")
+    if not data.strip():
+        raise UsageError("no event on standard input")
+    try:
+        given = json.loads(data.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"the event is not JSON ({str(error)[:100]})") from None
+    if not isinstance(given, Mapping):
+        raise UsageError("the event is no JSON object")
+    return HookEvent(
+        name=_word(given, "hook_event_name"),
+        session=_word(given, "session_id"),
+        folder=_word(given, "cwd"),
+        prompt=_word(given, "prompt"),
+        answer=_word(given, "last_assistant_message"),
+        source=_word(given, "source"),
+        transcript=_word(given, "transcript_path"),
+        error=_error(given)[-_ERROR:],
+    )
+
+
+def _word(given: Mapping[str, Any], key: str) -> str:
+    value = given.get(key)
+    if not isinstance(value, str):
+        return ""
+    return value.encode("utf-8", "replace").decode("utf-8")  # a lone surrogate could not be written
+
+
+def _error(given: Mapping[str, Any]) -> str:
+    """Find what a failed tool call said; empty where it did not fail."""
+    said = _word(given, "error")
+    if said:
+        return said
+    answer = given.get("tool_response")
+    if not isinstance(answer, Mapping):
+        return ""
+    code = next((answer[key] for key in ("exit_code", "exitCode", "code") if isinstance(answer.get(key), int)), 0)
+    if not code and not any(answer.get(key) is True for key in ("is_error", "isError")):
+        return ""
+    return next((text for key in ("stderr", "error", "output", "stdout") if (text := _word(answer, key))), "")

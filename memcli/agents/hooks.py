@@ -1,0 +1,237 @@
+"""What happens at each event of an agent's conversation: memories go in, what was said is kept.
+
+Fail-open: whatever goes wrong, the agent gets an empty context and goes on, and `.mem/log` has a line. Does nothing
+where there is no workspace, and nothing inside an LLM that mem itself asked.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import MemError, NotFoundError
+from ..store.workspace import Surroundings, Workspace, find
+from .hook_event import HookEvent, parse
+from .keeping import Noise, close, flush, hasty, waiting
+from .log import log
+
+if TYPE_CHECKING:
+    from ..retrieval.pack import Pack
+
+AGENTS = ("claude-code", "codex")
+INSIDE = "MEM_INSIDE_LLM"
+CHARACTERS = 10_000
+"""What both agents take of a hook's output before they cut it."""
+_ROOM = 9_000  # for memories: line ends and quotes take two characters of the document
+_PATIENCE = 1.0  # seconds a hook waits for somebody who writes
+_REST = 24  # letters of a prompt, beside what is to be remembered, that ask for memories too
+
+Detach = Callable[[Workspace, Sequence[str], float], bool]
+"""Starts `mem` with some words in a process of its own, no more often than every so many seconds."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Where an event happened, and what the hook may use."""
+
+    workspaces: Sequence[Workspace]
+    event: HookEvent
+    noise: Noise
+    detach: Detach
+
+    @property
+    def workspace(self) -> Workspace:
+        """Give the workspace that is written to."""
+        return self.workspaces[0]
+
+    @property
+    def keeps(self) -> bool:
+        """Tell whether what is said is kept."""
+        return bool(self.event.session and self.workspace.settings["hooks.notes"])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the agent is given."""
+
+    event: str = ""
+    context: str = ""
+    is_late: bool = False  # threads may be busy still: leave the process without waiting for them
+
+    def written(self) -> str:
+        """Write the document both agents read, with no key that one of them does not know; nothing for no context."""
+        if not self.context.strip():
+            return ""
+        told = {"hookEventName": self.event, "additionalContext": self.context}
+        return json.dumps({"hookSpecificOutput": told}, ensure_ascii=False)
+
+
+def respond(agent: str, data: bytes, around: Surroundings, noise: Noise, detach: Detach) -> Answer:
+    """Answer one event, whatever it is and whatever happens."""
+    if around.environ.get(INSIDE):
+        return Answer()
+    workspaces: list[Workspace] = []
+    name = ""
+    try:
+        try:
+            event = parse(data)
+        except MemError:
+            workspaces = find(around)
+            raise
+        name = event.name
+        folder = event.folder or around.environ.get("CLAUDE_PROJECT_DIR", "")
+        workspaces = [hasty(one, _PATIENCE) for one in find(replace(around, folder=Path(folder)) if folder else around)]
+        act = _ACTS.get(name)
+        if act is None or not workspaces[0].settings["hooks.enabled"]:
+            return Answer()
+        answer = act(Scene(workspaces, event, noise, detach))
+        return answer if len(answer.written()) <= CHARACTERS else Answer()
+    except NotFoundError as error:
+        if workspaces:
+            log(workspaces[0], f"hook {agent} {name}: {error}")
+    except Exception as error:  # an agent must not stop because its memory does
+        if workspaces:
+            log(workspaces[0], f"hook {agent} {name}: {type(error).__name__}: {error}")
+    return Answer()
+
+
+def _session_start(scene: Scene) -> Answer:
+    """Give what always holds and, where the conversation was cut, what it was about."""
+    from ..retrieval.pack import STANDING
+    from ..retrieval.recall import Recall, recall
+
+    event = scene.event
+    retold = ""
+    if event.source in ("resume", "compact", "fork") and event.session:
+        from .retelling import retold_session
+
+        retold = retold_session(scene.workspace, event.session)
+    request = Recall(
+        session=event.session,
+        within_ms=scene.workspace.settings["hooks.within"],
+        characters=_ROOM - len(retold),
+        sections=STANDING,
+        fresh=event.source in ("compact", "clear"),
+    )
+    pack = recall(scene.workspaces, request)
+    _tell_late(scene, pack)
+    return Answer(event.name, "\n\n".join(part for part in (pack.text().strip(), retold) if part), pack.is_late)
+
+
+def _user_prompt(scene: Scene) -> Answer:
+    """Keep the prompt, write down at once what is to be remembered, and recall what fits."""
+    from ..text.injected import without_injected
+
+    event = scene.event
+    prompt = without_injected(event.prompt)
+    if not prompt.strip():
+        return Answer()
+    from ..lifecycle.remembered import remembered_span
+
+    span = remembered_span(prompt)
+    identifier, said = _remember(scene, prompt[span[0] : span[1]].strip()) if span else ("", "")
+    if scene.keeps:
+        from . import turns
+
+        turns.keep(scene.workspace, event.session, "user", prompt, identifier)
+    rest = prompt[span[1] :].strip() if span else prompt
+    answer = _recalled(scene, rest, gate=True) if len(rest) > _REST or not span else Answer(event.name)
+    return replace(answer, context="\n\n".join(part for part in (said, answer.context) if part))
+
+
+def _tool_use(scene: Scene) -> Answer:
+    """Recall by what a tool call failed with."""
+    return _recalled(scene, scene.event.error, gate=False) if scene.event.error else Answer()
+
+
+def _pre_compact(scene: Scene) -> Answer:
+    """Bring all that was said into notes and history before the conversation is cut."""
+    if scene.workspace.settings["llm.command"] or scene.workspace.settings["llm.model"]:
+        if scene.keeps:
+            flush(scene.workspace, scene.noise, scene.event.session)
+        scene.detach(scene.workspace, _close_words(scene), 0.0)
+    else:
+        close(scene.workspace, scene.event.session, None, scene.noise, transcript=scene.event.transcript)
+    return Answer()
+
+
+def _stop(scene: Scene) -> Answer:
+    """Note the turn, and have the session consolidated when enough of it waits."""
+    workspace, event = scene.workspace, scene.event
+    if not scene.keeps:
+        return Answer()
+    from . import turns
+
+    if event.answer.strip():
+        turns.keep(workspace, event.session, "assistant", event.answer)
+    flush(workspace, scene.noise, event.session)
+    settings = workspace.settings
+    if settings["consolidate.enabled"] and waiting(workspace, event.session) >= settings["consolidate.window"]:
+        scene.detach(workspace, [*_close_words(scene), "--keep", str(settings["consolidate.keep"])], 60.0)
+    return Answer()
+
+
+def _session_end(scene: Scene) -> Answer:
+    """Leave the rest to a process of its own: there is a second and a half."""
+    if scene.event.session:
+        scene.detach(scene.workspace, _close_words(scene), 0.0)
+    return Answer()
+
+
+_ACTS: Mapping[str, Callable[[Scene], Answer]] = {
+    "SessionStart": _session_start,
+    "UserPromptSubmit": _user_prompt,
+    "PostToolUse": _tool_use,
+    "PostToolUseFailure": _tool_use,
+    "PreCompact": _pre_compact,
+    "Stop": _stop,
+    "SessionEnd": _session_end,
+}
+
+
+def _close_words(scene: Scene) -> list[str]:
+    words = ["hook", "close", "--session", scene.event.session]
+    return [*words, "--transcript", scene.event.transcript] if scene.event.transcript else words
+
+
+def _recalled(scene: Scene, query: str, *, gate: bool) -> Answer:
+    from ..retrieval.pack import DOCUMENTS, RELEVANT
+    from ..retrieval.recall import Recall, recall
+
+    request = Recall(
+        query=query,
+        session=scene.event.session,
+        within_ms=scene.workspace.settings["hooks.within"],
+        characters=_ROOM,
+        gate=gate,
+        sections=(RELEVANT, DOCUMENTS),
+    )
+    pack = recall(scene.workspaces, request)
+    _tell_late(scene, pack)
+    return Answer(scene.event.name, pack.text().strip(), pack.is_late)
+
+
+def _tell_late(scene: Scene, pack: "Pack") -> None:
+    """Say in the log why there is nothing, where that is not because nothing fits."""
+    if not pack.chosen:
+        for notice in pack.notices:
+            log(scene.workspace, f"hook {scene.event.name}: {notice}")
+
+
+def _remember(scene: Scene, text: str) -> tuple[str, str]:
+    """Write a memory as it was said, secrets blanked out; give its id, and say that it is kept or why not."""
+    from ..store import entries
+    from ..store.redaction import redactor
+    from ..text.summary import shorten
+
+    workspace, session = scene.workspace, scene.event.session
+    guard = redactor(workspace, "the prompt")
+    told = {"type": "fact", "source": "user", "sources": [f"session:{session}"] if session else None}
+    try:
+        written = entries.write(workspace, told, guard.text(text), scene.noise(text))
+    except MemError as error:
+        log(workspace, f"hook {scene.event.name}: {error}")
+        return "", f"What the user asked to remember could not be kept: {error}"
+    blanked = " A secret in it was blanked out." if guard.found else ""
+    return written.id, f"Kept in memory as {written.id}: {shorten(guard.text(text), 200)}{blanked}"

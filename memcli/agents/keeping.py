@@ -1,0 +1,122 @@
+"""Bring what was said into memory: the day's notes, the session, and history when enough of it waits."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import BusyError, MemError
+from ..store.workspace import Workspace
+from . import turns
+from .turns import Turn
+
+if TYPE_CHECKING:
+    from ..lifecycle.llm import Llm
+    from ..store.sessions import Session
+
+Noise = Callable[[str], Callable[[int], bytes]]
+LARGEST_TRANSCRIPT = 64 << 20
+
+
+def hasty(workspace: Workspace, seconds: float) -> Workspace:
+    """Give the workspace with less patience for others who write."""
+    values = {**workspace.settings.values, "lock.wait": min(seconds, workspace.settings["lock.wait"])}
+    return replace(workspace, settings=replace(workspace.settings, values=values))
+
+
+def flush(workspace: Workspace, noise: Noise, session: str = "") -> None:
+    """Bring the turns that wait into the notes of their day and into their sessions.
+
+    Those of a workspace that is busy wait on; any other fault is raised when the rest is done.
+    """
+    waiting = turns.take(workspace, session)
+    fault: MemError | None = None
+    for name, said in groupby(sorted(waiting, key=lambda turn: turn["session"]), key=lambda turn: turn["session"]):
+        group = list(said)
+        try:
+            _bring_in(workspace, name, group, noise)
+        except MemError as error:
+            fault = error
+            if isinstance(error, BusyError):
+                turns.give_back(workspace, group)
+    if fault:
+        raise fault
+
+
+def close(
+    workspace: Workspace, session: str, llm: "Llm | None", noise: Noise, *, keep: int = 0, transcript: str = ""
+) -> None:
+    """Bring in all that waits and consolidate a session, unless another consolidation runs.
+
+    A session that memory knows nothing of is read from its transcript, where there is one.
+    """
+    from ..lifecycle.consolidate import consolidate
+    from ..store.session_counts import is_due
+    from ..store.session_file import recent_events
+    from ..store.sessions import made
+
+    if workspace.settings["hooks.notes"]:
+        flush(workspace, noise)
+    if not session or not workspace.settings["consolidate.enabled"]:
+        return
+    known = made(workspace, session)
+    if not any(is_due(event) for event in recent_events(workspace.path(known.path))):
+        found = _from_transcript(workspace, session, transcript) if workspace.settings["hooks.notes"] else None
+        if found is None:
+            return
+        known = found
+    consolidate(workspace, known, llm, keep=keep, wait=0.0)
+
+
+def waiting(workspace: Workspace, session: str) -> int:
+    """Count the messages of a session that wait to be consolidated."""
+    from ..store.sessions import counts, made
+
+    return counts(workspace, made(workspace, session)).waiting
+
+
+def _bring_in(workspace: Workspace, session: str, said: Sequence[Turn], noise: Noise) -> None:
+    from ..exchange.live import add_events
+
+    given = [{"type": "message"} | {key: turn[key] for key in turn if key != "session"} for turn in said]
+    add_events(workspace, session, given, noise("".join(turn["content"] for turn in said)))
+    for user, assistant, when in _exchanges(said):
+        _note(workspace, user, assistant, when)
+
+
+def _exchanges(said: Sequence[Turn]) -> list[tuple[str, str, str]]:
+    """Put each prompt and the last answer to it together, with the time it was asked."""
+    found: list[tuple[str, str, str]] = []
+    for turn in said:
+        if turn["role"] == "user":
+            found.append((turn["content"], "", turn["timestamp"]))
+        elif found:
+            found[-1] = (found[-1][0], turn["content"], found[-1][2])
+        else:
+            found.append(("", turn["content"], turn["timestamp"]))
+    return found
+
+
+def _note(workspace: Workspace, user: str, assistant: str, when: str) -> None:
+    from ..store.notes import add_note
+    from ..store.redaction import redactor
+    from ..text.injected import without_injected
+    from ..text.note import exchange
+
+    guard = redactor(workspace, "the note")
+    # Before it is cut: half a secret is one too, and no rule would see it.
+    line = exchange(guard.text(without_injected(user)), guard.text(without_injected(assistant)))
+    if line:
+        add_note(replace(workspace, now=datetime.fromisoformat(when)), line)
+
+
+def _from_transcript(workspace: Workspace, session: str, transcript: str) -> "Session | None":
+    from ..exchange.conversation import bring_in
+
+    path = Path(transcript)
+    if not transcript or not path.is_file() or path.stat().st_size > LARGEST_TRANSCRIPT:
+        return None
+    with path.open("rb") as file:
+        return bring_in(workspace, file, str(path), session).session

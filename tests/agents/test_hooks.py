@@ -1,0 +1,381 @@
+"""Hooks answer every event, keep what was said, and never stop an agent."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memcli.agents.hook_event import LARGEST
+from memcli.agents.hooks import CHARACTERS, respond
+from memcli.agents.log import LARGEST as LARGEST_LOG
+from memcli.cli import world as cli_world
+from memcli.store.workspace import Workspace
+from tests.conftest import Mem, Ran
+
+SECRET = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
+Say = Callable[..., str]
+
+
+@pytest.fixture
+def say(mem: Mem, workspace: Path) -> Say:
+    """Give one event to the hooks; give the context they answer with."""
+
+    def said(name: str, agent: str = "claude-code", session: str = "s1", **told: object) -> str:
+        event = {"hook_event_name": name, "session_id": session, "cwd": str(workspace.parent), **told}
+        ran = mem("hook", "run", agent, stdin=json.dumps(event))
+        assert (ran.code, ran.err) == (0, "")
+        return str(ran.json["hookSpecificOutput"]["additionalContext"]) if ran.out else ""
+
+    return said
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Note what would be started in a process of its own, and start nothing."""
+    words: list[list[str]] = []
+
+    def noted(workspace: Workspace, environ: object, told: list[str], rest: float = 0) -> bool:
+        words.append(list(told))
+        return True
+
+    monkeypatch.setattr("memcli.agents.detached.detach", noted)
+    return words
+
+
+def notes(workspace: Path) -> str:
+    return "".join(path.read_text() for path in sorted((workspace / "notes").glob("*.md")))
+
+
+def entries(workspace: Path) -> str:
+    return "".join(path.read_text() for path in sorted((workspace / "entries").rglob("*.md")))
+
+
+def log(workspace: Path) -> list[str]:
+    path = workspace / ".mem" / "log"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_a_turn_is_kept_as_a_note_and_in_the_session(say: Say, workspace: Path) -> None:
+    assert say("UserPromptSubmit", prompt="Which colour is the bikeshed?") == ""
+    assert notes(workspace) == ""
+    assert say("Stop", last_assistant_message="It is green.") == ""
+    assert notes(workspace) == "[20:15] User: Which colour is the bikeshed? | Assistant: It is green.\n"
+    told = [json.loads(line) for line in (workspace / "sessions" / "s1" / "session.jsonl").read_text().splitlines()]
+    assert [(one["role"], one["content"]) for one in told] == [
+        ("user", "Which colour is the bikeshed?"),
+        ("assistant", "It is green."),
+    ]
+    say("Stop", last_assistant_message="")
+    assert notes(workspace).count("\n") == 1
+
+
+def test_what_hooks_put_into_a_prompt_is_not_kept(say: Say, workspace: Path) -> None:
+    say("UserPromptSubmit", prompt='<memory id="mem_1" source="user">\nold\n</memory>\nWhat is new?')
+    say("Stop", last_assistant_message="Nothing.")
+    assert "old" not in notes(workspace)
+    assert "old" not in (workspace / "sessions" / "s1" / "session.jsonl").read_text()
+
+
+def test_secrets_in_a_turn_are_blanked_out(say: Say, workspace: Path) -> None:
+    say("UserPromptSubmit", prompt=f"My token is {SECRET}")
+    say("Stop", last_assistant_message=f"I see {SECRET}")
+    assert "[REDACTED:" in notes(workspace)
+    kept = [path for path in workspace.rglob("*") if path.is_file() and SECRET in path.read_text(errors="replace")]
+    assert kept == []
+
+
+@pytest.mark.parametrize(
+    "prompt", ["Remember this: the dog is called Rex.", "please remember that the dog is called Rex."]
+)
+def test_what_is_to_be_remembered_is_written_at_once(say: Say, workspace: Path, prompt: str) -> None:
+    context = say("UserPromptSubmit", prompt=prompt)
+    assert "the dog is called Rex" in entries(workspace)
+    assert "source: user" in entries(workspace)
+    identifier = entries(workspace).split("id: ")[1].split()[0]
+    assert context == f"Kept in memory as {identifier}: the dog is called Rex."
+
+
+def test_a_secret_that_is_to_be_remembered_is_blanked_out(say: Say, workspace: Path) -> None:
+    assert "blanked out" in say("UserPromptSubmit", prompt=f"Remember this: the token is {SECRET}")
+    assert SECRET not in entries(workspace)
+    assert "[REDACTED:" in entries(workspace)
+
+
+def test_a_session_begins_with_what_always_holds(say: Say, workspace: Path) -> None:
+    (workspace / "MEMORY.md").write_text("# Memory\n\nThe user is called Inês.\n")
+    assert "The user is called Inês." in say("SessionStart", source="startup")
+
+
+@pytest.mark.parametrize("source", ["resume", "compact"])
+def test_a_conversation_that_was_cut_is_retold(say: Say, workspace: Path, source: str) -> None:
+    say("UserPromptSubmit", prompt="Which colour is the </memory> bikeshed?")
+    say("Stop", last_assistant_message="It is green.")
+    told = say("SessionStart", source=source)
+    assert "## This Session So Far" in told
+    assert "- Asked: Which colour is the &lt;/memory> bikeshed?" in told
+    assert "So Far" not in say("SessionStart", source="startup", session="s2")
+    assert "So Far" not in say("SessionStart", source=source, session="unknown")
+
+
+def test_compaction_flushes_to_notes_and_history(say: Say, workspace: Path) -> None:
+    say("UserPromptSubmit", prompt="I prefer tabs over spaces in Go code.")
+    assert say("PreCompact", trigger="auto") == ""
+    assert "I prefer tabs" in notes(workspace)
+    assert "hist_" in "".join(path.read_text() for path in workspace.glob("HISTORY-*.md"))
+
+
+def test_a_session_unknown_to_memory_is_read_from_its_transcript(say: Say, workspace: Path, tmp_path: Path) -> None:
+    transcript = tmp_path / "t.jsonl"
+    lines = [
+        {"type": kind, "uuid": f"u{kind}", "sessionId": "s9", "timestamp": "2026-11-21T10:00:00Z",
+         "message": {"role": kind, "content": text}}
+        for kind, text in (("user", "I prefer tabs over spaces."), ("assistant", "Noted."))
+    ]  # fmt: skip
+    transcript.write_text("\n".join(map(json.dumps, lines)))
+    say("PreCompact", session="s9", transcript_path=str(transcript))
+    assert "prefer tabs" in (workspace / "sessions" / "s9" / "session.jsonl").read_text()
+    assert "hist_" in "".join(path.read_text() for path in workspace.glob("HISTORY-*.md"))
+
+
+def test_compaction_with_an_llm_is_left_to_a_process_of_its_own(
+    say: Say, begun: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEM_LLM_COMMAND", "false")
+    say("PreCompact", transcript_path="/t.jsonl")
+    assert begun == [["hook", "close", "--session", "s1", "--transcript", "/t.jsonl"]]
+
+
+def test_a_full_window_is_consolidated_elsewhere(
+    say: Say, begun: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEM_CONSOLIDATE_WINDOW", "4")
+    for _ in range(2):
+        assert begun == []
+        say("UserPromptSubmit", prompt="Which colour is the bikeshed?")
+        say("Stop", last_assistant_message="Green.")
+    assert begun == [["hook", "close", "--session", "s1", "--keep", "10"]]
+
+
+def test_the_end_of_a_session_is_left_to_a_process_of_its_own(
+    say: Say, begun: list[list[str]], workspace: Path
+) -> None:
+    say("UserPromptSubmit", prompt="I prefer tabs over spaces in Go code.")
+    assert say("SessionEnd", reason="other") == ""
+    assert begun == [["hook", "close", "--session", "s1"]]
+    assert notes(workspace) == ""
+
+
+def test_the_process_left_behind_brings_in_and_consolidates(spawn: Callable[..., Ran], workspace: Path) -> None:
+    for name, told in (("UserPromptSubmit", {"prompt": "I prefer tabs over spaces in Go."}), ("SessionEnd", {})):
+        event = {"hook_event_name": name, "session_id": "s1", **told}
+        assert spawn("hook", "run", "codex", stdin=json.dumps(event).encode()) == Ran(0, "", "")
+    deadline = time.monotonic() + 60
+    while not list(workspace.glob("HISTORY-*.md")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert "I prefer tabs" in notes(workspace)
+    assert "hist_" in "".join(path.read_text() for path in workspace.glob("HISTORY-*.md"))
+
+
+def test_a_failed_tool_call_recalls_by_its_error(say: Say, workspace: Path) -> None:
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries" / "e.md").write_text("Error E1042 means that the certificate of the provider has expired.\n")
+    failed = {"stderr": "booking: error E1042: certificate", "exit_code": 1}
+    assert "has expired" in say("PostToolUse", tool_name="Bash", tool_response=failed)
+    assert say("PostToolUse", tool_name="Bash", tool_response={"stdout": "E1042 fine", "exit_code": 0}) == ""
+    assert say("PostToolUse", tool_name="Bash", tool_response="E1042") == ""
+
+
+def test_codex_gets_no_key_its_schema_does_not_know(mem: Mem, workspace: Path) -> None:
+    (workspace / "MEMORY.md").write_text("The user is called Inês.\n")
+    event = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup", "transcript_path": None}
+    told = mem("hook", "run", "codex", stdin=json.dumps(event)).json
+    assert set(told) == {"hookSpecificOutput"}
+    assert set(told["hookSpecificOutput"]) == {"hookEventName", "additionalContext"}
+    assert told["hookSpecificOutput"]["hookEventName"] == "SessionStart"
+
+
+def test_no_output_is_longer_than_agents_take(mem: Mem, workspace: Path) -> None:
+    sections = [f"## Part {number}\n\n" + 'A line with "quotes".\n\n' * 10 for number in range(200)]
+    (workspace / "MEMORY.md").write_text("# Memory\n\n" + "\n".join(sections))
+    event = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
+    ran = mem("hook", "run", "claude-code", stdin=json.dumps(event))
+    assert 0 < len(ran.out) <= CHARACTERS
+
+
+@pytest.mark.parametrize(
+    "stdin",
+    [
+        b"",
+        b"   ",
+        b"{",
+        b"[]",
+        b"\xff\xfe{}",
+        b'"text"',
+        b"[" * 100_000,
+        b'{"hook_event_name": "UserPromptSubmit", "session_id": 7, "prompt": ["x"], "cwd": 3}',
+        b'{"hook_event_name": "Flight"}',
+        b'{"hook_event_name": "UserPromptSubmit", "prompt": "\\ud800 hello there", "session_id": "\\ud800"}',
+        b'{"hook_event_name": "SessionStart", "cwd": "/nowhere/at/all"}',
+        b'{"hook_event_name": "SessionStart", "cwd": "nul\\u0000"}',
+        b'{"hook_event_name": "PreCompact", "session_id": "s", "transcript_path": "/gone.jsonl"}',
+        b'{"hook_event_name": "PreCompact", "session_id": "s", "transcript_path": null}',
+        b'{"hook_event_name": "Stop", "session_id": "s", "last_assistant_message": null}',
+        b'{"hook_event_name": "Stop", "session_id": "' + b"x" * 5000 + b'", "last_assistant_message": "x"}',
+    ],
+)
+@pytest.mark.parametrize("agent", ["claude-code", "codex"])
+def test_whatever_comes_in_the_agent_goes_on(mem: Mem, workspace: Path, stdin: bytes, agent: str) -> None:
+    ran = mem("hook", "run", agent, stdin=stdin)
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+
+
+def test_what_goes_wrong_is_a_line_in_the_log(mem: Mem, workspace: Path) -> None:
+    mem("hook", "run", "codex", stdin=b"{")
+    (line,) = log(workspace)
+    assert line.startswith("2026-11-21T20:15:03Z hook codex")
+    assert "not JSON" in line
+
+
+def test_the_log_is_bounded(mem: Mem, workspace: Path) -> None:
+    path = workspace / ".mem" / "log"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("x\n" * LARGEST_LOG)
+    for _ in range(2):
+        mem("hook", "run", "codex", stdin=b"{")
+    assert len(log(workspace)) == 2
+    assert path.with_name("log.old").exists()
+
+
+def test_an_event_of_fifty_megabytes_is_read_to_its_end_and_dropped(spawn: Callable[..., Ran], workspace: Path) -> None:
+    data = b'{"hook_event_name": "UserPromptSubmit", "prompt": "' + b"x" * (50 << 20) + b'"}'
+    assert len(data) > LARGEST
+    assert spawn("hook", "run", "claude-code", stdin=data) == Ran(0, "", "")
+    assert "more than 8 MB" in log(workspace)[0]
+
+
+@pytest.mark.parametrize("arguments", [(), ("nobody",), ("claude-code", "--bogus"), ("--help",)])
+def test_no_mistake_on_the_command_line_stops_an_agent(spawn: Callable[..., Ran], arguments: tuple[str, ...]) -> None:
+    assert spawn("hook", "run", *arguments, stdin=b"{}").code == 0
+
+
+def test_a_bug_does_not_stop_an_agent(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> object:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("memcli.retrieval.recall.recall", broken)
+    event = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
+    assert mem("hook", "run", "codex", stdin=json.dumps(event)) == Ran(0, "", "")
+    assert "ZeroDivisionError: oh" in log(workspace)[0]
+
+
+def test_nothing_happens_inside_an_llm_that_mem_asked(
+    say: Say, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEM_INSIDE_LLM", "1")
+    assert say("UserPromptSubmit", prompt="Remember this: the dog is called Rex.") == ""
+    assert say("SessionStart", source="startup") == ""
+    assert not (workspace / "entries").exists() or entries(workspace) == ""
+
+
+@pytest.mark.parametrize("name", ["HOOKS_ENABLED", "HOOKS_NOTES"])
+def test_hooks_can_be_switched_off(say: Say, workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(f"MEM_{name}", "off")
+    (workspace / "MEMORY.md").write_text("The user is called Inês.\n")
+    say("UserPromptSubmit", prompt="Which colour is the bikeshed?")
+    say("Stop", last_assistant_message="Green.")
+    assert notes(workspace) == ""
+    assert (say("SessionStart", source="startup") == "") == (name == "HOOKS_ENABLED")
+
+
+def test_without_a_workspace_nothing_happens(mem: Mem, world: Path) -> None:
+    event = {
+        "hook_event_name": "UserPromptSubmit",
+        "session_id": "s",
+        "prompt": "Remember this: tea.",
+        "cwd": str(world),
+    }
+    assert mem("hook", "run", "claude-code", stdin=json.dumps(event)) == Ran(0, "", "")
+    assert list(world.iterdir()) == []
+
+
+def test_a_turn_waits_while_the_workspace_is_busy_and_is_kept_later(
+    say: Say, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memcli.errors import BusyError
+
+    def busy(*_: object, **__: object) -> object:
+        raise BusyError("somebody writes")
+
+    say("UserPromptSubmit", prompt="Which colour is the bikeshed?")
+    with monkeypatch.context() as patched:
+        patched.setattr("memcli.exchange.live.add_events", busy)
+        say("Stop", last_assistant_message="Green.")
+    assert notes(workspace) == ""
+    say("UserPromptSubmit", prompt="And the roof?")
+    say("Stop", last_assistant_message="Red.")
+    assert notes(workspace).splitlines() == [
+        "[20:15] User: Which colour is the bikeshed? | Assistant: Green.",
+        "[20:15] User: And the roof? | Assistant: Red.",
+    ]
+
+
+def test_two_agents_on_one_session_lose_no_turn(say: Say, workspace: Path) -> None:
+    say("UserPromptSubmit", prompt="First question of one.")
+    say("UserPromptSubmit", agent="codex", prompt="First question of two.")
+    say("Stop", last_assistant_message="Answer.")
+    say("Stop", agent="codex", last_assistant_message="Other answer.")
+    said = (workspace / "sessions" / "s1" / "session.jsonl").read_text()
+    assert all(text in said for text in ("of one.", "of two.", "Answer.", "Other answer."))
+
+
+def test_a_torn_turn_is_left_out(say: Say, workspace: Path) -> None:
+    say("UserPromptSubmit", prompt="Which colour is the bikeshed?")
+    (file,) = (workspace / ".mem" / "turns").glob("*.jsonl")
+    with file.open("a") as torn:
+        torn.write('{"session": "s1", "ro')
+    say("Stop", last_assistant_message="")
+    assert "bikeshed" in notes(workspace)
+
+
+def test_what_a_dead_process_had_taken_is_brought_in(say: Say, workspace: Path) -> None:
+    say("UserPromptSubmit", prompt="Which colour is the bikeshed?")
+    (file,) = (workspace / ".mem" / "turns").glob("*.jsonl")
+    taken = file.rename(f"{file}.taken-1-1")
+    os.utime(taken, (1, 1))
+    say("Stop", last_assistant_message="Green.")
+    assert notes(workspace) == "[20:15] User: Which colour is the bikeshed? | Assistant: Green.\n"
+
+
+def test_a_derived_folder_that_leads_elsewhere_is_not_written_through(
+    say: Say, workspace: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (workspace / ".mem").mkdir(exist_ok=True)
+    (workspace / ".mem" / "turns").symlink_to(elsewhere)
+    say("UserPromptSubmit", prompt="Which colour is the bikeshed?")
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_the_words_of_a_prompt_to_remember_load_no_model(spawn: Callable[..., Ran], workspace: Path) -> None:
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "Remember this: tea at five."}
+    code = (
+        "import io, json, sys\n"
+        f"sys.stdin = io.TextIOWrapper(io.BytesIO({json.dumps(event).encode()!r}))\n"
+        "from memcli.cli.hook_run import run\nrun(['claude-code'])\n"
+        "print()\nprint(json.dumps(sorted(sys.modules)))\n"
+    )
+    ran = spawn(code=code)
+    loaded = set(json.loads(ran.out.splitlines()[-1]))
+    assert "Kept in memory" in ran.out
+    assert not loaded & {"typer", "numpy", "onnxruntime", "sqlite3", "filelock", "litellm", "yaml"}
+
+
+def test_respond_needs_nothing_but_what_it_is_given(workspace: Path) -> None:
+    around = cli_world.surroundings()
+    event = json.dumps({"hook_event_name": "SessionStart", "source": "startup"}).encode()
+    answer = respond("codex", event, around, cli_world.noise, lambda *_: False)
+    assert answer.event == "SessionStart"
