@@ -5,12 +5,14 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from memcli.index import database
 from memcli.index.index import Index, ask
+from memcli.index.writer import Writer
 from memcli.store.workspace import Workspace
 from tests import processes
 from tests.conftest import Mem
@@ -130,6 +132,19 @@ def test_a_database_behind_a_link_is_never_touched(
 ) -> None:
     theirs = tmp_path / "bookmarks.db"
     sql("create table bookmarks(url)", "insert into bookmarks values('https://example.org')")(theirs)
+    before = theirs.read_bytes()
+    (zoo / ".mem").mkdir()
+    (zoo / ".mem" / "index.db").symlink_to(theirs)
+    assert_right(mem)
+    assert theirs.read_bytes() == before
+
+
+def test_the_index_of_another_workspace_behind_a_link_is_not_taken_for_ours(
+    mem: Mem, zoo: Path, tmp_path: Path, embedder: CountingEmbedder
+) -> None:
+    assert mem("init", str(tmp_path / "other")).code == 0
+    assert mem("index", "--workspace", str(tmp_path / "other")).code == 0
+    theirs = tmp_path / "other" / ".mem" / "index.db"
     before = theirs.read_bytes()
     (zoo / ".mem").mkdir()
     (zoo / ".mem" / "index.db").symlink_to(theirs)
@@ -275,6 +290,24 @@ def test_an_index_that_reads_wrong_is_noticed_when_it_is_verified(mem: Mem, zoo:
         index.close()
         ask(here, Index.verify)
         assert sorted(row[0] for row in mem("ls").rows) == sorted(ANIMALS)
+
+
+def test_what_fails_in_the_middle_of_a_file_is_taken_back(
+    mem: Mem, zoo: Path, here: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mem("ls").code == 0
+    (zoo / "entries" / "hyena.md").write_text("The hyena laughs.\n")
+    insert = Writer._keep_chunk
+
+    def failing(self: Writer, *args: Any) -> int:
+        if self.connection.execute("pragma database_list").fetchone()[2]:  # not in memory
+            raise sqlite3.OperationalError("disk I/O error")
+        return insert(self, *args)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Writer, "_keep_chunk", failing)
+        assert mem("search", "laughs", "--mode", "keyword").rows[0][4] == "entries/hyena.md:1"
+    ask(here, assert_as_new)
 
 
 def test_what_fails_on_a_new_index_too_is_our_fault_and_costs_no_index(mem: Mem, zoo: Path, here: Workspace) -> None:
