@@ -120,7 +120,7 @@ def note(text: str) -> None:
 def problems(found: Sequence[object]) -> None:
     """Say in one line that something could not be read; an agent pays for every line it is told each turn."""
     if found:
-        rest = f" (and {len(found) - 1} more: run `mem index --status`)" if len(found) > 1 else ""
+        rest = f" (and {len(found) - 1} more: run `mem check`)" if len(found) > 1 else ""
         note(f"{found[0]}{rest}")
 
 

@@ -15,8 +15,6 @@ _MARKER_TEXT = """\
 """
 PAGE_TEXT = """\
 # Memory
-
-What an agent should always know. Keep it short: this page is in every prompt.
 """
 
 

@@ -52,11 +52,12 @@ def entry_chunks(text: str, body_start: int, entry: Entry) -> list[Chunk]:
 
 
 def memory_chunks(text: str, timestamp: str) -> list[Chunk]:
-    """Cut long-term memory into its sections."""
+    """Cut long-term memory into its sections; a heading with nothing under it says nothing of its own."""
     line_of = _line_counter(text)
     return [
         Chunk(a, b, line_of(a), section.anchor, " / ".join(section.headings), "", timestamp)
         for section in sections(text)
+        if not section.anchor or text[section.start : section.end].partition("\n")[2].strip()
         for a, b in windows(text, section.start, section.end)
     ]
 
