@@ -43,7 +43,7 @@ def fitted(
 ) -> tuple[list[Memory], list[Memory]]:
     """Choose by section, the first of each section first; give what is in and what is not, in the order shown."""
     room = within.soft - FRAME
-    most = within.hard - FRAME - NAMES - 40
+    most = within.hard - FRAME - min(NAMES, (within.hard - FRAME) // 4) - 40
     if room <= 0 or most <= 0:
         return [], [memory for section in SECTIONS for memory in found.get(section, ())]
     chosen: dict[str, Memory] = {}

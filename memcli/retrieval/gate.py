@@ -6,12 +6,13 @@ The measure is `bench/gate.py`. A threshold belongs to the embedding model, so i
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..text.english import common_share
 from .question import ask
 
 TELLING = 0.7
 """What the relevance of a turn counts that tells something and asks nothing: it is news, not a question to memory."""
-ENOUGH_WORDS = 3
-"""Words that say something, from which a turn can leave a topic."""
+ENOUGH_WORDS = 2
+"""Words that are not everyday ones, from which a turn can leave a topic."""
 
 
 class Thresholds(NamedTuple):
@@ -37,7 +38,9 @@ def asks_memory(turn: str, relevance: float, threshold: float) -> bool:
 
 
 def demand(turn: str, relevance: float) -> float:
-    """Weigh the relevance of what was found by the kind of turn."""
+    """Weigh the relevance of what was found by the kind of turn; "thanks, go on" asks for nothing."""
+    if not _telling_words(turn):
+        return 0.0
     return relevance * (TELLING if "?" not in turn and ask(turn).is_statement else 1.0)
 
 
@@ -52,4 +55,9 @@ def likeness(one: Sequence[float], other: Sequence[float]) -> float:
 
 def is_other_topic(turn: str, vector: Sequence[float], context: Sequence[float], threshold: float) -> bool:
     """Tell whether a turn left the topic of those before; "yes, go on" says too little to leave any."""
-    return len(ask(turn).terms) >= ENOUGH_WORDS and likeness(vector, context) < threshold
+    return _telling_words(turn) >= ENOUGH_WORDS and likeness(vector, context) < threshold
+
+
+def _telling_words(turn: str) -> int:
+    """Count the words of a turn that are not everyday ones."""
+    return sum(not common_share(term.word) and term.word not in ("ok", "pls", "thx") for term in ask(turn).terms)

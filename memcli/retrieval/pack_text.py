@@ -75,15 +75,15 @@ def section_text(section: str, memories: Iterable[Memory]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def left_out_text(pack: Pack) -> str:
-    """Name what there was no room for."""
+def left_out_text(pack: Pack, room: int = NAMES) -> str:
+    """Name what there was no room for, in so many characters."""
     names = [one.id for one in pack.left_out if one.why in ("budget", "limit")]
     if not names:
         return ""
     told, length = [], 0
     for name in names[:NAMED]:
         length += len(name) + 2
-        if length > NAMES:
+        if length > min(room, NAMES):
             break
         told.append(quoted(" ".join(name.split())))
     more = f" and {len(names) - len(told)} more" if len(names) > len(told) else ""
@@ -131,7 +131,7 @@ def _markdown(pack: Pack) -> str:
         section_text(section, (memory for memory in pack.chosen if memory.section == section)) for section in SECTIONS
     )
     body = "\n".join(text for text in sections if text)
-    rest = left_out_text(pack)
+    rest = left_out_text(pack, len(body) // 4)
     return f"{OPENING}\n{ABOUT}\n\n{body}{rest}{CLOSING}\n"
 
 

@@ -188,9 +188,9 @@ def _packed(workspaces: Sequence[Workspace], request: Recall, found: _Gathered) 
     for section in STANDING:
         sections[section] = new([memory for memory in found.standing if memory.section == section])
     sections[LONG_TERM] = _by_need(sections[LONG_TERM], fitting)
-    in_view = {memory.id for memory in found.standing}
+    in_view = {_place(memory) for memory in found.standing}
     caps = {layer: settings[f"recall.limit.{layer}"] for layer in (*LAYERS, DOCUMENTS)}
-    candidates, over = limited(new([one for one in fitting if one.id not in in_view]), caps)
+    candidates, over = limited(new([one for one in fitting if _place(one) not in in_view]), caps)
     papers_taken, papers_over = limited(new(papers), caps)
     notices = [*found.fitting.notices, *found.documents.notices]
     candidates, papers_taken = _judged(request, query, candidates, papers_taken, out, notices)
@@ -273,6 +273,11 @@ def _judged(
         return memories, papers
     out += [LeftOut(one.id, one.section, "judged") for one in (*memories, *papers) if one.id not in kept]
     return [one for one in memories if one.id in kept], [one for one in papers if one.id in kept]
+
+
+def _place(memory: Memory) -> tuple[str, str]:
+    """Name what a memory stands in: notes are found in runs, and shown one by one."""
+    return memory.scope, memory.path if memory.kind == "note" else memory.id
 
 
 def _is_cut(memory: Memory) -> bool:

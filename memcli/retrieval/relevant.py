@@ -22,7 +22,7 @@ from .pack import DOCUMENTS, EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory
 from .retention import retention
 from .search import Found, Hit, Request, search_index
 from .snippet import snippet
-from .standing import digest, plain, promoted_ids
+from .standing import digest, plain, promoted_ids, says_something
 
 POOL = 60
 """Hits looked at; the limits of the layers, what was shown and what has faded take from them."""
@@ -136,7 +136,9 @@ def _memory(
         # A run of notes or of turns is found as one; the passage says which of them it was.
         told = hit.summary if hit.kind in _RUNS else _part(workspace, hit, file.text)
         layer = {"memory": SEMANTIC, "session": WORKING}.get(hit.kind, EPISODIC)
-        key = digest(told)
+        key = digest(hit.id if hit.kind in _RUNS else told)  # a passage differs from question to question
+        if hit.kind == "memory" and not says_something(told):
+            return None
         if hit.kind == "session" and " ".join(query.split()) in " ".join(told.split()):
             return None
     text, is_whole = shown((plain(told) if hit.kind == "memory" else told) or hit.title or hit.summary, query)

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from ..errors import MemError
 from ..index.index import FileProblem
 from ..store import files
+from ..store.init import PAGE_TEXT
 from ..store.workspace import Workspace
 from ..text.conflict import conflict_marker
 from ..text.history import merged, records
@@ -52,6 +53,12 @@ def plain(text: str) -> str:
     return _BLANK_LINES.sub("\n\n", _COMMENT.sub("", text)).strip()
 
 
+def says_something(part: str) -> bool:
+    """Tell whether part of a page is more than a heading and what `mem init` writes."""
+    lines = [line for line in plain(part).splitlines() if line.strip() and not re.match(r"#{1,6}\s", line)]
+    return bool(lines) and part.strip() != PAGE_TEXT.strip()
+
+
 def promoted_ids(page: str) -> set[str]:
     """Give the ids of the entries that stand on a page of long-term memory as lines."""
     return {line.id for line in read_promoted(page).lines}
@@ -61,7 +68,7 @@ def _long_term(workspace: Workspace, text: str) -> Iterator[Memory]:
     path = workspace.layout.memory
     for section in sections(text):
         said = text[section.start : section.end].strip("\ufeff \t\r\n")
-        if said.strip("# \n") and said != f"# {section.headings[-1] if section.headings else ''}":
+        if says_something(said):
             name = f"{path}#{section.anchor}" if section.anchor else path
             yield Memory(
                 name,
