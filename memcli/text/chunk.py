@@ -57,7 +57,7 @@ def memory_chunks(text: str, timestamp: str) -> list[Chunk]:
     return [
         Chunk(a, b, line_of(a), section.anchor, " / ".join(section.headings), "", timestamp)
         for section in sections(text)
-        if not section.anchor or text[section.start : section.end].partition("\n")[2].strip()
+        if not section.anchor or text[section.start : section.end].partition("\n")[2].strip(" \t\r\n\ufeff")
         for a, b in windows(text, section.start, section.end)
     ]
 
