@@ -128,14 +128,17 @@ def test_a_locked_index_answers_from_a_copy_that_knows_the_latest_change(
     assert mem("ls").out == ""
 
 
+@pytest.mark.parametrize("changed", [False, True], ids=["as it is", "in a copy"])
 def test_a_locked_index_of_another_model_mixes_no_vectors(
-    mem: Mem, put: Put, workspace: Path, embedder: CountingEmbedder
+    mem: Mem, put: Put, workspace: Path, embedder: CountingEmbedder, changed: bool
 ) -> None:
     put("new.md", "about quaggas\n")
     assert mem("index").code == 0
     other = sqlite3.connect(workspace / ".mem" / "index.db", isolation_level=None)
     other.execute("begin immediate")
     embedder.model = "other-64@11111111"
+    if changed:
+        put("other.md", "about something else\n")
     ran = mem("search", "quaggas", "--json", "--explain")
     other.execute("rollback")
     other.close()

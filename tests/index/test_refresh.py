@@ -267,6 +267,8 @@ def test_a_file_of_vectors_that_is_mostly_dead_is_written_anew(
     for number in range(200):
         put(f"many{number}.md", f"short{number} life{number}\n")
     assert mem("index").code == 0
+    put("late.md", "a tapir eats\n")
+    assert mem("index").code == 0
     (old,) = here.derived.glob("vectors-*")
     size = old.stat().st_size
     for number in range(200):
@@ -275,8 +277,11 @@ def test_a_file_of_vectors_that_is_mostly_dead_is_written_anew(
     ask(here, lambda index: index.connection.execute("update vectors set used = 1") and None)
     settled.embedded.clear()
     assert mem("index").code == 0
-    assert mem("search", "word5", "--json", "--explain").json["hits"][0]["parts"]["vector"] > 0.3
-    assert settled.embedded == ["word5"]
+    for query, path in (("word5", "entries/long.md"), ("tapir", "entries/late.md")):
+        (hit, *_) = mem("search", query, "--json", "--explain").json["hits"]
+        assert hit["path"] == path
+        assert hit["parts"]["vector"] > 0.1
+    assert settled.embedded == ["word5", "tapir"]
     assert mem("index").code == 0
     (new,) = here.derived.glob("vectors-*")
     assert (new != old, new.stat().st_size < size / 2) == (True, True)
