@@ -4,18 +4,24 @@ from typing import Annotated
 
 import typer
 
-from ..store.sessions import Session
+from ..errors import MemError
+from ..store.sessions import Session, counts
 from ..store.workspace import Workspace
 from . import output
 from .app import STYLE
 from .options import AsJson, InScope, InWorkspace
+from .redacted import tell_redacted
+from .session_compact import compact
 from .session_in import append, import_
 from .session_show import ls, recap, show, stats
 from .talk import Id, found
 
 app = typer.Typer(help="Keep conversations, look at them, put them away.", no_args_is_help=True, **STYLE)
-for command in (append, import_, ls, show, stats, recap):
+for command in (append, import_, ls, show, stats, recap, compact):
     app.command(command.__name__.rstrip("_"))(command)
+
+WAIT, PARTS = 60.0, 3
+"""Seconds that `clear` waits for its turn to consolidate, and parts of a conversation it has an LLM look at."""
 
 
 @app.command("clear")
@@ -57,3 +63,19 @@ def delete(
 
 def _remember(workspace: Workspace, session: Session) -> None:
     """Consolidate what a session is about to lose; what fails stays due in the archive."""
+    if not workspace.settings["consolidate.enabled"] or not counts(workspace, session).waiting:
+        return
+    from ..lifecycle.consolidate import consolidate
+    from ..lifecycle.llm_choice import chosen_llm
+
+    try:
+        outcomes = consolidate(workspace, session, chosen_llm(workspace.settings), wait=WAIT, most=PARTS)
+    except MemError as error:
+        output.note(f"not consolidated yet ({error.message}): `mem consolidate` does it from the archive")
+        return
+    for outcome in outcomes:
+        tell_redacted(outcome.redacted)
+        for remark in outcome.remarks:
+            output.note(remark)
+        if outcome.error:
+            output.note(f"the LLM failed ({outcome.error}): `mem consolidate` tries again from the archive")

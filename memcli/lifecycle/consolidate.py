@@ -7,6 +7,7 @@ of their own, and what the plan was made from is looked at again when it is appl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from ..errors import LlmError, RefusedError
 from ..store import disk
@@ -47,18 +48,31 @@ def queue(workspace: Workspace, session: Session, wait: float) -> Iterator[None]
     disk.make_folder(workspace.derived)
     command = f"mem consolidate {session.id}"
     with locked(workspace.derived / "queue", command=command, now=stamp(workspace.now), wait=wait):
+        with exclusive(workspace, command):
+            pass  # what a killed one left half done is finished before anything is read
         yield
 
 
 def consolidate(
-    workspace: Workspace, session: Session, llm: Llm | None, *, keep: int = 0, wait: float = 600.0
+    workspace: Workspace,
+    session: Session,
+    llm: Llm | None,
+    *,
+    keep: int = 0,
+    wait: float = 600.0,
+    most: int | None = None,
 ) -> list[Outcome]:
-    """Consolidate what waits of a session but for the last `keep` messages, batch by batch, in turn with others."""
+    """Consolidate what waits of a session but for the last `keep` messages, in turn with others.
+
+    An LLM is shown a long conversation in parts, at most `most` of them; each is kept before the next.
+    """
     with queue(workspace, session, wait):
-        return in_turn(workspace, session, llm, keep=keep)
+        return in_turn(workspace, session, llm, keep=keep, most=most)
 
 
-def in_turn(workspace: Workspace, session: Session, llm: Llm | None, *, keep: int = 0) -> list[Outcome]:
+def in_turn(
+    workspace: Workspace, session: Session, llm: Llm | None, *, keep: int = 0, most: int | None = None
+) -> list[Outcome]:
     """Consolidate for one who holds the queue."""
     session = at(workspace, session.folder, session.id)
     if session.problem:
@@ -69,7 +83,7 @@ def in_turn(workspace: Workspace, session: Session, llm: Llm | None, *, keep: in
         events = all_events(workspace, session)
     found = behind(events, session.metadata.consolidated_to)
     outcomes: list[Outcome] = []
-    for batch in _batches(found, llm, keep):
+    for batch in islice(_batches(found, llm, keep), most):
         outcome = _applied(workspace, session, batch, found, llm)
         outcomes.append(outcome)
         if outcome.how in ("fallback", "nothing"):

@@ -14,6 +14,7 @@ from ..store.history import history_steps
 from ..store.journal import Change, Step
 from ..store.redaction import Redacted, Redactor, redactor
 from ..store.session_counts import is_due
+from ..store.session_span import session_source
 from ..store.sessions import Session, page_change
 from ..store.workspace import Workspace
 from ..text.page_update import accepted
@@ -147,7 +148,7 @@ def _entry(workspace: Workspace, session: Session, events: Sequence[Event], find
         "tags": finding.tags,
         "source": finding.source,
         "files": finding.files,
-        "sources": (f"session:{session.id}#{finding.message or _span(events)}",),
+        "sources": (_source(session, events, finding.message),),
     }
     identifier, path, text = entry_text(workspace, told, finding.text, _noise(session, events[-1], finding.text))
     return identifier, Change(path, None, text)
@@ -162,7 +163,7 @@ def _episode(
         "title": title,
         "tags": tags,
         "source": "observed",
-        "sources": (f"session:{session.id}#{_span(events)}",),
+        "sources": (_source(session, events),),
     }
     project = str(session.metadata.metadata.get("project", ""))
     noise = _noise(session, events[-1], "episode")
@@ -238,8 +239,8 @@ def _unconflicted(text: str) -> str:
     return _CONFLICT.sub(" ", text)
 
 
-def _span(events: Sequence[Event]) -> str:
-    return f"{events[0].id}:{events[-1].id}"
+def _source(session: Session, events: Sequence[Event], message: str = "") -> str:
+    return session_source(session.id, message) if message else session_source(session.id, events[0].id, events[-1].id)
 
 
 def _with_moment(workspace: Workspace, text: str, events: Sequence[Event]) -> str:

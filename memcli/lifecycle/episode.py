@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
+from ..store.session_span import session_source
 from ..text.session import Event
 from ..text.summary import first_line, shorten
 from ..text.times import parse_time
@@ -29,7 +30,7 @@ def episode(
         f"Date: {day}",
         f"Topic: {topic}",
         f"Outcome: {shorten(first_line(answers[-1]), 160) if answers else 'none'}",
-        f"Refs: session:{session}#{events[0].id}:{events[-1].id}",
+        f"Refs: {session_source(session, events[0].id, events[-1].id)}",
         f"Tags: {', '.join(tags) or 'none'}",
         "",
         f"Summary: {told}",

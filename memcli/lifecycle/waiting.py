@@ -9,6 +9,7 @@ from ..store.workspace import Workspace
 from ..text.session import Event
 from .prompt import shown_length
 
+MARK = "[Conversation summary]"
 BATCH = 60_000
 """Characters of conversation an LLM is shown at once; the rest is the next batch."""
 
@@ -29,9 +30,17 @@ def all_events(workspace: Workspace, session: Session) -> list[Event]:
 
 
 def behind(events: Sequence[Event], last: str) -> list[Event]:
-    """Give the events behind the last one consolidated; all of them where that one was put away."""
+    """Give the events behind the last one consolidated; all of them where that one was put away.
+
+    A summary of what was compacted is left out: memory must not feed on itself.
+    """
     place = next((place for place, event in enumerate(events) if last and event.id == last), -1)
-    return list(events[place + 1 :])
+    return [event for event in events[place + 1 :] if not is_summary(event)]
+
+
+def is_summary(event: Event) -> bool:
+    """Tell the message that stands for those that were compacted."""
+    return event.type == "message" and event.role == "system" and event.text.startswith(MARK)
 
 
 def but_for(events: Sequence[Event], keep: int) -> list[Event]:

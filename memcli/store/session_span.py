@@ -12,13 +12,23 @@ from .sessions import FOLDER, Session, sessions
 from .workspace import Workspace
 
 _SPAN = re.compile(r"(?P<first>[^:\s]*)(?P<colon>:)?(?P<last>[^:\s]*)")
-_NAMED = re.compile(r"session:(?P<id>.*?)(?:#(?P<span>\d*:?\d*|\w+_\w+(?::\w+_\w+)?))?", re.DOTALL)
+# Every message's id has a digit, or `session_source` does without it; `session:slack#general` is a session's own name.
+_NAMED = re.compile(r"session:(?P<id>.*?)(?:#(?P<span>(?:(?=[^#]*\d)[^\s#:]*:?[^\s#:]*)?))?", re.DOTALL)
+_PLAIN = re.compile(r"(?=.*\d)[^\s#:]+")
 
 
 def parse_name(name: str) -> tuple[str, str] | None:
     """Take `session:<id>#<span>` apart; None for the name of anything else. An id may hold `#` too."""
     found = _NAMED.fullmatch(name)
     return (found["id"], found["span"] or "") if found else None
+
+
+def session_source(name: str, first: str, last: str = "") -> str:
+    """Name the messages of a session that a memory comes from, by their ids."""
+    ids = dict.fromkeys((first, last or first))
+    if all(_PLAIN.fullmatch(one) for one in ids) and not first.isdecimal():
+        return f"session:{name}#{':'.join(ids)}"
+    return f"session:{name}{'#' if '#' in name else ''}"
 
 
 def session_address(path: str, anchor: str) -> str:
