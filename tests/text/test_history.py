@@ -1,12 +1,12 @@
 """History files: our records, and what other tools and people wrote there."""
 
-from datetime import UTC
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.text.history import merged, records
+from memcli.text.history import merged, records, render
 
 LINES = st.sampled_from(
     [
@@ -84,3 +84,13 @@ def test_merged_branches_are_sorted_and_told_once() -> None:
         "## 2026-02-28T10:00:00Z <!-- hist_b -->\n\nTwo.\n\n[2026-02-26 10:00] Zero.\n\n[2026-02-26 10:00] Zero.\n"
     )
     assert [record.text[-5:] for record in merged(records(text, UTC))] == ["Zero.", "Zero.", "One.", "Two."]
+
+
+@given(st.datetimes(min_value=datetime(1000, 1, 1), max_value=datetime(9999, 1, 1)), st.text(min_size=1, max_size=80))  # noqa: DTZ001
+def test_a_record_written_is_one_record_whatever_its_text(moment: datetime, text: str) -> None:
+    instant = moment.replace(tzinfo=UTC)
+    said = text.strip() or "something"
+    one, two = records(render("hist_a", instant, said, UTC) + render("hist_b", instant, "x", UTC))
+    assert (one.id, two.id) == ("hist_a", "hist_b")
+    assert all(line in one.text for line in said.split("\n"))
+    assert one.timestamp == two.timestamp
