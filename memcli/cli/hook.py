@@ -1,12 +1,120 @@
 """`mem hook`: what agents, git and cron run, and how it gets there."""
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
-from . import world
+from ..errors import MemError, UsageError
+from . import output, world
 from .app import STYLE
-from .options import InScope, InWorkspace
+from .options import AsJson, InScope, InWorkspace
+
+if TYPE_CHECKING:
+    from ..agents.changes import FileChange
+    from ..agents.installing import Ground
 
 app = typer.Typer(help="Let agents, git and cron run mem.", no_args_is_help=True, **STYLE)
+_Target = Annotated[str, typer.Argument(metavar="TARGET", help="claude-code, codex, git or cron.")]
+_Project = Annotated[bool, typer.Option("--project", help="In this project, for everybody who works on it.")]
+_User = Annotated[bool, typer.Option("--user", help="For all your projects.")]
+_Dry = Annotated[bool, typer.Option("--dry-run", help="Show what would change, as a diff.")]
+
+
+@app.command("install")
+def install(
+    target: _Target,
+    project: _Project = False,
+    user: _User = False,
+    tools: Annotated[
+        bool, typer.Option("--tool-errors", help="Recall after a failed tool call too; runs after each of them.")
+    ] = False,
+    dry_run: _Dry = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Let an agent, git or cron run mem; in this project unless --user is given.
+
+    Settings of agents keep what others put there, and a copy of the file as it was lies beside it. Lines in git's
+    scripts stand between marks. Installing twice is installing once. Cron gets a line that tends this workspace.
+    """
+    ground = _ground(target, project=project, user=user)
+    if target == "cron":
+        _cron(workspace, scope, dry_run=dry_run, as_json=as_json, is_removal=False)
+        return
+    from ..agents.installing import install_plan
+
+    _make(install_plan(target, ground, tools=tools), dry_run=dry_run, as_json=as_json)
+    if target == "codex" and not dry_run:
+        output.note("Codex runs hooks once its config.toml has `hooks = true` under [features]")
+
+
+@app.command("uninstall")
+def uninstall(
+    target: _Target,
+    project: _Project = False,
+    user: _User = False,
+    dry_run: _Dry = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Take the hooks out again; files are then as they were before, byte for byte."""
+    ground = _ground(target, project=project, user=user)
+    if target == "cron":
+        _cron(workspace, scope, dry_run=dry_run, as_json=as_json, is_removal=True)
+        return
+    from ..agents.installing import uninstall_plan
+
+    _make(uninstall_plan(target, ground), dry_run=dry_run, as_json=as_json)
+
+
+@app.command("status")
+def status(
+    target: Annotated[str, typer.Argument(metavar="[TARGET]", help="claude-code, codex or git; without: all.")] = "",
+    project: _Project = False,
+    user: _User = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show which hooks are installed where."""
+    from ..agents.installing import TARGETS
+    from ..agents.installing import status as look
+
+    rows = []
+    for name in [target] if target else [one for one in TARGETS if one != "cron"]:
+        for is_user in [False, True] if not (project or user) and name != "git" else [user]:
+            ground = _ground(name, project=not is_user, user=is_user and name != "git")
+            try:
+                path, events = look(name, ground)
+            except MemError as error:
+                if target:
+                    raise
+                output.note(str(error))
+                continue
+            rows.append({"target": name, "scope": "user" if is_user else "project", "path": path, "events": events})
+    if as_json:
+        output.say_json({"hooks": rows})
+        return
+    for row in rows:
+        output.say_row((row["target"], row["scope"], " ".join(row["events"]) or "not installed", row["path"]))
+
+
+@app.command("skill")
+def skill(
+    project: _Project = False,
+    user: _User = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take both away again.")] = False,
+    dry_run: _Dry = False,
+    as_json: AsJson = False,
+) -> None:
+    """Teach agents to use mem: a SKILL.md, and a block in AGENTS.md."""
+    from ..agents.installing import skill_plan
+
+    plan = skill_plan(_ground("skill", project=project, user=user), is_removal=remove)
+    _make(plan, dry_run=dry_run, as_json=as_json)
 
 
 @app.command("run")
@@ -31,7 +139,6 @@ def close(
     """Bring in what hooks kept, and consolidate the session: what a hook leaves to a process of its own."""
     from ..agents.keeping import close
     from ..agents.log import log
-    from ..errors import MemError
     from ..lifecycle.llm_choice import chosen_llm
 
     where = world.writing(workspace, scope)
@@ -40,3 +147,55 @@ def close(
     except MemError as error:
         log(where, f"hook close {session}: {error}")
         raise
+
+
+def _ground(target: str, *, project: bool, user: bool) -> "Ground":
+    from ..agents.installing import TARGETS, ground_of
+
+    if target not in (*TARGETS, "skill"):
+        raise UsageError(f"no target {target!r}", f"use one of {', '.join(TARGETS)}")
+    if project and user:
+        raise UsageError("--project and --user", "give one of them")
+    if user and target in ("git", "cron"):
+        raise UsageError(f"--user with {target}", f"{target} hooks belong to one repository or workspace")
+    return ground_of(world.surroundings().folder, os.environ, is_user=user)
+
+
+def _make(plan: Sequence["FileChange"], *, dry_run: bool, as_json: bool) -> None:
+    from ..agents.changes import make, shown
+
+    if not dry_run:
+        make(plan)
+    if as_json:
+        rows = [{"action": one.action, "path": str(one.path)} for one in plan]
+        output.say_json({"files": rows, "applied": not dry_run, "diff": shown(plan)})
+    elif dry_run:
+        output.say(shown(plan), end="")
+    else:
+        for one in plan:
+            output.say_row((one.action, world.shown(one.path) if output.is_watched() else str(one.path)))
+        if not plan and output.is_heard():
+            output.note("nothing to change")
+
+
+def _cron(workspace: str, scope: str, *, dry_run: bool, as_json: bool, is_removal: bool) -> None:
+    """Put the line into the user's crontab or take it out; --dry-run prints it."""
+    from ..agents.cron import line_of, save, table, with_line, without_line
+
+    line = line_of(_program(), world.writing(workspace, scope).root)
+    if not dry_run:
+        before = table()
+        after = without_line(before, line) if is_removal else with_line(before, line)
+        if after != before:
+            save(after)
+    if as_json:
+        output.say_json({"line": line, "applied": not dry_run})
+    else:
+        output.say(line)
+
+
+def _program() -> str:
+    """Name mem by its place, since cron's own path is short."""
+    from ..agents.installing import Ground
+
+    return Ground(Path("/"), Path("/"), os.environ, is_user=True).program

@@ -1,0 +1,94 @@
+"""The hooks of mem in a git repository: some lines at the head of each script, between marks, beside those of others.
+
+They stand at the head since many a script ends with `exec` or `exit`. The folder is the one git itself uses, so that
+`core.hooksPath` and linked worktrees are heeded. A script in another language than the shell's is refused.
+"""
+
+import re
+import subprocess
+from pathlib import Path
+
+from ..errors import RefusedError, UsageError
+from .changes import FileChange, change, contents
+
+BEGIN, END = "# >>> mem >>>", "# <<< mem <<<"
+_MADE = "# >>> mem >>> (and the file)"
+_SHELLS = re.compile(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:/\S*/)?(?:sh|bash|dash|zsh|ksh)\b")
+_BLOCK = re.compile(
+    rf"^{re.escape(BEGIN)}(?P<made> \(and the file\))?[^\n]*\n.*?^{re.escape(END)}\n", re.MULTILINE | re.DOTALL
+)
+_GUARD = 'if [ -z "$MEM_INSIDE_HOOK$MEM_INSIDE_LLM" ] && command -v mem >/dev/null 2>&1; then'
+_QUIET = ">/dev/null 2>&1 </dev/null"
+# What takes time goes on behind git's back; git's own variables would make it work on another repository.
+_AWAY = "(unset $(git rev-parse --local-env-vars); MEM_INSIDE_HOOK=1; export MEM_INSIDE_HOOK; {}) {} &"
+BODIES = {
+    "pre-commit": 'MEM_INSIDE_HOOK=1 mem check --staged >&2 </dev/null || [ "$?" -ne 1 ] || exit 1',
+    "post-commit": _AWAY.format("mem consolidate --all --no-wait -q", _QUIET),
+    "post-merge": _AWAY.format("mem index", _QUIET),
+    "post-checkout": 'if [ "$3" = 1 ]; then ' + _AWAY.format("mem index", _QUIET) + " fi",
+}
+
+
+def folder_of(place: Path) -> Path:
+    """Give the folder git runs hooks from; UsageError where there is no repository."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "--git-path", "hooks"], cwd=place, capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        raise UsageError("there is no git", "install it") from None
+    if done.returncode:
+        raise UsageError(f"{place} is not in a git repository", "run it inside one")
+    return (place / done.stdout.removesuffix("\n")).absolute()
+
+
+def install_plan(folder: Path) -> list[FileChange]:
+    """Propose our lines in each script; RefusedError for a script that they would break or that git does not run."""
+    changes = [_with_block(folder / name, body) for name, body in BODIES.items()]
+    return [one for one in changes if one.before != one.after]
+
+
+def uninstall_plan(folder: Path) -> list[FileChange]:
+    """Propose the scripts without our lines; one that was made for them goes."""
+    changes = []
+    for name in BODIES:
+        path = folder / name
+        data = contents(path)
+        text = "" if data is None else data.decode("utf-8", "surrogateescape")
+        found = _BLOCK.search(text)
+        if found is None:
+            continue
+        rest = text[: found.start()] + text[found.end() :]
+        gone = found["made"] and rest == "#!/bin/sh\n"
+        changes.append(change(path, None if gone else rest.encode("utf-8", "surrogateescape")))
+    return changes
+
+
+def installed(folder: Path) -> list[str]:
+    """List the scripts that hold our lines."""
+    return [name for name in BODIES if BEGIN.encode() in (contents(folder / name) or b"")]
+
+
+def _with_block(path: Path, body: str) -> FileChange:
+    data = contents(path)
+    if data is None:
+        return change(path, f"#!/bin/sh\n{_block(_MADE, body)}".encode(), 0o777)
+    if not _SHELLS.match(data):
+        raise RefusedError(f"{path} is not a shell script", f"add to it what `{body.split(' ||')[0]}` does")
+    if not path.stat().st_mode & 0o111:
+        raise RefusedError(f"{path} is not executable, so git does not run it", "make it so, or move it away")
+    text = data.decode("utf-8", "surrogateescape")
+    found = _BLOCK.search(text)
+    if found:
+        block = _block(_MADE if found["made"] else BEGIN, body)
+        return change(path, (text[: found.start()] + block + text[found.end() :]).encode("utf-8", "surrogateescape"))
+    head, newline, rest = text.partition("\n")
+    if head.endswith("\r"):
+        raise RefusedError(f"{path} has Windows line ends, which no shell reads", "convert it, for example with tr")
+    if not newline:
+        raise RefusedError(f"{path} is one line without an end", "end it with a newline")
+    return change(path, f"{head}\n{_block(BEGIN, body)}{rest}".encode("utf-8", "surrogateescape"))
+
+
+def _block(begin: str, body: str) -> str:
+    return f"{begin} `mem hook uninstall git` takes these lines out\n{_GUARD}\n  {body}\nfi\n{END}\n"

@@ -1,0 +1,96 @@
+"""Where the hooks of each agent, of git and the skill go: in a project, or for all of a user's."""
+
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import UsageError
+from . import git_hooks, harness, skill
+from .changes import FileChange
+from .hooks import AGENTS
+
+TARGETS = (*AGENTS, "git", "cron")
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Where something is installed: the folder of the project, the user's home, and the environment."""
+
+    project: Path
+    home: Path
+    environ: Mapping[str, str]
+    is_user: bool  # for all projects, not for this one
+
+    def settings_file(self, agent: str) -> Path:
+        """Give the file an agent reads its hooks from."""
+        folder, variable, name = {
+            "claude-code": (".claude", "CLAUDE_CONFIG_DIR", "settings.json"),
+            "codex": (".codex", "CODEX_HOME", "hooks.json"),
+        }[agent]
+        if not self.is_user:
+            return self.project / folder / name
+        return self._own(folder, variable) / name
+
+    @property
+    def skills(self) -> list[Path]:
+        """Give the places of SKILL.md: that of Claude Code, and the one other agents share."""
+        base = self.home if self.is_user else self.project
+        claude = self._own(".claude", "CLAUDE_CONFIG_DIR") if self.is_user else base / ".claude"
+        return [folder / "skills" / skill.NAME / "SKILL.md" for folder in (claude, base / ".agents")]
+
+    @property
+    def agents_page(self) -> Path:
+        """Give the AGENTS.md that gets our block."""
+        return self._own(".codex", "CODEX_HOME") / "AGENTS.md" if self.is_user else self.project / "AGENTS.md"
+
+    @property
+    def program(self) -> str:
+        """Give the command that runs mem: by its name in what is shared, by its place for one user."""
+        found = shutil.which("mem", path=str(Path(sys.executable).parent)) or shutil.which("mem")
+        return "'" + found.replace("'", "'\\''") + "'" if self.is_user and found else "mem"
+
+    def _own(self, folder: str, variable: str) -> Path:
+        given = self.environ.get(variable, "")
+        return Path(given) if given.startswith("/") else self.home / folder
+
+
+def ground_of(folder: Path, environ: Mapping[str, str], *, is_user: bool) -> Ground:
+    """Settle where to install from the folder one stands in: a project is the repository it is in, or itself."""
+    project = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+    home = environ.get("HOME", "")
+    if is_user and not home.startswith("/"):
+        raise UsageError("there is no home folder", "set HOME")
+    return Ground(project, Path(home or "/"), environ, is_user)
+
+
+def install_plan(target: str, ground: Ground, *, tools: bool = False) -> list[FileChange]:
+    """Propose the hooks of an agent or of git."""
+    if target == "git":
+        return git_hooks.install_plan(git_hooks.folder_of(ground.project))
+    events = harness.EVENTS | ({harness.TOOL_EVENT: harness.TOOL_SECONDS} if tools else {})
+    return harness.install_plan(ground.settings_file(target), harness.command_of(target, ground.program), events)
+
+
+def uninstall_plan(target: str, ground: Ground) -> list[FileChange]:
+    """Propose to take the hooks of an agent or of git out again."""
+    if target == "git":
+        return git_hooks.uninstall_plan(git_hooks.folder_of(ground.project))
+    return harness.uninstall_plan(ground.settings_file(target))
+
+
+def skill_plan(ground: Ground, *, is_removal: bool) -> list[FileChange]:
+    """Propose the skill and the block of AGENTS.md, or to take both away."""
+    plan = skill.no_skill_plan(ground.skills) if is_removal else skill.skill_plan(ground.skills)
+    block = (skill.no_block_plan if is_removal else skill.block_plan)(ground.agents_page)
+    return [*plan, *([block] if block.before != block.after else [])]
+
+
+def status(target: str, ground: Ground) -> tuple[str, list[str]]:
+    """Tell where a target's hooks are and which of them are installed."""
+    if target == "git":
+        folder = git_hooks.folder_of(ground.project)
+        return str(folder), git_hooks.installed(folder)
+    path = ground.settings_file(target)
+    return str(path), harness.installed_events(path)

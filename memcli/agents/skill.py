@@ -1,0 +1,84 @@
+"""The skill and the block of AGENTS.md that teach an agent to use mem, put in place and taken away again."""
+
+from pathlib import Path
+
+from ..errors import RefusedError
+from .changes import BACKUP, FileChange, change, contents
+
+BEGIN, END = "<!-- mem:agents -->", "<!-- /mem:agents -->"
+NAME = "mem-memory"
+"""The skill's name, and its folder's."""
+_HERE = Path(__file__).parent
+
+
+def skill_plan(paths: list[Path]) -> list[FileChange]:
+    """Propose SKILL.md at each path; one that says something else is kept beside it."""
+    text = (_HERE / "skill.md").read_bytes()
+    changes = []
+    for path in paths:
+        old = contents(path)
+        if old is not None and old != text:
+            copy = path.with_name(path.name + BACKUP)
+            changes += [change(copy, old)] if contents(copy) is None else []
+        changes.append(change(path, text))
+    return [one for one in changes if one.before != one.after]
+
+
+def no_skill_plan(paths: list[Path]) -> list[FileChange]:
+    """Propose to take SKILL.md away where it is as mem wrote it, and to bring back what stood there before."""
+    text = (_HERE / "skill.md").read_bytes()
+    changes = []
+    for path in paths:
+        if contents(path) == text:
+            copy = path.with_name(path.name + BACKUP)
+            old = contents(copy)
+            changes += [change(path, old)] + ([change(copy, None)] if old is not None else [])
+    return changes
+
+
+def block_plan(path: Path) -> FileChange:
+    """Propose our block at the end of AGENTS.md, or in the place of an older one."""
+    data = contents(path)
+    text = _decoded(path, data)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    told = (_HERE / "agents.md").read_text(encoding="utf-8").strip()
+    block = f"{BEGIN}\n{told}\n{END}\n".replace("\n", newline)
+    span = _span(path, text)
+    before, after = (text[: span[0]], text[span[1] :]) if span else ("" if data is None else text + newline, "")
+    new = before + block + after
+    return change(path, new.encode())
+
+
+def no_block_plan(path: Path) -> FileChange:
+    """Propose AGENTS.md without our block: the bytes of before, and no file where there was none."""
+    data = contents(path)
+    text = _decoded(path, data)
+    span = _span(path, text)
+    if not span:
+        return FileChange(path, data, data)
+    before, after = text[: span[0]], text[span[1] :]
+    if not before and not after:
+        return change(path, None)
+    for end in ("\r\n", "\n"):
+        if before.endswith(end):
+            before = before.removesuffix(end)
+            break
+    return change(path, (before + after).encode())
+
+
+def _span(path: Path, text: str) -> tuple[int, int] | None:
+    begin, end = text.find(BEGIN), text.find(END)
+    if begin < 0 and end < 0:
+        return None
+    if begin < 0 or end < begin or text.count(BEGIN) > 1 or text.count(END) > 1:
+        raise RefusedError(f"{path} has one mark of mem without the other", f"mend or remove {BEGIN} and {END}")
+    stop = end + len(END)
+    stop += len("\r\n") if text.startswith("\r\n", stop) else len("\n") if text.startswith("\n", stop) else 0
+    return begin, stop
+
+
+def _decoded(path: Path, data: bytes | None) -> str:
+    try:
+        return (data or b"").decode("utf-8")
+    except UnicodeDecodeError:
+        raise RefusedError(f"{path} is not UTF-8", "convert it, for example with iconv") from None

@@ -1,0 +1,358 @@
+"""Hooks are put beside those of others into settings, git's scripts and the crontab, and taken out again."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem, Ran
+
+THEIRS = {
+    "permissions": {"allow": ["Bash(ls:*)"]},
+    "hooks": {
+        "Stop": [{"hooks": [{"type": "command", "command": "say done"}]}],
+        "PostToolUse": [{"matcher": "Edit", "hooks": [{"type": "command", "command": "ruff format"}]}],
+    },
+    "model": "größer",
+}
+STYLES = {
+    "two": json.dumps(THEIRS, indent=2, ensure_ascii=False) + "\n",
+    "four": json.dumps(THEIRS, indent=4),
+    "tabs": json.dumps(THEIRS, indent="\t", ensure_ascii=False) + "\n\n",
+    "one line": json.dumps(THEIRS),
+    "windows": (json.dumps(THEIRS, indent=2) + "\n").replace("\n", "\r\n"),
+    "by hand": (
+        '{\n  "hooks": { "Stop": [\n   {"hooks":[{"type":"command","command":"say done"}]} ] ,'
+        ' "SessionEnd": []},\n "n": 1.50 }'
+    ),
+    "empty object": "{}",
+    "empty hooks": '{"hooks": {}}\n',
+    "empty": "",
+}
+
+
+@pytest.fixture
+def repository(world: Path) -> Path:
+    """Make a git repository of the folder one stands in."""
+    subprocess.run(["git", "init", "-q", "."], cwd=world, check=True)
+    return world
+
+
+def settings(folder: Path) -> Path:
+    return folder / ".claude" / "settings.json"
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_the_settings_of_others_stay_and_come_back_byte_for_byte(mem: Mem, repository: Path, style: str) -> None:
+    path = settings(repository)
+    path.parent.mkdir()
+    before = STYLES[style].encode()
+    path.write_bytes(before)
+    path.chmod(0o640)
+    assert mem("hook", "install", "claude-code", "--project").code == 0
+    after = json.loads(path.read_bytes())
+    assert set(after["hooks"]) >= {"SessionStart", "UserPromptSubmit", "PreCompact", "Stop", "SessionEnd"}
+    for key, value in json.loads(before or b"{}").items():
+        if key != "hooks":
+            assert after[key] == value
+        for event, groups in value.items() if key == "hooks" else ():
+            assert after["hooks"][event][: len(groups)] == groups
+    once = path.read_bytes()
+    ran = mem("hook", "install", "claude-code", "--project")
+    assert (ran.code, ran.out) == (0, "")
+    assert path.read_bytes() == once
+    assert mem("hook", "uninstall", "claude-code").code == 0
+    assert path.read_bytes() == before
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
+
+
+def test_settings_that_were_not_there_are_gone_again(mem: Mem, repository: Path) -> None:
+    assert mem("hook", "install", "claude-code").rows == [["made", str(settings(repository))]]
+    assert mem("hook", "uninstall", "claude-code").rows == [["removed", str(settings(repository))]]
+    assert not settings(repository).exists()
+    assert mem("hook", "uninstall", "claude-code").rows == []
+
+
+def test_what_others_changed_meanwhile_stays(mem: Mem, repository: Path) -> None:
+    path = settings(repository)
+    path.parent.mkdir()
+    path.write_text(STYLES["two"])
+    mem("hook", "install", "claude-code")
+    told = json.loads(path.read_text())
+    told["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "mine"}]})
+    path.write_text(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
+    mem("hook", "uninstall", "claude-code")
+    expected = json.loads(STYLES["two"])
+    expected["hooks"]["Stop"].append({"hooks": [{"type": "command", "command": "mine"}]})
+    assert path.read_text() == json.dumps(expected, indent=2, ensure_ascii=False) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b'{\n  // mine\n  "hooks": {}\n}', "comments"),
+        (b'\xef\xbb\xbf{"hooks": {}}', "byte order mark"),
+        (b'{"hooks": ', "not plain JSON"),
+        (b"[]", "does not hold hooks"),
+        (b'{"hooks": []}', "does not hold hooks"),
+        (b'{"hooks": {"Stop": {}}}', "does not hold hooks"),
+        (b'{"a": 1, "a": 2}', "twice"),
+        (b'{"a": "\xff"}', "not UTF-8"),
+    ],
+)
+def test_settings_that_are_not_plain_json_are_refused_and_left_alone(
+    mem: Mem, repository: Path, text: bytes, said: str
+) -> None:
+    path = settings(repository)
+    path.parent.mkdir()
+    path.write_bytes(text)
+    for command in ("install", "uninstall"):
+        ran = mem("hook", command, "claude-code")
+        assert ran.code == 5
+        assert said in ran.err
+        assert str(path) in ran.err
+    assert path.read_bytes() == text
+    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
+
+
+def test_a_dry_run_shows_and_changes_nothing(mem: Mem, repository: Path) -> None:
+    ran = mem("hook", "install", "claude-code", "--dry-run")
+    assert "mem hook run claude-code || true" in ran.out
+    assert not settings(repository).exists()
+
+
+def test_a_link_to_the_settings_is_written_through(mem: Mem, repository: Path, tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.json"
+    real.write_text(STYLES["two"])
+    path = settings(repository)
+    path.parent.mkdir()
+    path.symlink_to(real)
+    mem("hook", "install", "claude-code")
+    assert path.is_symlink()
+    assert "mem hook run" in real.read_text()
+    mem("hook", "uninstall", "claude-code")
+    assert real.read_text() == STYLES["two"]
+
+
+def test_a_users_own_settings_name_the_program_by_its_place(mem: Mem, repository: Path) -> None:
+    home = Path(os.environ["HOME"])
+    assert mem("hook", "install", "claude-code", "--user").rows == [["made", str(home / ".claude" / "settings.json")]]
+    ran = mem("hook", "install", "codex", "--user")
+    assert "[features]" in ran.err
+    told = json.loads((home / ".codex" / "hooks.json").read_text())
+    assert told["hooks"]["Stop"][0]["hooks"][0]["command"].endswith("hook run codex || true")
+    assert mem("hook", "install", "codex", "--user").rows == []
+
+
+def test_failed_tool_calls_are_heard_of_when_asked_for(mem: Mem, repository: Path) -> None:
+    mem("hook", "install", "claude-code")
+    assert "PostToolUse" not in settings(repository).read_text()
+    mem("hook", "install", "claude-code", "--tool-errors")
+    told = json.loads(settings(repository).read_text())["hooks"]
+    assert "PostToolUse" in told
+    assert len(told["Stop"]) == 1
+
+
+def test_status_tells_what_is_installed(mem: Mem, repository: Path) -> None:
+    mem("hook", "install", "claude-code")
+    mem("hook", "install", "git")
+    rows = {(row[0], row[1]): row[2] for row in mem("hook", "status").rows}
+    assert rows[("claude-code", "project")] == "SessionStart UserPromptSubmit PreCompact Stop SessionEnd"
+    assert rows[("claude-code", "user")] == "not installed"
+    assert rows[("git", "project")] == "pre-commit post-commit post-merge post-checkout"
+
+
+@pytest.mark.parametrize(
+    "words", [("install", "emacs"), ("install", "git", "--user"), ("install", "codex", "--user", "--project")]
+)
+def test_what_makes_no_sense_is_a_usage_error(mem: Mem, repository: Path, words: tuple[str, ...]) -> None:
+    assert mem("hook", *words).code == 2
+
+
+def scripts(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {one.name: (one.read_bytes(), one.stat().st_mode) for one in folder.iterdir() if one.suffix != ".sample"}
+
+
+def test_gits_scripts_keep_what_is_there_and_come_back_byte_for_byte(mem: Mem, repository: Path) -> None:
+    folder = repository / ".git" / "hooks"
+    theirs = "#!/bin/sh\necho theirs >> ran\nexit 0"
+    (folder / "pre-commit").write_text(theirs)
+    (folder / "pre-commit").chmod(0o755)
+    (folder / "post-merge").write_text("#!/usr/bin/env bash\nexec true\n")
+    (folder / "post-merge").chmod(0o700)
+    before = scripts(folder)
+    assert mem("hook", "install", "git").code == 0
+    once = scripts(folder)
+    assert set(once) == {"pre-commit", "post-commit", "post-merge", "post-checkout"}
+    for name in once:
+        subprocess.run(["sh", "-n", folder / name], check=True)
+        assert (folder / name).stat().st_mode & 0o111
+    assert mem("hook", "install", "git").rows == []
+    assert scripts(folder) == once
+    assert mem("hook", "uninstall", "git").code == 0
+    assert scripts(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "mode"),
+    [("#!/usr/bin/env python3\nprint()\n", 0o755), ("#!/bin/sh\ntrue\n", 0o644), ("#!/bin/sh\r\n", 0o755)],
+)
+def test_a_script_that_our_lines_would_break_is_refused(mem: Mem, repository: Path, text: str, mode: int) -> None:
+    script = repository / ".git" / "hooks" / "post-commit"
+    script.write_bytes(text.encode())
+    script.chmod(mode)
+    before = scripts(script.parent)
+    assert mem("hook", "install", "git").code == 5
+    assert scripts(script.parent) == before
+
+
+def test_another_folder_of_hooks_is_heeded(mem: Mem, repository: Path) -> None:
+    subprocess.run(["git", "config", "core.hooksPath", "tools/hooks"], cwd=repository, check=True)
+    assert mem("hook", "install", "git").code == 0
+    assert set(scripts(repository / "tools" / "hooks")) == {"pre-commit", "post-commit", "post-merge", "post-checkout"}
+
+
+def test_a_linked_worktree_shares_the_scripts(mem: Mem, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(repository, "commit", "-q", "--allow-empty", "-m", "x")
+    git(repository, "worktree", "add", "-q", "../other")
+    monkeypatch.chdir(repository.parent / "other")
+    assert mem("hook", "install", "git").code == 0
+    assert "pre-commit" in scripts(repository / ".git" / "hooks")
+
+
+def test_outside_of_a_repository_there_is_nothing_to_install(mem: Mem, world: Path) -> None:
+    ran = mem("hook", "install", "git")
+    assert ran.code == 2
+    assert "not in a git repository" in ran.err
+
+
+def git(folder: Path, *words: str, path: str = "") -> subprocess.CompletedProcess[str]:
+    who = {f"GIT_{role}_{what}": "t@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environ = {**os.environ, **who, "PATH": f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]}
+    return subprocess.run(["git", *words], cwd=folder, env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Path:
+    """Put a `mem` in a folder that writes down how it was called and ends with what MEM_CODE says."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "mem"
+    program.write_text(
+        f'#!/bin/sh\necho "$* [$GIT_DIR] [$GIT_INDEX_FILE]" >> {tmp_path}/called\nexit "${{MEM_CODE:-0}}"\n'
+    )
+    program.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(("code", "committed"), [(0, True), (1, False), (2, True), (4, True), (127, True)])
+def test_a_commit_is_stopped_by_a_problem_and_by_nothing_else(
+    mem: Mem, repository: Path, recorder: Path, monkeypatch: pytest.MonkeyPatch, code: int, committed: bool
+) -> None:
+    assert mem("hook", "install", "git").code == 0
+    monkeypatch.setenv("MEM_CODE", str(code))
+    done = git(repository, "commit", "-q", "--allow-empty", "-m", "x", path=str(recorder))
+    assert (done.returncode == 0) == committed
+    assert (recorder.parent / "called").read_text().startswith("check --staged")
+
+
+def test_git_goes_on_without_mem(mem: Mem, repository: Path) -> None:
+    mem("hook", "install", "git")
+    environ = {**os.environ, "PATH": "/usr/bin:/bin"}
+    command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "x"]
+    assert subprocess.run(command, cwd=repository, env=environ, check=False).returncode == 0
+
+
+def test_nothing_runs_inside_a_hook_of_mem(
+    mem: Mem, repository: Path, recorder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem("hook", "install", "git")
+    monkeypatch.setenv("MEM_INSIDE_HOOK", "1")
+    assert git(repository, "commit", "-q", "--allow-empty", "-m", "x", path=str(recorder)).returncode == 0
+    assert not (recorder.parent / "called").exists()
+
+
+@pytest.fixture
+def crontab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a `crontab` first in the path that keeps its table in a file."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    kept = tmp_path / "table"
+    program = folder / "crontab"
+    program.write_text(
+        f'#!/bin/sh\ncase "$1" in\n-l) [ -e {kept} ] || {{ echo "no crontab for you" >&2; exit 1; }}; cat {kept};;\n'
+        f"-r) rm -f {kept};;\n-) cat > {kept};;\nesac\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return kept
+
+
+@pytest.mark.parametrize("before", [None, "0 1 * * * mine\n", "0 1 * * * mine"])
+def test_cron_gets_one_line_and_loses_it(mem: Mem, workspace: Path, crontab: Path, before: str | None) -> None:
+    if before is not None:
+        crontab.write_text(before)
+    for _ in range(2):
+        assert mem("hook", "install", "cron").code == 0
+    lines = crontab.read_text().splitlines()
+    assert lines[:-1] == (before or "").splitlines()
+    assert "tend --quiet --workspace" in lines[-1]
+    assert str(workspace) in lines[-1]
+    assert mem("hook", "uninstall", "cron").code == 0
+    assert (crontab.read_text() if crontab.exists() else "") == (before.rstrip("\n") + "\n" if before else "")
+
+
+def test_without_cron_the_line_is_printed_on_request(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert "tend --quiet" in mem("hook", "install", "cron", "--dry-run").out
+    assert mem("hook", "install", "cron").code == 2
+
+
+def test_the_skill_and_the_block_come_and_go(mem: Mem, repository: Path) -> None:
+    page = repository / "AGENTS.md"
+    page.write_text("# Rules\n\nBe kind.")
+    mine = repository / ".claude" / "skills" / "mem-memory" / "SKILL.md"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    assert mem("hook", "skill").code == 0
+    assert page.read_text().startswith("# Rules\n\nBe kind.\n<!-- mem:agents -->\n")
+    shared = repository / ".agents" / "skills" / "mem-memory" / "SKILL.md"
+    head = shared.read_text().split("---")[1]
+    assert "name: mem-memory\n" in head  # the folder's name
+    assert mine.read_text() == shared.read_text()
+    assert mem("hook", "skill").rows == []
+    assert mem("hook", "skill", "--remove").code == 0
+    assert page.read_text() == "# Rules\n\nBe kind."
+    assert mine.read_text() == "mine"
+    assert not shared.exists()
+
+
+def test_an_agents_page_that_was_not_there_is_gone_again(mem: Mem, repository: Path) -> None:
+    mem("hook", "skill", "--user")
+    page = Path(os.environ["HOME"]) / ".codex" / "AGENTS.md"
+    assert "mem search" in page.read_text()
+    mem("hook", "skill", "--user", "--remove")
+    assert not page.exists()
+
+
+def test_half_a_block_is_refused(mem: Mem, repository: Path) -> None:
+    (repository / "AGENTS.md").write_text("<!-- mem:agents -->\nhalf\n")
+    assert mem("hook", "skill").code == 5
+    assert not (repository / ".claude").exists()
+
+
+def test_what_is_installed_runs(spawn: Callable[..., Ran], mem: Mem, workspace: Path) -> None:
+    (workspace / "MEMORY.md").write_text("The user is called Inês.\n")
+    mem("hook", "install", "claude-code", "--user")
+    told = json.loads((Path(os.environ["HOME"]) / ".claude" / "settings.json").read_text())
+    command = told["hooks"]["SessionStart"][0]["hooks"][0]["command"]
+    event = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup", "cwd": str(workspace)}
+    done = subprocess.run(["sh", "-c", command], input=json.dumps(event), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Inês" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
