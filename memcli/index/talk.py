@@ -85,7 +85,7 @@ class Talk:
                 now = replace(now, events=now.events + 1, timestamp=item.timestamp or now.timestamp)
                 if item.type == "message" and item.role != "system" and item.text.strip():
                     yield from _turn(item, now)
-                    now = replace(now, previous=_speech(item, item.text.strip()[-PREVIOUS:]))
+                    now = replace(now, previous=_speech(item, item.text.strip()[-PREVIOUS:].lstrip()))
             # A line without its newline may still be growing: it is read again the next time.
             if whole:
                 now = replace(now, size=self.known.size + size)

@@ -10,7 +10,6 @@ from ..errors import UnavailableError
 from ..index.filters import Filter
 from ..index.index import FileProblem, Index, Piece, ask
 from ..index.keywords import scores
-from ..store.session_span import session_address
 from ..store.workspace import Workspace
 from .candidates import candidate
 from .fusion import Scored, fuse
@@ -182,5 +181,7 @@ def address_of(piece: Piece) -> str:
     if piece.anchor.startswith("hist_"):
         return piece.anchor
     if piece.kind == "session":
+        from ..store.session_span import session_address  # only where conversations are asked for
+
         return session_address(piece.path, piece.anchor)
     return f"{piece.path}#{piece.anchor}" if piece.anchor else piece.path

@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 from ..errors import RefusedError
 from ..text.session_metadata import render_metadata
@@ -23,7 +24,7 @@ def archive(workspace: Workspace, session: Session) -> str:
     if session.is_archived:
         raise RefusedError(f"{session.folder} is in the archive already", "--purge deletes it for good")
     with exclusive(workspace, "mem session delete") as held:
-        place = _free_place(workspace, session, half_made=False)
+        place = free_place(workspace, session)
         held.check()
         move(workspace.path(session.folder), workspace.path(place))
     return place
@@ -37,14 +38,16 @@ def reset(workspace: Workspace, session: Session) -> str:
     with exclusive(workspace, "mem session clear") as held:
         session = at(workspace, session.folder, session.id)
         target = workspace.path(session.path)
-        if not target.is_file() or not target.stat().st_size:
+        place = ""
+        if target.is_file() and target.stat().st_size:
+            place = free_place(workspace, session, half_made=True)
+            page = workspace.path(f"{place}/{METADATA}")
+            if not page.exists():
+                files.create(page, render_metadata(replace(session.metadata, state="TERMINATED")).encode())
+            held.check()
+            move(target, workspace.path(f"{place}/{EVENTS}"))
+        elif not session.metadata.message_count:
             return ""
-        place = _free_place(workspace, session, half_made=True)
-        page = workspace.path(f"{place}/{METADATA}")
-        if not page.exists():
-            files.create(page, render_metadata(replace(session.metadata, state="TERMINATED")).encode())
-        held.check()
-        move(target, workspace.path(f"{place}/{EVENTS}"))
         update(workspace, session, lambda page: with_counts(page, Counts(), stamp(workspace.now)), held)
     return place
 
@@ -60,11 +63,16 @@ def purge(workspace: Workspace, session: Session) -> list[str]:
     return folders
 
 
-def _free_place(workspace: Workspace, session: Session, *, half_made: bool) -> str:
+def free_place(workspace: Workspace, session: Session, *, half_made: bool = False) -> str:
     """Give a folder of the archive that is free, or one that an earlier try began and did not fill."""
     for number in count(1):
         place = f"{ARCHIVE}{session.folder}{f'-{number}' if number > 1 else ''}"
         folder = workspace.root / place
-        if not os.path.lexists(folder) or (half_made and not os.path.lexists(folder / EVENTS)):
+        if not os.path.lexists(folder) or (half_made and _is_unfilled(folder / EVENTS, workspace.path(session.path))):
             return place
     raise AssertionError("unreachable")
+
+
+def _is_unfilled(place: Path, events: Path) -> bool:
+    """Tell whether a place has no events yet, or has them under both names because a move was cut off."""
+    return not os.path.lexists(place) or (place.is_file() and place.samefile(events))

@@ -16,6 +16,9 @@ def contents(connection: sqlite3.Connection) -> Contents:
         "files": "select path, kind, status, mtime, ctime, size, inode, digest from files",
         "texts": "select path, text from texts left join files using(file)",
         "problems": "select path, line, reason from problems",
+        "turns": "select path, anchor, line, turns.* from turns left join chunks using(chunk)"
+        " left join files using(file)",
+        "talks": "select path, talks.* from talks left join files using(file)",
         "entries": "select path, entries.* from entries left join files using(file)",
         "chunks": "select path, chunks.* from chunks left join files using(file)",
         "words": "select path, start, words.title, tags, body from words"
@@ -36,7 +39,7 @@ def assert_sound(index: Index) -> None:
     run = index.connection.execute
     assert run("select count(*) from words").fetchone() == run("select count(*) from chunks").fetchone()
     run("insert into words(words) values('integrity-check')")
-    for table in ("texts", "chunks", "entries", "problems"):
+    for table in ("texts", "chunks", "entries", "talks", "problems"):
         assert run(f"select * from {table} where file not in (select file from files) and file != 0").fetchall() == []
     stray = "select * from chunks left join vectors using(hash) where chunks.vector is not vectors.vector"
     assert run(stray).fetchall() == []
@@ -44,7 +47,7 @@ def assert_sound(index: Index) -> None:
 
 def assert_as_new(index: Index) -> None:
     """Bring an index in step with the disk and compare it with one made of nothing."""
-    index.refresh()
+    index.refresh(talk=True)
     assert index.folder is not None
     assert_sound(index)
     assert contents(index.connection) == made_anew(index.workspace)
@@ -54,7 +57,7 @@ def made_anew(workspace: Workspace) -> Contents:
     """Tell what an index says that is made of the files alone."""
     fresh = Index(workspace, *database.connect(None))
     try:
-        fresh.refresh()
+        fresh.refresh(talk=True)
         return contents(fresh.connection)
     finally:
         fresh.close()

@@ -1,0 +1,129 @@
+"""Conversations are read on demand, and then only what was added to them."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memcli.index import writer
+from memcli.index.index import Index, ask
+from memcli.index.keywords import scores
+from memcli.index.talk import PREVIOUS
+from memcli.store.workspace import Workspace
+from tests.conftest import Mem
+from tests.fakes import CountingEmbedder
+
+
+def say(workspace: Path, *texts: str, session: str = "s") -> None:
+    """Add messages to a session as another program would, users and assistants in turn."""
+    path = workspace / "sessions" / session / "session.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        for text in texts:
+            role = "assistant" if text[:1].isupper() else "user"
+            file.write(json.dumps({"role": role, "content": text}) + "\n")
+
+
+def turns(here: Workspace) -> list[tuple[str, str]]:
+    """Give what the index holds of conversations: line and text."""
+
+    def answer(index: Index) -> list[tuple[str, str]]:
+        index.refresh(talk=True)
+        return index.connection.execute("select anchor, turns.text from turns join chunks using(chunk)").fetchall()
+
+    return ask(here, answer)
+
+
+def test_a_conversation_is_not_read_until_it_is_asked_for(mem: Mem, workspace: Path) -> None:
+    say(workspace, "where do herons sleep", "In the reeds.")
+    for command in (("search", "herons", "--mode", "keyword"), ("ls",), ("grep", "herons")):
+        mem(*command)
+    assert turns_held(workspace) == 0
+    hits = mem("search", "herons", "--kind", "session", "--mode", "keyword", "--json").json["hits"]
+    assert hits[0]["id"] == "session:s#1"
+    assert hits[0]["summary"] == "user: where do herons sleep"
+
+
+def turns_held(workspace: Path) -> int:
+    """Count the turns the index holds, without bringing it in step."""
+    with closing(sqlite3.connect(workspace / ".mem" / "index.db")) as connection:
+        count: int = connection.execute("select count(*) from turns").fetchone()[0]
+    return count
+
+
+def test_a_turn_is_embedded_with_the_end_of_the_one_before(
+    mem: Mem, workspace: Path, embedder: CountingEmbedder
+) -> None:
+    say(workspace, "begin " + "word " * 200 + "end", "Yes.")
+    mem("index")
+    (told,) = (text for text in embedder.embedded if text.endswith("Yes."))
+    before, _, own = told.partition("\n")
+    assert own == "assistant: Yes."
+    assert before.startswith("user: ")
+    assert before.endswith("word end")
+    assert len(before) <= len("user: ") + PREVIOUS
+
+
+def test_what_is_added_alone_is_embedded(mem: Mem, workspace: Path, embedder: CountingEmbedder) -> None:
+    say(workspace, *(f"message {number}" for number in range(50)))
+    mem("index")
+    embedder.embedded.clear()
+    say(workspace, "one more")
+    mem("index")
+    assert embedder.embedded == ["user: message 49\nuser: one more"]
+    embedder.embedded.clear()
+    place = workspace / "sessions/s/session.jsonl"
+    place.write_text(place.read_text().replace("message 10", "message ten"))
+    mem("index")
+    assert sorted(embedder.embedded) == [
+        "user: message 9\nuser: message ten",
+        "user: message ten\nuser: message 11",
+    ]
+
+
+def test_what_is_no_speech_only_counts_as_a_position(here: Workspace, workspace: Path) -> None:
+    place = workspace / "sessions" / "s" / "session.jsonl"
+    place.parent.mkdir(parents=True)
+    events = [
+        {"role": "system", "content": "rules"}, {"role": "user", "content": "go\x00on", "name": "Ana"},
+        {"type": "tool_call", "name": "ls", "content": "x"}, {"role": "assistant", "content": " "},
+        {"role": "assistant", "content": "Gone."},
+    ]  # fmt: skip
+    place.write_text("not json\n" + "".join(json.dumps(event) + "\n" for event in events))
+    assert turns(here) == [("2", "Ana: go on"), ("5", "assistant: Gone.")]
+
+
+def test_a_long_answer_is_cut_and_stays_one_hit(mem: Mem, workspace: Path) -> None:
+    say(workspace, "Herons nest high. " + "They fish at dawn. " * 200 + "Herons sleep late.")
+    hits = mem("search", "herons", "--kind", "session", "--mode", "keyword", "--json").json["hits"]
+    assert [hit["id"] for hit in hits] == ["session:s#1"]
+
+
+def test_a_long_conversation_is_taken_in_by_whoever_has_the_lock(
+    here: Workspace, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(workspace, *(f"message {number}" for number in range(40)))
+    monkeypatch.setattr(writer, "BATCH_SECONDS", -1.0)
+    breathe = writer.Writer.breathe
+    left = [25]
+
+    def another_comes_in(self: writer.Writer) -> None:
+        breathe(self)
+        left[0] -= 1
+        if left[0] == 0:
+            self.connection.execute("commit")
+            assert len(turns(here)) == 40
+            self.connection.execute("begin immediate")
+
+    monkeypatch.setattr(writer.Writer, "breathe", another_comes_in)
+    assert turns(here) == [(str(number + 1), f"user: message {number}") for number in range(40)]
+    assert left[0] < 0
+
+
+def test_neighbours_share_their_words_whatever_their_numbers() -> None:
+    turns_of = {1: 7, 2: 7, 30: 7, 31: 8}
+    own, _ = scores([{2: 1}], [1.0], {chunk: -chunk for chunk in turns_of}, turns_of, 1.0, (0.5,))
+    assert sorted(own) == [1, 2, 30]
+    assert own[1] == own[30] < own[2]
