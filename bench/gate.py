@@ -11,6 +11,7 @@ import os
 import re
 import tempfile
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,9 +43,7 @@ def main() -> None:
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
     with tempfile.TemporaryDirectory() as place:
         workspace = build(rows, Path(place))
-        by_mode = {
-            mode: ask(workspace, lambda index, mode=mode: asked(index, rows, mode)) for mode in ("hybrid", "keyword")
-        }
+        by_mode = {mode: ask(workspace, partial(asked, rows, mode)) for mode in ("hybrid", "keyword")}
     table = "\n".join(
         [f"{len(rows)} turns, {sum(row['should_retrieve'] for row in rows)} of which should.", "", *curve(by_mode)]
     )
@@ -68,7 +67,7 @@ def build(rows: list[dict[str, object]], root: Path) -> Workspace:
     return opened(Surroundings(root, os.environ, datetime.now(UTC)), root)
 
 
-def asked(index: Index, rows: list[dict[str, object]], mode: str) -> tuple[list[Turn], str]:
+def asked(rows: list[dict[str, object]], mode: str, index: Index) -> tuple[list[Turn], str]:
     """Search for every turn; give the model's name too."""
     index.refresh()
     model = ""

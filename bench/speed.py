@@ -234,6 +234,7 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
         "search middle": on(middle, "search", QUERY),
         "floor": [PYTHON, str(HERE / "floor.py"), str(place / "big.f32"), str(counts["big"]), QUERY],
         "search": on(big, "search", QUERY),
+        "recall": on(big, "recall", QUERY, "--session", "bench", "--within", "60000"),
         "grep": on(big, "grep", "port 12[0-9]+ and"),
         **({"rg": ["rg", "-n", "port 12[0-9]+ and", str(big / "entries")]} if shutil.which("rg") else {}),
     })  # fmt: skip
@@ -255,6 +256,7 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
         ),
         row("`mem search` at 1,000", find["search middle"], "floor", find["floor middle"], 1.5),
         row("`mem search`", find["search"], "floor", find["floor"], 1.7),
+        row("`mem recall`", find["recall"], "`mem search`", find["search"], 1.3),
         ("`mem search`, peak memory", f"{peak:.0f} MB", "260 MB", peak / 260, 1),
         row("refresh, nothing changed", inner["refresh"], "scan, in one process", inner["scan"], 2),
         row("keyword-indexing new files", inner["new"], "reading and hashing them", inner["hash"], 5),

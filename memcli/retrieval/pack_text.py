@@ -96,6 +96,7 @@ def piece(memory: Memory) -> str:
         "id": memory.id,
         "type": memory.type,
         "source": memory.source or (memory.kind if memory.kind != "entry" else ""),
+        "scope": _scope(memory),
         "date": memory.date,
         "part": "" if memory.is_whole else "yes",
         "conflicts-with": " ".join(memory.conflicts),
@@ -111,19 +112,25 @@ def _delimited(attributes: dict[str, str], text: str) -> str:
 
 def _pieces(memories: list[Memory]) -> Iterable[str]:
     """Write memories; parts of one page that follow each other stand between one pair of delimiters."""
-    for (path, is_page), found in groupby(memories, key=_page_of):
+    for page, found in groupby(memories, key=_page_of):
         inside = list(found)
-        if is_page:
-            attributes = {"source": path, "date": inside[0].date}
+        if page:
+            attributes = {"source": inside[0].path, "scope": _scope(inside[0]), "date": inside[0].date}
             gap = "\n\n" if inside[0].kind == "memory" else "\n"
             yield _delimited(attributes, gap.join(memory.text for memory in inside))
         else:
             yield from map(piece, inside)
 
 
-def _page_of(memory: Memory) -> tuple[str, bool]:
-    is_page = memory.section != RELEVANT and memory.kind in _GROUPED
-    return (memory.path, True) if is_page else ("", False)
+def _page_of(memory: Memory) -> tuple[str, ...]:
+    """Name the page a memory is shown as part of; nothing for what stands alone."""
+    is_part = memory.section != RELEVANT and memory.kind in _GROUPED
+    return (memory.scope, memory.path) if is_part else ()
+
+
+def _scope(memory: Memory) -> str:
+    """Tell the user's own workspace from the project's, which needs no name."""
+    return memory.scope if memory.scope == "user" else ""
 
 
 def _markdown(pack: Pack) -> str:

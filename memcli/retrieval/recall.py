@@ -129,7 +129,7 @@ def _gathered(workspaces: Sequence[Workspace], request: Recall, mode: str) -> _G
         always += found
         problems += wrong
         if query and RELEVANT in request.sections:
-            fits.append(relevant(workspace, query, request.session, mode, seconds))
+            fits.append(relevant(workspace, query, request.session, mode, seconds, is_fresh=request.fresh))
         if query and DOCUMENTS in request.sections:
             papers.append(documents(workspace, query, mode, seconds))
     fitting = _joined(fits)

@@ -11,12 +11,13 @@ from ..index.rows import Known, known
 from ..store import access
 from ..store.access import Access
 from ..store.address import Place, part
+from ..store.sessions import EVENTS
 from ..store.sessions import FOLDER as SESSIONS
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import layer_of
 from ..text.session_folder import folder_name
-from ..text.times import parse_time
+from ..text.times import day_of, parse_time
 from .documents import folders
 from .pack import DOCUMENTS, EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory
 from .retention import retention
@@ -28,6 +29,8 @@ POOL = 60
 """Hits looked at; the limits of the layers, what was shown and what has faded take from them."""
 WHOLE, PASSAGE = 500, 320
 """Characters up to which a memory is shown whole, and of the passage of a longer one: `mem read` shows the rest."""
+LATEST = 20
+"""Turns of a session that are still before its eyes."""
 KINDS = ("entry", "memory", "history", "note")
 _RUNS = ("note", "session")
 
@@ -48,8 +51,13 @@ class Fitting:
         return max((memory.relevance for memory in self.memories), default=0.0)
 
 
-def relevant(workspace: Workspace, query: str, session: str, mode: str, seconds: float) -> Fitting:
-    """Find the memories of a workspace that fit a prompt, those of the session among them."""
+def relevant(
+    workspace: Workspace, query: str, session: str, mode: str, seconds: float, *, is_fresh: bool = False
+) -> Fitting:
+    """Find the memories of a workspace that fit a prompt, those of the session among them.
+
+    A session has its latest turns, and what was noted of them today, before its eyes, unless it `is_fresh`: compacted.
+    """
     settings = workspace.settings
     folder = f"{SESSIONS}/{folder_name(session)}/" if session else ""
     # Looked for only where it exists: conversations are long, and most are not kept here.
@@ -69,7 +77,9 @@ def relevant(workspace: Workspace, query: str, session: str, mode: str, seconds:
         hits = list(found.hits)
         if has_talk:
             talk = Filter(kinds=("session",), paths=(folder,))
-            hits += search_index(index, Request(query, POOL, talk, mode, request.min_score, None, seconds)).hits
+            said = search_index(index, Request(query, POOL, talk, mode, request.min_score, None, seconds)).hits
+            seen_from = 0 if is_fresh else _lines(workspace, folder) - LATEST
+            hits += [hit for hit in said if is_fresh or hit.line <= seen_from]
         texts = known(index, {hit.path for hit in hits if hit.kind != "session"} | {workspace.layout.memory})
         page = texts.get(workspace.layout.memory)
         promoted = promoted_ids(page.text) if page else set()
@@ -78,8 +88,12 @@ def relevant(workspace: Workspace, query: str, session: str, mode: str, seconds:
 
     found, hits = ask(workspace, asked)
     noted = access.counts(workspace)
+    in_view = workspace.layout.notes.format(date=day_of(workspace.now, workspace.zone).isoformat()) if session else ""
     memories = [
-        memory for hit, file in hits if (memory := _memory(workspace, hit, file, query, session, noted)) is not None
+        memory
+        for hit, file in hits
+        if (is_fresh or hit.path != in_view)
+        and (memory := _memory(workspace, hit, file, query, session, noted)) is not None
     ]
     memories.sort(key=lambda memory: -memory.score)
     return Fitting(tuple(memories), found.problems, found.notices, found.vector, found.model)
@@ -202,6 +216,13 @@ def limited(memories: Iterable[Memory], limits: Mapping[str, int]) -> tuple[list
         count[key] = count.get(key, 0) + fits
         (taken if fits else rest).append(memory)
     return taken, rest
+
+
+def _lines(workspace: Workspace, folder: str) -> int:
+    try:
+        return (workspace.root / folder / EVENTS).read_bytes().count(b"\n")
+    except OSError:
+        return 0
 
 
 def _part(workspace: Workspace, hit: Hit, text: str) -> str:

@@ -232,14 +232,39 @@ def test_the_sessions_own_words_are_working_memory(place: Workspace) -> None:
     keep(place, "hay", "The quagga eats hay.", more="sources: ['session:s#3']\n")
     folder = place.root / "sessions" / "s"
     folder.mkdir(parents=True)
+    turn = '{{"role": "user", "content": "{}"}}\n'
     (folder / "session.jsonl").write_text(
-        '{"role": "user", "content": "please give the quagga more hay tomorrow"}\n'
-        '{"role": "user", "content": "what does the quagga eat?"}\n'
+        turn.format("please give the quagga more hay tomorrow")
+        + turn.format("what does the quagga eat?")
+        + turn.format("we were talking of rockets") * 18
+        + turn.format("the quagga must eat more apples")
     )
     pack = recall([place], Recall("what does the quagga eat?", session="s"))
     assert {memory.layer for memory in pack.chosen} == {"working"}
     assert sorted(memory.kind for memory in pack.chosen) == ["entry", "session"]
+    pack = recall([place], Recall("what does the quagga eat?", session="s", fresh=True))
+    told = [memory.text for memory in pack.chosen]
+    assert any("more apples" in text for text in told)  # compacted away: no longer before its eyes
+    assert not any("what does the quagga eat" in text for text in told)
     assert {memory.layer for memory in recall([place], Recall("what does the quagga eat?")).chosen} == {"semantic"}
+
+
+def test_what_was_noted_today_is_no_news_to_its_session(place: Workspace) -> None:
+    (place.root / "notes").mkdir()
+    (place.root / "notes" / "2026-11-21.md").write_text("[09:00] User: what does the quagga eat? | Assistant: Hay.\n")
+    request = Recall("what does the quagga eat?", sections=(RELEVANT,))
+    assert ids(recall([place], request)) == ["notes/2026-11-21.md#09:00"]
+    assert ids(recall([place], replace(request, session="s"))) == []
+
+
+def test_the_users_own_workspace_is_told_from_the_projects(place: Workspace, tmp_path: Path) -> None:
+    own = replace(place, root=tmp_path / "own", scope="user")
+    for one, text in ((place, "The quagga is fed at noon."), (own, "The user is called Ana and feeds the quagga.")):
+        one.root.mkdir(exist_ok=True)
+        (one.root / "MEMORY.md").write_text(f"## Zoo\n\n{text}\n")
+    text = recall([place, own], Recall("who feeds the quagga?")).text()
+    assert '<memory source="MEMORY.md">\n## Zoo\n\nThe quagga is fed' in text
+    assert '<memory source="MEMORY.md" scope="user">\n## Zoo\n\nThe user' in text
 
 
 def test_the_gate_lets_questions_through_and_thanks_not(place: Workspace) -> None:
