@@ -31,6 +31,8 @@ OWNERS = {
     "numpy": "index/",
     "sqlite3": "index/",
     "litellm": "lifecycle/llm.py",
+    "mcp": "agents/mcp.py",
+    "mcp_types": "agents/mcp.py",
     "typer": "cli/",
     "rich": "cli/output.py",
 }

@@ -46,6 +46,7 @@ COMMANDS = {
     "export": Command("export", "join", "Write memories as lines of JSON, or as one document."),
     "import": Command("import_", "join", "Bring memories in from an export, or from another tool."),
     "hook": Command("hook", "join", "Let agents, git and cron run mem."),
+    "mcp": Command("mcp", "join", "Serve the memory to agents over the Model Context Protocol."),
     "memory-tool": Command("memory_tool", "join", "Answer one command of Anthropic's memory tool."),
     "completion": Command("completion", "join", "Print the completion script for bash, zsh or fish."),
     "help": Command("topics", "join", "Show the help of a command or of a topic."),

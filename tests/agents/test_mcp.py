@@ -1,0 +1,139 @@
+"""The official SDK's own client talks to the server over a real pipe."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from tests.conftest import Mem, Ran
+
+TOOLS = {f"memory_{name}" for name in ("search", "read", "write", "edit", "ls", "grep", "delete", "promote", "recall")}
+Call = Callable[..., Coroutine[Any, Any, Any]]
+
+
+def talk(workspace: Path, said: Callable[[ClientSession, Call], Coroutine[Any, Any, None]]) -> None:
+    """Start the server in a process of its own and hold a conversation with it."""
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "memcli", "mcp", "--workspace", str(workspace)], env=dict(os.environ)
+    )
+
+    async def conversation() -> None:
+        async with stdio_client(server) as (reads, writes), ClientSession(reads, writes) as session:
+            await session.initialize()
+
+            async def call(name: str, **arguments: object) -> Any:
+                answer = await session.call_tool(f"memory_{name}", arguments)
+                text = "".join(part.text for part in answer.content if part.type == "text")
+                if answer.is_error:
+                    return f"refused: {text}"
+                return text if name == "recall" else json.loads(text)
+
+            await said(session, call)
+
+    anyio.run(conversation)
+
+
+def test_a_client_lists_the_tools_writes_searches_and_reads_a_page(workspace: Path) -> None:
+    async def said(session: ClientSession, call: Call) -> None:
+        tools = (await session.list_tools()).tools
+        assert {tool.name for tool in tools} == TOOLS
+        assert all(tool.description for tool in tools)
+        assert {tool.name for tool in tools if tool.annotations and not tool.annotations.read_only_hint} == {
+            f"memory_{name}" for name in ("write", "edit", "delete", "promote")
+        }
+        written = await call("write", text="User prefers dark mode.", type="preference", tags=["ui", "editor"])
+        assert written["action"] == "created"
+        assert (workspace / written["path"]).exists()
+        hits = (await call("search", query="which editor theme", limit=3))["hits"]
+        assert hits[0]["id"] == written["id"]
+        page = await call("read", id=written["id"], offset=5, limit=7)
+        assert (page["content"], page["next_offset"]) == ("prefers", 12)
+
+    talk(workspace, said)
+
+
+def test_each_tool_answers_as_its_command(mem: Mem, workspace: Path) -> None:
+    for text in ("-- A dash at the start", "Tea at five."):
+        assert mem("write", "--", text).code == 0
+
+    async def said(session: ClientSession, call: Call) -> None:
+        assert await call("ls") == mem("ls", "-n", "50", "--json").json
+        assert await call("grep", pattern="-- A", fixed=True) == mem("grep", "--json", "-F", "--", "-- A").json
+        assert (await call("grep", pattern="nothing here"))["matches"] == []
+        asked = await call("search", query="tea")
+        assert asked["hits"] == mem("search", "tea", "--json").json["hits"]
+        identifier = asked["hits"][0]["id"]
+        assert (await call("edit", id=identifier, old="five", new="six"))["action"] == "updated"
+        assert mem("read", identifier).out == "Tea at six.\n"
+        assert (await call("promote", ids=[identifier]))["applied"]
+        assert "Tea at six." in (workspace / "MEMORY.md").read_text()
+        assert "Tea at six." in await call("recall", query="tea")
+        assert (await call("delete", ids=[identifier]))["entries"][0]["action"] == "archived"
+        assert (await call("write", text="- a list item"))["action"] == "created"
+
+    talk(workspace, said)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        ("read", {"id": "mem_nobody"}, "no entry 'mem_nobody': find it with"),
+        ("search", {"query": " "}, "the query is empty"),
+        ("search", {"query": "x", "kind": ["song"]}, "no kind 'song'"),
+        ("write", {"text": "x", "source": "nobody"}, "source"),
+        ("write", {"text": ""}, "nothing to remember"),
+        ("write", {"text": "-"}, "nothing to remember"),
+        ("edit", {"id": "MEMORY.md", "old": "not there", "new": "x"}, "does not stand in the text"),
+        ("read", {"id": "../../etc/passwd"}, "no entry"),
+        ("grep", {"pattern": "("}, "not a regular expression"),
+    ],
+)
+def test_refusals_are_those_of_the_commands(
+    workspace: Path, name: str, arguments: dict[str, object], said: str
+) -> None:
+    async def asked(session: ClientSession, call: Call) -> None:
+        answer = await call(name, **arguments)
+        assert isinstance(answer, str)
+        assert answer.startswith("refused: ")
+        assert said in answer
+
+    talk(workspace, asked)
+
+
+def test_nothing_but_the_protocol_is_on_stdout(workspace: Path) -> None:
+    hello = {
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+    }  # fmt: skip
+    calls = [
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+         "params": {"name": "memory_search", "arguments": {"query": "tea"}}},
+    ]  # fmt: skip
+    command = [sys.executable, "-m", "memcli", "mcp", "--workspace", str(workspace)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("".join(f"{json.dumps(one)}\n" for one in (hello, *calls)).encode())
+        server.stdin.flush()
+        lines = [json.loads(server.stdout.readline()) for _ in range(2)]
+        server.stdin.close()
+        server.stdin = None
+        rest, _ = server.communicate(timeout=60)
+    assert [line["id"] for line in lines] == [1, 2]
+    assert rest == b""
+    assert server.returncode == 0
+
+
+def test_without_a_workspace_the_server_says_so(spawn: Callable[..., Ran], world: Path) -> None:
+    ran = spawn("mcp")
+    assert (ran.code, ran.out) == (4, "")
+    assert "no workspace" in ran.err
