@@ -1,6 +1,6 @@
 """Measure which turns of a conversation get memories: the gate of `recall`, over the turns of a data folder.
 
-Usage: gate.py DATA [--write]. DATA is `gate-turns.jsonl` or its folder, a line {turn, pages, should_retrieve}. The pages
+Usage: gate.py DATA [--write]. DATA is `gate-turns.jsonl` or its folder: {turn, pages, should_retrieve} a line. Pages
 of all turns are one workspace, since a memory is never that of one conversation alone. `--write` puts the curve into
 README.md.
 """
