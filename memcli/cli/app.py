@@ -35,6 +35,7 @@ COMMANDS = {
     "read": Command("read", "find", "Show what an id, a path or a hit's address names."),
     "ls": Command("ls", "find", "List entries."),
     "consolidate": Command("consolidate", "tend", "Turn conversations into history and memories."),
+    "rollup": Command("rollup", "tend", "Sum up the episodes of a project in one page."),
     "decay": Command("decay", "tend", "Show how far entries have faded, and archive what has."),
     "recall": Command("recall", "find", "Give the memories that a prompt should have, as text to put before it."),
     "promote": Command("promote", "tend", "Make confirmed memories lines of MEMORY.md, or take lines off again."),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from pathlib import PurePath
 
 from ..errors import RefusedError
 from ..store.entries import entry_text, free_name
@@ -165,7 +166,7 @@ def _episode(
         "source": "observed",
         "sources": (_source(session, events),),
     }
-    project = str(session.metadata.metadata.get("project", ""))
+    project = _project(session)
     noise = _noise(session, events[-1], "episode")
     told |= {"project": project} if project else {}
     _, path, text = entry_text(workspace, told, _unconflicted(body), noise, folder=f"episodes/{day}")
@@ -237,6 +238,14 @@ def _sound(findings: Findings, guard: Redactor) -> Findings:
 
 def _unconflicted(text: str) -> str:
     return _CONFLICT.sub(" ", text)
+
+
+def _project(session: Session) -> str:
+    """Name what a conversation was about: as the session says, else by the folder it took place in."""
+    told = session.metadata.metadata
+    folder = session.metadata.channel_id if session.metadata.channel_type == "git" else told.get("cwd", "")
+    named = told.get("project")
+    return str(named) if named else PurePath(folder).name if isinstance(folder, str) else ""
 
 
 def _source(session: Session, events: Sequence[Event], message: str = "") -> str:

@@ -3,6 +3,7 @@
 import re
 
 _FENCE = re.compile(r"^\s*(```|~~~)")
+_COMMENT = re.compile(r"^\s*<!--(?:(?!-->).)*-->\s*$")
 _MARKS = re.compile(r"^\s*(#{1,6}\s+|>\s*|[-*+]\s+(\[.\]\s+)?|\d+[.)]\s+)")
 
 
@@ -10,7 +11,7 @@ def first_line(text: str) -> str:
     """Give the first line that says something, without its markdown marks."""
     for line in text.splitlines():
         plain = _MARKS.sub("", line).strip()
-        if plain and not _FENCE.match(line) and set(plain) - set("-=*_`~<>!"):
+        if plain and not _FENCE.match(line) and not _COMMENT.match(line) and set(plain) - set("-=*_`~<>!"):
             return plain
     return ""
 
@@ -37,7 +38,7 @@ def summarise(title: str, body: str, limit: int = 160) -> str:
 def _plain_lines(text: str) -> list[str]:
     lines = []
     for line in text.splitlines():
-        if not _FENCE.match(line) and (plain := _MARKS.sub("", line).strip()):
+        if not (_FENCE.match(line) or _COMMENT.match(line)) and (plain := _MARKS.sub("", line).strip()):
             lines.append(plain)
             if sum(map(len, lines)) > 400:
                 break

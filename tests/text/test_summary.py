@@ -63,3 +63,9 @@ def test_the_first_line_is_the_first_that_says_something(text: str, line: str) -
 def test_a_long_text_is_cut_at_a_word() -> None:
     assert shorten("one two three, four", 15) == "one two three…"
     assert shorten("x" * 30, 10) == "x" * 9 + "…"
+
+
+def test_a_comment_alone_on_its_line_says_nothing() -> None:
+    assert first_line("<!-- mem:rollup 1 -->\nThe shop.") == "The shop."
+    assert summarise("Shop", "<!-- a -->\nIt sells <!-- b --> tea.") == "Shop: It sells <!-- b --> tea."
+    assert first_line("<!-- a --> tea <!-- b -->") == "<!-- a --> tea <!-- b -->"

@@ -1,0 +1,246 @@
+"""Sum up the episodes of a project or a tag in one page: told by an LLM or in their own words, each of them linked.
+
+Owns what stands between its two marks on that page; everything else on it is a person's. The episodes stay.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any
+
+from ..errors import LlmError, MemError, NotFoundError, RefusedError
+from ..index.filters import Filter
+from ..index.index import Index, ask
+from ..store import files
+from ..store.entries import entry_text, free_name
+from ..store.journal import Change, Step
+from ..store.layout import ARCHIVE
+from ..store.redaction import redactor
+from ..store.workspace import Workspace
+from ..text import frontmatter
+from ..text.conflict import conflict_marker
+from ..text.ids import slug
+from ..text.summary import first_line, shorten
+from ..text.times import stamp
+from .llm import Llm
+from .plan import Plan
+from .retell import MATERIAL, told_by_llm
+
+NAMED = 100
+"""Episodes listed at most, the latest."""
+
+_DECISIONS, _TOLD = 20, 10
+_BLOCK = re.compile(
+    r"(?ms)^<!-- mem:rollup (?P<made>\w+) (?P<told>[0-9a-f]+) -->\r?\n(?P<body>.*?)"
+    r"^<!-- /mem:rollup -->[ \t]*(?:\r?\n|\Z)"
+)
+_FIELD = re.compile(r"(?m)^(Outcome|Summary): (.*)$")
+_LIST = re.compile(r"(?m)^(Key decisions|Open questions):\n((?:- .*\n?)+)")
+
+
+@dataclass(frozen=True)
+class Group:
+    """What is summed up: the episodes of a project, or with a tag."""
+
+    name: str
+    is_tag: bool = False
+
+    @property
+    def path(self) -> str:
+        """Give the page's place below the entries."""
+        return f"{'tags' if self.is_tag else 'projects'}/{slug(self.name) or 'unnamed'}/summary.md"
+
+
+@dataclass(frozen=True)
+class RolledUp:
+    """What is proposed for a page."""
+
+    group: Group
+    path: str
+    episodes: int
+    how: str  # llm, rules or nothing
+    plan: Plan = field(default_factory=Plan)
+    error: str = ""  # why the LLM gave nothing
+
+
+@dataclass(frozen=True)
+class _Episode:
+    id: str
+    title: str
+    day: str
+    body: str
+
+
+def groups(workspace: Workspace) -> list[Group]:
+    """Name the projects that have episodes."""
+    return [
+        Group(name)
+        for name in dict.fromkeys(row["project"] for row in _rows(workspace, Filter(types=("episode",))))
+        if name
+    ]
+
+
+def is_due(workspace: Workspace, group: Group) -> bool:
+    """Tell whether there are episodes that the page does not sum up yet."""
+    page = _page(workspace, group)
+    block = _BLOCK.search(page[1] or "")
+    return block is None or block["made"] != _digest_of(_episodes(workspace, group))
+
+
+def rollup_plan(workspace: Workspace, group: Group, llm: Llm | None, noise: Callable[[int], bytes]) -> RolledUp:
+    """Propose the page of a group; nothing where it tells of all its episodes already.
+
+    Raises NotFoundError where there are none, and RefusedError for a page that cannot be changed.
+    """
+    episodes = _episodes(workspace, group)
+    what = f"tag {group.name!r}" if group.is_tag else f"project {group.name!r}"
+    if not episodes:
+        raise NotFoundError(f"no episodes of {what}", "`mem ls --type episode` shows those there are")
+    path, text = _page(workspace, group)
+    made = _digest_of(episodes)
+    block = _BLOCK.search(text or "")
+    if block and block["made"] == made:
+        return RolledUp(group, path, len(episodes), "nothing")
+    told, how, error = _told(workspace, what, episodes, llm)
+    body = redactor(workspace, path).text(_body(told, episodes))
+    # Where the LLM failed the next run tries again: the mark does not say that all is told.
+    written = _block(f"x{made}" if error else made, body)
+    if block and block["made"] == f"x{made}" and block["told"] == _digest(body):
+        return RolledUp(group, path, len(episodes), "nothing", error=error)
+    ids = tuple(one.id for one in episodes)
+    return RolledUp(
+        group, path, len(episodes), how, Plan(_steps(workspace, group, path, text, written, ids, noise)), error
+    )
+
+
+def _steps(
+    workspace: Workspace,
+    group: Group,
+    path: str,
+    text: str | None,
+    written: str,
+    ids: tuple[str, ...],
+    noise: Callable[[int], bytes],
+) -> tuple[Step, ...]:
+    if text is None:
+        told: Mapping[str, Any] = {
+            "type": "summary",
+            "title": f"{'Tag' if group.is_tag else 'Project'} {group.name}",
+            "source": "observed",
+            "references": ids,
+            **({"tags": (group.name,)} if group.is_tag else {"project": group.name}),
+        }
+        return (Change(path, None, entry_text(workspace, told, written, noise(0))[2]),)
+    steps: list[Step] = []
+    block = _BLOCK.search(text)
+    if block and block["told"] != _digest(block["body"]):
+        # A person has written between the marks: what they wrote is kept aside.
+        steps.append(Change(free_name(workspace, f"{ARCHIVE}{path}"), None, text))
+    newline = "\r\n" if "\r\n" in text else "\n"
+    written = written.replace("\n", newline)
+    if block:
+        new = text[: block.start()] + written + text[block.end() :]
+    else:
+        new = f"{text}{'' if text.endswith(newline) else newline}{newline}{written}"
+    fields = frontmatter.parse(new).fields
+    changes: dict[str, Any] = {"references": list(ids)}
+    if "updated_at" in fields:
+        changes["updated_at"] = stamp(workspace.now)
+    return (*steps, Change(path, text, frontmatter.edit(new, changes)))
+
+
+def _page(workspace: Workspace, group: Group) -> tuple[str, str | None]:
+    """Give the page's path and text; RefusedError where it cannot be changed."""
+    path = f"{workspace.layout.entries}/{group.path}".lstrip("/")
+    target = workspace.path(path)
+    if not target.exists():
+        return path, None
+    try:
+        text = files.read(target).decode("utf-8")
+    except UnicodeDecodeError:
+        raise RefusedError(f"{path} is not UTF-8", "convert it, for example with iconv") from None
+    marker = conflict_marker(text)
+    if marker is not None:
+        raise RefusedError(f"{path}:{marker}: conflict marker", "resolve the conflict, then try again")
+    return path, text
+
+
+def _rows(workspace: Workspace, wanted: Filter) -> list[dict[str, Any]]:
+    def listed(index: Index) -> list[dict[str, Any]]:
+        index.refresh()
+        return index.list_entries(wanted, "path")
+
+    return ask(workspace, listed)
+
+
+def _episodes(workspace: Workspace, group: Group) -> list[_Episode]:
+    """Read a group's episodes, the earliest first; one that cannot be read is left out."""
+    wanted = Filter(types=("episode",))
+    wanted = replace(wanted, tags=(group.name,)) if group.is_tag else replace(wanted, projects=(group.name,))
+    found = []
+    for row in _rows(workspace, wanted):
+        try:
+            document = frontmatter.parse(files.read(workspace.path(row["path"])).decode("utf-8"))
+        except (MemError, UnicodeDecodeError):
+            continue
+        body = document.body.replace("\r\n", "\n").strip()
+        day = re.search(r"(?m)^Date: (\d{4}-\d\d-\d\d)", body)
+        title = str(document.fields.get("title") or first_line(body))
+        found.append(_Episode(row["id"], shorten(title, 100), day[1] if day else row["created_at"][:10], body))
+    return sorted(found, key=lambda one: (one.day, one.id))
+
+
+def _told(workspace: Workspace, what: str, episodes: Sequence[_Episode], llm: Llm | None) -> tuple[str, str, str]:
+    if llm is None:
+        return _by_rules(episodes), "rules", ""
+    room = max(200, MATERIAL // len(episodes))
+    shown = [f"{one.day} {one.body[:room]}" for one in episodes][-MATERIAL // room :]
+    material = redactor(workspace, what).text("\n\n".join(shown))
+    try:
+        return told_by_llm(llm, f"what happened in {what}, episode by episode", material), "llm", ""
+    except LlmError as failure:
+        return _by_rules(episodes), "rules", failure.message
+
+
+def _by_rules(episodes: Sequence[_Episode]) -> str:
+    """Tell the latest episodes in their own words, then what was decided and what is open."""
+    told = []
+    decided: dict[str, None] = {}
+    for one in episodes:
+        fields = dict(_FIELD.findall(one.body))
+        lists = {name: lines.split("\n") for name, lines in _LIST.findall(one.body)}
+        told.append(f"{one.day}: {shorten(fields.get('Summary') or fields.get('Outcome') or one.title, 240)}")
+        decided.update(dict.fromkeys(line for line in lists.get("Key decisions", ()) if line))
+    parts = ["\n".join(told[-_TOLD:])]
+    if decided:
+        parts.append("Key decisions:\n" + "\n".join(list(decided)[-_DECISIONS:]))
+    latest = {name: lines.strip() for name, lines in _LIST.findall(episodes[-1].body)}
+    if "Open questions" in latest:
+        parts.append(f"Open questions:\n{latest['Open questions']}")
+    return "\n\n".join(parts)
+
+
+def _body(told: str, episodes: Sequence[_Episode]) -> str:
+    count = f"{len(episodes):,} episode{'' if len(episodes) == 1 else 's'}, {episodes[0].day} to {episodes[-1].day}."
+    links = [f"- {one.day} {_plain(one.title)} ({one.id})" for one in episodes[-NAMED:]]
+    if len(episodes) > NAMED:
+        links.insert(0, f"- and {len(episodes) - NAMED:,} before")
+    return f"{count}\n\n{_plain(told)}\n\nEpisodes:\n" + "\n".join(links) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Keep what is told from looking like a mark."""
+    return text.replace("<!--", "&lt;!--")
+
+
+def _block(made: str, body: str) -> str:
+    return f"<!-- mem:rollup {made} {_digest(body)} -->\n{body}<!-- /mem:rollup -->\n"
+
+
+def _digest_of(episodes: Sequence[_Episode]) -> str:
+    return _digest("\0".join(f"{one.id}\n{one.body}" for one in episodes))
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.replace("\r\n", "\n").encode("utf-8", "replace"), digest_size=4).hexdigest()

@@ -1,0 +1,47 @@
+"""`mem rollup` as a user sees it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem
+
+
+@pytest.fixture
+def episodes(mem: Mem, workspace: Path) -> Path:
+    """Make episodes of a project, from a conversation in its folder."""
+    lines = [
+        {"type": "session_meta", "cwd": "/home/rita/shop", "metadata": {"project": "shop"}},
+        {"role": "user", "content": "We always use Postgres 16 in the shop", "timestamp": "2026-11-20T10:00:00Z"},
+        {"role": "assistant", "content": "Noted.", "timestamp": "2026-11-20T10:01:00Z"},
+    ]
+    (workspace.parent / "talk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert mem("consolidate", "talk.jsonl").code == 0
+    return workspace
+
+
+def test_a_projects_episodes_become_a_page_that_is_found(mem: Mem, episodes: Path) -> None:
+    shown = mem("rollup", "shop", "--dry-run")
+    assert "+++ b/entries/projects/shop/summary.md" in shown.out
+    assert not (episodes / "entries/projects").exists()
+    assert mem("rollup", "shop").rows == [["entries/projects/shop/summary.md", "rules", "1"]]
+    assert mem("rollup", "--all").out == ""
+    hits = mem("search", "shop postgres", "--json", "--type", "summary").json["hits"]
+    assert [hit["path"] for hit in hits] == ["entries/projects/shop/summary.md"]
+
+
+def test_an_llm_that_fails_ends_with_7(mem: Mem, episodes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEM_LLM_COMMAND", "false")
+    failed = mem("rollup", "shop")
+    assert (failed.code, "the LLM failed" in failed.err) == (7, True)
+    monkeypatch.setenv("MEM_LLM_COMMAND", "echo The shop uses Postgres.")
+    assert mem("rollup", "--all", "--json").json["summaries"][0]["how"] == "llm"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [((), 2), (("shop", "--all"), 2), (("nothing",), 4), (("--all", "-q"), 0)]
+)
+def test_what_makes_no_sense_is_said(mem: Mem, workspace: Path, arguments: tuple[str, ...], code: int) -> None:
+    ran = mem("rollup", *arguments)
+    assert (ran.code, ran.out) == (code, "")
