@@ -35,7 +35,7 @@ def rollup(
     llm = chosen_llm(where.settings)
     done = []
     for group in chosen:
-        proposed = rollup_plan(where, group, llm, world.noise(f"rollup {group.path}"))
+        proposed = rollup_plan(where, group, llm, world.noise(f"rollup {group.path}")(0))
         if not dry_run:
             applied(where, proposed.plan, "mem rollup")
         done.append(proposed)

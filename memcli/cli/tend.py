@@ -6,6 +6,7 @@ import typer
 
 from ..lifecycle.tend import TASKS
 from ..lifecycle.tend import tend as tended
+from ..lifecycle.tend_talk import TALK
 from . import output, world
 from .options import AsJson, InScope, InWorkspace
 
@@ -18,12 +19,14 @@ def tend(
 ) -> None:
     """Do what is due: for cron.
 
-    Archives what has faded and promotes what is confirmed, where the settings decay.auto and promote.auto say so, and
-    brings the index up to date. Exits with 75 while another one runs, and with 3 when a task failed and others did not.
+    Consolidates sessions with more than consolidate.window messages waiting, compacts those past their soft limit,
+    sums up projects with new episodes, archives what has faded and promotes what is confirmed, where decay.auto and
+    promote.auto say so, and brings the index up to date. Exits with 75 while another one runs, and with 3 when a
+    task failed and others did not.
     A line for crontab: 17 * * * * mem tend --quiet --workspace ~/memory
     """
     where = world.writing(workspace, scope)
-    done = tended(where, lambda seed: world.noise(seed)(0), TASKS)
+    done = tended(where, lambda seed: world.noise(seed)(0), (*TALK, *TASKS))
     failed = [one.error for one in done if one.error]
     for one in done:
         if one.error:

@@ -4,7 +4,7 @@ Owns what stands between its two marks on that page; everything else on it is a 
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
@@ -74,21 +74,30 @@ class _Episode:
 
 def groups(workspace: Workspace) -> list[Group]:
     """Name the projects that have episodes."""
-    return [
-        Group(name)
-        for name in dict.fromkeys(row["project"] for row in _rows(workspace, Filter(types=("episode",))))
-        if name
-    ]
+    return [Group(name) for name in _by_project(workspace)]
 
 
-def is_due(workspace: Workspace, group: Group) -> bool:
-    """Tell whether there are episodes that the page does not sum up yet."""
-    page = _page(workspace, group)
-    block = _BLOCK.search(page[1] or "")
-    return block is None or block["made"] != _digest_of(_episodes(workspace, group))
+def unsummed(workspace: Workspace, least: int = 1) -> list[Group]:
+    """Name the projects of at least so many episodes whose page does not tell of all of them yet."""
+    found = []
+    for name, rows in _by_project(workspace).items():
+        if len(rows) < least:
+            continue
+        block = _BLOCK.search(_page(workspace, Group(name))[1] or "")
+        if block is None or block["made"] != _digest_of(_read(workspace, rows)):
+            found.append(Group(name))
+    return found
 
 
-def rollup_plan(workspace: Workspace, group: Group, llm: Llm | None, noise: Callable[[int], bytes]) -> RolledUp:
+def _by_project(workspace: Workspace) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in _rows(workspace, Filter(types=("episode",))):
+        if row["project"]:
+            found.setdefault(row["project"], []).append(row)
+    return found
+
+
+def rollup_plan(workspace: Workspace, group: Group, llm: Llm | None, noise: bytes) -> RolledUp:
     """Propose the page of a group; nothing where it tells of all its episodes already.
 
     Raises NotFoundError where there are none, and RefusedError for a page that cannot be changed.
@@ -121,7 +130,7 @@ def _steps(
     text: str | None,
     written: str,
     ids: tuple[str, ...],
-    noise: Callable[[int], bytes],
+    noise: bytes,
 ) -> tuple[Step, ...]:
     if text is None:
         told: Mapping[str, Any] = {
@@ -131,7 +140,7 @@ def _steps(
             "references": ids,
             **({"tags": (group.name,)} if group.is_tag else {"project": group.name}),
         }
-        return (Change(path, None, entry_text(workspace, told, written, noise(0))[2]),)
+        return (Change(path, None, entry_text(workspace, told, written, noise)[2]),)
     steps: list[Step] = []
     block = _BLOCK.search(text)
     if block and block["told"] != _digest(block["body"]):
@@ -175,11 +184,15 @@ def _rows(workspace: Workspace, wanted: Filter) -> list[dict[str, Any]]:
 
 
 def _episodes(workspace: Workspace, group: Group) -> list[_Episode]:
-    """Read a group's episodes, the earliest first; one that cannot be read is left out."""
     wanted = Filter(types=("episode",))
     wanted = replace(wanted, tags=(group.name,)) if group.is_tag else replace(wanted, projects=(group.name,))
+    return _read(workspace, _rows(workspace, wanted))
+
+
+def _read(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[_Episode]:
+    """Read episodes, the earliest first; one that cannot be read is left out."""
     found = []
-    for row in _rows(workspace, wanted):
+    for row in rows:
         try:
             document = frontmatter.parse(files.read(workspace.path(row["path"])).decode("utf-8"))
         except (MemError, UnicodeDecodeError):

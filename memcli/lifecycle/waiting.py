@@ -15,13 +15,22 @@ BATCH = 60_000
 
 
 def due(workspace: Workspace, window: int = 0) -> list[Session]:
-    """Find the sessions, and archived parts of those that go on, in which more than `window` messages wait."""
+    """Find the sessions in which more than `window` messages wait, and those that are over or put away with any at all.
+
+    Archived are only parts of sessions that go on: what was deleted is nobody's memory.
+    """
     live = sessions(workspace)
     going_on = {one.id for one in live}
     parts = [one for one in sessions(workspace, archived=True) if one.id in going_on]
     # What was put away was said first.
     parts.sort(key=lambda one: (len(one.folder), one.folder))
-    return [one for one in [*parts, *live] if not one.problem and counts(workspace, one).waiting > window]
+    found = [one for one in [*parts, *live] if not one.problem]
+    return [one for one in found if counts(workspace, one).waiting > (0 if is_over(one) else window)]
+
+
+def is_over(session: Session) -> bool:
+    """Tell whether no more messages are to come."""
+    return session.is_archived or session.metadata.state == "TERMINATED"
 
 
 def all_events(workspace: Workspace, session: Session) -> list[Event]:

@@ -230,6 +230,7 @@ TABLE = (
         "Tokens a session does not exceed; 0: what the model takes, 125,000 where that is not known.",
         low=0,
     ),
+    Setting("session.compact", True, "Let `mem tend` make sessions shorter that are past their soft limit."),
     Setting(
         "llm.model",
         "",

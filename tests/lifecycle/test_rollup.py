@@ -7,7 +7,7 @@ import pytest
 
 from memcli.errors import LlmError, NotFoundError, RefusedError
 from memcli.lifecycle.plan import applied
-from memcli.lifecycle.rollup import Group, RolledUp, groups, is_due, rollup_plan
+from memcli.lifecycle.rollup import Group, RolledUp, groups, rollup_plan, unsummed
 from memcli.store.entries import write
 from memcli.store.workspace import Workspace
 from memcli.text import frontmatter
@@ -50,7 +50,7 @@ def episode(workspace: Workspace, title: str, day: str, project: str = "shop", t
 
 def done(workspace: Workspace, *script: Answer, group: Group = SHOP) -> RolledUp:
     llm = ScriptedLlm(*script) if script else None
-    proposed = rollup_plan(workspace, group, llm, lambda attempt: bytes([attempt] * 8))
+    proposed = rollup_plan(workspace, group, llm, b"12345678")
     applied(workspace, proposed.plan, "test")
     return proposed
 
@@ -77,11 +77,12 @@ def test_episodes_become_one_page_in_their_own_words(workspace: Workspace) -> No
 
 def test_a_second_run_changes_nothing_and_asks_nobody(workspace: Workspace) -> None:
     episode(workspace, "Postgres 16", "2026-10-01")
-    assert is_due(workspace, SHOP)
+    assert unsummed(workspace) == [SHOP]
+    assert unsummed(workspace, 2) == []
     done(workspace, "They chose Postgres.")
     before = state(workspace)
-    assert not is_due(workspace, SHOP)
-    assert rollup_plan(workspace, SHOP, ScriptedLlm(), lambda _: b"12345678").how == "nothing"
+    assert unsummed(workspace) == []
+    assert rollup_plan(workspace, SHOP, ScriptedLlm(), b"12345678").how == "nothing"
     assert state(workspace) == before
 
 

@@ -1,0 +1,63 @@
+"""The lines that docs/cron.md gives for cron and git do what it says."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem
+
+ROOT = Path(__file__).parent.parent.parent
+BLOCKS = re.findall(r"(?ms)^```(\w+)\n(.*?)^```$", (ROOT / "docs/cron.md").read_text(encoding="utf-8"))
+CRON = [line.split(" ", 5)[5] for kind, text in BLOCKS if kind == "crontab" for line in text.splitlines()]
+HOOK = next(text for kind, text in BLOCKS if kind == "sh")
+
+
+@pytest.fixture
+def shell(world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put `mem` on the path of a shell; give the home."""
+    folder = world.parent / "bin"
+    folder.mkdir()
+    program = folder / "mem"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m memcli "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return Path(os.environ["HOME"])
+
+
+@pytest.mark.parametrize("line", CRON)
+def test_a_line_of_the_crontab_does_its_work_in_silence(mem: Mem, shell: Path, line: str) -> None:
+    root = shell / "memory"
+    assert mem("init", str(root)).code == 0
+    for number in range(60):
+        text = f"We use tool number {number} here"
+        mem("session", "append", "--session", "s", "--text", text, "--workspace", str(root))
+    for _ in range(2):
+        done = subprocess.run(["/bin/sh", "-c", line], cwd="/", capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    (history,) = root.glob("HISTORY-*.md")
+    assert history.read_text().count("<!-- hist_") == 1
+
+
+def test_the_hook_makes_memory_of_a_commit(mem: Mem, workspace: Path, shell: Path, world: Path) -> None:
+    def git(*words: str) -> None:
+        identity = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", "-C", str(world), *identity, *words], check=True, capture_output=True)
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "Begin")
+    hook = world / ".git/hooks/post-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(HOOK)
+    hook.chmod(0o755)
+    git("commit", "-q", "--allow-empty", "-m", "We always deploy with make release from now on")
+    for _ in range(200):
+        if list(workspace.glob("HISTORY-*.md")) and mem("session", "ls", "--json").json["sessions"][0]["waiting"] == 0:
+            break
+        time.sleep(0.05)
+    assert [one["id"] for one in mem("session", "ls", "--json").json["sessions"]] == ["git:work"]
+    assert len(list(workspace.glob("HISTORY-*.md"))) == 1
