@@ -15,6 +15,8 @@ from .story import story
 
 TEMPERATURE = 0.3
 MAX_TOKENS = 4096
+KEPT = "remembered"
+"""What a hook says of a message: the id of the memory it made of it when it was said."""
 LONGEST_POINTED_AT = 500
 """Characters kept of the message that a mere "remember that" points at."""
 
@@ -43,8 +45,11 @@ class Findings:
 def by_rules(events: Sequence[Event], now: datetime, zone: tzinfo) -> Findings:
     """Take out what was stated, corrected, decided and mended; deterministic and offline."""
     found = extract(events, now=now, zone=zone)
+    done = _kept_already(events)
     memories = tuple(
-        Finding(one.text, one.type, one.source, one.files, one.tags, one.message_id) for one in found.facts
+        Finding(one.text, one.type, one.source, one.files, one.tags, one.message_id)
+        for one in found.facts
+        if one.text.casefold() not in done
     )
     return Findings(found.history, None, memories)
 
@@ -68,7 +73,7 @@ def by_llm(
         answer = llm.complete(second, schema=SCHEMA, temperature=TEMPERATURE, max_tokens=MAX_TOKENS, timeout=timeout)
         reply = parse_reply(answer.text, answer.finish_reason, prompts)
     asked = asked_to_keep(events)
-    said = {one.text.casefold() for one in asked}
+    said = {one.text.casefold() for one in asked} | _kept_already(events)
     memories = tuple(
         Finding(one.content, one.type, one.source, one.files, one.tags)
         for one in reply.entries
@@ -89,7 +94,12 @@ def asked_to_keep(events: Sequence[Event]) -> tuple[Finding, ...]:
             if kept:
                 source = "user" if before.role == "user" else "observed"
                 found.append(Finding(kept, "fact", source, message=before.id))
-        elif event.role == "user" and (text := remembered(event.text)):
+        elif event.role == "user" and not event.extra.get(KEPT) and (text := remembered(event.text)):
             found.append(Finding(text, "fact", "user", message=event.id))
         before = event
     return tuple({one.text.casefold(): one for one in reversed(found)}.values())[::-1]
+
+
+def _kept_already(events: Sequence[Event]) -> set[str]:
+    """Give the texts that hooks made memories of when they were said."""
+    return {(remembered(event.text) or "").casefold() for event in events if event.extra.get(KEPT)}

@@ -98,6 +98,14 @@ def test_what_is_to_be_remembered_is_written_at_once(say: Say, workspace: Path, 
     assert context == f"Kept in memory as {identifier}: the dog is called Rex."
 
 
+def test_what_was_remembered_at_once_is_not_made_a_memory_again(say: Say, mem: Mem, workspace: Path) -> None:
+    say("UserPromptSubmit", prompt="Remember this: the dog is called Rex.")
+    say("Stop", last_assistant_message="Noted.")
+    assert mem("consolidate", "s1").code == 0
+    facts = [path for path in (workspace / "entries").rglob("*.md") if "type: fact" in path.read_text()]
+    assert len(facts) == 1
+
+
 def test_a_secret_that_is_to_be_remembered_is_blanked_out(say: Say, workspace: Path) -> None:
     assert "blanked out" in say("UserPromptSubmit", prompt=f"Remember this: the token is {SECRET}")
     assert SECRET not in entries(workspace)

@@ -88,7 +88,6 @@ def test_each_tool_answers_as_its_command(mem: Mem, workspace: Path) -> None:
         ("read", {"id": "mem_nobody"}, "no entry 'mem_nobody': find it with"),
         ("search", {"query": " "}, "the query is empty"),
         ("search", {"query": "x", "kind": ["song"]}, "no kind 'song'"),
-        ("write", {"text": "x", "source": "nobody"}, "source"),
         ("write", {"text": ""}, "nothing to remember"),
         ("write", {"text": "-"}, "nothing to remember"),
         ("edit", {"id": "MEMORY.md", "old": "not there", "new": "x"}, "does not stand in the text"),
