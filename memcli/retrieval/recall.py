@@ -188,7 +188,7 @@ def _packed(workspaces: Sequence[Workspace], request: Recall, found: _Gathered) 
     for section in STANDING:
         sections[section] = new([memory for memory in found.standing if memory.section == section])
     sections[LONG_TERM] = _by_need(sections[LONG_TERM], fitting)
-    in_view = {_place(memory) for memory in found.standing}
+    in_view = {_place(memory) for memory in found.standing} | _noted_places(begun.standing)
     caps = {layer: settings[f"recall.limit.{layer}"] for layer in (*LAYERS, DOCUMENTS)}
     candidates, over = limited(new([one for one in fitting if _place(one) not in in_view]), caps)
     papers_taken, papers_over = limited(new(papers), caps)
@@ -278,6 +278,12 @@ def _judged(
 def _place(memory: Memory) -> tuple[str, str]:
     """Name what a memory stands in: notes are found in runs, and shown one by one."""
     return memory.scope, memory.path if memory.kind == "note" else memory.id
+
+
+def _noted_places(marks: Sequence[str]) -> set[tuple[str, str]]:
+    """Give the days' pages a session was shown notes of."""
+    named = (mark.split(" ") for mark in marks)
+    return {(parts[0], parts[1].partition("#")[0]) for parts in named if len(parts) == 3}
 
 
 def _is_cut(memory: Memory) -> bool:
