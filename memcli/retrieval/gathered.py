@@ -1,0 +1,49 @@
+"""What a recall is asked, and everything its pack is chosen from."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from ..index.index import FileProblem
+from ..text.injected import without_injected
+from .pack import SECTIONS, Memory
+from .relevant import Fitting
+from .surfaced import Surfaced
+
+Judge = Callable[[str, Sequence[Memory]], Collection[str]]
+"""Given the prompt and what was found, the ids worth showing; a MemError it raises keeps them all."""
+QUERY = 4000
+"""Characters of a prompt that are searched for: its first half and its end, where a pasted log has its question."""
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What is asked for; None takes the setting."""
+
+    query: str = ""  # empty: only the standing sections
+    session: str = ""  # shown once per session; empty: nothing is noted
+    within_ms: int | None = None  # None: as long as it takes
+    budget_soft: int | None = None  # tokens past which nothing more begins
+    budget_hard: int | None = None  # tokens never passed
+    characters: int | None = None  # never passed either; a hook has 10,000
+    gate: bool = False  # give nothing relevant for a turn that asks for no memory
+    judge: Judge | None = None
+    sections: tuple[str, ...] = SECTIONS
+    fresh: bool = False  # forget what the session was shown: after a compaction
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Everything a pack is chosen from."""
+
+    state: Surfaced
+    standing: tuple[Memory, ...] = ()
+    fitting: Fitting = field(default_factory=Fitting)
+    documents: Fitting = field(default_factory=Fitting)
+    problems: tuple[FileProblem, ...] = ()
+    found_by: str = ""
+
+
+def asked_for(prompt: str) -> str:
+    """Give what of a prompt is searched for: what was said, without what tools put in, and no more than is useful."""
+    text = without_injected(prompt).replace("\x00", " ").strip()
+    return text if len(text) <= QUERY else f"{text[: QUERY // 2]}\n{text[-QUERY // 2 :]}"
