@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check format bench man
+.PHONY: help setup demo test check lint format bench man
 
 help: ## show this help
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -24,11 +24,12 @@ demo: setup ## set up, then write, edit, search, read and grep on a copy of fixt
 test: setup ## set up, then run the tests
 	$(BIN)/python -m pytest
 
-check: setup ## what CI runs: format, lint, types, tests
+check: lint test ## what CI runs: format, lint, types, tests
+
+lint: setup ## look at format, style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest
 
 format: setup ## rewrite the code in the house format
 	$(BIN)/ruff format .

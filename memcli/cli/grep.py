@@ -47,14 +47,19 @@ def grep(
         looked = Pattern(pattern, fixed, ignore_case, words, where.settings["grep.timeout"])
         wanted = _everything(choice, where)
 
-        def answer(index: Index, looked: Pattern = looked, wanted: Filter = wanted) -> list[dict[str, Any]]:
+        def answer(
+            index: Index, looked: Pattern = looked, wanted: Filter = wanted
+        ) -> tuple[list[dict[str, Any]], list[FileProblem]]:
             index.refresh(talk="session" in wanted.kinds)
-            problems.extend(index.problems())
             if names or counts:
-                return [{"path": path, "count": number} for path, number in count(index, looked, wanted)]
-            return [asdict(line) for line in matches(index, looked, wanted, max(context, 0))]
+                found = [{"path": path, "count": number} for path, number in count(index, looked, wanted)]
+            else:
+                found = [asdict(line) for line in matches(index, looked, wanted, max(context, 0))]
+            return found, index.problems()
 
-        rows += _named(where, found_in, ask(where, answer))
+        found, wrong = ask(where, answer)
+        rows += _named(where, found_in, found)
+        problems += wrong
     output.problems(problems)
     if as_json:
         output.say_json({"pattern": pattern, "matches": rows, "problems": [asdict(one) for one in problems]})

@@ -30,7 +30,7 @@ def index(
     problems: list[FileProblem] = []
     for where in world.reading(workspace, scope):
         if rebuild:
-            database.discard(where.derived)
+            database.discard(database.folder_of(where.derived, where.cache) or where.derived)
         answers.append(ask(where, lambda found: _report(found, embed=not status)))
         problems += answers[-1].pop("found")
     if as_json:

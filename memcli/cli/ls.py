@@ -55,12 +55,13 @@ def ls(
             below = f"{where.layout.entries}/{prefix}".lstrip("/")
             wanted = Filter(**{**asdict(wanted), "paths": (*wanted.paths, prefix, below, f"archive/{below}")})
 
-        def answer(index: Index, wanted: Filter = wanted) -> list[dict[str, Any]]:
+        def answer(index: Index, wanted: Filter = wanted) -> tuple[list[dict[str, Any]], list[FileProblem]]:
             index.refresh()
-            problems.extend(index.problems())
-            return index.list_entries(wanted, SORTS[sort], limit or -1)
+            return index.list_entries(wanted, SORTS[sort], limit or -1), index.problems()
 
-        rows += [{**row, "scope": where.scope} for row in ask(where, answer)]
+        found, wrong = ask(where, answer)
+        rows += [{**row, "scope": where.scope} for row in found]
+        problems += wrong
     if conflicts:
         rows = [row for row in rows if row["conflicts_with"]]
     rows = rows[: limit or None]

@@ -105,4 +105,8 @@ def _lines(text: str, span: str) -> str:
     last = int(found[3] or found[2] or 10**9)
     if first < 1 or last < first:
         raise UsageError(f"--lines {span!r}", "lines are counted from 1, the first one first")
-    return "".join(text.splitlines(keepends=True)[first - 1 : last])
+    from itertools import islice
+
+    from ..text.lines import lines as lines_of
+
+    return "".join(islice(lines_of(text), first - 1, last))

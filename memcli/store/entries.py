@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import RefusedError, UsageError
 from ..text import frontmatter
-from ..text.entry import SPELLINGS, TRUST, Entry, checked
+from ..text.entry import SOURCES, SPELLINGS, STATUSES, TRUST, Entry, checked
 from ..text.ids import new_id, slug
 from ..text.summary import first_line
 from ..text.times import stamp
@@ -195,6 +195,9 @@ def free_name(workspace: Workspace, path: str) -> str:
 
 def _settled(key: str, value: object) -> Any:
     """Read a field as it was told; UsageError says what is wrong with it."""
+    choices = {"source": SOURCES, "status": STATUSES}.get(key, ())
+    if choices and value not in choices:
+        raise UsageError(f"no {key} {value!r}", f"use one of {', '.join(choices)}")
     try:
         return checked(key, value)
     except (TypeError, ValueError) as error:
