@@ -1,0 +1,1 @@
+"""Short statements taken apart and compared: what they claim, and where two of them differ."""

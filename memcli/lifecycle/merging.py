@@ -1,0 +1,58 @@
+"""Make one memory of two that say the same: nothing of either is lost, and nothing stands there twice."""
+
+from typing import Any
+
+from ..text.entry import Entry
+from .beliefs import plain
+from .claims.reading import claims, sentences
+
+_JOINED = ("tags", "sources", "references", "files")
+
+
+def merged_fields(old: Entry, new: Entry, now: str) -> dict[str, Any]:
+    """Give the fields of the standing entry that change when another one confirms it.
+
+    Whoever is trusted more stands for it from now on. The old one keeps its id, its type and its time of creation.
+    """
+    told: dict[str, Any] = {"strength": old.strength + new.strength, "updated_at": max(now, old.created_at)}
+    for key in _JOINED:
+        joined = _joined(getattr(old, key), getattr(new, key))
+        if joined != getattr(old, key):
+            told[key] = list(joined)
+    if new.trust > old.trust:
+        told |= {"trust": new.trust, "source": new.source}
+    if new.confidence is not None and (old.confidence is None or new.confidence > old.confidence):
+        told["confidence"] = new.confidence
+    if new.salience is not None and (old.salience is None or new.salience > old.salience):
+        told["salience"] = new.salience
+    if new.pinned and not old.pinned:
+        told["pinned"] = True
+    if new.title and not old.title:
+        told["title"] = new.title
+    more = {key: value for key, value in new.metadata.items() if key not in old.metadata}
+    if more:
+        told["metadata"] = {**old.metadata, **more}
+    return told
+
+
+def merged_body(old: str, new: str) -> str:
+    """Give the text of a merged memory: the one that holds all of the other, else the old one with what is new."""
+    if plain(old) == plain(new):
+        return old
+    said, told = _spoken_of(old), _spoken_of(new)
+    if told <= said:
+        return old
+    kept = [sentence for sentence in sentences(old) if plain(sentence)]
+    if said <= told and len(kept) <= 1:
+        return new
+    known = {plain(sentence) for sentence in kept}
+    return old.rstrip() + "".join(f"\n{one}" for one in sentences(new) if plain(one) not in known)
+
+
+def _spoken_of(text: str) -> frozenset[str]:
+    """Give all that the statements of a text speak of."""
+    return frozenset().union(*(claim.all_keys for claim in claims(text)))
+
+
+def _joined(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
+    return old + tuple(one for one in new if one not in old)
