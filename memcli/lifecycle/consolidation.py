@@ -159,6 +159,7 @@ def _episode(
     workspace: Workspace, session: Session, events: Sequence[Event], findings: Findings, history: str
 ) -> Change:
     title, body, tags, day = episode(session.id, events, findings, history, workspace.now, workspace.zone)
+    title, body = clean_text(title), _unconflicted(clean_text(body))
     told = {
         "type": "episode",
         "title": title,
@@ -169,7 +170,7 @@ def _episode(
     project = _project(session)
     noise = _noise(session, events[-1], "episode")
     told |= {"project": project} if project else {}
-    _, path, text = entry_text(workspace, told, _unconflicted(body), noise, folder=f"episodes/{day}")
+    _, path, text = entry_text(workspace, told, body, noise, folder=f"episodes/{day}")
     return Change(path, None, text)
 
 

@@ -9,6 +9,7 @@ from ..text.summary import first_line, shorten
 from ..text.times import parse_time
 from .findings import Findings
 
+_TITLE, _LINE, _DECISIONS = 60, 120, 5
 _DECIDED = ("constraint", "correction", "preference", "procedure", "lesson")
 
 
@@ -20,26 +21,28 @@ def episode(
     day = f"{moment.astimezone(zone):%Y-%m-%d}"
     asked = [event.text for event in events if event.type == "message" and event.role == "user"]
     answers = [event.text for event in events if event.type == "message" and event.role == "assistant"]
-    topic = shorten(first_line(asked[0]) if asked else session, 120)
+    title = shorten(first_line(asked[0]) if asked else session, _TITLE)
+    topic = shorten(first_line(asked[-1]), _TITLE) if asked else title
     told = history.partition("] ")[2] or history
     tags = tuple(dict.fromkeys(tag for one in findings.memories for tag in one.tags))[:6]
-    decisions = [one.text for one in findings.memories if one.type in _DECIDED][:8]
+    decisions = [one.text for one in findings.memories if one.type in _DECIDED][:_DECISIONS]
     open_questions = _open(events)
+    # History and the entries tell it in full: here is what it is found by.
     lines = [
-        f"Title: {shorten(topic, 80)}",
+        f"Title: {title}",
         f"Date: {day}",
-        f"Topic: {topic}",
-        f"Outcome: {shorten(first_line(answers[-1]), 160) if answers else 'none'}",
+        *([f"Topic: {topic}"] if topic != title else []),
+        *([f"Outcome: {shorten(first_line(answers[-1]), _LINE)}"] if answers else []),
         f"Refs: {session_source(session, events[0].id, events[-1].id)}",
-        f"Tags: {', '.join(tags) or 'none'}",
+        *([f"Tags: {', '.join(tags)}"] if tags else []),
         "",
-        f"Summary: {told}",
+        f"Summary: {shorten(told, _LINE)}",
     ]
     if decisions:
-        lines += ["", "Key decisions:", *(f"- {shorten(text, 200)}" for text in decisions)]
+        lines += ["", "Key decisions:", *(f"- {shorten(text, _LINE)}" for text in decisions)]
     if open_questions:
         lines += ["", "Open questions:", *(f"- {text}" for text in open_questions)]
-    return shorten(topic, 80), "\n".join(lines), tags, day
+    return title, "\n".join(lines), tags, day
 
 
 def _open(events: Sequence[Event]) -> list[str]:
@@ -51,5 +54,5 @@ def _open(events: Sequence[Event]) -> list[str]:
         if event.role == "assistant":
             break
         if event.text.rstrip().endswith("?"):
-            found.append(shorten(event.text, 160))
+            found.append(shorten(event.text, _LINE))
     return found[::-1]

@@ -280,7 +280,8 @@ def test_what_would_break_a_file_is_mended_and_not_refused(workspace: Workspace)
     conflict = (
         "remember this: a conflict looks like\n<<<<<<< HEAD\na\n=======\nb\n>>>>>>> other\nand is resolved by hand"
     )
-    append(workspace, "s", [Event("m1", "message", "user", conflict), Event("m2", "message", "user", "a\x00b")], bytes)
+    nul = Event("m2", "message", "user", "a\x00b")
+    append(workspace, "s", [replace(nul, id="m0"), Event("m1", "message", "user", conflict), nul], bytes)
     assert done(workspace, reply("## 2026-01-01 <!-- hist_0 -->\nHistory.", None, {"content": "a\x00b \x1b[31m"}))
     assert cursor(workspace) == "m2"
     assert len(history(workspace)) == 1

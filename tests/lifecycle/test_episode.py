@@ -18,7 +18,7 @@ def test_an_episode_has_title_date_topic_outcome_refs_tags_and_summary() -> None
     title, text, tags, day = episode("s", said, found, "[2026-11-20 10:01] They chose tabs.", NOW, UTC)
     assert (title, tags, day) == ("Which indent?", ("style",), "2026-11-20")
     assert text.split("\n") == [
-        *("Title: Which indent?", "Date: 2026-11-20", "Topic: Which indent?", "Outcome: Eight."),
+        *("Title: Which indent?", "Date: 2026-11-20", "Topic: And width?", "Outcome: Eight."),
         *("Refs: session:s#m1:m4", "Tags: style", "", "Summary: They chose tabs.", "", "Key decisions:", "- Use tabs."),
     ]
 
@@ -31,4 +31,4 @@ def test_what_nobody_answered_is_an_open_question() -> None:
 def test_an_episode_of_nothing_but_a_tool_has_its_sessions_name_and_the_day_it_is_told() -> None:
     title, text, _, day = episode("s", [Event("r", "tool_result", "system", "ok")], Findings(""), "Ran.", NOW, UTC)
     assert (title, day) == ("s", "2026-11-21")
-    assert "Outcome: none" in text
+    assert "Outcome" not in text
