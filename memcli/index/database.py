@@ -165,6 +165,7 @@ def _made(connection: sqlite3.Connection) -> sqlite3.Connection:
                 run(f'drop table if exists "{name}"')
         for statement in wanted.values():
             run(statement)
+        run("delete from meta where key in ('seen', 'seen talk')")
         run(f"pragma application_id = {_OURS}")
         run(f"pragma user_version = {VERSION}")
     run("commit")

@@ -1,16 +1,15 @@
 """Bring the index in step with what is on disk now, doing no more than what changed."""
 
+import marshal
 import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import blake2b
 
 from ..store.workspace import Workspace
-from .reading import digest_of, opened, read_file, try_bytes
-from .scan import Listing, Stat, scan
-from .talk import Talk
-from .writer import OvertakenError, Writer
+from .scan import Listing, Stat, scan, shown
 
 _RACY = 20_000_000  # nanoseconds: a file changed this shortly before it was noted may change again unseen
 _COARSE = 2_000_000_000  # on file systems that keep whole seconds
@@ -38,11 +37,15 @@ def refresh(
     """
     layout = workspace.layout
     _heed_settings(connection, workspace)
-    # Before the scan: what another process adds meanwhile is then not known here, and not taken for gone.
+    began = time.time_ns()
+    version = connection.execute("pragma data_version").fetchone()
+    listing = scan(workspace.root, layout)
+    key = "seen talk" if talk else "seen"
+    if connection.execute("select value from meta where key = ?", (key,)).fetchone() == (_look_of(listing),):
+        return Refreshed(len(listing.stats))
     known = {
         row[0]: row for row in connection.execute("select path, file, mtime, ctime, size, inode, noted from files")
     }
-    listing = scan(workspace.root, layout)
     fresh: list[tuple[str, str]] = []
     for path, stat in listing.stats.items():
         row = known.get(path)
@@ -51,15 +54,21 @@ def refresh(
         kind = layout.kind_of(path)
         if kind and (talk or kind != "session"):
             fresh.append((path, kind))
-    odd = {_shown(path) for path, _ in fresh}
+    odd = {shown(path) for path, _ in fresh}
     gone = [
-        row
-        for path, row in known.items()
-        if path not in listing.stats and path not in odd and not _is_unread(path, listing.unread)
+        known[path]
+        for path in known.keys() - listing.stats.keys() - odd
+        # What another process took in since the scan began is no file that went away.
+        if known[path][6] < began and not _is_unread(path, listing.unread)
     ]
     _note_folders(connection, listing)
     if not fresh and not gone:
+        _note_seen(connection, key, listing, version)
         return Refreshed(len(listing.stats))
+    # Late: most refreshes find nothing, and need not know how a file is read.
+    from .taking import take_in
+    from .writer import Writer
+
     counts = Counter[str]()
     with Writer(connection) as writer:
         for row in gone:
@@ -69,49 +78,11 @@ def refresh(
                 counts["removed"] += 1
             writer.breathe()
         for done, (path, kind) in enumerate(fresh):
-            counts[_take_in(writer, workspace, path, kind)] += 1
+            counts[take_in(writer, workspace, path, kind)] += 1
             if progress:
                 progress(done + 1, len(fresh))
             writer.breathe()
     return Refreshed(len(listing.stats), counts["added"], counts["changed"], counts["removed"])
-
-
-def _take_in(writer: "Writer", workspace: Workspace, path: str, kind: str) -> str:
-    """Read one file into the index; say whether it was added, changed, removed or the same as before."""
-    noted = time.time_ns()
-    name = _shown(path)
-    file, mtime, _, digest = writer.standing(name) or (None, 0, 0, "")
-    if kind == "session" and name == path:
-        return _take_in_talk(writer, workspace, path, noted, file, digest)
-    got = try_bytes(workspace, path) if name == path else "its name is not UTF-8: rename it"
-    if isinstance(got, str):
-        if got:
-            return writer.stand_in(name, kind, got, file)
-        if file is not None:
-            writer.forget(file)
-        return "same" if file is None else "removed"
-    data, stat = got
-    # What states no time is as old as its file, so that an index made anew would say another time.
-    if file is not None and digest_of(data) == digest and stat[0] // 10**9 == mtime // 10**9:
-        writer.note(file, stat, noted)
-        return "same"
-    return writer.keep(read_file(workspace, path, kind, data, stat, digest_of(data)), noted, file)
-
-
-def _take_in_talk(writer: "Writer", workspace: Workspace, path: str, noted: int, file: int | None, digest: str) -> str:
-    """Read what was added to a conversation, or all of it where it was changed before its end."""
-    known = writer.known(file)
-    try:
-        with opened(workspace, path) as stream:
-            return writer.keep_talk(path, Talk(stream, known, digest), noted, file)
-    except OvertakenError:
-        return _take_in(writer, workspace, path, "session")
-    except FileNotFoundError:
-        if file is not None:
-            writer.forget(file)
-        return "same" if file is None else "removed"
-    except OSError as error:
-        return writer.stand_in(path, "session", f"cannot be read: {error.strerror}", file)
 
 
 def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None:
@@ -119,6 +90,8 @@ def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None
     terms = f"{workspace.zone} {sorted(workspace.layout.patterns.items())}"
     if connection.execute("select value from meta where key = 'terms'").fetchone() == (terms,):
         return
+    from .writer import Writer
+
     with Writer(connection) as writer:
         for path, file in connection.execute("select path, file from files").fetchall():
             if workspace.layout.kind_of(path) is None:
@@ -129,17 +102,39 @@ def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None
 
 def _note_folders(connection: sqlite3.Connection, listing: Listing) -> None:
     """Keep what the listing could not reach, as problems of no file (file 0)."""
-    wanted = sorted((_shown(path), reason) for path, reason in listing.problems.items())
+    wanted = sorted((shown(path), reason) for path, reason in listing.problems.items())
     standing = connection.execute("select path, reason from problems where file = 0 order by path, reason").fetchall()
     if wanted != standing:
+        from .writer import Writer
+
         with Writer(connection):
             connection.execute("delete from problems where file = 0")
             connection.executemany("insert into problems values(0, ?, 1, ?)", wanted)
 
 
-def _shown(path: str) -> str:
-    """Give a name as a text; bytes of it that are no UTF-8 come as lone surrogates, which SQLite cannot take."""
-    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+def _look_of(listing: Listing) -> bytes:
+    """Give the hash of all that a listing says."""
+    return blake2b(marshal.dumps((listing.stats, listing.problems, listing.unread), 2), digest_size=16).digest()
+
+
+def _note_seen(connection: sqlite3.Connection, key: str, listing: Listing, version: object) -> None:
+    """Note what the disk looks like when nothing on it is new, so that the next refresh has one thing to compare.
+
+    Whoever writes to the index takes the note away in the same transaction. It is made only if nobody has since
+    `version` was read, and never waited for.
+    """
+    (wait,) = connection.execute("pragma busy_timeout").fetchone()
+    connection.execute("pragma busy_timeout = 0")
+    try:
+        connection.execute("begin immediate")
+        if connection.execute("pragma data_version").fetchone() == version:
+            connection.execute("insert or replace into meta values(?, ?)", (key, _look_of(listing)))
+        connection.execute("commit")
+    except sqlite3.OperationalError:  # somebody else writes, or nobody can
+        if connection.in_transaction:
+            connection.execute("rollback")
+    finally:
+        connection.execute(f"pragma busy_timeout = {wait}")
 
 
 def _is_settled(stat: Stat, noted: int) -> bool:

@@ -40,6 +40,11 @@ def stat_of(status: os.stat_result) -> Stat:
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
+def shown(path: str) -> str:
+    """Give a name as a text; bytes of it that are no UTF-8 come as lone surrogates, which SQLite cannot take."""
+    return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def _walk(root: Path, place: str, deep: bool, listing: Listing, layout: Layout) -> None:
     """Walk below a folder; an explicit stack, since a path may be deeper than Python's calls."""
     base = os.fspath(root)

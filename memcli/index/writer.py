@@ -5,13 +5,13 @@ import sqlite3
 import time
 from collections.abc import Iterable
 from dataclasses import astuple
-from hashlib import blake2b
 
 from ..store.layout import ARCHIVE
 from ..text.chunk import Chunk
 from ..text.problem import Problem
 from ..text.times import date_words
 from ..text.words import index_text
+from .kept import text_hash
 from .reading import Reading
 from .scan import Stat
 from .talk import Known, Talk
@@ -32,8 +32,7 @@ class Writer:
         self.since = 0.0
 
     def __enter__(self) -> "Writer":
-        self.connection.execute("begin immediate")
-        self.since = time.monotonic()
+        self._begin()
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
@@ -44,8 +43,7 @@ class Writer:
         """Commit and begin again when the batch has lasted long enough."""
         if time.monotonic() - self.since >= BATCH_SECONDS:
             self.connection.execute("commit")
-            self.connection.execute("begin immediate")
-            self.since = time.monotonic()
+            self._begin()
 
     def standing(self, path: str) -> tuple[int, int, int, str] | None:
         """Give file, mtime, moment noted and digest as they stand now, another process's changes included."""
@@ -207,6 +205,11 @@ class Writer:
         status = "" if reading.status == "active" else reading.status
         return index_text(" ".join([*entry.tags, entry.project, entry.type, status, _path_words(reading.path)]))
 
+    def _begin(self) -> None:
+        self.connection.execute("begin immediate")
+        self.connection.execute("delete from meta where key in ('seen', 'seen talk')")  # see refresh._note_seen
+        self.since = time.monotonic()
+
     def _clear(self, file: int) -> None:
         run = self.connection.execute
         # From now on nothing may refer to these vectors: the month they are kept for begins.
@@ -218,18 +221,6 @@ class Writer:
         run("delete from turns where chunk in (select chunk from chunks where file = ?)", (file,))
         for table in ("chunks", "entries", "texts", "talks", "problems"):
             run(f"delete from {table} where file = ?", (file,))
-
-
-def text_hash(text: str) -> bytes:
-    """Give the key by which a vector is kept: the text that is embedded, wherever it stands."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def as_kept(text: str, hash_: bytes) -> str:
-    """Give a text read from the index; DatabaseError if it is not the one put there, since SQLite does not check."""
-    if text_hash(text) != hash_:
-        raise sqlite3.DatabaseError("a text is not as it was kept")
-    return text
 
 
 def _path_words(path: str) -> str:

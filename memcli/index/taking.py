@@ -1,0 +1,47 @@
+"""Take one file into the index: read what is new in it, leave what is as it was."""
+
+import time
+
+from ..store.workspace import Workspace
+from .reading import digest_of, opened, read_file, try_bytes
+from .scan import shown
+from .talk import Talk
+from .writer import OvertakenError, Writer
+
+
+def take_in(writer: Writer, workspace: Workspace, path: str, kind: str) -> str:
+    """Read one file into the index; say whether it was added, changed, removed or the same as before."""
+    noted = time.time_ns()
+    name = shown(path)
+    file, mtime, _, digest = writer.standing(name) or (None, 0, 0, "")
+    if kind == "session" and name == path:
+        return _take_in_talk(writer, workspace, path, noted, file, digest)
+    got = try_bytes(workspace, path) if name == path else "its name is not UTF-8: rename it"
+    if isinstance(got, str):
+        if got:
+            return writer.stand_in(name, kind, got, file)
+        if file is not None:
+            writer.forget(file)
+        return "same" if file is None else "removed"
+    data, stat = got
+    # What states no time is as old as its file, so that an index made anew would say another time.
+    if file is not None and digest_of(data) == digest and stat[0] // 10**9 == mtime // 10**9:
+        writer.note(file, stat, noted)
+        return "same"
+    return writer.keep(read_file(workspace, path, kind, data, stat, digest_of(data)), noted, file)
+
+
+def _take_in_talk(writer: Writer, workspace: Workspace, path: str, noted: int, file: int | None, digest: str) -> str:
+    """Read what was added to a conversation, or all of it where it was changed before its end."""
+    known = writer.known(file)
+    try:
+        with opened(workspace, path) as stream:
+            return writer.keep_talk(path, Talk(stream, known, digest), noted, file)
+    except OvertakenError:
+        return take_in(writer, workspace, path, "session")
+    except FileNotFoundError:
+        if file is not None:
+            writer.forget(file)
+        return "same" if file is None else "removed"
+    except OSError as error:
+        return writer.stand_in(path, "session", f"cannot be read: {error.strerror}", file)
