@@ -12,10 +12,10 @@ from ..errors import UnavailableError
 from .database import TEXT, TEXTS
 from .embedder import Embedder, default_model_name, open_embedder
 from .filters import Filter, chunk_condition
+from .kept import as_kept
 from .model import find_model
 from .nearest import Neighbours
 from .vectors import Matrix
-from .writer import as_kept
 
 if TYPE_CHECKING:
     from .index import Index
@@ -119,10 +119,9 @@ class Embedding:
         if bad and self._forget(bad):
             self.embed_missing(MEND_SECONDS, wanted=wanted)
             return self.nearest(vector, wanted, limit, also)
-        rows = {chunk: row for chunk, row in table.tolist() if chunk in also} if also else {}
-        asked = np.array(list(rows.values()), dtype=np.int64)
-        scores = dict(zip(rows, matrix.scores(asked, vector).tolist(), strict=True))
-        return near, {chunk: score for chunk, score in scores.items() if math.isfinite(score)}
+        asked = table[np.isin(table[:, 0], np.array(sorted(also), dtype=np.int64))]
+        scores = zip(asked[:, 0].tolist(), matrix.scores(asked[:, 1], vector).tolist(), strict=True)
+        return near, {chunk: score for chunk, score in scores if math.isfinite(score)}
 
     def fold(self) -> None:
         """Bring the graph up to date, where the workspace is large enough for one to pay."""
@@ -184,14 +183,17 @@ class Embedding:
         run = self.index.connection.execute
         for _ in range(3):  # a rewriting between the two sweeps the file away; the next look finds the new one
             run("begin")
-            rows = run(
-                f"select chunk, vector from chunks where vector is not null and {where}", where.values
-            ).fetchall()
+            # As text: a tuple for each of 10,000 rows takes twice as long.
+            chunks, rows = run(
+                f"select group_concat(chunk), group_concat(vector) from chunks where vector is not null and {where}",
+                where.values,
+            ).fetchone()
             matrix = self._current()
             run("commit")
             if matrix is not None or not rows:
                 break
-        return np.array(rows, dtype=np.int64).reshape(-1, 2), matrix
+        columns = [np.fromstring(numbers or "", dtype=np.int64, sep=",") for numbers in (chunks, rows)]
+        return np.stack(columns, axis=1), matrix
 
     def _keep(self, hashes: list[bytes], vectors: Any) -> None:
         """Append vectors and name their rows in one transaction: a row no table names does not exist."""

@@ -12,9 +12,9 @@ from ..errors import MemError, UnavailableError
 from ..store.workspace import Workspace
 from . import database, refresh
 from .filters import Filter, bindable, chunk_condition, entry_condition, file_condition
+from .kept import as_kept
 from .keywords import Posting, postings
 from .refresh import Progress, Refreshed
-from .writer import as_kept
 
 if TYPE_CHECKING:
     from .embedding import Embedding
@@ -24,6 +24,10 @@ _CIRCUMSTANCES = (
     *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
     *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM),
 )
+
+
+_FEW = 5_000
+"""Chunks up to which naming them is quicker than looking at all, and the statement far from too long."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +103,17 @@ class Index:
         self.connection = database.copied(self.connection)
         self.folder = None
 
-    def rows(self, wanted: Filter) -> list[tuple[int, int, str]]:
-        """List the chunks that may be found: chunk, file and kind."""
+    def documents(self, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
+        """Give the document of each chunk that may be found, of those named where any are: a number all its own."""
         where = chunk_condition(wanted)
-        return self.connection.execute(f"select chunk, file, kind from chunks where {where}", where.values).fetchall()
+        if among is not None and len(among) < _FEW:
+            where.parts.append(f"chunk in ({', '.join(map(str, among))})")
+        return self._pairs("case kind when 'entry' then file else -chunk end", str(where), where.values)
+
+    def turns(self, wanted: Filter) -> dict[int, int]:
+        """Give the file of each turn of a conversation that may be found."""
+        where = chunk_condition(wanted)
+        return self._pairs("file", f"kind = 'session' and {where}", where.values)
 
     def postings(self, terms: Sequence[tuple[str, ...]]) -> list[Posting | None]:
         """Find where words occur in all chunks, each word given in its forms."""
@@ -239,6 +250,14 @@ class Index:
     def close(self) -> None:
         """Let go of the file."""
         self.connection.close()
+
+    def _pairs(self, value: str, where: str, values: Sequence[Any]) -> dict[int, int]:
+        """Read a number for each chunk, as two long texts: a tuple for each of 10,000 rows takes twice as long."""
+        columns = self.connection.execute(
+            f"select group_concat(chunk), group_concat({value}) from chunks where {where}", values
+        ).fetchone()
+        keys, numbers = (map(int, column.split(",")) if column else () for column in columns)
+        return dict(zip(keys, numbers, strict=True))
 
     def _entries_of(self, numbers: Collection[int]) -> dict[int, dict[str, Any]]:
         cursor = self.connection.execute(f"select * from entries where file in ({', '.join(map(str, numbers))})")

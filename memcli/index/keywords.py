@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from ..text.words import TOKENIZE
 
-TITLE = 2
-"""A word in the title counts as this many."""
 _FORMS = 16  # of one word, at most
 _LAST = "\U0010ffff"
 
@@ -58,15 +56,13 @@ def _posting(connection: sqlite3.Connection, stems: list[str], *, is_prefix: boo
     where, values = f"term in ({', '.join('?' * len(stems))})", stems
     if is_prefix:
         where, values = "term >= ? and term < ?", [stems[0], stems[0] + _LAST]
-    body, title = connection.execute(
-        "select group_concat(case when col <> 'title' then doc end), group_concat(case when col = 'title' then doc end)"
+    (chunks,) = connection.execute(
+        # A word in the title counts twice.
+        "select group_concat(case col when 'title' then doc || ',' || doc else doc end)"
         f" from temp.postings where {where}",
         values,
     ).fetchone()
-    counts = Counter(map(int, body.split(","))) if body else Counter()
-    for chunk in map(int, title.split(",")) if title else ():
-        counts[chunk] += TITLE
-    return counts
+    return Counter(map(int, chunks.split(","))) if chunks else {}
 
 
 def scores(
@@ -77,41 +73,53 @@ def scores(
     saturation: float,
     window: Sequence[float],
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """Score chunks and their whole documents: Σ weight × tf / (tf + saturation), both in [0, 1).
+    """Score chunks, and the documents of those that share one: Σ weight × tf / (tf + saturation), both in [0, 1).
 
     `documents` gives the document of every chunk that may be found, `turns` the session of those that are turns;
     a turn's words count, less with each step of `window`, for the turns before and after it in its session.
     """
-    own: dict[int, float] = defaultdict(float)
-    whole: dict[int, float] = defaultdict(float)
-    order = sorted(turns, key=lambda chunk: (turns[chunk], chunk))
-    places = {chunk: place for place, chunk in enumerate(order)}
-    for posting, weight in zip(found, weights, strict=True):
-        if not posting or not weight:
-            continue
-        near = _spread(posting, turns, order, places, window) if turns else posting
-        totals: dict[int, float] = defaultdict(float)
-        for chunk, count in near.items():
-            document = documents.get(chunk)
-            if document is not None:
-                own[chunk] += weight * count / (count + saturation)
-                totals[document] += count
-        for document, count in totals.items():
-            whole[document] += weight * count / (count + saturation)
-    return own, {chunk: own[chunk] if chunk in turns else whole[documents[chunk]] for chunk in own}
+    counts: list[tuple[float, Mapping[int, float]]] = [
+        (weight, posting) for posting, weight in zip(found, weights, strict=True) if posting and weight
+    ]
+    if turns:
+        order = sorted(turns, key=lambda chunk: (turns[chunk], chunk))
+        sessions = [turns[chunk] for chunk in order]
+        places = {chunk: place for place, chunk in enumerate(order)}
+        counts = [(weight, _spread(posting, order, sessions, places, window)) for weight, posting in counts]
+    own: dict[int, float] = {}
+    known = own.get
+    for weight, posting in counts:
+        gains = {count: weight * count / (count + saturation) for count in set(posting.values())}
+        for chunk, count in posting.items():
+            own[chunk] = known(chunk, 0.0) + gains[count]
+    own = {chunk: score for chunk, score in own.items() if chunk in documents}
+    chunks_of: dict[int, list[int]] = defaultdict(list)
+    for chunk in own:
+        chunks_of[documents[chunk]].append(chunk)
+    whole: dict[int, float] = {}
+    for chunks in chunks_of.values():
+        if len(chunks) > 1:
+            totals = ((weight, sum(posting.get(chunk, 0) for chunk in chunks)) for weight, posting in counts)
+            whole |= dict.fromkeys(chunks, sum(weight * total / (total + saturation) for weight, total in totals))
+    return own, whole
 
 
 def _spread(
-    posting: Posting, turns: Mapping[int, int], order: list[int], places: Mapping[int, int], window: Sequence[float]
+    posting: Mapping[int, float],
+    order: Sequence[int],
+    sessions: Sequence[int],
+    places: Mapping[int, int],
+    window: Sequence[float],
 ) -> Mapping[int, float]:
     """Let the turns around a turn share its words; `order` has each session's turns one after another."""
     near: dict[int, float] = defaultdict(float, posting)
+    steps = [(sign * step, share) for step, share in enumerate(window, 1) for sign in (-1, 1)]
     for chunk, count in posting.items():
         place = places.get(chunk)
         if place is None:
             continue
-        for step, share in enumerate(window, 1):
-            for other in order[max(place - step, 0) : place - step + 1] + order[place + step : place + step + 1]:
-                if turns[other] == turns[chunk]:
-                    near[other] += share * count
+        for step, share in steps:
+            other = place + step
+            if 0 <= other < len(order) and sessions[other] == sessions[place]:
+                near[order[other]] += share * count
     return near

@@ -1,33 +1,64 @@
 """What is known of a chunk when it is weighed against a question."""
 
+from collections.abc import Callable
+
 from ..index.index import Piece
+from ..store.workspace import Workspace
+from ..text.english import names_a_time
+from ..text.times import day_of, parse_time
 from ..text.words import clean, latin_share, query_terms
 from .fusion import LONG, SHORT, SHORT_LENGTH, TURN, Candidate
 from .question import Question
 
+Weigh = Callable[[Piece, float, float, float | None], Candidate]
+"""Gather what is known of a chunk with its scores by words, its document's, and its cosine."""
 
-def candidate(
-    piece: Piece, question: Question, own: float, whole: float, cosine: float | None, *, is_english: bool
-) -> Candidate:
-    """Gather a chunk's scores and the signs of relevance that its text shows; `is_english` says so of the model."""
-    is_turn = piece.kind == "session"
-    text = clean(piece.text).casefold()
-    speaker, _, said = piece.text.partition(": ") if is_turn else ("", "", "")
-    exact = sum(phrase in text for phrase in question.phrases) / len(question.phrases) if question.phrases else 0.0
-    return Candidate(
-        chunk=piece.chunk,
-        document=_document(piece),
-        shape=TURN if is_turn else SHORT if piece.is_whole and len(piece.text) < SHORT_LENGTH else LONG,
-        keyword=own,
-        whole=whole or own,
-        cosine=cosine,
-        readable=min(latin_share(question.text), latin_share(piece.text)) if is_english else 1.0,
-        title=frozenset(query_terms(piece.title)) if piece.title and not is_turn else frozenset(),
-        speaker=speaker.strip().lower(),
-        is_question=is_turn and said.rstrip().endswith("?"),
-        exact=exact,
-        timestamp=piece.timestamp,
-    )
+
+def candidate(workspace: Workspace, question: Question) -> Weigh:
+    """Give the function that gathers a chunk's scores and the signs of relevance its text shows."""
+    # The model that comes with mem reads English only.
+    is_english = not workspace.settings["embedding.model"]
+    readable = latin_share(question.text) if is_english else 1.0
+    is_dated = _in_time(workspace, question)
+
+    def weigh(piece: Piece, own: float, whole: float, cosine: float | None) -> Candidate:
+        is_turn = piece.kind == "session"
+        text = clean(piece.text).casefold()
+        speaker, _, said = piece.text.partition(": ") if is_turn else ("", "", "")
+        phrases = question.phrases
+        return Candidate(
+            chunk=piece.chunk,
+            document=_document(piece),
+            shape=TURN if is_turn else SHORT if piece.is_whole and len(piece.text) < SHORT_LENGTH else LONG,
+            keyword=own,
+            whole=whole or own,
+            cosine=cosine,
+            readable=min(readable, latin_share(piece.text)) if is_english else 1.0,
+            title=frozenset(query_terms(piece.title)) if piece.title and not is_turn else frozenset(),
+            speaker=speaker.strip().lower(),
+            is_question=is_turn and said.rstrip().endswith("?"),
+            exact=sum(phrase in text for phrase in phrases) / len(phrases) if phrases else 0.0,
+            is_dated=is_dated(piece.timestamp),
+            timestamp=piece.timestamp,
+        )
+
+    return weigh
+
+
+def _in_time(workspace: Workspace, question: Question) -> Callable[[str], bool]:
+    """Give the function that tells whether an instant is in the time the question names."""
+    # What somebody tells of last week is news, no question for what was written then.
+    if question.is_statement or not names_a_time(question.text):
+        return lambda timestamp: False
+    from .period import period_in
+
+    period = period_in(question.text, day_of(workspace.now, workspace.zone))
+
+    def holds(timestamp: str) -> bool:
+        moment = parse_time(timestamp) if period else None
+        return period is not None and moment is not None and period.holds(day_of(moment, workspace.zone))
+
+    return holds
 
 
 def _document(piece: Piece) -> tuple[int, str]:

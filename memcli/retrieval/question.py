@@ -36,14 +36,25 @@ class Question:
         """Give the words asked for."""
         return frozenset(term.word for term in self.terms)
 
-    @property
-    def parts(self) -> tuple[tuple[str, float], ...]:
+    def parts(self, counts: Sequence[int | None] = (), weights: Weights = WEIGHTS) -> tuple[tuple[str, float], ...]:
         """Give the texts to embed and their weights; the query's vector is their weighted sum, normalised.
 
         The last line of a query of several lines counts once more: in a pasted dialogue it is where things stand.
+        So does the query without the names that many texts hold, by `counts` as for `term_weights`: the model takes
+        a name for half of what is asked, and would answer with anything about Melanie.
         """
         lines = [line.strip() for line in self.text.splitlines() if line.strip()]
-        return ((self.text, 1.0),) if len(lines) < 2 else ((self.text, 1.0), (lines[-1], WEIGHTS.last_line))
+        if len(lines) > 1:
+            return (self.text, 1.0), (lines[-1], weights.last_line)
+        names = [
+            term.word
+            for term, count in zip(self.terms, counts, strict=False)
+            if term.is_name and (count or 0) >= weights.frequent
+        ]
+        if not 0 < len(names) < len(self.terms):
+            return ((self.text, 1.0),)
+        rest = re.sub(rf"\b(?:{'|'.join(names)})(?:['’]s)?\b", "", self.text, flags=re.IGNORECASE)
+        return (self.text, 1.0), (" ".join(rest.split()), weights.nameless)
 
 
 def ask(query: str) -> Question:

@@ -1,59 +1,28 @@
 """From a query to ranked hits, over one workspace or several: what is on disk now, best first."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
 from typing import Any
 
 from ..errors import UnavailableError
 from ..index.filters import Filter
-from ..index.index import FileProblem, Index, Piece, ask
-from ..index.keywords import scores
+from ..index.index import Index, ask
+from ..index.keywords import Posting, scores
 from ..store.workspace import Workspace
 from .candidates import candidate
-from .fusion import Scored, fuse
+from .fusion import fuse
+from .hits import Found, Hit, distinct, hit_of
 from .question import Question, term_weights
 from .question import ask as ask_of
-from .snippet import snippet
-from .weights import WEIGHTS
+from .weights import WEIGHTS, Weights
+
+__all__ = ["MODES", "Found", "Hit", "Request", "search", "search_index"]
 
 MODES = ("hybrid", "vector", "keyword")
 POOL = 100
-"""Candidates each arm brings; both scores are looked up for all of them."""
-
-
-@dataclass(frozen=True)
-class Hit:
-    """One memory found."""
-
-    id: str  # what `mem read` takes
-    kind: str
-    path: str
-    line: int
-    summary: str  # the passage that matched, at most 160 characters
-    relevance: float  # in [0, 1], comparable across queries
-    timestamp: str
-    scope: str
-    type: str = ""
-    title: str = ""
-    tags: tuple[str, ...] = ()
-    status: str = "active"
-    source: str = ""
-    parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance
-
-
-@dataclass(frozen=True)
-class Found:
-    """The answer to a search: hits, and everything that could not be looked at."""
-
-    hits: tuple[Hit, ...]
-    problems: tuple[FileProblem, ...] = ()
-    notices: tuple[str, ...] = ()
-    missing: int = 0  # texts known only by their words so far
-    total: int = 0
-    vector: tuple[float, ...] = ()  # of the query, where it was embedded
-    model: str = ""  # whose vector it is
+"""Candidates each arm brings, unless more hits are asked for; both scores are looked up for all of them."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +36,7 @@ class Request:
     min_score: float = 0.0
     vector_weight: float | None = None  # share of meaning; None: by the shape of the text
     embed_budget: float = 2.0
+    weights: Weights = WEIGHTS
 
 
 def search(workspaces: Sequence[Workspace], request: Request) -> Found:
@@ -84,20 +54,20 @@ def search(workspaces: Sequence[Workspace], request: Request) -> Found:
 
 def search_index(index: Index, request: Request) -> Found:
     """Search one workspace after bringing its index in step with the disk."""
-    index.refresh(talk=not request.wanted.kinds or "session" in request.wanted.kinds)
+    index.refresh(talk=_asks_talk(request))
     question = ask_of(request.query)
-    own, whole = _by_words(index, question, request)
-    first = dict(nlargest(POOL, own.items(), key=itemgetter(1)))
-    near: dict[int, float] = {}
+    postings = index.postings([term.forms for term in question.terms]) if question.terms else []
+    own, whole = ({}, {}) if request.mode == "vector" else _by_words(index, question, postings, request)
+    pool = max(POOL, request.limit)
+    first = dict(nlargest(pool, own.items(), key=itemgetter(1)))
+    near: Mapping[int, float] = {}
+    vector: Any = None
     notices: list[str] = []
     missing = total = 0
-    vector: Any = None
     if request.mode != "keyword":
         try:
             missing = index.embedding.embed_missing(request.embed_budget, frozenset(first), request.wanted)
-            vector = index.embedding.vector(question.parts)
-            near, named = index.embedding.nearest(vector, request.wanted, POOL, frozenset(first))
-            near |= named
+            vector, near = _by_meaning(index, question, postings, request, pool, first)
         except UnavailableError as error:
             if request.mode == "vector":
                 raise
@@ -105,83 +75,63 @@ def search_index(index: Index, request: Request) -> Found:
         if missing:
             total = index.chunk_count()
             notices.append(f"{missing:,} of {total:,} texts not embedded yet: run `mem index`")
-    if request.mode == "vector":
-        own, whole = {}, {}
-    share = {"hybrid": request.vector_weight if near else 0.0, "vector": 1.0, "keyword": 0.0}[request.mode]
     best = nlargest(
-        POOL,
+        pool,
         {*first, *near},
         key=lambda chunk: 0.4 * near.get(chunk, 0.0) + 0.6 * max(own.get(chunk, 0.0), whole.get(chunk, 0.0)),
     )
     pieces = index.pieces(best)
-    # The model that comes with mem reads English only.
-    is_english = not index.workspace.settings["embedding.model"]
+    weigh = candidate(index.workspace, question)
     candidates = [
-        candidate(piece, question, own.get(chunk, 0.0), whole.get(chunk, 0.0), near.get(chunk), is_english=is_english)
-        for chunk, piece in pieces.items()
+        weigh(piece, own.get(chunk, 0.0), whole.get(chunk, 0.0), near.get(chunk)) for chunk, piece in pieces.items()
     ]
-    scored = [one for one in fuse(candidates, question, vector=share) if one.relevance >= request.min_score]
-    scored = list(_told_once(scored, pieces))
-    hits = [_hit(index.workspace, pieces[one.chunk], one, request.query) for one in scored[: request.limit]]
-    embedded = () if vector is None else tuple(vector.tolist())
-    model = "" if vector is None else index.embedding.embedder().model
-    return Found(tuple(hits), tuple(index.problems()), tuple(notices), missing, total, embedded, model)
-
-
-def _told_once(scored: Iterable[Scored], pieces: Mapping[int, Piece]) -> Iterator[Scored]:
-    """Leave out a record of the history that is told already: older tools keep a second copy of each."""
-    told: set[tuple[str, str]] = set()
-    for one in scored:
-        piece = pieces[one.chunk]
-        if piece.kind != "history" or (piece.timestamp, piece.text) not in told:
-            told.add((piece.timestamp, piece.text))
-            yield one
-
-
-def _by_words(index: Index, question: Question, request: Request) -> tuple[dict[int, float], dict[int, float]]:
-    """Score the chunks that may be found, and their documents, by the words of the question."""
-    if request.mode == "vector" or not question.terms:
-        return {}, {}
-    found = index.postings([term.forms for term in question.terms])
-    if not any(found):
-        return {}, {}
-    weights = term_weights(question, [None if one is None else len(one) for one in found], index.chunk_count())
-    rows = index.rows(request.wanted)
-    documents = {chunk: file if kind == "entry" else -chunk for chunk, file, kind in rows}
-    turns = {chunk: file for chunk, file, kind in rows if kind == "session"}
-    return scores(found, weights, documents, turns, WEIGHTS.saturation, WEIGHTS.window)
-
-
-def _hit(workspace: Workspace, piece: Piece, one: Scored, query: str) -> Hit:
-    entry: Mapping[str, Any] = piece.entry
-    text, offset = snippet(piece.text, query)
-    return Hit(
-        id=address_of(piece),
-        kind=piece.kind,
-        path=piece.path,
-        line=piece.line + (0 if piece.kind == "session" else offset),  # a turn is one line of its file
-        summary=text or entry.get("summary", ""),
-        relevance=one.relevance,
-        timestamp=piece.timestamp,
-        scope=workspace.scope,
-        type=entry.get("type", ""),
-        title=entry.get("title") or piece.title,
-        tags=tuple(entry.get("tags", ())),
-        status=piece.status,
-        source=entry.get("source", ""),
-        parts=one.parts,
+    share = {"hybrid": request.vector_weight if near else 0.0, "vector": 1.0, "keyword": 0.0}[request.mode]
+    scored = (one for one in fuse(candidates, question, request.weights, share) if one.relevance >= request.min_score)
+    told = distinct(scored, pieces, request.limit)
+    return Found(
+        tuple(hit_of(index.workspace, pieces[one.chunk], one, request.query) for one in told),
+        tuple(index.problems()),
+        tuple(notices),
+        missing,
+        total,
+        () if vector is None else tuple(vector.tolist()),
+        "" if vector is None else index.embedding.embedder().model,
     )
 
 
-def address_of(piece: Piece) -> str:
-    """Give what `mem read` takes to show a chunk's memory."""
-    if piece.kind == "entry":
-        identifier: str = piece.entry.get("id", piece.path)
-        return identifier
-    if piece.anchor.startswith("hist_"):
-        return piece.anchor
-    if piece.kind == "session":
-        from ..store.session_span import session_address  # only where conversations are asked for
+def _by_words(
+    index: Index, question: Question, postings: Sequence[Posting | None], request: Request
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Score the chunks that may be found, and documents of several, by the words of the question."""
+    if not any(postings):
+        return {}, {}
+    weights = term_weights(question, _counts(postings), index.chunk_count(), request.weights)
+    # The turns around a turn count too, so that there the ones found are not enough.
+    among = None if _asks_talk(request) else {chunk for one in postings for chunk in one or ()}
+    documents = index.documents(request.wanted, among)
+    turns = index.turns(request.wanted) if _asks_talk(request) else {}
+    return scores(postings, weights, documents, turns, request.weights.saturation, request.weights.window)
 
-        return session_address(piece.path, piece.anchor)
-    return f"{piece.path}#{piece.anchor}" if piece.anchor else piece.path
+
+def _by_meaning(
+    index: Index,
+    question: Question,
+    postings: Sequence[Posting | None],
+    request: Request,
+    pool: int,
+    also: Collection[int],
+) -> tuple[Any, dict[int, float]]:
+    """Give the query's vector, and the cosines of the chunks nearest to it and of the chunks named."""
+    # How names are told from other words is known of English only.
+    counts = [] if index.workspace.settings["embedding.model"] else _counts(postings)
+    vector = index.embedding.vector(question.parts(counts, request.weights))
+    near, named = index.embedding.nearest(vector, request.wanted, pool, also)
+    return vector, near | named
+
+
+def _counts(postings: Sequence[Posting | None]) -> list[int | None]:
+    return [None if one is None else len(one) for one in postings]
+
+
+def _asks_talk(request: Request) -> bool:
+    return not request.wanted.kinds or "session" in request.wanted.kinds

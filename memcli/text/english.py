@@ -4,6 +4,8 @@ A workspace of a hundred texts cannot tell that "make" is common and "marigold" 
 Other languages are served by what the workspace itself shows.
 """
 
+import re
+
 COMMON: dict[str, float] = {
     word: share
     for share, words in (
@@ -51,8 +53,23 @@ _FAMILIES = """
     take took taken; teach taught; tell told; think thought; throw threw thrown; tooth teeth;
     understand understood; wake woke woken; wear wore worn; wife wives; win won; woman women; write wrote written
 """
-_FAMILY_OF = {form: tuple(family.split()) for family in _FAMILIES.split(";") for form in family.split()}
+_CLIPPINGS = """
+    admin administrator administration; async asynchronous; auth authentication authenticate; bike bicycle;
+    config configuration configure; db database; dept department; dir directory; docs documentation; dorm dormitory;
+    env environment; exam examination; fridge refrigerator; gym gymnasium; info information;
+    lib library; max maximum; min minimum; param parameter; perf performance; phone telephone; photo photograph;
+    plane airplane; prod production; repo repository; sync synchronize synchronise; temp temperature; tv television;
+    uni university; veggie vegetable; vet veterinarian
+"""
+"""Words and what they are short for, where they are short for one thing only."""
+_FAMILY_OF = {
+    form: tuple(family.split()) for family in f"{_FAMILIES};{_CLIPPINGS}".split(";") for form in family.split()
+}
 
+_TIMES = re.compile(
+    r"[0-9]|\b(?:today|yesterday|last|this|past|previous|ago|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)",
+    re.IGNORECASE,
+)
 _OPENERS = (
     " am are can could did do does had has have how is should was were what when where which who whom whose why will"
     " would "
@@ -71,13 +88,18 @@ _ENDINGS = (
 
 
 def forms(word: str) -> tuple[str, ...]:
-    """Return the word with its irregular forms (go, went, gone), which a stemmer cannot bring together."""
+    """Return the word with its irregular forms (go, went, gone; repo, repository), which no stemmer brings together."""
     return _FAMILY_OF.get(word, (word,))
 
 
 def common_share(word: str) -> float:
     """Return the share of everyday texts that hold a lower-case word; 0 for words not in the table."""
     return max(COMMON.get(word.removesuffix(ending) + base, 0.0) for ending, base in _ENDINGS if word.endswith(ending))
+
+
+def names_a_time(text: str) -> bool:
+    """Tell whether a text may name a time: where it does not, nobody need look for one."""
+    return _TIMES.search(text) is not None
 
 
 def opens_a_question(word: str) -> bool:

@@ -129,7 +129,7 @@ def latin_share(text: str) -> float:
     An English model knows no other script: this is how far its vector of the text should count. The first
     4,000 characters decide.
     """
-    if text.isascii():
+    if text.isascii() or max(text) < "\u0250":
         return 1.0
     letters = [char for char in text[:4000] if char.isalpha()]
     latin = sum(char < "\u0250" or "\u1e00" <= char <= "\u1eff" or "\uff21" <= char <= "\uff5a" for char in letters)

@@ -23,7 +23,7 @@ def zoo(workspace: Path) -> Path:
         path.write_text(f"---\n{head}\ncreated_at: 2026-01-01\n---\nquagga\n")
     (workspace / "archive" / "entries").mkdir(parents=True)
     (workspace / "archive" / "entries" / "old.md").write_text("---\ncreated_at: 2026-01-01\n---\nquagga\n")
-    (workspace / "MEMORY.md").write_text("quagga\n")
+    (workspace / "MEMORY.md").write_text("a page of the quagga\n")
     (workspace / "notes").mkdir()
     (workspace / "notes" / "2026-11-05.md").write_text("[10:00] quagga\n")
     return workspace

@@ -37,11 +37,23 @@ def test_only_what_is_more_than_one_word_must_stand_exactly() -> None:
 
 
 def test_the_last_line_of_a_dialogue_is_embedded_as_well() -> None:
-    assert ask("one line\n").parts == (("one line", 1.0),)
-    assert ask("Ann: hello\nBob: the roof leaks\n").parts == (
+    assert ask("one line\n").parts() == (("one line", 1.0),)
+    assert ask("Ann: hello\nBob: the roof leaks\n").parts() == (
         ("Ann: hello\nBob: the roof leaks", 1.0),
         ("Bob: the roof leaks", WEIGHTS.last_line),
     )
+
+
+def test_a_query_is_embedded_without_its_frequent_names_as_well() -> None:
+    question = ask("What are Melanie's plans for the summer with Ann?")
+    assert [term.word for term in question.terms] == ["melanie", "plans", "summer", "ann"]
+    without = ("What are plans for the summer with Ann?", WEIGHTS.nameless)
+    assert question.parts([99, 99, 99, 2]) == ((question.text, 1.0), without)
+    assert question.parts([2, 99, 99, 2]) == ((question.text, 1.0),)
+
+
+def test_a_query_of_names_alone_is_embedded_as_it_is() -> None:
+    assert ask("who is Melanie").parts([99]) == (("who is Melanie", 1.0),)
 
 
 def test_a_rare_word_weighs_more_than_a_frequent_or_an_everyday_one() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memcli.text.english import COMMON, common_share, forms, opens_a_question
+from memcli.text.english import COMMON, common_share, forms, names_a_time, opens_a_question
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,25 @@ def test_shares_are_shares() -> None:
 @pytest.mark.parametrize("word", ["go", "went", "gone"])
 def test_irregular_forms_belong_together(word: str) -> None:
     assert set(forms(word)) == {"go", "went", "gone"}
+
+
+def test_a_word_and_what_it_is_short_for_belong_together() -> None:
+    assert {"config", "configuration"} <= set(forms("config"))
+    assert forms("authentication") == forms("auth")
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("what did I do last week", True),
+        ("In May", True),
+        ("on the 3rd", True),
+        ("two days ago", True),
+        ("dark mode", False),
+    ],
+)
+def test_a_text_may_name_a_time_or_not(text: str, may: bool) -> None:
+    assert names_a_time(text) is may
 
 
 def test_any_other_word_stands_alone() -> None:

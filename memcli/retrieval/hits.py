@@ -1,0 +1,116 @@
+"""What a search gives: hits, each with where it stands and why it was found."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
+
+from ..index.index import FileProblem, Piece
+from ..store.workspace import Workspace
+from .fusion import Scored
+from .snippet import snippet
+
+_HAPPENED = ("history", "note", "session")
+"""Kinds that tell what happened: the same words at another time are another memory."""
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One memory found."""
+
+    id: str  # what `mem read` takes
+    kind: str
+    path: str
+    line: int
+    summary: str  # the passage that matched, at most 160 characters
+    relevance: float  # in [0, 1], comparable across queries
+    timestamp: str
+    scope: str
+    type: str = ""
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    status: str = "active"
+    source: str = ""
+    parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance
+
+
+@dataclass(frozen=True)
+class Found:
+    """The answer to a search: hits, and everything that could not be looked at."""
+
+    hits: tuple[Hit, ...]
+    problems: tuple[FileProblem, ...] = ()
+    notices: tuple[str, ...] = ()
+    missing: int = 0  # texts known only by their words so far
+    total: int = 0
+    vector: tuple[float, ...] = ()  # of the query, where it was embedded
+    model: str = ""  # whose vector it is
+
+
+def distinct(scored: Iterable[Scored], pieces: Mapping[int, Piece], limit: int) -> list[Scored]:
+    """Take the best that say different things, in their order; where there is room, entries of the same words too.
+
+    A line of MEMORY.md that is an entry as well, or the second copy older tools keep of a record, is told once.
+    """
+    told: dict[str, list[Piece]] = {}
+    places: list[tuple[bool, int, Scored]] = []
+    count = 0
+    for place, one in enumerate(scored):
+        piece = pieces[one.chunk]
+        others = told.setdefault(" ".join(_WORD.findall(piece.text)).casefold() or piece.text, [])
+        if any(_is_same(piece, other) for other in others):
+            continue
+        is_double = any(other.kind == piece.kind not in _HAPPENED for other in others)
+        others.append(piece)
+        places.append((is_double, place, one))
+        count += not is_double
+        if count == limit:
+            break
+    taken = sorted(places, key=itemgetter(0, 1))[:limit]
+    return [one for _, _, one in sorted(taken, key=itemgetter(1))]
+
+
+def _is_same(piece: Piece, other: Piece) -> bool:
+    """Tell whether two pieces of the same words are one memory."""
+    if piece.kind in _HAPPENED or other.kind in _HAPPENED:
+        return piece.kind == other.kind and piece.timestamp == other.timestamp
+    return piece.kind != other.kind and piece.status == other.status
+
+
+def hit_of(workspace: Workspace, piece: Piece, one: Scored, query: str) -> Hit:
+    """Make a hit of a chunk found."""
+    entry: Mapping[str, Any] = piece.entry
+    text, offset = snippet(piece.text, query)
+    return Hit(
+        id=address_of(piece),
+        kind=piece.kind,
+        path=piece.path,
+        line=piece.line + (0 if piece.kind == "session" else offset),  # a turn is one line of its file
+        summary=text or entry.get("summary", ""),
+        relevance=one.relevance,
+        timestamp=piece.timestamp,
+        scope=workspace.scope,
+        type=entry.get("type", ""),
+        title=entry.get("title") or piece.title,
+        tags=tuple(entry.get("tags", ())),
+        status=piece.status,
+        source=entry.get("source", ""),
+        parts=one.parts,
+    )
+
+
+def address_of(piece: Piece) -> str:
+    """Give what `mem read` takes to show a chunk's memory."""
+    if piece.kind == "entry":
+        identifier: str = piece.entry.get("id", piece.path)
+        return identifier
+    if piece.anchor.startswith("hist_"):
+        return piece.anchor
+    if piece.kind == "session":
+        # Late: it brings along all that writes conversations.
+        from ..store.session_span import session_address
+
+        return session_address(piece.path, piece.anchor)
+    return f"{piece.path}#{piece.anchor}" if piece.anchor else piece.path
