@@ -48,10 +48,8 @@ def in_terminal(command: str, folder: Path, environ: dict[str, str]) -> str:
 
 def played(block: str, folder: Path, environ: dict[str, str]) -> str:
     """Run the commands of a block one after the other and put down what they print."""
-    said = []
-    for command in re.findall(r"(?m)^\$ (.*)$", block):
-        said.append(f"$ {command}\n{in_terminal(command, folder, environ)}")
-    return "".join(said)
+    commands = re.findall(r"(?m)^\$ (.*)$", block)
+    return "".join(f"$ {command}\n{in_terminal(command, folder, environ)}" for command in commands)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
