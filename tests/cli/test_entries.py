@@ -28,7 +28,8 @@ def test_write_makes_one_readable_file(mem: Mem, workspace: Path) -> None:
 def test_every_field_can_be_written(mem: Mem, workspace: Path) -> None:
     options = {
         "--type": "procedure", "--title": "Deploy: the shop", "--tag": "ops", "--project": "shop",
-        "--source": "observed", "--trust": "0.9", "--confidence": "0.8", "--salience": "0.4", "--strength": "3", "--sources": "session:abc#3",
+        "--source": "observed", "--trust": "0.9",
+        "--confidence": "0.8", "--salience": "0.4", "--strength": "3", "--sources": "session:abc#3",
         "--references": "mem_x", "--files": "deploy.sh", "--status": "superseded", "--superseded-by": "mem_y",
         "--conflicts-with": "mem_z", "--expires-at": "2027-01-31", "--created-at": "2026-01-02", "--metadata": "k=v",
     }  # fmt: skip
