@@ -51,6 +51,7 @@ def search(
         min_score=settings["search.min_score"] if min_score is None else min_score,
         vector_weight=weight if (weight := settings["search.vector_weight"]) >= 0 else None,
         embed_budget=settings["search.embed_budget"],
+        may_mean_alone=True,
     )
     found = find(found_in, request)
     if as_json:

@@ -37,6 +37,7 @@ class Request:
     vector_weight: float | None = None  # share of meaning; None: by the shape of the text
     embed_budget: float = 2.0
     weights: Weights = WEIGHTS
+    may_mean_alone: bool = False  # a question was asked on purpose: words that stand nowhere need not hold it down
 
 
 def search(workspaces: Sequence[Workspace], request: Request) -> Found:
@@ -85,7 +86,10 @@ def search_index(index: Index, request: Request) -> Found:
     candidates = [
         weigh(piece, own.get(chunk, 0.0), whole.get(chunk, 0.0), near.get(chunk)) for chunk, piece in pieces.items()
     ]
-    share = {"hybrid": request.vector_weight if near else 0.0, "vector": 1.0, "keyword": 0.0}[request.mode]
+    # Where none of the question's words can be found, meaning alone has something to say.
+    is_meant_alone = request.may_mean_alone and not own
+    hybrid = (1.0 if is_meant_alone else request.vector_weight) if near else 0.0
+    share = {"hybrid": hybrid, "vector": 1.0, "keyword": 0.0}[request.mode]
     scored = (one for one in fuse(candidates, question, request.weights, share) if one.relevance >= request.min_score)
     told = distinct(scored, pieces, request.limit)
     return Found(
