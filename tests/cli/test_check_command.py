@@ -138,7 +138,7 @@ def test_a_commit_with_a_problem_is_stopped_by_the_hook_and_a_sound_one_passes(r
     page = repository / "memory/MEMORY.md"
     page.write_text(f"# Memory\n\ntoken {TOKEN}\n")
     git(repository, "add", "-A")
-    page.write_text("# Memory\n")
+    page.write_text("# Memory\n\nmended\n")
     stopped = git(repository, "commit", "-qm", "secret")
     assert stopped.returncode == 1
     assert "MEMORY.md:3: looks like a secret (github-token)" in stopped.stdout + stopped.stderr
