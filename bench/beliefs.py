@@ -83,7 +83,8 @@ def main() -> None:
         page = HERE / "README.md"
         old = page.read_text(encoding="utf-8")
         page.write_text(
-            re.sub(r"(?s)(<!-- beliefs -->\n).*?(<!-- /beliefs -->)", rf"\1{text}\2", old), encoding="utf-8"
+            re.sub(r"(?s)(<!-- beliefs -->\n).*?(<!-- /beliefs -->)", lambda found: found[1] + text + found[2], old),
+            encoding="utf-8",
         )
 
 

@@ -7,7 +7,7 @@ from ..store.redaction import redactor
 from ..store.workspace import Workspace
 
 
-def refuse_secrets(workspace: Workspace, path: str, new: str, old: str = "") -> None:
+def refuse_secrets(workspace: Workspace, path: str, new: str, old: str = "", fix: str = "leave it out") -> None:
     """Raise RefusedError, naming line and rule, where a text holds a secret that the text before did not."""
     guard = redactor(workspace, path)
     guard.text(new)
@@ -19,4 +19,4 @@ def refuse_secrets(workspace: Workspace, path: str, new: str, old: str = "") -> 
     for one in found:
         known[one.rule] -= 1
         if known[one.rule] < 0:
-            raise RefusedError(f"{path}:{one.line}: looks like a secret ({one.rule})", "leave it out")
+            raise RefusedError(f"{path}:{one.line}: looks like a secret ({one.rule})", fix)

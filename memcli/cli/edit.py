@@ -13,7 +13,10 @@ from ..store.address import Place
 from ..store.removal import remove
 from ..store.workspace import Workspace
 from . import complete, output, world
+from .guarded import AllowSecret, Redact, guarded_change
 from .options import AsJson, InScope, InWorkspace
+
+_Change = Callable[[str], str]
 
 
 def edit(
@@ -30,6 +33,8 @@ def edit(
             "--patch", metavar="FILE", help="Apply a unified diff; - reads standard input.", show_default=False
         ),
     ] = "",
+    redact: Redact = False,
+    allow_secret: AllowSecret = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -41,14 +46,18 @@ def edit(
     where, place = world.locate(workspace, scope, name, strict=True)
     if replace and patch:
         raise UsageError("two changes at once", "give --replace or --patch, not both")
+
+    def guarded(change: Callable[[str], str]) -> Callable[[str], str]:
+        return guarded_change(where, place.path, change, redact=redact, allow=allow_secret)
+
     if replace:
         old, new = replace
-        written = entries.edit(where, place.path, lambda text: entries.replaced(text, old, new))
+        written = entries.edit(where, place.path, guarded(lambda text: entries.replaced(text, old, new)))
     elif patch:
         diff = world.standard_input("the diff") if patch == "-" else world.utf8(files.read(Path(patch)), patch)
-        written = entries.edit(where, place.path, _patched(diff))
+        written = entries.edit(where, place.path, guarded(_patched(diff)))
     else:
-        written = _in_editor(where, place)
+        written = _in_editor(where, place, guarded)
     if as_json:
         output.say_json({"action": written.action, "id": written.id, "path": written.path})
     elif output.is_watched():
@@ -63,7 +72,7 @@ def _patched(diff: str) -> Callable[[str], str]:
     return lambda text: apply_patch(text, diff)
 
 
-def _in_editor(workspace: Workspace, place: Place) -> entries.Written:
+def _in_editor(workspace: Workspace, place: Place, guarded: Callable[[_Change], _Change]) -> entries.Written:
     """Open a copy in the editor and take it back if it is sound; a refused text is kept."""
     import shlex
     import subprocess
@@ -85,7 +94,7 @@ def _in_editor(workspace: Workspace, place: Place) -> entries.Written:
         raise RefusedError(f"the editor ended with {code}", "nothing was changed")
     try:
         written = entries.edit(
-            workspace, place.path, lambda old: entries.decoded(place.path, text), expected=files.digest(data)
+            workspace, place.path, guarded(lambda old: entries.decoded(place.path, text)), expected=files.digest(data)
         )
     except MemError as error:
         raise type(error)(f"{error.message}; your text is kept in {copy}", error.fix) from None

@@ -7,6 +7,7 @@ import typer
 
 from ..errors import MemError
 from ..store import entries
+from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
 from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
@@ -34,8 +35,23 @@ def forget(
 
 
 def restore(names: _Names, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
-    """Bring entries back from the archive."""
-    _each(names, workspace, scope, "restored", entries.restore, as_json)
+    """Bring entries back from the archive, and superseded ones back into use."""
+    _each(names, workspace, scope, "restored", _restored, as_json)
+
+
+def _restored(workspace: Workspace, path: str) -> str:
+    """Bring a file back from the archive; one that lies in its place is made active again if it was superseded."""
+    if path.startswith(ARCHIVE) or workspace.layout.kind_of(path) != "entry":
+        return entries.restore(workspace, path)
+    from ..lifecycle.plan import Plan, applied
+    from ..lifecycle.supersession import restored_text, standing
+    from ..store.journal import Change
+
+    before = standing(workspace, path)
+    if before.entry.status != "superseded" and not before.entry.superseded_by:
+        return entries.restore(workspace, path)
+    applied(workspace, Plan((Change(path, before.text, restored_text(workspace, before)),)), "mem restore")
+    return path
 
 
 def _purged(workspace: Workspace, path: str) -> str:

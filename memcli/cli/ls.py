@@ -57,7 +57,7 @@ def ls(
 
         def answer(index: Index, wanted: Filter = wanted) -> tuple[list[dict[str, Any]], list[FileProblem]]:
             index.refresh()
-            return index.list_entries(wanted, SORTS[sort], limit or -1), index.problems()
+            return index.list_entries(wanted, SORTS[sort], -1 if conflicts else limit or -1), index.problems()
 
         found, wrong = ask(where, answer)
         rows += [{**row, "scope": where.scope} for row in found]

@@ -29,6 +29,9 @@ def read(
         str, typer.Option("--lines", metavar="A:B", help="Show these lines of the file.", show_default=False)
     ] = "",
     source: Annotated[bool, typer.Option("--source", help="Show what it was taken from: messages, commits.")] = False,
+    history: Annotated[
+        bool, typer.Option("--history", help="Show what it replaced, what replaced it, and git's log of its file.")
+    ] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Show the file as it is, frontmatter included.")] = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
@@ -50,6 +53,11 @@ def read(
         from .origin import show_origins
 
         show_origins(where, place.path, document, as_json=as_json)
+        return
+    if history:
+        from .chain import show_chain
+
+        show_chain(where, place.path, document, as_json=as_json)
         return
     if is_talk:
         from ..retrieval.origin import said_at

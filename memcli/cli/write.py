@@ -7,8 +7,10 @@ import typer
 
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..store import entries, files
+from ..store.workspace import Workspace
 from ..text.entry import SOURCES, TYPES
 from . import complete, output, world
+from .guarded import AllowSecret, Redact, looked_through
 from .options import AsJson, InScope, InWorkspace
 
 _Text = Annotated[str, typer.Option(show_default=False)]
@@ -79,11 +81,28 @@ def write(
     metadata: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE", help="Anything else worth keeping.")
     ] = None,
+    supersedes: Annotated[
+        str,
+        typer.Option(
+            metavar="ID", autocompletion=complete.ids, help="The entry it takes the place of.", show_default=False
+        ),
+    ] = "",
+    no_dedup: Annotated[
+        bool, typer.Option("--no-dedup", help="Keep it as it is, whatever is known already; loads no model.")
+    ] = False,
+    judge: Annotated[
+        bool, typer.Option("--judge", help="Let your LLM say what repeats or contradicts what is known.")
+    ] = False,
+    redact: Redact = False,
+    allow_secret: AllowSecret = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
     """Remember something, or change an entry with --id.
+
+    What is known already is confirmed and not kept twice. What surely contradicts it takes its place; where that is not
+    sure, both are marked. At a --path of your own it is kept as it is.
 
     With --id only the fields given and, where there is one, the text change; an empty value takes a field away.
     """
@@ -98,24 +117,103 @@ def write(
     body = _body(text, file)
     if identifier and path:
         raise UsageError("--id changes an entry where it is", "leave out --path")
+    if supersedes and (identifier or path):
+        raise UsageError("--supersedes makes a new entry in a place of its own", "leave out --id and --path")
     if identifier:
         where, place = world.locate(workspace, scope, identifier, strict=True)
         if body is None and not told:
             raise UsageError("nothing to change", "give a text or a field")
-        written = entries.update(where, place.path, told, body)
+        kept, told = looked_through(where, body or "", told, redact=redact, allow=allow_secret)
+        done = _as_it_is(entries.update(where, place.path, told, None if body is None else kept))
     else:
         if body is None:
             raise UsageError("nothing to remember", 'give the text: mem write "…", or - to read standard input')
         where = world.writing(workspace, scope)
-        written = entries.write(where, told, body, world.noise(body), path)
+        body, told = looked_through(where, body, told, redact=redact, allow=allow_secret)
+        by_hand = any(told.get(key) for key in ("status", "superseded_by", "conflicts_with"))
+        if supersedes:
+            done = _in_place_of(where, workspace, scope, supersedes, told, body)
+        elif no_dedup or path or by_hand:
+            done = _as_it_is(entries.write(where, told, body, world.noise(body), path))
+        else:
+            done = _admitted(where, told, body, judge=judge)
+    _tell(where, done, as_json=as_json)
+    if done.pop("error", ""):
+        raise typer.Exit(7)
+
+
+def _as_it_is(written: entries.Written) -> dict[str, Any]:
+    return {"action": written.action, "id": written.id, "path": written.path}
+
+
+def _in_place_of(
+    where: Workspace, workspace: str, scope: str, old: str, told: dict[str, Any], body: str
+) -> dict[str, Any]:
+    """Make a new entry and mark the one it takes the place of, as one change."""
+    from ..lifecycle.plan import applied
+    from ..lifecycle.supersession import replacing_plan, standing
+
+    there, place = world.locate(workspace, scope, old, strict=True)
+    if there.root != where.root:
+        raise UsageError(f"{old} is in another workspace", "name the workspace with --workspace or --scope")
+    before = standing(where, place.path)
+    plan, identifier, path = replacing_plan(where, before, told, body, world.noise(body))
+    applied(where, plan, "mem write")
+    return {"action": "created", "id": identifier, "path": path, "supersedes": [before.entry.id]}
+
+
+def _admitted(where: Workspace, told: dict[str, Any], body: str, *, judge: bool) -> dict[str, Any]:
+    from ..lifecycle.admission import Draft
+    from ..lifecycle.admit import admit
+
+    settled = admit(where, [Draft(told, body, world.noise(body))], "mem write", _judge(where) if judge else None)
+    for notice in settled.notices:
+        output.note(notice)
+    if settled.error:
+        output.note(f"the LLM could not judge ({settled.error}): the rules did")
+    one = settled.admitted[0]
+    done: dict[str, Any] = {"action": one.action, "id": one.id, "path": one.path, "error": settled.error}
+    known = {
+        "supersedes": list(one.supersedes),
+        "superseded_by": one.superseded_by,
+        "conflicts_with": list(one.conflicts_with),
+        "reason": one.reason,
+        "strength": one.strength if one.action == "merged" else 0,
+    }
+    return done | {key: value for key, value in known.items() if value}
+
+
+def _judge(where: Workspace) -> Any:
+    from ..lifecycle.judging import llm_judge
+    from ..lifecycle.llm_choice import chosen_llm
+
+    llm = chosen_llm(where.settings)
+    if llm is None:
+        raise UsageError("no LLM is configured", "set llm.model or llm.command in your own settings")
+    return llm_judge(llm, where.settings["llm.timeout"])
+
+
+def _tell(where: Workspace, done: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
-        output.say_json(
-            {"action": written.action, "id": written.id, "path": written.path, "workspace": str(where.root)}
+        fields = {key: value for key, value in done.items() if key != "error"}
+        output.say_json({**fields, "workspace": str(where.root)})
+        return
+    row = [done["action"], done["id"], done["path"]]
+    remark = "; ".join(
+        f"{words} {', '.join([value] if isinstance(value, str) else value)}"
+        for words, value in (
+            ("supersedes", done.get("supersedes")),
+            ("superseded by", done.get("superseded_by")),
+            ("conflicts with", done.get("conflicts_with")),
         )
-    elif output.is_watched():
-        output.say(f"{written.action} {written.id} ({written.path})")
+        if value
+    )
+    if output.is_watched():
+        said = f"confirmed {done['strength']} times" if done["action"] == "merged" else remark
+        action = "merged into" if done["action"] == "merged" else done["action"]
+        output.say(f"{action} {done['id']} ({done['path']})" + (f": {said}" if said else ""))
     else:
-        output.say_row((written.action, written.id, written.path))
+        output.say_row([*row, remark] if remark else row)
 
 
 def _body(text: str, file: str) -> str | None:

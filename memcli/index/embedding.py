@@ -57,6 +57,10 @@ class Embedding:
             self._embedder = open_embedder(self.folder, bulk=bulk, threads=threads, cache=self.index.workspace.cache)
         return self._embedder
 
+    def lend(self, embedder: Embedder) -> None:
+        """Use a model that is open already."""
+        self._embedder = embedder
+
     def coverage(self) -> Coverage:
         """Count chunks, chunks without a vector and vectors."""
         run = self.index.connection.execute
@@ -110,7 +114,7 @@ class Embedding:
         self, vector: Any, wanted: Filter, limit: int, also: Collection[int] = ()
     ) -> tuple[dict[int, float], dict[int, float]]:
         """Give the cosines of the nearest chunks to a vector, and those of the chunks named in `also`."""
-        table, matrix = self._rows(wanted)
+        table, matrix = self.rows(wanted)
         if matrix is None or not len(table):
             return {}, {}
         import numpy as np
@@ -175,7 +179,7 @@ class Embedding:
         )
         return {hash_: as_kept(text, hash_) for hash_, text in rows}
 
-    def _rows(self, wanted: Filter) -> tuple[Any, Matrix | None]:
+    def rows(self, wanted: Filter) -> tuple[Any, Matrix | None]:
         """Read which chunk has which row together with the generation the numbers belong to."""
         import numpy as np
 

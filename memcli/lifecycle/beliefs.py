@@ -172,6 +172,8 @@ def _denying(old: Claim, new: Claim, extras: Sequence[Difference], swaps: Sequen
         return UNRELATED
     if any(one.place == "subject" for one in extras) and not denial.is_indefinite and not said.is_indefinite:
         return UNRELATED
+    if extras and len(denial.all_keys) < 2 and not denial.changed:
+        return UNRELATED  # a word that is denied is no statement
     kind: Kind = "revises" if new.changed else "contradicts"
     if swaps:
         liked = all(one.place == "verb" and {one.old[0].key, one.new[0].key} <= _LIKINGS for one in swaps)

@@ -85,23 +85,18 @@ def update(workspace: Workspace, path: str, told: Mapping[str, Any], body: str |
 
     An empty value takes its key away.
     """
-    changes = {
-        key: None if value in ("", [], {}) else _settled(key, value) for key, value in told.items() if value is not None
-    }
-    body = None if body is None else _sound(body)
+    return edit(workspace, path, lambda text: _changed(path, text, told, body))
 
-    def changed(text: str) -> str:
-        document = frontmatter.parse(text)
-        if document.problem:
-            raise RefusedError(
-                f"{path}:{document.problem.line}: {document.problem.reason}",
-                f"mend it with `mem edit {path}`",
-            )
-        if changes:
-            text = frontmatter.edit(text, _under_their_names(document.fields, changes))
-        return text if body is None else _with_body(text, body)
 
-    return edit(workspace, path, changed)
+def revised(
+    workspace: Workspace, path: str, text: str, told: Mapping[str, Any], body: str | None = None, *, touch: bool = True
+) -> str:
+    """Give the text a plan is to put in the place of a file's, changed as `update` would.
+
+    Without `touch` it stays as old as it was: a mark that others put on a memory is no change of what it says.
+    """
+    new = _changed(path, text, told, body)
+    return _checked_text(workspace, path, text, new) if touch and new != text else new
 
 
 def edit(workspace: Workspace, path: str, change: Callable[[str], str], expected: str | None = None) -> Written:
@@ -191,6 +186,24 @@ def free_name(workspace: Workspace, path: str) -> str:
         if not (workspace.root / place).exists():
             return place
     raise RefusedError(f"no free name beside {path}", "tidy the folder")
+
+
+def _changed(path: str, text: str, told: Mapping[str, Any], body: str | None) -> str:
+    """Change fields and body of a file's text; RefusedError where its frontmatter does not parse."""
+    changes = {
+        key: None if value in ("", [], {}, ()) else _settled(key, value)
+        for key, value in told.items()
+        if value is not None
+    }
+    body = None if body is None else _sound(body)
+    document = frontmatter.parse(text)
+    if document.problem:
+        raise RefusedError(
+            f"{path}:{document.problem.line}: {document.problem.reason}", f"mend it with `mem edit {path}`"
+        )
+    if changes:
+        text = frontmatter.edit(text, _under_their_names(document.fields, changes))
+    return text if body is None else _with_body(text, body)
 
 
 def _settled(key: str, value: object) -> Any:

@@ -13,9 +13,9 @@ from tests.conftest import Mem, Ran
 @pytest.fixture
 def kept(mem: Mem, workspace: Path) -> Path:
     """Give a workspace with three memories."""
-    mem("write", "User prefers tabs.", "--type", "preference", "--tag", "editor")
-    mem("write", "Staging runs on port 5432.", "--created-at", "2026-10-02")
-    mem("write", "Weird \x1b[31m tag.", "--tag", "a\tb\x1b[2J")
+    mem("write", "--no-dedup", "User prefers tabs.", "--type", "preference", "--tag", "editor")
+    mem("write", "--no-dedup", "Staging runs on port 5432.", "--created-at", "2026-10-02")
+    mem("write", "--no-dedup", "Weird \x1b[31m tag.", "--tag", "a\tb\x1b[2J")
     return workspace
 
 

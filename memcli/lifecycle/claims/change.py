@@ -137,7 +137,11 @@ def _contrasted(words: list[Term]) -> tuple[list[Term], set[str], str] | None:
 
 def _arrow(words: list[Term]) -> tuple[list[Term], set[str], str] | None:
     for at, word in enumerate(words):
-        if word.key in ("→", "->", "=>") and 0 < at < len(words) - 1:
+        if (
+            word.key in ("→", "->", "=>")
+            and 0 < at < len(words) - 1
+            and words[at - 1].kind == words[at + 1].kind != "word"
+        ):
             old = _said([words[at - 1]])
             return (words[: at - 1] + words[at + 1 :], old, "any") if old else None
     return None
@@ -201,7 +205,8 @@ def retires(old: Claim, new: Claim) -> bool | None:
         return None
     if not (old.verb in USAGES or old.verb in STATES or old.verb == "be" or len(old.keys) <= 3):
         return None
-    scope = {key for one in new.around if one.place not in ("when", "because") for key in one.keys} - {
+    freed = {one.place for one in old.around if one.keys & new.retired}
+    scope = {key for one in new.around if one.place not in {"when", "because"} | freed for key in one.keys} - {
         term.key for term in new.value
     }
     left_over = old.core_keys - new.retired - new.keys

@@ -1,0 +1,46 @@
+"""`mem read --history`: the memories that took each other's place, and the commits of a file."""
+
+from dataclasses import asdict
+
+from ..index.index import ask
+from ..lifecycle.supersession import Chain, chain
+from ..retrieval.versions import Version, versions
+from ..store.workspace import Workspace
+from ..text.entry import SPELLINGS
+from ..text.frontmatter import Document
+from . import output
+
+
+def show_chain(where: Workspace, path: str, document: Document, *, as_json: bool) -> None:
+    """Print what a memory replaced and what replaced it, the oldest first, then the commits, the newest first."""
+    found = Chain(())
+    if where.layout.kind_of(path) == "entry":
+        names = (document.fields.get(name) for name in ("id", *SPELLINGS["id"]))
+        identifier = str(next(filter(None, names), path))
+        found = ask(where, lambda index: chain(index, identifier))
+    log = versions(where.path(path))
+    for problem in found.problems:
+        output.note(problem)
+    if as_json:
+        output.say_json({
+            "path": path,
+            "chain": [asdict(link) for link in found.links],
+            "log": [asdict(one) for one in log],
+            "problems": list(found.problems),
+        })  # fmt: skip
+    elif output.is_watched():
+        _show(found, log)
+    else:
+        for link in found.links:
+            output.say_row((link.created_at[:10], link.status, link.id, link.path, link.summary))
+        for one in log:
+            output.say_row((one.date[:10], "commit", one.commit, one.author, one.subject))
+
+
+def _show(found: Chain, log: list[Version]) -> None:
+    for link in found.links:
+        output.say_styled((f"{link.created_at[:10]}  ", "1"), (output.wrapped(link.summary, 12), ""))
+        after = f" by {link.superseded_by}" if link.superseded_by else ""
+        output.say_styled((f"            {link.id} · {link.status}{after}", "36"))
+    for one in log:
+        output.say_styled((f"{one.date[:10]}  ", "1"), (f"{one.commit} {one.subject} ", ""), (f"({one.author})", "2"))

@@ -1,0 +1,155 @@
+"""Find the memories that a new text may repeat or contradict: exact twins, the nearest in meaning, those of its words.
+
+Only looks; takes no lock and judges nothing. Without a model, words and twins are what is left, and that is said.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UnavailableError
+from ..index.filters import Filter
+from ..index.index import Index, ask
+from ..store.workspace import Workspace
+from ..text.english import forms
+from ..text.words import query_terms
+
+if TYPE_CHECKING:
+    from ..index.embedder import Embedder
+
+NEAREST = 5  # in 16 of 16 cases the contradicted memory was among these
+BY_WORDS = 3
+ALONE = 20  # texts looked up one by one, by their words too; of more, only the meaning is asked
+_ENTRIES = Filter(kinds=("entry",))
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """An entry's file, and how near its nearest chunk is; None where no vector tells."""
+
+    path: str
+    cosine: float | None
+
+
+@dataclass
+class Surroundings:
+    """What one look around found; the model and the vectors serve a second look."""
+
+    near: list[list[Neighbour]]  # for each text
+    before: list[dict[int, float]]  # for each text, the nearest of those before it
+    model: str = ""
+    notice: str = ""
+    embedder: "Embedder | None" = None
+    vectors: Any = None  # a row for each text that has no twin
+
+
+def look_around(
+    workspace: Workspace,
+    told: Sequence[tuple[str, str]],
+    last: Surroundings | None = None,
+    *,
+    budget: float | None = None,
+) -> Surroundings:
+    """Look up every type and text in the index as the disk is now; `last` spares opening the model and embedding again.
+
+    `budget` is the time in seconds that entries without a vector may take; by default as long as a search would take.
+    """
+    seconds = workspace.settings["search.embed_budget"] if budget is None else budget
+    return ask(workspace, lambda index: _look(index, told, last, seconds))
+
+
+def _look(index: Index, told: Sequence[tuple[str, str]], last: Surroundings | None, seconds: float) -> Surroundings:
+    from ..index.pairs import twins
+
+    index.refresh()
+    texts = [text for _, text in told]
+    exact = twins(index, texts, _ENTRIES)
+    found = Surroundings([[] for _ in texts], [{} for _ in texts])
+    cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
+    if last is not None:
+        found.embedder, found.vectors, found.model = last.embedder, last.vectors, last.model
+    if not all(_is_known(index, kind, exact.get(text, ())) for kind, text in told):
+        by_words = [_by_words(index, text) if len(texts) <= ALONE else [] for text in texts]
+        try:
+            _by_meaning(index, texts, by_words, cosines, found, seconds)
+        except UnavailableError as error:
+            found.notice = f"looking for duplicates by words alone: {error}"
+        for row, words in zip(cosines, by_words, strict=True):
+            for chunk in words:
+                row.setdefault(chunk, None)
+    paths = _paths(index, {chunk for row in cosines for chunk in row})
+    found.near = [_named(row, paths) for row in cosines]
+    return found
+
+
+def _is_known(index: Index, kind: str, chunks: Sequence[int]) -> bool:
+    """Tell whether one of the twins is of the type: it is confirmed then, and no model need be opened."""
+    rows = index.connection.execute(
+        f"select 1 from chunks join entries using(file) where type = ? and chunk in ({', '.join(map(str, chunks))})",
+        (kind,),
+    )
+    return rows.fetchone() is not None
+
+
+def _by_meaning(
+    index: Index,
+    texts: Sequence[str],
+    by_words: Sequence[Sequence[int]],
+    cosines: list[dict[int, float | None]],
+    found: Surroundings,
+    seconds: float,
+) -> None:
+    from ..index.pairs import nearest_before, nearest_to_each
+
+    bulk = len(texts) > 200
+    if found.embedder is None:
+        found.embedder = index.embedding.embedder(bulk=bulk)
+    index.embedding.lend(found.embedder)
+    index.embedding.embed_missing(seconds, frozenset(chunk for words in by_words for chunk in words), _ENTRIES)
+    if found.vectors is None:
+        found.vectors = found.embedder.embed(texts)
+    found.model = found.embedder.model
+    found.before = nearest_before(found.vectors, NEAREST)
+    if len(texts) > ALONE:
+        for row, near in zip(cosines, nearest_to_each(index, found.vectors, _ENTRIES, NEAREST), strict=True):
+            row.update(near)
+        return
+    for row, words, vector in zip(cosines, by_words, found.vectors, strict=True):
+        near, named = index.embedding.nearest(vector, _ENTRIES, NEAREST, tuple(words))
+        row.update(near)
+        row.update(named)
+
+
+def _by_words(index: Index, text: str) -> list[int]:
+    """Give the entries that share the most telling words with a text."""
+    found = [one for one in index.postings([forms(word) for word in query_terms(text)]) if one]
+    among = {chunk for posting in found for chunk in posting}
+    weights: dict[int, float] = dict.fromkeys(index.documents(_ENTRIES, among), 0.0)
+    count = index.chunk_count()
+    for posting in found:
+        weight = log(1 + count / len(posting))
+        for chunk in posting.keys() & weights.keys():
+            weights[chunk] += weight
+    return sorted(weights, key=lambda chunk: (-weights[chunk], chunk))[:BY_WORDS]
+
+
+def _paths(index: Index, chunks: set[int]) -> dict[int, str]:
+    rows = index.connection.execute(
+        f"select chunk, path from chunks join files using(file) where chunk in ({', '.join(map(str, chunks))})"
+    )
+    return dict(rows)
+
+
+def _named(row: dict[int, float | None], paths: dict[int, str]) -> list[Neighbour]:
+    """Name the files of chunks, each once, the nearest first."""
+    best: dict[str, float | None] = {}
+    for chunk, cosine in row.items():
+        path = paths.get(chunk)
+        if path is not None:
+            known = best.get(path)
+            best[path] = cosine if known is None else known if cosine is None else max(known, cosine)
+    return [
+        Neighbour(path, cosine)
+        for path, cosine in sorted(best.items(), key=lambda item: -1.0 if item[1] is None else -item[1] - 2.0)
+    ]

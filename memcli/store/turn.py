@@ -1,0 +1,44 @@
+"""Let those who change memory by what they find in it do so one after the other, without holding the lock to look.
+
+A mark moves with every such change: who has looked around without the lock need not look again under it where the mark
+has not moved. Nothing depends on the order; it only spares everybody from doing at once what the first one settles.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+from ..errors import BusyError
+from ..text.times import stamp
+from .lock import locked
+from .workspace import Workspace
+
+PATIENCE = 2.0  # seconds to wait for the others; after that one goes on beside them
+_FILE = "turn"
+_QUEUE = "turns"  # a folder below the derived data, with a lock of its own
+
+
+@contextmanager
+def one_by_one(workspace: Workspace, command: str) -> Iterator[None]:
+    """Wait for those who came before, as long as patience lasts; take the workspace's lock inside, never around it."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            workspace.derived.mkdir()
+        with suppress(BusyError):
+            now = stamp(workspace.now)
+            stack.enter_context(locked(workspace.derived / _QUEUE, command=command, now=now, wait=PATIENCE))
+        yield
+
+
+def turn(workspace: Workspace) -> str:
+    """Read the mark; empty where nothing was changed yet or it cannot be read."""
+    try:
+        return (workspace.derived / _FILE).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def next_turn(workspace: Workspace) -> None:
+    """Move the mark; the caller holds the workspace's lock and has not begun to change anything."""
+    with suppress(OSError):
+        (workspace.derived / _FILE).write_text(os.urandom(8).hex(), encoding="ascii")

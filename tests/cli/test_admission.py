@@ -1,0 +1,144 @@
+"""What `mem write` does with what is known already, with what contradicts it, and with secrets."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem
+
+TOKEN = "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"
+TABS = ("write", "User prefers tabs", "--type", "preference")
+
+
+def files(workspace: Path) -> list[Path]:
+    return sorted((workspace / "entries").rglob("*.md"))
+
+
+def test_a_preference_written_fifty_times_is_one_entry_of_strength_fifty(mem: Mem, workspace: Path) -> None:
+    first = mem(*TABS)
+    assert first.rows[0][0] == "created"
+    for _ in range(49):
+        ran = mem(*TABS)
+        assert ran.rows == [["merged", *first.rows[0][1:]]]
+    (path,) = files(workspace)
+    assert "strength: 50\n" in path.read_text()
+    assert ran.err == ""
+
+
+def test_many_processes_at_once_make_one_entry_of_their_number(mem: Mem, workspace: Path) -> None:
+    environ = {key: value for key, value in os.environ.items() if key != "MEM_SEED"}
+    command = [sys.executable, "-m", "memcli", *TABS]
+    running = [
+        subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(10)
+    ]
+    ended = [process.communicate() for process in running]
+    assert [err for _, err in ended if err] == []
+    assert sorted(out.split("\t")[0] for out, _ in ended) == ["created"] + ["merged"] * 9
+    (path,) = files(workspace)
+    assert "strength: 10\n" in path.read_text()
+
+
+def test_what_the_user_corrects_is_superseded_out_of_search_and_readable(mem: Mem, workspace: Path) -> None:
+    old = mem("write", "Deploys run on Fly").rows[0][1]
+    ran = mem("write", "No, deploys run on Hetzner")
+    new = ran.rows[0][1]
+    assert ran.rows[0] == ["created", new, ran.rows[0][2], f"supersedes {old}"]
+    assert [row[1] for row in mem("search", "deploys").rows] == [new]
+    assert [row[0] for row in mem("ls", "--status", "superseded").rows] == [old]
+    assert mem("read", old).out == "Deploys run on Fly\n"
+    for name in (old, new):
+        chain = mem("read", name, "--history")
+        assert [row[1:3] for row in chain.rows] == [["superseded", old], ["active", new]]
+    said = mem("read", new, "--history", "--json").json
+    assert [link["superseded_by"] for link in said["chain"]] == [new, ""]
+    assert (said["log"], said["problems"]) == ([], [])
+
+
+def test_what_may_contradict_is_listed_as_a_conflict(mem: Mem, workspace: Path) -> None:
+    mem("write", "Something else entirely", "--no-dedup")
+    old = mem("write", "User uses vim").rows[0][1]
+    ran = mem("write", "User uses emacs", "--json")
+    assert ran.json["conflicts_with"] == [old]
+    assert ran.json["reason"]
+    listed = {row[0] for row in mem("ls", "--conflicts").rows}
+    assert listed == {old, ran.json["id"]}
+    assert len(mem("ls", "--conflicts", "-n", "1").rows) == 1
+
+
+def test_no_dedup_and_a_chosen_place_and_marks_by_hand_are_kept_as_they_are(mem: Mem, workspace: Path) -> None:
+    mem(*TABS)
+    for options in (("--no-dedup",), ("--path", "tabs.md"), ("--status", "superseded")):
+        assert mem(*TABS, *options).rows[0][0] == "created"
+    assert len(files(workspace)) == 4
+
+
+def test_supersedes_names_the_one_that_is_over(mem: Mem, workspace: Path) -> None:
+    old = mem("write", "The office plant is called Bert", "--no-dedup").rows[0][1]
+    ran = mem("write", "There is no plant in the office", "--supersedes", old[-6:])
+    assert ran.rows[0][3] == f"supersedes {old}"
+    again = mem("write", "Still no plant", "--supersedes", old)
+    assert again.code == 5
+    assert "is superseded by" in again.err
+    assert mem("write", "x", "--supersedes", "nosuch").code == 4
+    assert mem("write", "x", "--supersedes", old, "--path", "x.md").code == 2
+    assert len(files(workspace)) == 2
+
+
+def test_judge_asks_the_configured_model_and_falls_back_to_the_rules(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert mem(*TABS, "--judge").code == 2
+    reply = tmp_path / "reply.json"
+    reply.write_text(json.dumps({"verdicts": [{"number": 1, "kind": "same", "sure": True}]}))
+    monkeypatch.setenv("MEM_LLM_COMMAND", f"cat {reply}")
+    first = mem(*TABS).rows[0][1]
+    ran = mem("write", "Indentation by tab is what pleases the user", "--type", "preference", "--judge")
+    assert ran.rows[0][:2] == ["merged", first]
+    monkeypatch.setenv("MEM_LLM_COMMAND", "false")
+    ran = mem("write", "Tabs, that is what the user prefers", "--type", "preference", "--judge")
+    assert ran.code == 7
+    assert ran.rows[0][0] in ("created", "merged")
+    assert "the rules did" in ran.err
+
+
+def test_a_secret_is_refused_blanked_or_allowed(mem: Mem, workspace: Path) -> None:
+    text = f"The token is\n{TOKEN}"
+    ran = mem("write", text)
+    assert (ran.code, ran.out) == (5, "")
+    assert "line 2 of the text looks like a secret (github-token)" in ran.err
+    assert "--redact" in ran.err
+    assert TOKEN not in ran.err
+    assert files(workspace) == []
+    blanked = mem("write", text, "--redact")
+    assert blanked.code == 0
+    assert "the text:2: github-token redacted" in blanked.err
+    assert mem("read", blanked.rows[0][1]).out == "The token is\n[REDACTED:github-token]\n"
+    allowed = mem("write", text, "--allow-secret", "--no-dedup")
+    assert TOKEN in mem("read", allowed.rows[0][1]).out
+    assert mem("write", "x", "--redact", "--allow-secret").code == 2
+
+
+@pytest.mark.parametrize("option", ["--title", "--tag", "--metadata", "--references"])
+def test_a_secret_in_a_field_is_refused_too(mem: Mem, workspace: Path, option: str) -> None:
+    value = f"key={TOKEN}" if option == "--metadata" else TOKEN
+    ran = mem("write", "Harmless", option, value)
+    assert ran.code == 5
+    assert "looks like a secret (github-token)" in ran.err
+    assert files(workspace) == []
+
+
+def test_an_edit_brings_no_secret_in_and_holds_no_old_one_against_anybody(mem: Mem, workspace: Path) -> None:
+    path = mem("write", f"Old: {TOKEN}", "--allow-secret", "--no-dedup").rows[0][2]
+    assert mem("edit", path, "--replace", "Old", "Older").code == 0
+    ran = mem("edit", path, "--replace", "Older", f"{TOKEN[::-1][:-4]} password: 'x9!Kq2#LmZ7'")
+    assert ran.code == 5
+    assert mem("read", path).out == f"Older: {TOKEN}\n"
+    assert mem("edit", path, "--replace", "Older", "New", "--redact").code == 0
+    assert mem("read", path).out == "New: [REDACTED:github-token]\n"
+    other = mem("write", "plain", "--no-dedup").rows[0][2]
+    assert mem("edit", other, "--replace", "plain", TOKEN, "--allow-secret").code == 0

@@ -1,0 +1,88 @@
+"""`mem dedup`: what says the same becomes one memory, as a plan first."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem
+
+SAME = ("User prefers tabs", "The user prefers tabs.", "I prefer tabs")
+
+
+@pytest.fixture
+def doubled(mem: Mem, workspace: Path) -> dict[str, str]:
+    """Give a workspace that says some things twice; text → id."""
+    ids = {}
+    for number, text in enumerate(SAME):
+        options = ("--tag", f"t{number}", "--created-at", f"2026-0{number + 1}-01")
+        ids[text] = mem("write", text, "--no-dedup", *options).rows[0][1]
+    for text in ("Use 4 spaces for indentation", "Use 2 spaces for indentation", "Deploys run on Fly"):
+        ids[text] = mem("write", text, "--no-dedup").rows[0][1]
+    mem("write", "User prefers TABS", "--no-dedup", "--type", "preference")
+    return ids
+
+
+def snapshot(workspace: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted((workspace / "entries").rglob("*.md"))}
+
+
+def test_the_plan_is_shown_as_a_diff_and_changes_nothing(mem: Mem, workspace: Path, doubled: dict[str, str]) -> None:
+    before = snapshot(workspace)
+    ran = mem("dedup")
+    assert ran.code == 0
+    assert ran.out.count("+superseded_by:") == 2
+    assert "+strength: 3" in ran.out
+    assert snapshot(workspace) == before
+
+
+def test_the_oldest_takes_in_the_others_and_a_second_time_finds_nothing(
+    mem: Mem, workspace: Path, doubled: dict[str, str]
+) -> None:
+    ran = mem("dedup", "--apply", "--json")
+    (group,) = ran.json["groups"]
+    kept = doubled[SAME[0]]
+    assert (group["kept"], set(group["merged"])) == (kept, {doubled[SAME[1]], doubled[SAME[2]]})
+    fields = mem("read", kept, "--json").json["fields"]
+    assert (fields["strength"], fields["tags"]) == (3, ["t0", "t1", "t2"])
+    assert [row[0] for row in mem("ls", "--status", "superseded", "--sort", "created").rows] == [
+        doubled[SAME[2]],
+        doubled[SAME[1]],
+    ]
+    after = snapshot(workspace)
+    again = mem("dedup", "--apply")
+    assert (again.code, again.out) == (0, "")
+    assert snapshot(workspace) == after
+    assert mem("restore", doubled[SAME[1]]).code == 0
+
+
+def test_the_most_trusted_stays(mem: Mem, workspace: Path) -> None:
+    mem("write", SAME[0], "--no-dedup", "--source", "inferred", "--created-at", "2026-01-01")
+    trusted = mem("write", SAME[1], "--no-dedup", "--created-at", "2026-05-01").rows[0][1]
+    assert mem("dedup", "--apply").rows[0][0] == trusted
+
+
+def test_projects_and_titles_keep_memories_apart(mem: Mem, workspace: Path) -> None:
+    for options in (("--project", "a"), ("--project", "b"), ("--title", "One"), ("--title", "Two")):
+        mem("write", SAME[0], "--no-dedup", *options)
+    assert mem("dedup").out == ""
+
+
+def test_a_file_that_cannot_be_changed_is_named_and_the_rest_goes_through(
+    mem: Mem, workspace: Path, doubled: dict[str, str]
+) -> None:
+    odd = workspace / "entries" / "odd.md"
+    odd.write_text(f"---\ntype: fact\ntags: [a\n---\n{SAME[0]}\n")
+    ran = mem("dedup", "--apply")
+    assert len(ran.rows) == 1
+    assert odd.read_text().startswith("---\ntype: fact\ntags: [a\n")
+
+
+def test_without_a_model_only_the_same_words_are_merged(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEM_EMBEDDING_MODEL", "/nowhere")
+    for text in (*SAME, "user prefers tabs."):
+        mem("write", text, "--no-dedup")
+    ran = mem("dedup", "--apply")
+    assert "comparing words alone" in ran.err
+    assert len(ran.rows[0][1].split()) == 1

@@ -1,0 +1,115 @@
+"""`mem supersede`, the chain it makes, and the way back."""
+
+import os
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem
+
+
+def put(mem: Mem, text: str, *options: str) -> tuple[str, Path]:
+    row = mem("write", text, "--no-dedup", *options).rows[0]
+    return row[1], Path("memory") / row[2]
+
+
+def test_one_takes_the_place_of_another_and_back(mem: Mem, workspace: Path) -> None:
+    old, path = put(mem, "Invoices go out by post")
+    new, _ = put(mem, "Invoices go out by e-mail", "--created-at", "2026-11-01")
+    before = path.read_bytes()
+    shown = mem("supersede", old, new, "--dry-run")
+    assert f"+superseded_by: {new}" in shown.out
+    assert path.read_bytes() == before
+    assert mem("supersede", old, new).rows == [["superseded", old, new]]
+    assert mem("supersede", old, new).rows == [["unchanged", old, new]]
+    assert [row[2] for row in mem("read", old, "--history").rows] == [old, new]
+    assert mem("read", new, "--json").json["fields"]["references"] == [old]
+    assert mem("restore", old).rows == [["restored", old, path.relative_to("memory").as_posix()]]
+    assert path.read_bytes() == before
+    assert mem("restore", old).code == 5
+
+
+def test_a_chain_is_shown_from_the_oldest_to_the_newest(mem: Mem, workspace: Path) -> None:
+    ids = [put(mem, f"Version {number} of it", "--created-at", f"2026-0{number}-01")[0] for number in range(1, 5)]
+    for old, new in pairwise(ids):
+        assert mem("supersede", old, new).code == 0
+    for name in ids:
+        rows = mem("read", name, "--history").rows
+        assert [row[2] for row in rows] == ids
+        assert [row[0] for row in rows] == ["2026-01-01", "2026-02-01", "2026-03-01", "2026-04-01"]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3])
+def test_a_circle_is_refused(mem: Mem, workspace: Path, length: int) -> None:
+    ids = [put(mem, f"Member {number}")[0] for number in range(length)]
+    for old, new in pairwise(ids):
+        mem("supersede", old, new)
+    before = [path.read_bytes() for path in sorted(workspace.rglob("*.md"))]
+    ran = mem("supersede", ids[-1], ids[0])
+    assert (ran.code, ran.out) == (5, "")
+    assert "itself" in ran.err
+    assert [path.read_bytes() for path in sorted(workspace.rglob("*.md"))] == before
+
+
+def test_a_circle_or_a_hole_made_by_hand_is_told_and_hangs_nothing(mem: Mem, workspace: Path) -> None:
+    one, first = put(mem, "Left branch")
+    two, second = put(mem, "Right branch")
+    for path, other in ((first, two), (second, one)):
+        path.write_text(path.read_text().replace("---\n\n", f"status: superseded\nsuperseded_by: {other}\n---\n\n"))
+    ran = mem("read", one, "--history")
+    assert ran.code == 0
+    assert {row[2] for row in ran.rows} == {one, two}
+    assert "in a circle" in ran.err
+    hole, path = put(mem, "Leads nowhere")
+    path.write_text(path.read_text().replace("---\n\n", "status: superseded\nsuperseded_by: mem_gone\n---\n\n"))
+    ran = mem("read", hole, "--history")
+    assert [row[2] for row in ran.rows] == [hole]
+    assert "there is no such entry" in ran.err
+    mirror, path = put(mem, "Its own successor")
+    path.write_text(path.read_text().replace("---\n\n", f"superseded_by: {mirror}\n---\n\n"))
+    assert "in a circle" in mem("read", mirror, "--history").err
+    assert mem("restore", one, mirror).code == 0
+    assert mem("read", two, "--history").err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("nosuch", "{new}"), 4, "no entry"),
+        (("{old}", "MEMORY.md"), 2, "not an entry"),
+        (("{old}",), 2, "missing argument"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(
+    mem: Mem, workspace: Path, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    names = {"old": put(mem, "Old")[0], "new": put(mem, "New")[0]}
+    ran = mem("supersede", *(word.format(**names) for word in arguments))
+    assert (ran.code, ran.out, ran.err.count("\n")) == (code, "", 1)
+    assert words in ran.err
+
+
+def test_another_successor_is_refused_until_it_is_restored(mem: Mem, workspace: Path) -> None:
+    old, new, other = (put(mem, text)[0] for text in ("Old", "New", "Other"))
+    mem("supersede", old, new)
+    ran = mem("supersede", old, other)
+    assert ran.code == 5
+    assert f"`mem restore {old}` first" in ran.err
+    mem("restore", old)
+    assert mem("supersede", old, other).code == 0
+
+
+def test_history_shows_the_commits_of_the_file(mem: Mem, workspace: Path, world: Path) -> None:
+    identifier, path = put(mem, "Kept in git")
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null"}
+    who = ["-c", "user.name=Ana", "-c", "user.email=ana@example.org", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "Remember\tit"]):
+        subprocess.run(["git", *who, *command], cwd=world, env=environ, check=True)
+    row = mem("read", identifier, "--history").rows[-1]
+    assert (row[1], row[3:]) == ("commit", ["Ana", "Remember it"])
+    page = mem("read", "MEMORY.md", "--history", "--json").json
+    assert page["chain"] == []
+    assert [one["author"] for one in page["log"]] == ["Ana"]
+    assert path.exists()

@@ -1,0 +1,48 @@
+"""Those who change memory by what they find in it go one after the other, and nobody waits for ever."""
+
+from pathlib import Path
+from threading import Thread, get_ident
+
+import pytest
+
+from memcli.store import turn as turns
+from memcli.store.turn import next_turn, one_by_one, turn
+from memcli.store.workspace import Workspace
+from tests.lifecycle.test_admit import at
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return at(tmp_path / "memory")
+
+
+def test_the_mark_moves_with_every_change_and_is_empty_before(workspace: Workspace) -> None:
+    assert turn(workspace) == ""
+    workspace.derived.mkdir()
+    marks = []
+    for _ in range(3):
+        next_turn(workspace)
+        marks.append(turn(workspace))
+    assert len({*marks, ""}) == 4
+
+
+def test_a_damaged_mark_is_another_one(workspace: Workspace) -> None:
+    workspace.derived.mkdir()
+    (workspace.derived / "turn").write_bytes(b"\xff\xfe")
+    assert turn(workspace) == ""
+
+
+def test_who_waits_too_long_goes_on_beside_the_others(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "PATIENCE", 0.0)
+    ran = []
+
+    def go() -> None:
+        with one_by_one(workspace, "mem write"):
+            ran.append(get_ident())
+
+    with one_by_one(workspace, "mem write"):
+        other = Thread(target=go)
+        other.start()
+        other.join()
+    go()
+    assert len(ran) == 2
