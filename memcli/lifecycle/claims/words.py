@@ -34,7 +34,7 @@ AUXILIARY = BE | listed("do does did have has had will would shall should must c
 USER = listed("i me my mine myself user user's users")
 NEGATIONS = listed(
     "not never no none nobody nothing nowhere neither nor hardly"
-    " nicht kein keine keinen nie ne pas jamais não nunca nem jamás non mai niet geen inte aldrig"
+    " nicht kein keine keinen nie pas jamais não nunca nem jamás non mai niet geen inte aldrig"
 )
 HEDGES = listed(
     "maybe perhaps might may possibly probably sometimes occasionally usually often mostly rarely seldom if unless"
