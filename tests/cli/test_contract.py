@@ -13,7 +13,6 @@ from syrupy.assertion import SnapshotAssertion
 
 from tests.conftest import FIXTURES, Mem
 
-
 CHANGED = 1_795_262_400  # noon of 21 November 2026, UTC
 
 
