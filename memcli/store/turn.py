@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
-from ..errors import BusyError
+from ..errors import BusyError, NotFoundError, RefusedError
 from ..text.times import stamp
 from .lock import locked
 from .workspace import Workspace
@@ -24,7 +24,8 @@ def one_by_one(workspace: Workspace, command: str) -> Iterator[None]:
     with ExitStack() as stack:
         with suppress(OSError):
             workspace.derived.mkdir()
-        with suppress(BusyError):
+        # Where no folder can be made the workspace's own lock says why.
+        with suppress(BusyError, NotFoundError, RefusedError):
             now = stamp(workspace.now)
             stack.enter_context(locked(workspace.derived / _QUEUE, command=command, now=now, wait=PATIENCE))
         yield

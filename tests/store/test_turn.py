@@ -46,3 +46,10 @@ def test_who_waits_too_long_goes_on_beside_the_others(workspace: Workspace, monk
         other.join()
     go()
     assert len(ran) == 2
+
+
+def test_where_there_is_no_place_to_wait_one_goes_on(workspace: Workspace) -> None:
+    workspace.derived.write_text("a file in the way")
+    with one_by_one(workspace, "mem write"):
+        pass
+    assert workspace.derived.read_text() == "a file in the way"
