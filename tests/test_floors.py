@@ -20,8 +20,8 @@ FLOORS = {
     "__main__": 8,
 }
 OWNERS = {
-    "yaml": "text/frontmatter.py",
-    "frontmatter": "text/frontmatter.py",
+    "yaml": "text/frontmatter/__init__.py",
+    "frontmatter": "text/frontmatter/__init__.py",
     "ruamel": "store/settings_file.py",
     "filelock": "store/lock.py",
     "onnxruntime": "index/embedder.py",
@@ -30,7 +30,7 @@ OWNERS = {
     "hnswlib": "index/graph.py",
     "numpy": "index/",
     "sqlite3": "index/",
-    "litellm": "lifecycle/llm.py",
+    "litellm": "lifecycle/llm/__init__.py",
     "mcp": "agents/mcp.py",
     "mcp_types": "agents/mcp.py",
     "typer": "cli/",

@@ -53,9 +53,9 @@ def close(
     A session that memory knows nothing of is read from its transcript, where there is one.
     """
     from ..lifecycle.consolidate import consolidate
-    from ..store.session_counts import is_due
-    from ..store.session_file import recent_events
     from ..store.sessions import made
+    from ..store.sessions.counts import is_due
+    from ..store.sessions.file import recent_events
 
     if workspace.settings["hooks.notes"]:
         flush(workspace, noise)

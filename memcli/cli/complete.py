@@ -23,7 +23,7 @@ def tags(incomplete: str) -> Answers:
 
 def sessions(incomplete: str) -> Answers:
     """Offer the ids of sessions."""
-    from ..text.session_folder import session_id
+    from ..text.session.folder import session_id
 
     def names(derived: Path) -> Answers:
         folders = sorted((derived.parent / "sessions").iterdir())

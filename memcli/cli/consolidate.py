@@ -12,14 +12,14 @@ from ..errors import BusyError, MemError, NotFoundError, RefusedError, UsageErro
 from ..lifecycle import consolidate as lifecycle
 from ..lifecycle.consolidation import Outcome
 from ..lifecycle.llm import Llm
-from ..lifecycle.llm_choice import chosen_llm
+from ..lifecycle.llm.choice import chosen_llm
 from ..lifecycle.plan import Plan, shown
 from ..lifecycle.waiting import due
 from ..store.redaction import redactor
 from ..store.sessions import METADATA, Session, at, find, sessions
 from ..store.workspace import Workspace
 from ..text.session import Event
-from ..text.session_folder import folder_name
+from ..text.session.folder import folder_name
 from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
 from .redacted import tell_redacted

@@ -139,7 +139,7 @@ def close(
     """Bring in what hooks kept, and consolidate the session: what a hook leaves to a process of its own."""
     from ..agents.keeping import close
     from ..agents.log import log
-    from ..lifecycle.llm_choice import chosen_llm
+    from ..lifecycle.llm.choice import chosen_llm
 
     where = world.writing(workspace, scope)
     try:

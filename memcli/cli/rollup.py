@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
-from ..lifecycle.llm_choice import chosen_llm
+from ..lifecycle.llm.choice import chosen_llm
 from ..lifecycle.plan import applied, shown
 from ..lifecycle.rollup import Group, RolledUp, groups, rollup_plan
 from . import output, world

@@ -27,7 +27,7 @@ WAIT, PARTS = 60.0, 3
 @app.command("clear")
 def clear(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
     """Begin a session anew under its id; what was said so far goes to the archive."""
-    from ..store.session_archive import reset
+    from ..store.sessions.archive import reset
 
     where, session = found(workspace, scope, name, strict=True)
     _remember(where, session)
@@ -49,7 +49,7 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Move a session to the archive, or delete it for good."""
-    from ..store import session_archive
+    from ..store.sessions import archive as session_archive
 
     where, session = found(workspace, scope, name, strict=True)
     places = session_archive.purge(where, session) if purge else [session_archive.archive(where, session)]
@@ -66,7 +66,7 @@ def _remember(workspace: Workspace, session: Session) -> None:
     if not workspace.settings["consolidate.enabled"] or not counts(workspace, session).waiting:
         return
     from ..lifecycle.consolidate import consolidate
-    from ..lifecycle.llm_choice import chosen_llm
+    from ..lifecycle.llm.choice import chosen_llm
 
     try:
         outcomes = consolidate(workspace, session, chosen_llm(workspace.settings), wait=WAIT, most=PARTS)

@@ -31,7 +31,7 @@ def compact(
     consolidated is consolidated first, or stays due in the archive. The summary is kept as an entry too.
     """
     from ..lifecycle.compact import is_long
-    from ..lifecycle.llm_choice import chosen_llm
+    from ..lifecycle.llm.choice import chosen_llm
 
     if name:
         where, session = found(workspace, scope, name, strict=True)

@@ -8,7 +8,7 @@ import typer
 from ..errors import NotFoundError, UsageError
 from ..store.sessions import Session, counts, sessions
 from ..store.workspace import Workspace
-from ..text.session_metadata import STATES
+from ..text.session.metadata import STATES
 from . import output, world
 from .options import AsJson, InScope, InWorkspace
 from .talk import Id, complain, counted, found
@@ -63,9 +63,9 @@ def show(
 
     What tools were given and answered is cut short; `mem read session:ID#12` and --json show the whole.
     """
-    from ..store.session_span import span_events
+    from ..store.sessions.span import span_events
     from ..text.problem import Problem
-    from ..text.session_view import view
+    from ..text.session.view import view
 
     where, session = found(workspace, scope, name)
     problems: list[Problem] = []

@@ -185,7 +185,7 @@ def _admitted(where: Workspace, told: dict[str, Any], body: str, *, judge: bool)
 
 def _judge(where: Workspace) -> Any:
     from ..lifecycle.judging import llm_judge
-    from ..lifecycle.llm_choice import chosen_llm
+    from ..lifecycle.llm.choice import chosen_llm
 
     llm = chosen_llm(where.settings)
     if llm is None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ..errors import UsageError
 from ..store.redaction import redactor
-from ..store.session_append import append
 from ..store.sessions import Session
+from ..store.sessions.append import append
 from ..store.workspace import Workspace
 from ..text.session import Event
 from ..text.times import parse_time, stamp

@@ -16,14 +16,14 @@ from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO
 
 from ..store.redaction import Redacted, redactor
-from ..store.session_append import Line, line_of, take_in
-from ..store.session_counts import Counts
 from ..store.sessions import EVENTS, METADATA, Session
+from ..store.sessions.append import Line, line_of, take_in
+from ..store.sessions.counts import Counts
 from ..store.workspace import Workspace
 from ..text.ids import new_id
 from ..text.session import load, moment, word
-from ..text.session_folder import session_id
-from ..text.session_metadata import STATES
+from ..text.session.folder import session_id
+from ..text.session.metadata import STATES
 from ..text.times import parse_time
 from .transcripts import Transcript, read_transcript
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..errors import UsageError
 from ..store.redaction import Redacted, redactor
-from ..store.session_append import Appended, Noise, append
-from ..store.session_file import recent_events
 from ..store.sessions import made
+from ..store.sessions.append import Appended, Noise, append
+from ..store.sessions.file import recent_events
 from ..store.workspace import Workspace
 from ..text.injected import recalls_memory
 from ..text.session import Event, load, moment

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from ..text.chunk import Chunk, windows
 from ..text.problem import Problem
 from ..text.session import Event, read_item
-from ..text.session_view import said
+from ..text.session.view import said
 from .scan import Stat, stat_of
 
 LONGEST_LINE = 16 * 1024 * 1024

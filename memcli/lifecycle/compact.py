@@ -14,15 +14,15 @@ from ..store.entries import entry_text
 from ..store.journal import Change, Step, apply, exclusive
 from ..store.layout import ARCHIVE
 from ..store.redaction import redactor
-from ..store.session_counts import count
-from ..store.session_ids import identified, settle_ids
-from ..store.session_span import session_source
 from ..store.sessions import EVENTS, METADATA, Session, at, counts
+from ..store.sessions.counts import count
+from ..store.sessions.ids import identified, settle_ids
+from ..store.sessions.span import session_source
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.ids import new_id
 from ..text.session import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event, parse_event, render_event
-from ..text.session_metadata import SessionMetadata, render_metadata
+from ..text.session.metadata import SessionMetadata, render_metadata
 from ..text.times import stamp
 from .consolidate import in_turn, queue
 from .consolidation import FALLBACK_TO, Outcome

@@ -14,9 +14,9 @@ from ..store import disk
 from ..store.journal import apply, exclusive
 from ..store.lock import locked
 from ..store.redaction import redactor
-from ..store.session_counts import is_due
-from ..store.session_ids import identified, settle_ids
 from ..store.sessions import Session, at
+from ..store.sessions.counts import is_due
+from ..store.sessions.ids import identified, settle_ids
 from ..store.workspace import Workspace
 from ..text.session import Event
 from ..text.times import stamp

@@ -14,9 +14,9 @@ from ..store.entries import entry_text, free_name
 from ..store.history import history_steps
 from ..store.journal import Change, Step
 from ..store.redaction import Redacted, Redactor, redactor
-from ..store.session_counts import is_due
-from ..store.session_span import session_source
 from ..store.sessions import Session, page_change
+from ..store.sessions.counts import is_due
+from ..store.sessions.span import session_source
 from ..store.workspace import Workspace
 from ..text.page_update import accepted
 from ..text.promoted import statement_of, with_lines

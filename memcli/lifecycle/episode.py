@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
-from ..store.session_span import session_source
+from ..store.sessions.span import session_source
 from ..text.session import Event
 from ..text.summary import first_line, shorten
 from ..text.times import parse_time

@@ -7,11 +7,11 @@ from datetime import datetime, tzinfo
 from ..text.session import Event
 from ..text.summary import shorten
 from .extract import extract
+from .extract.story import story
 from .llm import Llm
 from .prompt import SCHEMA, again, question
 from .remembered import is_bare, remembered
 from .reply import ReplyError, parse_reply
-from .story import story
 
 TEMPERATURE = 0.3
 MAX_TOKENS = 4096

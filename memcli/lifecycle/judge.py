@@ -7,9 +7,9 @@ from ..retrieval.pack import Memory
 from ..retrieval.recall import Judge
 from ..store.settings import Settings
 from ..text.injected import quoted
-from .lenient import loads_lenient
 from .llm import Llm
-from .llm_choice import chosen_llm
+from .llm.choice import chosen_llm
+from .llm.lenient import loads_lenient
 
 _TASK = (
     "Memories were found for a prompt. Name those that someone answering the prompt should have in mind: relevant to"

@@ -10,8 +10,8 @@ from typing import Any, cast, get_args
 
 from .beliefs import Kind, Verdict
 from .claims.reading import claims
-from .lenient import loads_lenient
 from .llm import Llm
+from .llm.lenient import loads_lenient
 from .reply import ReplyError
 
 SCHEMA: Mapping[str, Any] = {

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from ..store.history import read_log
-from ..store.session_file import recent_events
 from ..store.sessions import Session, counts, sessions
+from ..store.sessions.file import recent_events
 from ..store.workspace import Workspace
 from ..text.session import Event
 from ..text.summary import shorten
 from ..text.times import parse_time, stamp
-from .sentences import sentences
+from .extract.sentences import sentences
 
 PROMPTS, QUESTIONS = 3, 3
 _LENGTH = 200

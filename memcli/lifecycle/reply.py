@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import LlmError
 from ..text.entry import SOURCES, TYPES
-from .lenient import LARGEST, dicts, readings, without_thoughts
+from .llm.lenient import LARGEST, dicts, readings, without_thoughts
 
 FIELDS = ("history_entry", "memory_update", "entries")
 

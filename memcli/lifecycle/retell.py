@@ -8,8 +8,8 @@ from ..errors import LlmError
 from ..text.session import Event
 from ..text.summary import shorten
 from .extract import extract
-from .lenient import without_thoughts
 from .llm import Llm
+from .llm.lenient import without_thoughts
 from .prompt import transcript
 from .reply import clean_text
 

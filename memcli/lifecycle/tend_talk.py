@@ -3,7 +3,7 @@
 from ..errors import BusyError, LlmError
 from ..store.sessions import Session, sessions
 from ..store.workspace import Workspace
-from .llm_choice import chosen_llm
+from .llm.choice import chosen_llm
 from .rollup import Group, rollup_plan, unsummed
 from .tend import Noise, Task
 from .waiting import due, is_over

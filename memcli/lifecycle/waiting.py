@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from ..store.session_counts import is_due
-from ..store.session_file import read_events, standing_ids
 from ..store.sessions import Session, at, counts, sessions
+from ..store.sessions.counts import is_due
+from ..store.sessions.file import read_events, standing_ids
 from ..store.workspace import Workspace
 from ..text.session import Event
 from .prompt import shown_length

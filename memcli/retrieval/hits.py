@@ -110,7 +110,7 @@ def address_of(piece: Piece) -> str:
         return piece.anchor
     if piece.kind == "session":
         # Late: it brings along all that writes conversations.
-        from ..store.session_span import session_address
+        from ..store.sessions.span import session_address
 
         return session_address(piece.path, piece.anchor)
     return f"{piece.path}#{piece.anchor}" if piece.anchor else piece.path

@@ -26,7 +26,7 @@ def locate(
     candidates, or NotFoundError.
     """
     if name.startswith("session:"):
-        from ..store.session_span import parse_name
+        from ..store.sessions.span import parse_name
 
         said = parse_name(name)
         if said is not None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import MemError
-from ..store.session_span import parse_name, span_events
 from ..store.sessions import Session, at, find
+from ..store.sessions.span import parse_name, span_events
 from ..store.workspace import Workspace
-from ..text.session_view import view
+from ..text.session.view import view
 
 _COMMIT = re.compile(r"commit:([0-9a-fA-F]{4,64})")
 _SECONDS = 10

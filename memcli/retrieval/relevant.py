@@ -16,7 +16,7 @@ from ..store.sessions import FOLDER as SESSIONS
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import layer_of
-from ..text.session_folder import folder_name
+from ..text.session.folder import folder_name
 from ..text.times import day_of, parse_time
 from .documents import folders
 from .pack import DOCUMENTS, EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory

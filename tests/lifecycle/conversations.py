@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from memcli.store.history import read_log
-from memcli.store.session_append import append
 from memcli.store.sessions import Session, find
+from memcli.store.sessions.append import append
 from memcli.store.workspace import Surroundings, Workspace, opened
 from memcli.text import frontmatter
 from memcli.text.session import Event

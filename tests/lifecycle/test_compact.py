@@ -11,10 +11,10 @@ from memcli.lifecycle.compact import Compacted, compact, is_long
 from memcli.lifecycle.consolidate import consolidate
 from memcli.lifecycle.llm import Completion
 from memcli.lifecycle.waiting import MARK, due
-from memcli.store.session_append import append
-from memcli.store.session_file import read_events
-from memcli.store.session_span import span_events
 from memcli.store.sessions import counts, find, sessions
+from memcli.store.sessions.append import append
+from memcli.store.sessions.file import read_events
+from memcli.store.sessions.span import span_events
 from memcli.store.workspace import Workspace
 from memcli.text.session import Event
 from tests.fake_llm import Answer, ScriptedLlm

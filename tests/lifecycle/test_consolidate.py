@@ -15,9 +15,9 @@ from memcli.lifecycle.consolidate import consolidate, preview
 from memcli.lifecycle.consolidation import Outcome
 from memcli.lifecycle.llm import Completion
 from memcli.store import journal
-from memcli.store.session_append import append
-from memcli.store.session_archive import purge, reset
 from memcli.store.sessions import find
+from memcli.store.sessions.append import append
+from memcli.store.sessions.archive import purge, reset
 from memcli.store.workspace import Workspace
 from memcli.text.session import Event
 from tests.fake_llm import Answer, ScriptedLlm

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.lifecycle.extract import MOST, Fact, extract, paths
-from memcli.lifecycle.story import LONGEST, story
+from memcli.lifecycle.extract.story import LONGEST, story
 from memcli.text.session import Event
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 
 from memcli.errors import LlmError
 from memcli.lifecycle.llm import Completion, Llm
-from memcli.lifecycle.llm_command import CommandLlm
+from memcli.lifecycle.llm.command import CommandLlm
 
 MESSAGES = [{"role": "system", "content": "Be brief – très bref."}, {"role": "user", "content": "Hi 😀"}]
 

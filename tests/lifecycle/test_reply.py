@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.errors import LlmError
-from memcli.lifecycle import lenient
+from memcli.lifecycle.llm import lenient
 from memcli.lifecycle.reply import Reply, ReplyEntry, ReplyError, clean_text, parse_reply
 
 WHOLE = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.lifecycle.retold import bare, retold, single
+from memcli.lifecycle.extract.retold import bare, retold, single
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.lifecycle.sentences import LONGEST, clauses, sentences
+from memcli.lifecycle.extract.sentences import LONGEST, clauses, sentences
 
 
 def test_sentences_end_where_a_reader_would_end_them() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memcli.lifecycle.statements import corrects, judge
+from memcli.lifecycle.extract.statements import corrects, judge
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from memcli.errors import LlmError
 from memcli.lifecycle.tend import Tended, tend
 from memcli.lifecycle.tend_talk import TALK
-from memcli.store.session_archive import reset
 from memcli.store.sessions import find
+from memcli.store.sessions.archive import reset
 from memcli.store.workspace import Workspace
 from tests.lifecycle.conversations import at, cursor, history, page, say, state
 

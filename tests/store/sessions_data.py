@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 
-from memcli.store.session_append import Appended, append
+from memcli.store.sessions.append import Appended, append
 from memcli.store.workspace import Surroundings, Workspace, opened
 from memcli.text.session import Event
 

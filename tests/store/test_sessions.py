@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import AmbiguousError, NotFoundError, RefusedError, UsageError
-from memcli.store import session_archive
 from memcli.store.journal import apply, exclusive
-from memcli.store.session_append import append, line_of, take_in
-from memcli.store.session_file import read_events, recent_events, standing_ids
-from memcli.store.session_span import span_events
+from memcli.store.sessions import archive as session_archive
 from memcli.store.sessions import counts, find, page_change, sessions, set_state
+from memcli.store.sessions.append import append, line_of, take_in
+from memcli.store.sessions.file import read_events, recent_events, standing_ids
+from memcli.store.sessions.span import span_events
 from memcli.text.problem import Problem
 from memcli.text.session import Event
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
@@ -41,7 +41,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from tests.store.sessions_data import here, noise, said
-from memcli.store.session_append import append
+from memcli.store.sessions.append import append
 number, root, times = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 for turn in range(times):
     append(here(root), "shared", [said(f"{number}-{turn}")], noise(f"{number}-{turn}"))

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memcli.text import frontmatter_lines
+from memcli.text.frontmatter import lines as frontmatter_lines
 from memcli.text.frontmatter import load_mapping
-from memcli.text.frontmatter_edit import same
-from memcli.text.frontmatter_lines import read_lines
+from memcli.text.frontmatter.edit import same
+from memcli.text.frontmatter.lines import read_lines
 
 KEYS = ["a", "b", "key-1", "_x", "title", "true", "null", "yes", "a b", '"q"', "é", "1", "-1", "-", "?", "<<", "a.b"]
 WORDS = [

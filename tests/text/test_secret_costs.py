@@ -23,7 +23,7 @@ import sys
 import memcli.text.secrets
 from memcli.text import secret_rules
 print(secret_rules.compiled.cache_info().currsize)
-print(sorted({"base64", "json", "random", "memcli.text.personal"} & set(sys.modules)))
+print(sorted({"base64", "json", "random", "memcli.text.secrets.personal"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "0\n[]\n"

@@ -6,8 +6,8 @@ from base64 import b64encode
 
 import pytest
 
-from memcli.text.secret_rules import AROUND, LONG_WORDS, PREFIXED
 from memcli.text.secrets import redact, scan
+from memcli.text.secrets.rules import AROUND, LONG_WORDS, PREFIXED
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.text.session_folder import LONGEST, folder_name, session_id
+from memcli.text.session.folder import LONGEST, folder_name, session_id
 
 
 @pytest.mark.parametrize(

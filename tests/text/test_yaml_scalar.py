@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from memcli.errors import RefusedError
 from memcli.text.frontmatter import load_mapping
-from memcli.text.yaml_scalar import double_quoted, is_plain, read_plain, single_quoted, write
+from memcli.text.frontmatter.scalar import double_quoted, is_plain, read_plain, single_quoted, write
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(
     st.sampled_from("-?:,[]{}#&*!|>'\"%@` \t\n0159._+eExoTZ:aé\xa0\u2028\ufeff"), max_size=8

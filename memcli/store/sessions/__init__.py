@@ -1,0 +1,169 @@
+"""Sessions on disk: a folder each, holding its events and its own page; found by id, and the page kept right.
+
+What is remembered of a session, and when it is made shorter, is decided elsewhere.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...errors import AmbiguousError, NotFoundError, RefusedError, UsageError
+from ...text.session.folder import folder_name, session_id
+from ...text.session.metadata import STATES, SessionMetadata, read_metadata, render_metadata
+from .. import files
+from ..journal import Change, exclusive
+from ..layout import ARCHIVE
+from ..lock import Held
+from ..workspace import Workspace
+from .counts import Counts, counted
+
+FOLDER = "sessions"
+EVENTS, METADATA = "session.jsonl", "metadata.json"
+_TRIES = 5
+_LONGEST_ID = 1000
+
+
+@dataclass(frozen=True)
+class Session:
+    """A conversation and where it lies."""
+
+    id: str
+    folder: str  # within the workspace
+    metadata: SessionMetadata
+    page: str | None = None  # the text of metadata.json; None where there is none
+    problem: str = ""  # what is wrong with the page, which is then left alone
+
+    @property
+    def path(self) -> str:
+        """Give the file of its events."""
+        return f"{self.folder}/{EVENTS}"
+
+    @property
+    def page_path(self) -> str:
+        """Give the file of its page."""
+        return f"{self.folder}/{METADATA}"
+
+    @property
+    def is_archived(self) -> bool:
+        """Tell whether it lies in the archive."""
+        return self.folder.startswith(ARCHIVE)
+
+
+def sessions(workspace: Workspace, *, archived: bool = False) -> list[Session]:
+    """List the sessions by folder; with `archived` those in the archive instead."""
+    base = f"{ARCHIVE if archived else ''}{FOLDER}"
+    try:
+        names = sorted(os.listdir(workspace.path(base)))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    # One that was just cleared has no events; in the archive that is one that was never filled.
+    marks = (EVENTS,) if archived else (EVENTS, METADATA)
+    found = []
+    for name in names:
+        folder = workspace.root / base / name
+        if not name.startswith(".") and any((folder / mark).is_file() for mark in marks):
+            found.append(at(workspace, f"{base}/{name}"))
+    return found
+
+
+def at(workspace: Workspace, folder: str, name: str = "") -> Session:
+    """Read what stands in a session's folder; `name` is its id where nothing there tells it."""
+    base = folder.rpartition("/")[2]
+    fallback = name or session_id(base) or base
+    target = workspace.path(f"{folder}/{METADATA}")
+    if not target.exists():
+        return Session(fallback, folder, SessionMetadata(fallback))
+    data = files.read(target)
+    text = data.decode("utf-8", "replace")
+    page = read_metadata(text)
+    if page is None or text.encode() != data:
+        problem = f"{folder}/{METADATA} is " + ("no JSON object" if page is None else "not UTF-8")
+        return Session(fallback, folder, SessionMetadata(fallback), text, problem)
+    page = page if page.id else replace(page, id=fallback)
+    return Session(page.id, folder, page, text)
+
+
+def find(workspace: Workspace, name: str, *, strict: bool = False) -> Session:
+    """Find a session by its id or its folder's name, or by the beginning of its id unless `strict`.
+
+    One that is only in the archive is found there, the latest part of it. Raises NotFoundError or AmbiguousError.
+    """
+    direct = f"{FOLDER}/{folder_name(name)}"
+    if (workspace.root / direct).is_dir():
+        session = at(workspace, direct)
+        if session.id == name:
+            return session
+    live, archived = sessions(workspace), sessions(workspace, archived=True)
+    for known in (live, sorted(archived, key=lambda one: one.metadata.updated_at, reverse=True)):
+        named = [one for one in known if one.id == name] + [one for one in known if one.folder.endswith(f"/{name}")]
+        if named:
+            return named[0]
+    near = {one.id: one for one in [*archived, *live] if name and not strict and one.id.startswith(name)}
+    if len(near) > 1:
+        raise AmbiguousError(f"{name!r} begins {len(near)} ids: {', '.join(list(near)[:10])}", "give more of it")
+    if not near:
+        raise NotFoundError(f"no session {name!r}", "`mem session ls` lists them")
+    return next(iter(near.values()))
+
+
+def made(workspace: Workspace, name: str) -> Session:
+    """Find the session to write to, or settle where a new one will be; UsageError for what cannot be an id."""
+    name = name.strip()
+    if not name or len(name) > _LONGEST_ID or not name.isprintable():
+        raise UsageError(f"{name[:60]!r} cannot be a session's id", f"use up to {_LONGEST_ID:,} printable characters")
+    direct = f"{FOLDER}/{folder_name(name)}"
+    if not (workspace.root / direct).exists():
+        # Another tool may keep it in a folder named otherwise.
+        for session in sessions(workspace):
+            if name in (session.id, session.folder.removeprefix(f"{FOLDER}/")):
+                return session
+    return at(workspace, direct, name)
+
+
+def counts(workspace: Workspace, session: Session) -> Counts:
+    """Give the sums of a session as its file is now."""
+    return counted(workspace, session.path, session.metadata.consolidated_to)
+
+
+def update(
+    workspace: Workspace, session: Session, change: Callable[[SessionMetadata], SessionMetadata], held: Held
+) -> Session:
+    """Change a session's page through a function, under the lock; a page that cannot be read is left alone."""
+    for tries in range(_TRIES):
+        session = at(workspace, session.folder, session.id)
+        if session.problem:
+            return session
+        text = render_metadata(change(session.metadata))
+        held.check()
+        try:
+            if session.page is None:
+                files.create(workspace.path(session.page_path), text.encode())
+            elif text != session.page:
+                files.replace(workspace.path(session.page_path), text.encode(), files.digest(session.page.encode()))
+        except (FileExistsError, RefusedError):
+            # Another program has written the page meanwhile, or it cannot be written at all.
+            if tries == _TRIES - 1:
+                raise
+            continue
+        break
+    return at(workspace, session.folder, session.id)
+
+
+def page_change(workspace: Workspace, session: Session, **told: Any) -> Change:
+    """Give the step of a plan that sets fields of a session's page, such as `consolidated_to`.
+
+    Made under the lock the plan is applied under, since every message that comes in changes the page too.
+    """
+    session = at(workspace, session.folder, session.id)
+    if session.problem:
+        raise RefusedError(session.problem, "mend it or move it away")
+    return Change(session.page_path, session.page, render_metadata(replace(session.metadata, **told)))
+
+
+def set_state(workspace: Workspace, session: Session, state: str) -> Session:
+    """Say that a session is ACTIVE, PAUSED or TERMINATED."""
+    if state not in STATES:
+        raise UsageError(f"no state {state!r}", f"use one of {', '.join(STATES)}")
+    with exclusive(workspace, "mem session") as held:
+        return update(workspace, session, lambda page: replace(page, state=state), held)

@@ -1,0 +1,163 @@
+"""Add to a session: whole lines at the end of its file, each event once, and the page's sums after them."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from ...errors import RefusedError
+from ...text.ids import new_id
+from ...text.session import Event, render_event
+from ...text.session.folder import folder_name
+from ...text.session.metadata import SessionMetadata
+from ...text.times import stamp
+from .. import files
+from ..journal import exclusive
+from ..lock import Held
+from ..workspace import Workspace
+from . import FOLDER, Session, counts, made, sessions, update
+from .counts import Counts, counts_of, note_added
+from .file import standing_ids
+
+PIECE = 4 << 20
+"""Characters written at once where more than that comes in."""
+_TRIES = 100
+Noise = Callable[[int], bytes]
+
+
+@dataclass(frozen=True)
+class Line:
+    """An event as it is written, with what it adds to the sums."""
+
+    id: str
+    text: str  # without its newline
+    counts: Counts
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What was added to a session."""
+
+    session: Session
+    added: int
+    known: int  # events that stood there already
+    counts: Counts  # of the whole session now
+    ids: tuple[str, ...] = ()  # of the events added, where they were few
+
+
+def append(
+    workspace: Workspace, name: str, events: Sequence[Event], noise: Noise, told: Mapping[str, Any] | None = None
+) -> Appended:
+    """Add events to a session, making it if need be; without a name it gets an id of its own.
+
+    An event without an id gets one, drawn from `noise(n)` at the n-th try; one whose id stands there is left out.
+    `told` are fields of the session's page, which fill what is empty there.
+    """
+    with exclusive(workspace, "mem session append") as held:
+        session = made(workspace, name or _free_id(workspace, noise))
+        places = _places(workspace, session)
+        taken = standing_ids(places, {event.id for event in events})
+        draws = count()
+        lines = []
+        for event in events:
+            while not event.id:
+                drawn = new_id("msg", workspace.now, noise(_within(next(draws), "a message")))
+                event = event if standing_ids(places, {drawn}) else replace(event, id=drawn)
+            lines.append(line_of(event))
+        fresh = tuple(dict.fromkeys(line.id for line in lines if line.id not in taken))
+        appended = _add(workspace, session, lines, taken, {**(told or {}), "state": "ACTIVE"}, held)
+    return replace(appended, ids=fresh)
+
+
+def take_in(workspace: Workspace, name: str, lines: Iterable[Line], told: Mapping[str, Any]) -> Appended:
+    """Add those events of a whole conversation that do not stand there yet, whatever their number."""
+    with exclusive(workspace, "mem session import") as held:
+        session = made(workspace, name)
+        taken = standing_ids(_places(workspace, session))
+        return _add(workspace, session, lines, taken, told, held)
+
+
+def line_of(event: Event) -> Line:
+    """Write an event as its file has it."""
+    return Line(event.id, render_event(event), counts_of(event))
+
+
+def _add(
+    workspace: Workspace, session: Session, lines: Iterable[Line], taken: set[str], told: Mapping[str, Any], held: Held
+) -> Appended:
+    """Write the lines whose ids are not taken, then what they add up to."""
+    target = workspace.path(session.path)
+    sums, size = counts(workspace, session), _size(target)
+    added = known = 0
+    piece: list[str] = []
+    room = PIECE
+
+    def write() -> None:
+        nonlocal size, room
+        data = "".join(f"{text}\n" for text in piece).encode()
+        held.check()
+        files.append(target, data)
+        size, room = size + len(data), PIECE
+        piece.clear()
+
+    for line in lines:
+        if line.id in taken:
+            known += 1
+            continue
+        taken.add(line.id)
+        added += 1
+        sums += line.counts
+        piece.append(line.text)
+        room -= len(line.text)
+        if room <= 0:
+            write()
+    if piece or not target.exists():
+        write()
+    note_added(workspace, session.path, session.metadata.consolidated_to, sums, size)
+    now = stamp(workspace.now)
+    session = update(workspace, session, lambda page: with_counts(_filled(page, told, sums, now), sums, now), held)
+    return Appended(session, added, known, sums)
+
+
+def with_counts(page: SessionMetadata, sums: Counts, now: str) -> SessionMetadata:
+    """Put a session's sums on its page."""
+    latest = max(sums.last or now, page.updated_at)
+    return replace(page, message_count=sums.messages, token_count=sums.tokens, updated_at=latest)
+
+
+def _filled(page: SessionMetadata, told: Mapping[str, Any], sums: Counts, now: str) -> SessionMetadata:
+    """Fill what a page does not say yet; only its state is set anew."""
+    fresh = {name: value for name, value in told.items() if value and (name == "state" or not getattr(page, name))}
+    return replace(page, **{"created_at": page.created_at or sums.first or now, **fresh})
+
+
+def _places(workspace: Workspace, session: Session) -> list[Path]:
+    """Give the files a session's events stand in: its own and, while it goes on, what was moved to the archive."""
+    own = workspace.path(session.path)
+    if not own.parent.exists():
+        return []
+    moved = [one for one in sessions(workspace, archived=True) if one.id == session.id]
+    return [own, *(workspace.path(one.path) for one in moved)]
+
+
+def _free_id(workspace: Workspace, noise: Noise) -> str:
+    for attempt in count():
+        name = new_id("ses", workspace.now, noise(_within(attempt, "a session")))
+        if not (workspace.root / FOLDER / folder_name(name)).exists():
+            return name
+    raise AssertionError("unreachable")
+
+
+def _within(attempt: int, what: str) -> int:
+    if attempt >= _TRIES:
+        raise RefusedError(f"no free id for {what} after {_TRIES} tries", "give it one")
+    return attempt
+
+
+def _size(target: Path) -> int:
+    try:
+        return os.stat(target).st_size
+    except FileNotFoundError:
+        return 0
