@@ -54,7 +54,7 @@ def close(
     """
     from ..lifecycle.consolidate import consolidate
     from ..store.sessions import made
-    from ..store.sessions.counts import is_due
+    from ..store.sessions.counting import is_due
     from ..store.sessions.file import recent_events
 
     if workspace.settings["hooks.notes"]:

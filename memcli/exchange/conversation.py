@@ -18,7 +18,7 @@ from typing import IO, Any, BinaryIO
 from ..store.redaction import Redacted, redactor
 from ..store.sessions import EVENTS, METADATA, Session
 from ..store.sessions.append import Line, line_of, take_in
-from ..store.sessions.counts import Counts
+from ..store.sessions.counting import Counts
 from ..store.workspace import Workspace
 from ..text.ids import new_id
 from ..text.session import load, moment, word

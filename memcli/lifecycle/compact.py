@@ -15,7 +15,7 @@ from ..store.journal import Change, Step, apply, exclusive
 from ..store.layout import ARCHIVE
 from ..store.redaction import redactor
 from ..store.sessions import EVENTS, METADATA, Session, at, counts
-from ..store.sessions.counts import count
+from ..store.sessions.counting import count
 from ..store.sessions.ids import identified, settle_ids
 from ..store.sessions.span import session_source
 from ..store.workspace import Workspace

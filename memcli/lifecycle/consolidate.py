@@ -15,7 +15,7 @@ from ..store.journal import apply, exclusive
 from ..store.lock import locked
 from ..store.redaction import redactor
 from ..store.sessions import Session, at
-from ..store.sessions.counts import is_due
+from ..store.sessions.counting import is_due
 from ..store.sessions.ids import identified, settle_ids
 from ..store.workspace import Workspace
 from ..text.session import Event

@@ -15,7 +15,7 @@ from ..store.history import history_steps
 from ..store.journal import Change, Step
 from ..store.redaction import Redacted, Redactor, redactor
 from ..store.sessions import Session, page_change
-from ..store.sessions.counts import is_due
+from ..store.sessions.counting import is_due
 from ..store.sessions.span import session_source
 from ..store.workspace import Workspace
 from ..text.page_update import accepted

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ..store.sessions import Session, at, counts, sessions
-from ..store.sessions.counts import is_due
+from ..store.sessions.counting import is_due
 from ..store.sessions.file import read_events, standing_ids
 from ..store.workspace import Workspace
 from ..text.session import Event

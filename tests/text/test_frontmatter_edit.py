@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memcli.errors import RefusedError
 from memcli.text.frontmatter import edit, parse, render
-from memcli.text.frontmatter.edit import same
+from memcli.text.frontmatter.edits import same
 
 NOTE = """\
 ---

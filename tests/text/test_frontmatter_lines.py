@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from memcli.text.frontmatter import lines as frontmatter_lines
 from memcli.text.frontmatter import load_mapping
-from memcli.text.frontmatter.edit import same
+from memcli.text.frontmatter.edits import same
 from memcli.text.frontmatter.lines import read_lines
 
 KEYS = ["a", "b", "key-1", "_x", "title", "true", "null", "yes", "a b", '"q"', "é", "1", "-1", "-", "?", "<<", "a.b"]

@@ -16,7 +16,7 @@ from ..journal import Change, exclusive
 from ..layout import ARCHIVE
 from ..lock import Held
 from ..workspace import Workspace
-from .counts import Counts, counted
+from .counting import Counts, counted
 
 FOLDER = "sessions"
 EVENTS, METADATA = "session.jsonl", "metadata.json"

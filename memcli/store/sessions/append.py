@@ -18,7 +18,7 @@ from ..journal import exclusive
 from ..lock import Held
 from ..workspace import Workspace
 from . import FOLDER, Session, counts, made, sessions, update
-from .counts import Counts, counts_of, note_added
+from .counting import Counts, counts_of, note_added
 from .file import standing_ids
 
 PIECE = 4 << 20

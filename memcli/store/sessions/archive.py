@@ -16,7 +16,7 @@ from ..removal import remove_folder
 from ..workspace import Workspace
 from . import EVENTS, METADATA, Session, at, sessions, update
 from .append import with_counts
-from .counts import Counts
+from .counting import Counts
 
 
 def archive(workspace: Workspace, session: Session) -> str:

@@ -66,7 +66,7 @@ def edit(text: str, changes: Mapping[str, object]) -> str:
 
     Raises RefusedError where the frontmatter does not parse, or where nothing but a rewrite would do.
     """
-    from .edit import REMOVED, plain_data, respell, same
+    from .edits import REMOVED, plain_data, respell, same
 
     document = parse(text)
     if document.problem:
