@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..errors import MemError, NotFoundError
@@ -18,6 +19,7 @@ from .log import log
 
 if TYPE_CHECKING:
     from ..retrieval.pack import Pack
+    from .remembering import Kept
 
 AGENTS = ("claude-code", "codex")
 INSIDE = "MEM_INSIDE_LLM"
@@ -130,19 +132,28 @@ def _user_prompt(scene: Scene) -> Answer:
     from ..lifecycle.remembered import remembered_span
 
     span = remembered_span(prompt)
-    identifier, said = _remember(scene, prompt[span[0] : span[1]].strip()) if span else ("", "")
+    rest = prompt[span[1] :].strip() if span else prompt
+    asks = len(rest) > _REST or not span
+    seconds: float = scene.workspace.settings["hooks.within"] / 1000
+    if span:
+        begun = monotonic()
+        kept = _remembered(scene, prompt[span[0] : span[1]].strip(), seconds / 2 if asks else seconds)
+        seconds = 0.0 if kept.is_late else seconds - monotonic() + begun
     if scene.keeps:
         from . import turns
 
-        turns.keep(scene.workspace, event.session, "user", prompt, identifier)
-    rest = prompt[span[1] :].strip() if span else prompt
-    answer = _recalled(scene, rest, gate=True) if len(rest) > _REST or not span else Answer(event.name)
-    return replace(answer, context="\n\n".join(part for part in (said, answer.context) if part))
+        turns.keep(scene.workspace, event.session, "user", prompt, kept.id if span else "")
+    answer = _recalled(scene, rest, seconds, gate=True) if asks and seconds > 0 else Answer(event.name)
+    if not span:
+        return answer
+    told = "\n\n".join(part for part in (kept.said, answer.context) if part)
+    return replace(answer, context=told, is_late=answer.is_late or kept.is_late)
 
 
 def _tool_use(scene: Scene) -> Answer:
     """Recall by what a tool call failed with."""
-    return _recalled(scene, scene.event.error, gate=False) if scene.event.error else Answer()
+    seconds: float = scene.workspace.settings["hooks.within"] / 1000
+    return _recalled(scene, scene.event.error, seconds, gate=False) if scene.event.error else Answer()
 
 
 def _pre_compact(scene: Scene) -> Answer:
@@ -195,14 +206,14 @@ def _close_words(scene: Scene) -> list[str]:
     return [*words, "--transcript", scene.event.transcript] if scene.event.transcript else words
 
 
-def _recalled(scene: Scene, query: str, *, gate: bool) -> Answer:
+def _recalled(scene: Scene, query: str, seconds: float, *, gate: bool) -> Answer:
     from ..retrieval.pack import DOCUMENTS, RELEVANT
     from ..retrieval.recall import Recall, recall
 
     request = Recall(
         query=query,
         session=scene.event.session,
-        within_ms=scene.workspace.settings["hooks.within"],
+        within_ms=int(1000 * seconds),
         characters=_ROOM,
         gate=gate,
         sections=(RELEVANT, DOCUMENTS),
@@ -219,19 +230,12 @@ def _tell_late(scene: Scene, pack: "Pack") -> None:
             log(scene.workspace, f"hook {scene.event.name}: {notice}")
 
 
-def _remember(scene: Scene, text: str) -> tuple[str, str]:
-    """Write a memory as it was said, secrets blanked out; give its id, and say that it is kept or why not."""
-    from ..store import entries
-    from ..store.redaction import redactor
-    from ..text.summary import shorten
+def _remembered(scene: Scene, text: str, seconds: float) -> "Kept":
+    """Write down what is to be remembered, or say why it could not be."""
+    from .remembering import Kept, remember
 
-    workspace, session = scene.workspace, scene.event.session
-    guard = redactor(workspace, "the prompt")
-    told = {"type": "fact", "source": "user", "sources": [f"session:{session}"] if session else None}
     try:
-        written = entries.write(workspace, told, guard.text(text), scene.noise(text))
+        return remember(scene.workspace, scene.event.session, text, scene.noise(text), seconds)
     except MemError as error:
-        log(workspace, f"hook {scene.event.name}: {error}")
-        return "", f"What the user asked to remember could not be kept: {error}"
-    blanked = " A secret in it was blanked out." if guard.found else ""
-    return written.id, f"Kept in memory as {written.id}: {shorten(guard.text(text), 200)}{blanked}"
+        log(scene.workspace, f"hook {scene.event.name}: {error}")
+        return Kept("", f"What the user asked to remember could not be kept: {error}")

@@ -44,7 +44,7 @@ def serve(command: Command, version: str) -> None:
     server.run("stdio")
 
 
-def _tools(command: Command) -> list[tuple[Callable[..., str], bool]]:
+def _tools(command: Command) -> list[tuple[Callable[..., Any], bool]]:
     """Make the tools; those that change nothing are marked."""
 
     def memory_search(
@@ -55,7 +55,7 @@ def _tools(command: Command) -> list[tuple[Callable[..., str], bool]]:
         tag: list[str] | None = None,
         since: str = "",
         until: str = "",
-    ) -> str:
+    ) -> Any:
         """Find memories by meaning and by words, best first: id, summary, relevance in [0,1], date, path.
 
         kind: entry, memory, history, note or session. type: such as preference. since, until: 2026-11-21 or 7d.
@@ -64,7 +64,7 @@ def _tools(command: Command) -> list[tuple[Callable[..., str], bool]]:
         options += [*_one("--since", since), *_one("--until", until), "--limit", str(limit)]
         return _answer(command, "search", options, [query])
 
-    def memory_read(id: str, offset: int = 0, limit: int | None = None) -> str:
+    def memory_read(id: str, offset: int = 0, limit: int | None = None) -> Any:
         """Show the text an id, a path or a hit's address names, in pages of `limit` characters."""
         options = ["--offset", str(offset), *([] if limit is None else ["--limit", str(limit)])]
         return _answer(command, "read", options, [id])
@@ -78,41 +78,45 @@ def _tools(command: Command) -> list[tuple[Callable[..., str], bool]]:
         source: str = "",
         id: str = "",
         path: str = "",
-    ) -> str:
+        supersedes: str = "",
+    ) -> Any:
         """Remember something; with `id` change that memory instead. Secrets are refused.
 
+        What is known already is confirmed: the action is then `merged`. `supersedes` names the memory it takes the
+        place of; what surely contradicts it is superseded anyway, and `conflicts_with` says what may.
         type: fact, preference, constraint, correction, observation, entity, procedure or lesson. source: user (said
         so), observed (seen in tools and files) or inferred (your own conclusion).
         """
         options = [*_one("--type", type), *_one("--title", title), *_many("--tag", tags), *_one("--project", project)]
         options += [*_one("--source", source), *_one("--id", id), *_one("--path", path)]
+        options += _one("--supersedes", supersedes)
         return _answer(command, "write", options, [text])
 
-    def memory_edit(id: str, old: str, new: str) -> str:
+    def memory_edit(id: str, old: str, new: str) -> Any:
         """Replace words that stand in a memory or file exactly once."""
         return _answer(command, "edit", ["--replace", old, new], [id])
 
     def memory_ls(
         prefix: str = "", type: list[str] | None = None, tag: list[str] | None = None, sort: str = "", limit: int = 50
-    ) -> str:
+    ) -> Any:
         """List memories, the latest change first. sort: updated, created, type, title, path, strength or trust."""
         options = [*_many("--type", type), *_many("--tag", tag), *_one("--sort", sort), "--limit", str(limit)]
         return _answer(command, "ls", options, [prefix] if prefix else [])
 
-    def memory_grep(pattern: str, fixed: bool = False, ignore_case: bool = False, context: int = 0) -> str:
+    def memory_grep(pattern: str, fixed: bool = False, ignore_case: bool = False, context: int = 0) -> Any:
         """Find lines by a regular expression, or with `fixed` by their exact text, in every file."""
         options = [*(["-F"] if fixed else []), *(["-i"] if ignore_case else []), "-C", str(context)]
         return _answer(command, "grep", options, [pattern])
 
-    def memory_delete(ids: list[str]) -> str:
+    def memory_delete(ids: list[str]) -> Any:
         """Move memories to the archive: out of search, and not lost."""
         return _answer(command, "forget", [], ids)
 
-    def memory_promote(ids: list[str], demote: bool = False) -> str:
+    def memory_promote(ids: list[str], demote: bool = False) -> Any:
         """Make memories lines of MEMORY.md, which is in every prompt; with `demote` take the lines off again."""
         return _answer(command, "promote", ["--demote"] if demote else [], ids)
 
-    def memory_recall(query: str = "", session: str = "") -> str:
+    def memory_recall(query: str = "", session: str = "") -> Any:
         """Give the memories a prompt should have, as text within a budget; with `session` none is shown twice."""
         ran = command(["recall", *_one("--session", session), *(["--", query] if query else [])])
         return ran.out if ran.code == 0 else _failed(ran)
@@ -130,15 +134,15 @@ def _tools(command: Command) -> list[tuple[Callable[..., str], bool]]:
     ]
 
 
-def _answer(command: Command, name: str, options: Sequence[str], words: Sequence[str]) -> str:
+def _answer(command: Command, name: str, options: Sequence[str], words: Sequence[str]) -> Any:
     """Run a command with --json and give its document; words that begin with a dash are words."""
     ran = command([name, "--json", *options, "--", *words])
     return ran.out.rstrip("\n") if ran.out.strip() else _failed(ran)
 
 
-def _failed(ran: Ran) -> str:
-    """Tell the model what went wrong and what mends it, as the command does."""
-    from mcp.server.mcpserver.exceptions import ToolError
+def _failed(ran: Ran) -> Any:
+    """Tell the model what went wrong and what mends it, word for word as the command does."""
+    from mcp.types import CallToolResult, TextContent
 
     lines = ran.err.strip().splitlines()
     last = lines[-1] if lines else f"ended with {ran.code}"
@@ -147,7 +151,8 @@ def _failed(ran: Ran) -> str:
         last = ": ".join(part for part in (fault["message"], fault["fix"]) if part)
     except (ValueError, TypeError, KeyError):
         last = last.removeprefix("mem: ")
-    raise ToolError(last)
+    # Raised, it would get the SDK's own words before it.
+    return CallToolResult(content=[TextContent(type="text", text=last)], is_error=True)
 
 
 def _one(option: str, value: str) -> list[str]:

@@ -6,7 +6,7 @@ from datetime import datetime, tzinfo
 
 from ..text.session import Event
 from ..text.summary import shorten
-from .extract import extract
+from .extract import asked_fact, day_said, extract
 from .extract.story import story
 from .llm import Llm
 from .prompt import SCHEMA, again, question
@@ -45,7 +45,7 @@ class Findings:
 def by_rules(events: Sequence[Event], now: datetime, zone: tzinfo) -> Findings:
     """Take out what was stated, corrected, decided and mended; deterministic and offline."""
     found = extract(events, now=now, zone=zone)
-    done = _kept_already(events)
+    done = _kept_already(events, zone)
     memories = tuple(
         Finding(one.text, one.type, one.source, one.files, one.tags, one.message_id)
         for one in found.facts
@@ -73,7 +73,7 @@ def by_llm(
         answer = llm.complete(second, schema=SCHEMA, temperature=TEMPERATURE, max_tokens=MAX_TOKENS, timeout=timeout)
         reply = parse_reply(answer.text, answer.finish_reason, prompts)
     asked = asked_to_keep(events)
-    said = {one.text.casefold() for one in asked} | _kept_already(events)
+    said = {one.text.casefold() for one in asked} | _kept_already(events, zone)
     memories = tuple(
         Finding(one.content, one.type, one.source, one.files, one.tags)
         for one in reply.entries
@@ -100,6 +100,7 @@ def asked_to_keep(events: Sequence[Event]) -> tuple[Finding, ...]:
     return tuple({one.text.casefold(): one for one in reversed(found)}.values())[::-1]
 
 
-def _kept_already(events: Sequence[Event]) -> set[str]:
+def _kept_already(events: Sequence[Event], zone: tzinfo) -> set[str]:
     """Give the texts that hooks made memories of when they were said."""
-    return {(remembered(event.text) or "").casefold() for event in events if event.extra.get(KEPT)}
+    texts = [(remembered(event.text) or "", event) for event in events if event.extra.get(KEPT)]
+    return {one.casefold() for text, event in texts for one in (text, asked_fact(text, day_said(event, zone)).text)}

@@ -16,6 +16,7 @@ from mcp.client.stdio import stdio_client
 from tests.conftest import Mem, Ran
 
 TOOLS = {f"memory_{name}" for name in ("search", "read", "write", "edit", "ls", "grep", "delete", "promote", "recall")}
+SECRET = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
 Call = Callable[..., Coroutine[Any, Any, Any]]
 
 
@@ -105,6 +106,50 @@ def test_refusals_are_those_of_the_commands(
         assert said in answer
 
     talk(workspace, asked)
+
+
+def test_a_secret_is_refused_in_the_words_of_the_command(mem: Mem, workspace: Path) -> None:
+    refused = mem("write", f"The token is {SECRET}")
+    assert refused.code == 5
+    words = refused.err.removeprefix("mem: ").strip()
+    assert mem("write", "Tea at five.").code == 0
+    before = {path: path.read_bytes() for path in workspace.rglob("*.md")}
+
+    async def said(session: ClientSession, call: Call) -> None:
+        assert await call("write", text=f"The token is {SECRET}") == f"refused: {words}"
+        (tea,) = (await call("ls"))["entries"]
+        for name, arguments in (
+            ("write", {"text": "Tea at six.", "title": SECRET}),
+            ("write", {"text": "Tea at six.", "tags": [SECRET]}),
+            ("write", {"text": SECRET, "id": tea["id"]}),
+            ("edit", {"id": tea["id"], "old": "five", "new": SECRET}),
+        ):
+            answer = await call(name, **arguments)
+            assert isinstance(answer, str)
+            assert "looks like a secret" in answer
+            assert SECRET not in answer
+
+    talk(workspace, said)
+    assert {path: path.read_bytes() for path in workspace.rglob("*.md")} == before
+
+
+def test_a_write_says_what_became_of_it_as_the_command_does(mem: Mem, workspace: Path) -> None:
+    async def said(session: ClientSession, call: Call) -> None:
+        first = await call("write", text="The staging port is 8080.")
+        assert (first["action"], set(first)) == ("created", {"action", "id", "path", "workspace"})
+        again = await call("write", text="The staging port is 8080.")
+        assert (again["action"], again["id"], again["strength"]) == ("merged", first["id"], 2)
+        newer = await call("write", text="The staging port is 9090.")
+        assert (newer["action"], newer["supersedes"]) == ("created", [first["id"]])
+        guess = await call("write", text="The staging port is 7070.", source="inferred")
+        assert (guess["action"], guess["superseded_by"]) == ("created", newer["id"])
+        other = await call("write", text="User uses vim.")
+        against = await call("write", text="User uses emacs.")
+        assert against["conflicts_with"] == [other["id"]]
+        settled = await call("write", text="User uses helix.", supersedes=other["id"])
+        assert (settled["action"], settled["supersedes"]) == ("created", [other["id"]])
+
+    talk(workspace, said)
 
 
 def test_nothing_but_the_protocol_is_on_stdout(workspace: Path) -> None:

@@ -81,7 +81,7 @@ def extract(events: Sequence[Event], *, now: datetime, zone: tzinfo = UTC, simil
         if event.type != "message" or not event.text.strip():
             continue
         if event.role == "user":
-            found += _stated(event, asked, before, _day(event, zone))
+            found += _stated(event, asked, before, day_said(event, zone))
         asked = _question(event.text) if event.role == "assistant" else ""
         before = event
     found += [
@@ -100,6 +100,12 @@ def paths(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(path for path in named if not _PRODUCTS.match(path)))
 
 
+def asked_fact(text: str, said: date | None, message_id: str = "") -> Fact:
+    """Make a fact of what a user asked to be remembered on a day: as it was said, with dates for "tomorrow"."""
+    kind = judge(bare(text[:500]))
+    return Fact(dated(text, said), kind.type if kind else "fact", "user", paths(text), (), message_id)
+
+
 def _stated(event: Event, asked: str, before: Event, said: date | None) -> list[tuple[int, Fact]]:
     """Give what one message of a user states, and how sure its worth is."""
     found: list[tuple[int, Fact]] = []
@@ -108,9 +114,7 @@ def _stated(event: Event, asked: str, before: Event, said: date | None) -> list[
         kept, source = shorten(before.text, 500), "user" if before.role == "user" else "observed"
         return [(_SURE, Fact(kept, "fact", source, paths(kept), (), before.id))] if kept else []
     if span := remembered_span(text):
-        kept = text[span[0] : span[1]]
-        kind = judge(bare(kept[:500]))
-        found.append((_SURE, Fact(dated(kept, said), kind.type if kind else "fact", "user", paths(kept), (), event.id)))
+        found.append((_SURE, asked_fact(text[span[0] : span[1]], said, event.id)))
         text = f"{text[: span[0]]}\n{text[span[1] :]}"
     whole = list(sentences(text))
     lasting = sum(map(len, whole)) > _PASTED
@@ -160,6 +164,7 @@ def _repeats(text: str, other: str, similar: Similar | None) -> bool:
     return similar is not None and similar(text, other) >= _SAME
 
 
-def _day(event: Event, zone: tzinfo) -> date | None:
+def day_said(event: Event, zone: tzinfo) -> date | None:
+    """Give the day of an event where the user is; None where it states no time."""
     moment = parse_time(event.timestamp) if event.timestamp else None
     return moment.astimezone(zone).date() if moment else None
