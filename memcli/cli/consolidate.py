@@ -21,6 +21,7 @@ from ..store.workspace import Workspace
 from ..text.session import Event
 from ..text.session.folder import folder_name
 from . import complete, output, world
+from .admitted import counted, document
 from .options import AsJson, InScope, InWorkspace
 from .redacted import tell_redacted
 
@@ -53,8 +54,9 @@ def consolidate(
     """Turn conversations into history and memories.
 
     What is new since the last time becomes one history record, entries and lines of MEMORY.md; with an LLM in your own
-    settings (llm.model or llm.command) it decides what is worth keeping, without one rules do. Messages stay due until
-    all of it is on disk. When the LLM fails, the last messages go to history as they are, the exit code is 7, and the
+    settings (llm.model or llm.command) it decides what is worth keeping, without one rules do. What is known already is
+    confirmed, and what was said later takes the place of what it contradicts, as `mem write` does. Messages stay due
+    until all of it is on disk. When the LLM fails, the last messages go to history as they are, the exit code is 7, and the
     next run tries again.
     """
     where = world.writing(workspace, scope)
@@ -185,12 +187,16 @@ def _tell(outcomes: Sequence[Outcome], *, dry_run: bool, quiet: bool, as_json: b
     if quiet:
         return
     for outcome in done:
+        besides = [said for said in (counted(outcome.admitted),) if said]
         if dry_run:
+            for reason in outcome.plan.reasons:
+                output.note(reason)
             output.say(_diff(outcome), end="")
         elif output.is_watched():
-            output.say(f"{outcome.session}: {outcome.messages} messages, {outcome.entries} memories ({outcome.how})")
+            told = (f"{outcome.messages} messages, {outcome.entries} memories", *besides)
+            output.say(f"{outcome.session}: {', '.join(told)} ({outcome.how})")
         else:
-            output.say_row((outcome.session, outcome.how, outcome.messages, outcome.entries))
+            output.say_row((outcome.session, outcome.how, outcome.messages, outcome.entries, *besides))
     if not done and output.is_heard():
         output.note("nothing waits")
 
@@ -207,6 +213,7 @@ def _document(outcome: Outcome, *, dry_run: bool) -> dict[str, Any]:
         "how": outcome.how,
         "messages": outcome.messages,
         "entries": outcome.entries,
+        "memories": [document(one) for one in outcome.admitted],
         "paths": list(dict.fromkeys(step.path for step in outcome.plan.steps)),
         "remarks": list(outcome.remarks),
         "error": outcome.error,

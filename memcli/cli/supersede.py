@@ -6,6 +6,7 @@ import typer
 
 from ..errors import UsageError
 from ..index.index import Index, ask
+from ..lifecycle.page import without_lines
 from ..lifecycle.plan import applied, shown
 from ..lifecycle.supersession import standing, supersede_plan
 from . import complete, output, world
@@ -35,6 +36,7 @@ def supersede(
     successors = ask(where, _successors)
     before, after = standing(where, place.path), standing(where, other.path)
     plan = supersede_plan(where, before, after, lambda one: successors.get(one, ""))
+    plan += without_lines(where, [before.entry.id])
     if dry_run:
         output.say(shown(plan), end="")
         return

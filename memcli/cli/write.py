@@ -150,6 +150,7 @@ def _in_place_of(
     where: Workspace, workspace: str, scope: str, old: str, told: dict[str, Any], body: str
 ) -> dict[str, Any]:
     """Make a new entry and mark the one it takes the place of, as one change."""
+    from ..lifecycle.page import without_lines
     from ..lifecycle.plan import applied
     from ..lifecycle.supersession import replacing_plan, standing
 
@@ -158,29 +159,21 @@ def _in_place_of(
         raise UsageError(f"{old} is in another workspace", "name the workspace with --workspace or --scope")
     before = standing(where, place.path)
     plan, identifier, path = replacing_plan(where, before, told, body, world.noise(body))
-    applied(where, plan, "mem write")
+    applied(where, plan + without_lines(where, [before.entry.id]), "mem write")
     return {"action": "created", "id": identifier, "path": path, "supersedes": [before.entry.id]}
 
 
 def _admitted(where: Workspace, told: dict[str, Any], body: str, *, judge: bool) -> dict[str, Any]:
     from ..lifecycle.admission import Draft
     from ..lifecycle.admit import admit
+    from .admitted import document
 
     settled = admit(where, [Draft(told, body, world.noise(body))], "mem write", _judge(where) if judge else None)
     for notice in settled.notices:
         output.note(notice)
     if settled.error:
         output.note(f"the LLM could not judge ({settled.error}): the rules did")
-    one = settled.admitted[0]
-    done: dict[str, Any] = {"action": one.action, "id": one.id, "path": one.path, "error": settled.error}
-    known = {
-        "supersedes": list(one.supersedes),
-        "superseded_by": one.superseded_by,
-        "conflicts_with": list(one.conflicts_with),
-        "reason": one.reason,
-        "strength": one.strength if one.action == "merged" else 0,
-    }
-    return done | {key: value for key, value in known.items() if value}
+    return {**document(settled.admitted[0]), "error": settled.error}
 
 
 def _judge(where: Workspace) -> Any:

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -285,6 +285,14 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
                 # What fails here and not on a new index is this one's fault: SQLite does not check what it reads.
                 _answer_in_memory(workspace, question)
             database.discard(kept)
+    return _answer_in_memory(workspace, question)
+
+
+def glance(workspace: Workspace, question: Callable[[Index], T]) -> T:
+    """Answer from a copy of the index in memory and write nothing, for a command that only shows what it would do."""
+    with suppress(sqlite3.Error, _MovedError):
+        if (workspace.derived / database.FILE).exists():
+            return _answer(workspace, question, workspace.derived, apart=True)
     return _answer_in_memory(workspace, question)
 
 

@@ -85,8 +85,11 @@ class Admission:
     def _decide(self, draft: Draft, entry: Entry, weighed: Sequence[tuple[Standing, Verdict]]) -> None:
         for one, verdict in weighed:
             if verdict.kind == "same" and verdict.sure and _may_be_one(one.entry, entry):
-                self._merge(one, entry, verdict)
-                return
+                body = merged_body(one.entry.body, entry.body)
+                if entry.trust >= one.entry.trust or body == one.entry.body:
+                    self._merge(draft, one, entry, body, verdict)
+                    return
+                # Who is trusted less confirms what stands, but puts no words into its mouth.
         against = [(one, verdict) for one, verdict in weighed if verdict.is_against]
         self._create(draft, entry, against)
 
@@ -117,9 +120,9 @@ class Admission:
             found.append((one, verdict))
         return found
 
-    def _merge(self, one: Standing, entry: Entry, verdict: Verdict) -> None:
-        body = merged_body(one.entry.body, entry.body)
-        told = merged_fields(one.entry, entry, stamp(self.workspace.now))
+    def _merge(self, draft: Draft, one: Standing, entry: Entry, body: str, verdict: Verdict) -> None:
+        now = stamp(self.workspace.now)
+        told = merged_fields(one.entry, entry, min(entry.created_at, now) if draft.told.get("created_at") else now)
         text = revised(self.workspace, one.path, one.text, told, None if body == one.entry.body else body)
         self._put(one.path, text)
         self.admitted.append(
@@ -165,7 +168,6 @@ class Admission:
                 reason,
             )
         )
-        self._reasons.append(f"new: {shorten(entry.body, 80)}")
         self._reasons += [f"{one.entry.id} is superseded by {identifier}: {reason}" for one in won]
         self._reasons += [f"{identifier} is superseded by {one.entry.id}, which is trusted more" for one in lost[:1]]
         self._reasons += [f"{one.entry.id} and {identifier} may contradict each other" for one in unsure]

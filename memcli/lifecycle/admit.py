@@ -21,6 +21,7 @@ from .plan import Plan
 Judge = Callable[[str, Sequence[str]], Sequence[Verdict | None]]
 """Says of a new text and some standing ones what it is to each; None where the rules are to say it."""
 JUDGED = 5  # standing memories shown to a judge for one new text
+NO_VERDICTS: Mapping[tuple[str, str], Verdict] = {}
 SECOND_LOOK = 0.3  # seconds that entries without a vector may take while the lock is held
 
 
@@ -33,59 +34,90 @@ class Settled:
     notices: tuple[str, ...] = ()
     error: str = ""  # why the judge was not heard; the rules decided then
 
+    @property
+    def superseded(self) -> frozenset[str]:
+        """Give the ids of what stood before and is believed no more."""
+        return frozenset(one for done in self.admitted for one in done.supersedes)
 
-def admit(
-    workspace: Workspace, drafts: Sequence[Draft], command: str, judge: Judge | None = None, *, dry_run: bool = False
-) -> Settled:
+
+@dataclass(frozen=True)
+class Looked:
+    """Drafts, and what was found around them before anything is decided."""
+
+    drafts: tuple[Draft, ...]
+    entries: tuple[Entry, ...]  # as the drafts would be made
+    seen: Surroundings
+    mark: str  # of the turn they were looked around in
+
+    def is_current(self, workspace: Workspace) -> bool:
+        """Tell whether nobody has changed memory since."""
+        return turn(workspace) == self.mark
+
+
+def admit(workspace: Workspace, drafts: Sequence[Draft], command: str, judge: Judge | None = None) -> Settled:
     """Let drafts in, in their order; UsageError, RefusedError and BusyError leave everything as it was."""
-    entries = [drafted(workspace, draft.told, draft.body) for draft in drafts]
-    if dry_run:
-        return _settled(workspace, drafts, entries, _looked(workspace, entries, None), {})
     with one_by_one(workspace, command):
-        mark = turn(workspace)
-        seen = _looked(workspace, entries, None)
-        verdicts, error = _judged(workspace, entries, seen, judge) if judge else ({}, "")
+        looked = look(workspace, drafts)
+        verdicts, error = _judged(workspace, looked.entries, looked.seen, judge) if judge else ({}, "")
         with exclusive(workspace, command) as held:
-            if turn(workspace) != mark:
-                seen = _looked(workspace, entries, seen)
-            settled = _settled(workspace, drafts, entries, seen, verdicts)
+            if not looked.is_current(workspace):
+                looked = look(workspace, drafts, looked, budget=SECOND_LOOK)
+            settled = settle(workspace, looked, verdicts)
             next_turn(workspace)
-            apply(workspace, settled.plan.steps, held)
+            apply(workspace, (settled.plan + _off_the_page(workspace, settled.superseded)).steps, held)
     return replace(settled, error=error)
 
 
-def admit_plan(workspace: Workspace, drafts: Sequence[Draft]) -> Settled:
-    """Propose what would become of drafts as things stand; for a caller that holds the lock and applies the plan."""
-    entries = [drafted(workspace, draft.told, draft.body) for draft in drafts]
-    return _settled(workspace, drafts, entries, _looked(workspace, entries, None), {})
+def look(
+    workspace: Workspace,
+    drafts: Sequence[Draft],
+    last: Looked | None = None,
+    *,
+    budget: float | None = None,
+    keep: bool = True,
+) -> Looked:
+    """Look around for drafts as things stand; `last` spares embedding them again.
+
+    `budget` is the time in seconds that entries without a vector may take; without `keep` nothing at all is written.
+    """
+    entries = tuple(drafted(workspace, draft.told, draft.body) for draft in drafts)
+    mark = turn(workspace)
+    return Looked(
+        tuple(drafts), entries, _looked(workspace, entries, last.seen if last else None, budget, keep=keep), mark
+    )
 
 
-def _looked(workspace: Workspace, entries: Sequence[Entry], last: Surroundings | None) -> Surroundings:
+def settle(workspace: Workspace, looked: Looked, verdicts: Mapping[tuple[str, str], Verdict] = NO_VERDICTS) -> Settled:
+    """Decide about drafts by the files as they are now; for one who holds the lock and applies the plan."""
+    admission = Admission(workspace, looked.seen.model, verdicts)
+    for number, (draft, entry) in enumerate(zip(looked.drafts, looked.entries, strict=True)):
+        near, before = looked.seen.near[number], looked.seen.before[number]
+        admission.settle(draft, entry, near, before, is_open=_is_settled_here(entry))
+    notices = (looked.seen.notice,) if looked.seen.notice else ()
+    return Settled(tuple(admission.admitted), admission.plan(), notices)
+
+
+def _off_the_page(workspace: Workspace, ids: frozenset[str]) -> Plan:
+    if not ids:
+        return Plan()
+    from .page import without_lines
+
+    return without_lines(workspace, ids)
+
+
+def _looked(
+    workspace: Workspace, entries: Sequence[Entry], last: Surroundings | None, budget: float | None, *, keep: bool
+) -> Surroundings:
     """Look around for those drafts that can be compared with anything."""
     texts = [(entry.type, entry.body if _is_settled_here(entry) else "") for entry in entries]
     if not any(text for _, text in texts):
         return Surroundings([[] for _ in texts], [{} for _ in texts])
-    return look_around(workspace, texts, last, budget=None if last is None else SECOND_LOOK)
+    return look_around(workspace, texts, last, budget=budget, keep=keep)
 
 
 def _is_settled_here(entry: Entry) -> bool:
     """Tell whether a memory is one belief among others: episodes and long documents stand for themselves."""
     return entry.type not in EPISODIC and entry.status == "active" and is_comparable(entry.body)
-
-
-def _settled(
-    workspace: Workspace,
-    drafts: Sequence[Draft],
-    entries: Sequence[Entry],
-    seen: Surroundings,
-    verdicts: Mapping[tuple[str, str], Verdict],
-) -> Settled:
-    admission = Admission(workspace, seen.model, verdicts)
-    admitted = []
-    for number, (draft, entry) in enumerate(zip(drafts, entries, strict=True)):
-        admission.settle(draft, entry, seen.near[number], seen.before[number], is_open=_is_settled_here(entry))
-        admitted.append(admission.admitted[number])
-    return Settled(tuple(admitted), admission.plan(), (seen.notice,) if seen.notice else ())
 
 
 def _judged(

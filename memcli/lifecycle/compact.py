@@ -25,7 +25,8 @@ from ..text.session import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event, parse_e
 from ..text.session.metadata import SessionMetadata, render_metadata
 from ..text.times import stamp
 from .consolidate import in_turn, queue
-from .consolidation import FALLBACK_TO, Outcome
+from .consolidation import Outcome
+from .drafting import FALLBACK_TO
 from .llm import Llm
 from .retell import material_of, told_by_llm, told_by_rules
 from .session_limits import Limits, limits

@@ -1,7 +1,7 @@
 """Make memory of what was said: one history record, entries, an update of the page, and the session's cursor, as one.
 
 The messages stay due until all of that is on disk. No lock is held while an LLM thinks: consolidations queue on a lock
-of their own, and what the plan was made from is looked at again when it is applied.
+of their own, and what the plan was made from is looked at again when it is applied. No text is embedded under it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,15 @@ from ..store.redaction import redactor
 from ..store.sessions import Session, at
 from ..store.sessions.counting import is_due
 from ..store.sessions.ids import identified, settle_ids
+from ..store.turn import next_turn, one_by_one
 from ..store.workspace import Workspace
 from ..text.session import Event
 from ..text.times import stamp
+from .admission import Draft
+from .admit import Looked, Settled, look, settle
 from .consolidation import Outcome, fallback_plan, kept_plan
-from .findings import Findings, by_llm, by_rules
+from .drafting import drafts, fresh, sound
+from .findings import Findings, asked_to_keep, by_llm, by_rules
 from .llm import Llm
 from .page import read_page
 from .waiting import all_events, batches, behind, but_for, home
@@ -35,7 +39,8 @@ class _Thought:
 
     outcome: Outcome
     events: Sequence[Event]
-    findings: Findings | None
+    findings: Findings | None  # None where the LLM failed
+    drafts: Sequence[Draft] = ()  # of the memories found
     shown: str = ""  # the page as the LLM saw it
 
 
@@ -107,7 +112,8 @@ def preview(
     if not parts:
         return [Outcome(session.id, "nothing")]
     thought = _thought(workspace, session, parts[0], llm)
-    planned = _planned(workspace, session, found, thought)
+    settled = settle(workspace, look(workspace, thought.drafts, keep=False))
+    planned = _planned(workspace, session, found, thought, settled)
     if len(parts) > 1:
         planned = replace(planned, remarks=(*planned.remarks, f"only the first of {len(parts)} parts is shown"))
     return [planned]
@@ -124,25 +130,35 @@ def _batches(found: Sequence[Event], llm: Llm | None, keep: int) -> Iterator[lis
 def _applied(
     workspace: Workspace, session: Session, events: Sequence[Event], found: Sequence[Event], llm: Llm | None
 ) -> Outcome:
-    """Consolidate one batch: think without a lock, then apply under it."""
+    """Consolidate one batch: think and look around without a lock, then apply under it."""
     thought = _thought(workspace, session, events, llm)
+    command = f"mem consolidate {session.id}"
+    looked: Looked | None = None
     for attempt in range(_TRIES):
-        with exclusive(workspace, f"mem consolidate {session.id}") as held:
-            now = home(workspace, session, events[-1].id)
-            if now is None:
-                gone = f"{session.id} was deleted meanwhile: nothing is kept of it"
-                return Outcome(session.id, "nothing", remarks=(gone,))
-            if now.metadata.consolidated_to != session.metadata.consolidated_to:
-                others = f"{session.id} was consolidated meanwhile by another"
-                return Outcome(session.id, "nothing", remarks=(others,))
-            planned = _planned(workspace, now, found, thought)
-            try:
-                applied = apply(workspace, planned.plan.steps, held)
-            except RefusedError:
-                # An editor takes no lock: what it saved while this was planned is planned for once more.
-                if attempt == _TRIES - 1:
-                    raise
-                continue
+        is_last = attempt == _TRIES - 1
+        with one_by_one(workspace, command):
+            looked = look(workspace, thought.drafts, looked)
+            with exclusive(workspace, command) as held:
+                now = home(workspace, session, events[-1].id)
+                if now is None:
+                    gone = f"{session.id} was deleted meanwhile: nothing is kept of it"
+                    return Outcome(session.id, "nothing", remarks=(gone,))
+                if now.metadata.consolidated_to != session.metadata.consolidated_to:
+                    others = f"{session.id} was consolidated meanwhile by another"
+                    return Outcome(session.id, "nothing", remarks=(others,))
+                if not looked.is_current(workspace):
+                    if not is_last:
+                        continue  # embedding what others wrote meanwhile is not for those who hold the lock
+                    looked = look(workspace, thought.drafts, looked, budget=0.0)
+                planned = _planned(workspace, now, found, thought, settle(workspace, looked))
+                next_turn(workspace)
+                try:
+                    applied = apply(workspace, planned.plan.steps, held)
+                except RefusedError:
+                    # An editor takes no lock: what it saved while this was planned is planned for once more.
+                    if is_last:
+                        raise
+                    continue
         kept = tuple(f"{path} was changed meanwhile: our text is in {place}" for path, place in applied.kept)
         return replace(planned, remarks=planned.remarks + kept)
     raise AssertionError("unreachable")
@@ -153,21 +169,34 @@ def _thought(workspace: Workspace, session: Session, events: Sequence[Event], ll
     guard = redactor(workspace, session.path)
     events = [guard.event(event) for event in events]
     outcome = Outcome(session.id, "rules", messages=sum(map(is_due, events)), redacted=tuple(guard.found))
+    findings: Findings | None
+    shown = ""
     if llm is None:
-        return _Thought(outcome, events, by_rules(events, workspace.now, workspace.zone))
-    shown = redactor(workspace, workspace.layout.memory).text(read_page(workspace).text)
-    limit = workspace.settings["consolidate.page_size"]
-    shrink = limit if len(shown.encode()) > limit else 0
-    try:
-        findings = by_llm(
-            llm, shown, events, workspace.zone, timeout=workspace.settings["llm.timeout"], shrink_to=shrink
-        )
-    except LlmError as failure:
-        return _Thought(replace(outcome, how="fallback", error=failure.message), events, None)
-    return _Thought(replace(outcome, how="llm"), events, findings, shown)
+        findings = by_rules(events, workspace.now, workspace.zone)
+    else:
+        shown = redactor(workspace, workspace.layout.memory).text(read_page(workspace).text)
+        limit = workspace.settings["consolidate.page_size"]
+        shrink = limit if len(shown.encode()) > limit else 0
+        try:
+            findings = by_llm(
+                llm, shown, events, workspace.zone, timeout=workspace.settings["llm.timeout"], shrink_to=shrink
+            )
+        except LlmError as failure:
+            findings = None
+            outcome = replace(outcome, how="fallback", error=failure.message)
+        else:
+            outcome = replace(outcome, how="llm")
+    guard = redactor(workspace, "what is to be kept")
+    kept = sound(findings or Findings("", None, asked_to_keep(events)), guard)
+    kept = replace(kept, memories=fresh(session, events, kept.memories))
+    outcome = replace(outcome, redacted=outcome.redacted + tuple(guard.found))
+    memories = drafts(workspace, session, events, kept.memories)
+    return _Thought(outcome, events, findings and kept, memories, shown)
 
 
-def _planned(workspace: Workspace, session: Session, found: Sequence[Event], thought: _Thought) -> Outcome:
+def _planned(
+    workspace: Workspace, session: Session, found: Sequence[Event], thought: _Thought, settled: Settled
+) -> Outcome:
     if thought.findings is None:
-        return fallback_plan(workspace, session, thought.events, found, thought.outcome)
-    return kept_plan(workspace, session, thought.events, thought.findings, thought.shown, thought.outcome)
+        return fallback_plan(workspace, session, thought.events, found, settled, thought.outcome)
+    return kept_plan(workspace, session, thought.events, thought.findings, settled, thought.shown, thought.outcome)

@@ -9,12 +9,15 @@ from .claims.reading import claims, sentences
 _JOINED = ("tags", "sources", "references", "files")
 
 
-def merged_fields(old: Entry, new: Entry, now: str) -> dict[str, Any]:
-    """Give the fields of the standing entry that change when another one confirms it.
+def merged_fields(old: Entry, new: Entry, moment: str) -> dict[str, Any]:
+    """Give the fields of the standing entry that change when another one confirms it, said at a moment.
 
     Whoever is trusted more stands for it from now on. The old one keeps its id, its type and its time of creation.
     """
-    told: dict[str, Any] = {"strength": old.strength + new.strength, "updated_at": max(now, old.created_at)}
+    told: dict[str, Any] = {
+        "strength": old.strength + new.strength,
+        "updated_at": max(moment, old.created_at, old.updated_at),
+    }
     for key in _JOINED:
         joined = _joined(getattr(old, key), getattr(new, key))
         if joined != getattr(old, key):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
 from ..index.filters import Filter
-from ..index.index import Index, ask
+from ..index.index import Index, ask, glance
 from ..store.workspace import Workspace
 from ..text.english import forms
 from ..text.words import query_terms
@@ -50,13 +50,15 @@ def look_around(
     last: Surroundings | None = None,
     *,
     budget: float | None = None,
+    keep: bool = True,
 ) -> Surroundings:
     """Look up every type and text in the index as the disk is now; `last` spares opening the model and embedding again.
 
     `budget` is the time in seconds that entries without a vector may take; by default as long as a search would take.
+    Without `keep` the index is asked in a copy, and nothing is written.
     """
     seconds = workspace.settings["search.embed_budget"] if budget is None else budget
-    return ask(workspace, lambda index: _look(index, told, last, seconds))
+    return (ask if keep else glance)(workspace, lambda index: _look(index, told, last, seconds))
 
 
 def _look(index: Index, told: Sequence[tuple[str, str]], last: Surroundings | None, seconds: float) -> Surroundings:

@@ -1,10 +1,14 @@
-"""The page of long-term memory as consolidation finds it: its text, or why it is left alone."""
+"""The page of long-term memory: its text, or why it is left alone, and its lines of what is believed no more."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ..store import files
+from ..store.journal import Change
 from ..store.workspace import Workspace
 from ..text.conflict import conflict_marker
+from ..text.promoted import read_promoted, with_lines
+from .plan import Plan
 
 
 @dataclass(frozen=True)
@@ -31,3 +35,15 @@ def read_page(workspace: Workspace) -> Page:
     if marker is not None:
         return Page(path, None, "", f"{path}:{marker} is a git conflict marker")
     return Page(path, text, text)
+
+
+def ours_of(text: str, ids: Collection[str]) -> frozenset[str]:
+    """Pick the ids that have a promoted line on a page which no person has changed."""
+    return frozenset(line.id for line in read_promoted(text).lines if line.is_ours and line.id in ids)
+
+
+def without_lines(workspace: Workspace, ids: Collection[str]) -> Plan:
+    """Propose to take the promoted lines of superseded entries off the page; a page that is left alone stays."""
+    page = read_page(workspace)
+    gone = ours_of(page.text, ids)
+    return Plan((Change(page.path, page.before, with_lines(page.text, {}, gone)),)) if gone else Plan()

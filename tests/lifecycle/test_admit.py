@@ -238,14 +238,14 @@ def test_what_changed_between_the_look_and_the_lock_is_looked_at_again(
 ) -> None:
     from memcli.lifecycle import admit as module
 
-    real = module._looked
+    real = module.look_around
     looks = []
 
-    def looked(where: Workspace, told: Sequence[Entry], last: Any) -> Any:
-        seen = real(where, told, last)
+    def looked(where: Workspace, told: Any, last: Any, **options: Any) -> Any:
+        seen = real(where, told, last, **options)
         looks.append(last is not None)
         if len(looks) == 1:
-            monkeypatch.setattr(module, "_looked", real)
+            monkeypatch.setattr(module, "look_around", real)
             monkeypatch.setattr("memcli.store.turn.PATIENCE", 0.0)
             entries.write(where, {}, "The user prefers tabs", lambda _: b"12345678")
             from memcli.store.turn import next_turn
@@ -253,7 +253,7 @@ def test_what_changed_between_the_look_and_the_lock_is_looked_at_again(
             next_turn(where)
         return seen
 
-    monkeypatch.setattr(module, "_looked", looked)
+    monkeypatch.setattr(module, "look_around", looked)
     assert let_in(workspace, "User prefers tabs").action == "merged"
     assert count(workspace) == 1
 

@@ -1,0 +1,203 @@
+"""What a conversation comes to meets what is known: confirmed, superseded, flagged, as one change."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memcli.lifecycle import consolidate as module
+from memcli.lifecycle.admission import Draft
+from memcli.lifecycle.admit import admit
+from memcli.lifecycle.consolidate import consolidate, preview
+from memcli.lifecycle.consolidation import Outcome
+from memcli.lifecycle.supersession import standing
+from memcli.store import entries as kept
+from memcli.store import turn
+from memcli.store.sessions import find
+from memcli.store.sessions.append import append
+from memcli.store.workspace import Workspace
+from memcli.text.entry import Entry
+from memcli.text.session import Event
+from tests.fake_llm import ScriptedLlm
+from tests.lifecycle.conversations import at, entries, page, reply, say, state
+
+TABS = "I prefer tabs over spaces."
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return at(tmp_path / "memory")
+
+
+def known(workspace: Workspace, body: str, **told: Any) -> str:
+    """Write down what is known before."""
+    return (
+        admit(workspace, [Draft(told, body, lambda attempt: bytes([attempt, *body.encode()[-7:]]))], "test")
+        .admitted[0]
+        .id
+    )
+
+
+def done(workspace: Workspace, *script: str, name: str = "s") -> Outcome:
+    return consolidate(workspace, find(workspace, name), ScriptedLlm(*script) if script else None)[0]
+
+
+def entry(workspace: Workspace, wanted: str) -> Entry:
+    for path in sorted(workspace.root.glob("entries/**/*.md")):
+        found = standing(workspace, workspace.relative(path)).entry
+        if wanted in (found.id, found.body):
+            return found
+    raise AssertionError(f"no entry {wanted}")
+
+
+def found(content: str, kind: str = "fact", source: str = "user_stated") -> dict[str, Any]:
+    return {"content": content, "type": kind, "source": source}
+
+
+def test_what_is_known_is_confirmed_with_where_it_was_said(workspace: Workspace) -> None:
+    first = known(workspace, "User prefers tabs over spaces", type="preference", sources=["session:before#1"])
+    say(workspace, TABS, "Noted.")
+    outcome = done(workspace)
+    assert [(one.action, one.id) for one in outcome.admitted] == [("merged", first)]
+    assert outcome.entries == 0
+    merged = entry(workspace, first)
+    assert (merged.strength, merged.sources) == (2, ("session:before#1", "session:s#m1"))
+    assert entries(workspace) == ["User prefers tabs over spaces"]
+    assert f"<!-- {first} " in page(workspace)
+
+
+def test_duplicates_and_contradictions_within_one_conversation_are_settled_in_their_order(workspace: Workspace) -> None:
+    say(
+        workspace,
+        *("remember this: the retry limit is 3", "Yes.", "remember this: The retry limit is three", "Yes."),
+        *("remember this: retry limit is 3", "Yes.", "Actually the retry limit is 5", "Noted."),
+    )
+    outcome = done(workspace)
+    assert [one.action for one in outcome.admitted] == ["created", "merged", "merged", "created"]
+    assert entry(workspace, "the retry limit is 3").strength == 3
+    assert entry(workspace, "the retry limit is 3").status == "superseded"
+    (now,) = [one for one in outcome.admitted if one.supersedes]
+    assert entry(workspace, now.id).body == "The retry limit is 5."
+    assert "retry limit is 3" not in page(workspace)
+
+
+def test_an_assistants_word_supersedes_no_users_and_puts_none_into_their_mouth(workspace: Workspace) -> None:
+    fly = known(workspace, "Deploys run on Fly")
+    dog = known(workspace, "User has a dog")
+    say(workspace, "hi", "Deploys run on Hetzner, and you have a small dog.")
+    guesses = [found("Deploys run on Hetzner", source="inferred"), found("User has a small dog", source="inferred")]
+    outcome = done(workspace, reply("They spoke.", None, *guesses))
+    assert (entry(workspace, fly).status, entry(workspace, dog).body) == ("active", "User has a dog")
+    assert outcome.admitted[0].superseded_by == fly
+    assert entry(workspace, outcome.admitted[0].id).status == "superseded"
+    assert entry(workspace, "User has a small dog").trust < 1
+
+
+def test_what_was_said_earlier_takes_no_place_of_what_was_said_later(workspace: Workspace) -> None:
+    """The later conversation is consolidated first, and what a user writes now is later than both."""
+    old = Event("m1", "message", "user", "remember this: the standup is at 10:00", "2026-10-01T09:00:00Z")
+    append(workspace, "old", [old], bytes)
+    append(
+        workspace, "new", [replace(old, text=old.text.replace("10:", "11:"), timestamp="2026-11-01T09:00:00Z")], bytes
+    )
+    for name in ("new", "old"):
+        done(workspace, name=name)
+    eleven = entry(workspace, "the standup is at 11:00")
+    assert (eleven.status, eleven.created_at) == ("active", "2026-11-01T09:00:00Z")
+    assert entry(workspace, "the standup is at 10:00").superseded_by == eleven.id
+    noon = known(workspace, "The standup is at 12:00")
+    assert entry(workspace, eleven.id).superseded_by == noon
+
+
+def test_the_line_of_what_is_superseded_leaves_the_page_and_a_persons_stays(workspace: Workspace) -> None:
+    say(workspace, "I prefer tabs over spaces.", "Noted.", "I always deploy on Fridays", "Noted.")
+    done(workspace)
+    (tabs, *_) = (line for line in page(workspace).splitlines() if "tabs" in line)
+    say(workspace, "Actually I prefer spaces over tabs.", "Noted.", first=5)
+    done(workspace)
+    assert tabs not in page(workspace)
+    assert "spaces over tabs" in page(workspace)
+
+
+def test_without_a_model_the_words_decide(tmp_path: Path) -> None:
+    workspace = at(tmp_path / "memory", MEM_EMBEDDING_MODEL="/nowhere")
+    first = known(workspace, "the deploy key lives in vault")
+    say(workspace, "remember this: The deploy key lives in vault.", "Yes.")
+    outcome = done(workspace)
+    assert [one.id for one in outcome.admitted] == [first]
+    assert "by words alone" in outcome.remarks[0]
+
+
+def test_a_preview_tells_of_it_and_writes_nothing(workspace: Workspace) -> None:
+    first = known(workspace, "User prefers tabs over spaces", type="preference")
+    say(workspace, TABS, "Noted.")
+    before = {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*") if path.is_file()}
+    (outcome,) = preview(workspace, find(workspace, "s"), None)
+    assert [one.id for one in outcome.admitted] == [first]
+    assert outcome.plan.reasons
+    assert {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*") if path.is_file()} == before
+
+
+def test_no_text_is_embedded_while_the_lock_is_held_and_nothing_is_missed(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Let somebody write the same between each look around and the lock, as one does who waits for no turn."""
+    holding: list[bool] = []
+    real_lock, real_look = module.exclusive, module.look
+    wrote: list[str] = []
+
+    @contextmanager
+    def exclusive(*words: Any) -> Iterator[Any]:
+        with real_lock(*words) as held:
+            holding.append(True)
+            yield held
+            holding.pop()
+
+    def look(where: Workspace, drafts: Sequence[Draft], *rest: Any, **options: Any) -> Any:
+        seen = real_look(where, drafts, *rest, **options)
+        if not holding and len(wrote) < 5:
+            body = f"The user prefers tabs over spaces{'.' * len(wrote)}"
+            wrote.append(kept.write(where, {"type": "preference"}, body, lambda _: bytes([len(wrote)] * 8)).id)
+            turn.next_turn(where)
+        return seen
+
+    from memcli.index.embedder import OnnxEmbedder
+
+    real_embed = OnnxEmbedder.embed
+
+    def embed(self: OnnxEmbedder, texts: Sequence[str]) -> Any:
+        assert not holding
+        return real_embed(self, texts)
+
+    monkeypatch.setattr(module, "exclusive", exclusive)
+    monkeypatch.setattr(module, "look", look)
+    monkeypatch.setattr(OnnxEmbedder, "embed", embed)
+    say(workspace, TABS, "Noted.")
+    outcome = done(workspace)
+    assert [one.action for one in outcome.admitted] == ["merged"]
+    assert outcome.admitted[0].id in wrote
+    assert len(wrote) == module._TRIES
+
+
+def test_what_a_failed_llm_leaves_to_be_kept_is_let_in_as_well(workspace: Workspace) -> None:
+    first = known(workspace, "the deploy key lives in vault")
+    say(workspace, "remember this: the deploy key lives in vault", "Yes.")
+    assert done(workspace, "no JSON", "again none").how == "fallback"
+    assert entry(workspace, first).strength == 2
+    before = state(workspace)
+    assert done(workspace, "no JSON", "again none").how == "fallback"
+    assert state(workspace) == before
+    done(workspace, reply("They spoke.", None, found("CI is slow.")))
+    assert entry(workspace, first).strength == 2
+    assert json.loads((workspace.root / "sessions/s/metadata.json").read_text())["consolidatedTo"] == "m2"
+
+
+def test_a_date_in_the_future_counts_as_now(workspace: Workspace) -> None:
+    event = Event("m1", "message", "user", "remember this: the retry limit is 3", "2099-01-01T00:00:00Z")
+    append(workspace, "s", [event], bytes)
+    done(workspace)
+    assert entry(workspace, "the retry limit is 3").created_at == "2026-11-21T20:15:03Z"
