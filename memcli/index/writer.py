@@ -15,8 +15,10 @@ from .kept import text_hash
 from .reading import Reading
 from .scan import Stat
 from .talk import Known, Talk
+from .word_rows import WordRows
 
-BATCH_SECONDS = 0.2  # the write lock is given up between batches
+BATCH_SECONDS = 0.15  # the write lock is given up between batches; the words of a batch are written at its end
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
 _UNKNOWN: Stat = (0, 0, 0, 0)
 
 
@@ -29,6 +31,7 @@ class Writer:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
+        self.words = WordRows(connection)
         self.since = 0.0
 
     def __enter__(self) -> "Writer":
@@ -36,13 +39,17 @@ class Writer:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if self.connection.in_transaction:
-            self.connection.execute("rollback" if kind else "commit")
+        try:
+            if kind is None:
+                self._commit()
+        finally:
+            if self.connection.in_transaction:
+                self.connection.execute("rollback")
 
     def breathe(self) -> None:
         """Commit and begin again when the batch has lasted long enough."""
         if time.monotonic() - self.since >= BATCH_SECONDS:
-            self.connection.execute("commit")
+            self._commit()
             self._begin()
 
     def standing(self, path: str) -> tuple[int, int, int, str] | None:
@@ -78,7 +85,8 @@ class Writer:
             self._clear(file)
         values = (reading.path, reading.kind, reading.status, *reading.stat, noted, reading.digest)
         cursor = run(
-            "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest)"
+            f"{'replace' if known else 'insert'} into files"
+            "(file, path, kind, status, mtime, ctime, size, inode, noted, digest)"
             " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (file, *values),
         )
@@ -118,7 +126,7 @@ class Writer:
         file = cursor.lastrowid or 0
         # A last line without its newline was taken in as far as it went.
         of_last = "file = ? and line > ?"
-        run(f"delete from words where rowid in (select chunk from chunks where {of_last})", (file, talk.known.lines))
+        self.words.drop(run(f"select chunk from chunks where {of_last}", (file, talk.known.lines)))
         run(f"delete from turns where chunk in (select chunk from chunks where {of_last})", (file, talk.known.lines))
         run(f"delete from chunks where {of_last}", (file, talk.known.lines))
         run(f"delete from problems where {of_last}", (file, talk.known.lines))
@@ -147,10 +155,11 @@ class Writer:
         run("update files set digest = ? where file = ?", (talk.digest, file))
 
     def _keep_problems(self, file: int | None, path: str, problems: Iterable[Problem]) -> None:
-        rows = [(file, path, problem.line, problem.reason) for problem in problems]
-        self.connection.executemany("insert into problems values(?, ?, ?, ?)", rows)
+        for problem in problems:
+            row = (file, path, problem.line, problem.reason)
+            self.connection.execute("insert into problems values(?, ?, ?, ?)", row)
 
-    def _keep_chunk(self, file: int | None, of: tuple[str, str], tags: str, chunk: Chunk, body: str) -> int | None:
+    def _keep_chunk(self, file: int | None, of: tuple[str, str], tags: str, chunk: Chunk, body: str) -> int:
         """Keep a piece of a file, `of` being the file's kind and status; give its number."""
         hash_ = text_hash(chunk.prefix + body)
         cursor = self.connection.execute(
@@ -162,11 +171,9 @@ class Writer:
                 *(chunk.title, chunk.prefix, chunk.timestamp, hash_, hash_),
             ),
         )
-        number = cursor.lastrowid
-        self.connection.execute(
-            "insert into words(rowid, title, tags, body) values(?, ?, ?, ?)",
-            (number, index_text(chunk.title), f"{tags} {date_words(chunk.timestamp)}", index_text(body)),
-        )
+        number = cursor.lastrowid or 0
+        dated = f"{tags} {date_words(chunk.timestamp)}"
+        self.words.add(number, index_text(chunk.title), dated, index_text(body))
         return number
 
     def _keep_entry(self, reading: Reading, file: int | None) -> str:
@@ -182,7 +189,7 @@ class Writer:
                     entry.type,
                     entry.layer,
                     entry.title,
-                    json.dumps(entry.tags, ensure_ascii=False),
+                    _as_json(entry.tags),
                 ),
                 *(
                     entry.project,
@@ -210,6 +217,10 @@ class Writer:
         self.connection.execute("delete from meta where key in ('seen', 'seen talk')")  # see refresh._note_seen
         self.since = time.monotonic()
 
+    def _commit(self) -> None:
+        self.words.write()
+        self.connection.execute("commit")
+
     def _clear(self, file: int) -> None:
         run = self.connection.execute
         # From now on nothing may refer to these vectors: the month they are kept for begins.
@@ -217,7 +228,7 @@ class Writer:
             "update vectors set used = ? where hash in (select hash from chunks where file = ?)",
             (int(time.time()), file),
         )
-        run("delete from words where rowid in (select chunk from chunks where file = ?)", (file,))
+        self.words.drop(run("select chunk from chunks where file = ?", (file,)))
         run("delete from turns where chunk in (select chunk from chunks where file = ?)", (file,))
         for table in ("chunks", "entries", "texts", "talks", "problems"):
             run(f"delete from {table} where file = ?", (file,))

@@ -132,9 +132,11 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
     source = values.setdefault("source", "observed")
     values.setdefault("trust", TRUST.get(source, TRUST["inferred"]))
     # Claude Code stamps its files there; their mtime is lost in every clone.
-    moment = stamp(parse_time(str(metadata.get("modified", ""))) or modified)
-    created = values.setdefault("created_at", moment)
-    values.setdefault("updated_at", max(created, moment) if "modified" in metadata else created)
+    if "created_at" not in values or "modified" in metadata:
+        moment = stamp(parse_time(str(metadata.get("modified", ""))) or modified)
+        created = values.setdefault("created_at", moment)
+        values.setdefault("updated_at", max(created, moment) if "modified" in metadata else created)
+    values.setdefault("updated_at", values["created_at"])
     values.setdefault("id", path)
     if isinstance(fields.get("description"), str):
         values["description"] = fields["description"]
@@ -163,10 +165,12 @@ def checked(key: str, value: object) -> Any:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value.strip()
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str | int | float):
-        return str(value).strip()
+    if isinstance(value, int | float):
+        return str(value)
     raise TypeError("should be a text")
 
 

@@ -1,7 +1,9 @@
 """Instants and days as the files write them; the clock itself is always an argument."""
 
 import re
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from functools import lru_cache
 
 _WRITTEN = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)"
@@ -21,6 +23,10 @@ def stamp(moment: datetime) -> str:
 
 def parse_time(text: str, zone: tzinfo = UTC) -> datetime | None:
     """Read a date or an instant; a time without an offset is in the zone given; None where there is no such day."""
+    if len(text) == 20 and text.isascii() and text[10::3] == "T::Z" and text[7] == "-" and text[11:13] != "24":
+        # As `stamp` writes it, which is what nearly all files hold. (Newer Pythons have an hour 24.)
+        with suppress(ValueError):
+            return datetime.fromisoformat(text)
     found = _WRITTEN.fullmatch(text.strip())
     if not found:
         return None
@@ -81,7 +87,12 @@ def parse_when(text: str, now: datetime, zone: tzinfo = UTC, *, end: bool = Fals
 def date_words(timestamp: str) -> str:
     """Write the day of a stored instant as people ask for it: `Friday 3 May 2023`."""
     moment = parse_time(timestamp)
-    return f"{moment:%A} {moment.day} {moment:%B %Y}" if moment else ""
+    return _spelled(moment.date()) if moment else ""
+
+
+@lru_cache(maxsize=1024)
+def _spelled(day: date) -> str:
+    return f"{day:%A} {day.day} {day:%B %Y}"
 
 
 def day_of(moment: datetime, zone: tzinfo) -> date:

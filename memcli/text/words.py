@@ -27,9 +27,11 @@ _QUOTED = re.compile(r'"([^"\n]{2,200})"|“([^”\n]{2,200})”|«([^»\n]{2,20
 _CHUNK = re.compile(r"[^\s\"“”«»「」`()\[\]{}<>,;!?，。、；！？]+")
 _LINE_NUMBER = re.compile(r"(?<=[A-Za-z])(?::[0-9]+){1,2}$")
 _JOINED = re.compile(r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)+|[0-9]{1,3}(?:,[0-9]{3})+|[A-Za-z0-9]+")
-_HIDDEN = re.compile(r"[a-z][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]|[A-Za-z0-9][_-][A-Za-z0-9]|[0-9],[0-9]{3}")
+# `camelCase`, `E10`, `3rd`, `XMLHttp`. Looking for the rarer character and then around it takes a ninth of the time.
+_TURN = r"(?<=[a-z][A-Z])|(?<=[A-Za-z][0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=[A-Z]{2})(?=[a-z])"
+_INNER = re.compile(rf"[A-Z0-9](?:{_TURN})")
+_HIDDEN = re.compile(rf"[A-Z0-9_,-](?:{_TURN}|(?<=[A-Za-z0-9][_-])(?=[A-Za-z0-9])|(?<=[0-9],)(?=[0-9]{{3}}))")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-_INNER = re.compile(r"[a-z][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z]|[A-Z]{2}[a-z]")
 
 STOP_WORDS = frozenset(
     """
@@ -183,26 +185,29 @@ def _is_name(word: str, query: str) -> bool:
 def _hidden_words(text: str) -> list[str]:
     """Return, each once, the words inside or across tokens that the tokenizer does not make."""
     found: dict[str, None] = {}
-    if not _HIDDEN.search(text):  # ordinary prose: a look at each word would be a quarter of the time of indexing
-        return []
-    for match in _JOINED.finditer(text):
-        word = match[0]
-        if "," in word:
-            found[word.replace(",", "")] = None
-        elif "_" in word or "-" in word:
-            pieces = re.split("[_-]", word)
-            if len(pieces) <= 3 and not word.isdigit() and any(map(str.isalpha, pieces)):
-                found["".join(pieces)] = None
-            for piece in pieces:
-                _add_parts(piece, found)
-        else:
-            _add_parts(word, found)
+    done = 0
+    # Most words of ordinary prose hide none: a look at each would be a quarter of the time of indexing.
+    while hidden := _HIDDEN.search(text, done):
+        here = hidden.start()
+        start = max(text.rfind(" ", done, here), text.rfind("\n", done, here), done - 1) + 1
+        done = text.find(" ", here)
+        if done < 0:
+            done = len(text)
+        for match in _JOINED.finditer(text, start, done):
+            word = match[0]
+            if "," in word:
+                found[word.replace(",", "")] = None
+                continue
+            pieces = [word]
+            if "_" in word or "-" in word:
+                pieces = word.replace("-", "_").split("_")
+                if len(pieces) <= 3 and any(map(str.isalpha, pieces)):
+                    found["".join(pieces)] = None
+            if _INNER.search(word):
+                for piece in pieces:
+                    if not (piece.islower() and piece.isalpha()) and len(piece) <= _MAX_WORD and _INNER.search(piece):
+                        found.update(dict.fromkeys(part for part in _PARTS.findall(piece) if len(part) > 1))
     return list(found)
-
-
-def _add_parts(word: str, found: dict[str, None]) -> None:
-    if len(word) <= _MAX_WORD and _INNER.search(word):
-        found.update(dict.fromkeys(part for part in _PARTS.findall(word) if len(part) > 1))
 
 
 def _is_exact(chunk: str) -> bool:

@@ -89,6 +89,16 @@ def test_a_text_that_shares_only_stop_words_or_single_letters_is_not_found(text:
     assert not found(text, query)
 
 
+@given(st.lists(st.text(st.sampled_from("aAb10_-,é東"), min_size=1, max_size=9), max_size=9))
+def test_what_a_word_hides_does_not_depend_on_its_neighbours(words: list[str]) -> None:
+    def hidden(text: str) -> list[str]:
+        return index_text(text).partition("\n")[2].split()
+
+    alone = dict.fromkeys(part for word in words for part in hidden(word))
+    assert hidden(f"plain {' '.join(words)} prose") == list(alone)
+    assert hidden("  and  ".join(words)) == list(alone)
+
+
 @given(ANYTHING, ANYTHING)
 def test_no_text_and_no_query_is_ever_a_syntax_error(text: str, query: str) -> None:
     found(text, query)

@@ -5,6 +5,7 @@ What is not declined means the same to YAML: this is the quick way in, never a s
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from .scalar import WORDS, read_plain
 
@@ -37,10 +38,13 @@ def read_lines(head: str) -> dict[str, object] | None:
 
 
 def _lines(head: str) -> Iterator[Line]:
-    for line in head.split("\n"):
-        text = line.strip(" ")
-        if text and text[0] != "#":
-            yield len(line) - len(line.lstrip(" ")), text
+    return iter(
+        [
+            (len(line) - len(line.lstrip(" ")) if line[0] == " " else 0, text)
+            for line in head.split("\n")
+            if (text := line.strip(" ")) and text[0] != "#"
+        ]
+    )
 
 
 def _map(indent: int, line: Line, lines: Iterator[Line]) -> tuple[dict[str, object], Line]:
@@ -50,7 +54,7 @@ def _map(indent: int, line: Line, lines: Iterator[Line]) -> tuple[dict[str, obje
     fields: dict[str, object] = {}
     while line[0] == indent:
         key, colon, rest = line[1].partition(":")
-        if not colon or key in fields or key in WORDS or not _is_key(key):
+        if not colon or key in fields or not _is_key(key):
             raise _Declined
         line = next(lines, END)
         if rest and rest[0] != " ":
@@ -80,9 +84,11 @@ def _list(indent: int, line: Line, lines: Iterator[Line]) -> tuple[list[object],
     return items, line
 
 
+@lru_cache(maxsize=256)
 def _is_key(key: str) -> bool:
     name = key.replace("-", "_")
-    return name.isidentifier() and key[0] != "-" and key.isascii() and len(key) <= LONGEST_KEY
+    sound = name.isidentifier() and key[0] != "-" and key.isascii() and len(key) <= LONGEST_KEY
+    return sound and key not in WORDS
 
 
 def _value(text: str) -> object:
