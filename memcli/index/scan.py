@@ -1,6 +1,7 @@
 """Look at what is on disk now: names and stats of a workspace's files, nothing of their content."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
@@ -53,35 +54,48 @@ def _walk(root: Path, place: str, deep: bool, listing: Listing, layout: Layout) 
         inside = stack.pop()
         try:
             with os.scandir(f"{base}/{inside}") as found:
-                items = list(found)
+                others = _take_files(found, inside, listing.stats)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             listing.problems[inside] = f"cannot be looked into: {error.strerror}"
             listing.unread.append(inside)
             continue
-        for item in items:
-            name = item.name
-            if name[0] == ".":  # hidden, or a file being written
-                continue
-            path = f"{inside}{name}"
+        for item in others:
+            path = f"{inside}{item.name}"
             try:
                 if item.is_dir(follow_symlinks=False):
                     if deep and f"{path}/" != ARCHIVE:  # which is walked by itself
                         stack.append(f"{path}/")
                 elif item.is_symlink():
                     _look_behind(root, path, deep, listing, layout)
-                elif name.endswith(_ENDINGS):
-                    status = item.stat(follow_symlinks=False)
-                    if S_ISREG(status.st_mode):
-                        listing.stats[path] = stat_of(status)
-                    elif layout.kind_of(path):
-                        listing.problems[path] = "no regular file: move it out of the workspace"
+                elif path.endswith(_ENDINGS) and item.stat(follow_symlinks=False) and layout.kind_of(path):
+                    listing.problems[path] = "no regular file: move it out of the workspace"
             except FileNotFoundError:
                 continue
             except OSError as error:
                 listing.problems[path] = f"cannot be looked at: {error.strerror}"
                 listing.unread.append(path)
+
+
+def _take_files(items: Iterable[os.DirEntry[str]], inside: str, stats: dict[str, Stat]) -> list[os.DirEntry[str]]:
+    """Note the files among the items of a folder, and give the others; with thousands of files each step is felt."""
+    others = []
+    for item in items:
+        name = item.name
+        if name[0] == ".":  # hidden, or a file being written
+            continue
+        if name.endswith(_ENDINGS):
+            try:
+                seen = item.stat(follow_symlinks=False)
+            except OSError:
+                others.append(item)
+                continue
+            if S_ISREG(seen.st_mode):
+                stats[inside + name] = (seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino)
+                continue
+        others.append(item)
+    return others
 
 
 def _look_behind(root: Path, path: str, deep: bool, listing: Listing, layout: Layout) -> None:
