@@ -52,7 +52,6 @@ def close(
 
     A session that memory knows nothing of is read from its transcript, where there is one.
     """
-    from ..lifecycle.consolidate import consolidate
     from ..store.sessions import made
     from ..store.sessions.counting import is_due
     from ..store.sessions.file import recent_events
@@ -67,6 +66,8 @@ def close(
         if found is None:
             return
         known = found
+    from ..lifecycle.consolidate import consolidate
+
     consolidate(workspace, known, llm, keep=keep, wait=0.0)
 
 

@@ -38,6 +38,19 @@ def tokens(text: str) -> int:
     return -int(-len(text) // CHARACTERS_A_TOKEN)
 
 
+def limited(memories: Iterable[Memory], limits: Mapping[str, int]) -> tuple[list[Memory], list[Memory]]:
+    """Take as many of each layer as it may have; give them and the rest."""
+    taken: list[Memory] = []
+    rest: list[Memory] = []
+    count = dict.fromkeys(limits, 0)
+    for memory in memories:
+        key = memory.layer or memory.section
+        fits = count.get(key, 0) < limits.get(key, 0)
+        count[key] = count.get(key, 0) + fits
+        (taken if fits else rest).append(memory)
+    return taken, rest
+
+
 def fitted(
     found: Mapping[str, Sequence[Memory]], shares: Mapping[str, float], within: Limits
 ) -> tuple[list[Memory], list[Memory]]:

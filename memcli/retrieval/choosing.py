@@ -6,12 +6,11 @@ from dataclasses import replace
 from ..errors import MemError
 from ..store.settings import Settings
 from . import surfaced
-from .budget import fitted, limits, tokens, without_last
+from .budget import fitted, limited, limits, tokens, without_last
 from .gate import asks_memory, is_other_topic, thresholds
 from .gathered import Gathered, Recall, asked_for
 from .pack import DOCUMENTS, LAYERS, LONG_TERM, RELEVANT, SECTIONS, STANDING, LeftOut, Memory, Pack
 from .pack_text import section_text
-from .relevant import limited
 from .surfaced import Turn
 
 LEFT_OUT = 60

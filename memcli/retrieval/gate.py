@@ -6,9 +6,6 @@ The measure is `bench/gate.py`. A threshold belongs to the embedding model, so i
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..text.english import common_share
-from .question import ask
-
 TELLING = 0.7
 """What the relevance of a turn counts that tells something and asks nothing: it is news, not a question to memory."""
 ENOUGH_WORDS = 2
@@ -37,10 +34,17 @@ def asks_memory(turn: str, relevance: float, threshold: float) -> bool:
     return bool(turn.strip()) and demand(turn, relevance) >= threshold
 
 
+def is_telling(turn: str) -> bool:
+    """Tell whether a turn has any word that is not an everyday one; nothing need be searched for one that has not."""
+    return _telling_words(turn) > 0
+
+
 def demand(turn: str, relevance: float) -> float:
     """Weigh the relevance of what was found by the kind of turn; "thanks, go on" asks for nothing."""
-    if not _telling_words(turn):
+    if not is_telling(turn):
         return 0.0
+    from .question import ask
+
     return relevance * (TELLING if "?" not in turn and ask(turn).is_statement else 1.0)
 
 
@@ -55,9 +59,12 @@ def likeness(one: Sequence[float], other: Sequence[float]) -> float:
 
 def is_other_topic(turn: str, vector: Sequence[float], context: Sequence[float], threshold: float) -> bool:
     """Tell whether a turn left the topic of those before; "yes, go on" says too little to leave any."""
-    return _telling_words(turn) >= ENOUGH_WORDS and likeness(vector, context) < threshold
+    return likeness(vector, context) < threshold and _telling_words(turn) >= ENOUGH_WORDS
 
 
 def _telling_words(turn: str) -> int:
     """Count the words of a turn that are not everyday ones."""
+    from ..text.english import common_share
+    from .question import ask
+
     return sum(not common_share(term.word) and term.word not in ("ok", "pls", "thx") for term in ask(turn).terms)

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ..index.index import FileProblem
 from ..text.injected import without_injected
 from .pack import SECTIONS, Memory
-from .relevant import Fitting
 from .surfaced import Surfaced
+
+if TYPE_CHECKING:
+    from ..index.index import FileProblem
 
 Judge = Callable[[str, Sequence[Memory]], Collection[str]]
 """Given the prompt and what was found, the ids worth showing; a MemError it raises keeps them all."""
@@ -32,6 +34,22 @@ class Recall:
 
 
 @dataclass(frozen=True)
+class Fitting:
+    """What was found for a prompt, best first."""
+
+    memories: tuple[Memory, ...] = ()
+    problems: "tuple[FileProblem, ...]" = ()
+    notices: tuple[str, ...] = ()
+    vector: tuple[float, ...] = ()
+    model: str = ""
+
+    @property
+    def best(self) -> float:
+        """Give the relevance of the best memory."""
+        return max((memory.relevance for memory in self.memories), default=0.0)
+
+
+@dataclass(frozen=True)
 class Gathered:
     """Everything a pack is chosen from."""
 
@@ -39,7 +57,7 @@ class Gathered:
     standing: tuple[Memory, ...] = ()
     fitting: Fitting = field(default_factory=Fitting)
     documents: Fitting = field(default_factory=Fitting)
-    problems: tuple[FileProblem, ...] = ()
+    problems: "tuple[FileProblem, ...]" = ()
     found_by: str = ""
 
 

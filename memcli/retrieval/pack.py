@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from ..index.index import FileProblem
+if TYPE_CHECKING:
+    from ..index.index import FileProblem
 
 LONG_TERM, NOTES, RECENT, RELEVANT, DOCUMENTS = "long_term", "notes", "recent", "relevant", "documents"
 SECTIONS = (LONG_TERM, NOTES, RECENT, RELEVANT, DOCUMENTS)
@@ -53,7 +55,7 @@ class Pack:
 
     chosen: tuple[Memory, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
-    problems: tuple[FileProblem, ...] = ()
+    problems: "tuple[FileProblem, ...]" = ()
     notices: tuple[str, ...] = ()
     tokens: Mapping[str, int] = field(default_factory=dict)  # by section
     found_by: str = ""  # hybrid, keyword; empty where nothing was searched

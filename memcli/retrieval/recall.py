@@ -3,18 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from ..errors import UsageError
-from ..index.index import FileProblem
-from ..store import access
 from ..store.workspace import Workspace
 from . import surfaced
 from .choosing import packed
-from .gathered import Gathered, Judge, Recall, asked_for
+from .gate import is_telling
+from .gathered import Fitting, Gathered, Judge, Recall, asked_for
 from .pack import DOCUMENTS, RELEVANT, SECTIONS, STANDING, Memory, Pack
-from .relevant import Fitting, documents, relevant
 from .standing import standing
 from .surfaced import Surfaced, Turn
+
+if TYPE_CHECKING:
+    from ..index.index import FileProblem
 
 __all__ = ["Judge", "Recall", "recall"]
 
@@ -73,6 +75,8 @@ def _gathered(workspaces: Sequence[Workspace], request: Recall, mode: str) -> Ga
     papers: list[Fitting] = []
     problems: list[FileProblem] = []
     query = asked_for(request.query)
+    if request.gate and not is_telling(query):
+        query = ""
     for workspace in workspaces:
         seconds = workspace.settings["recall.embed_budget"]
         if request.within_ms is not None:
@@ -81,8 +85,12 @@ def _gathered(workspaces: Sequence[Workspace], request: Recall, mode: str) -> Ga
         always += found
         problems += wrong
         if query and RELEVANT in request.sections:
+            from .relevant import relevant  # with the index and all it needs, which the standing sections do not
+
             fits.append(relevant(workspace, query, request.session, mode, seconds, is_fresh=request.fresh))
-        if query and DOCUMENTS in request.sections:
+        if query and DOCUMENTS in request.sections and workspace.settings["index.include"]:
+            from .relevant import documents
+
             papers.append(documents(workspace, query, mode, seconds))
     fitting = _joined(fits)
     by_meaning = bool(fitting.vector)
@@ -114,4 +122,6 @@ def _note(workspaces: Sequence[Workspace], request: Recall, pack: Pack, turn: Tu
     for workspace in workspaces:
         ids = [memory.id for memory in pack.chosen if memory.kind == "entry" and memory.scope == workspace.scope]
         if ids:
+            from ..store import access
+
             access.note(workspace, ids)

@@ -1,7 +1,6 @@
 """What fits a prompt: memories of every layer by relevance and by how much is left of them, and documents."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import MemError
@@ -19,6 +18,7 @@ from ..text.entry import layer_of
 from ..text.session.folder import folder_name
 from ..text.times import day_of, parse_time
 from .documents import folders
+from .gathered import Fitting
 from .pack import DOCUMENTS, EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory
 from .retention import retention
 from .search import Found, Hit, Request, search_index
@@ -33,22 +33,6 @@ LATEST = 20
 """Turns of a session that are still before its eyes."""
 KINDS = ("entry", "memory", "history", "note")
 _RUNS = ("note", "session")
-
-
-@dataclass(frozen=True)
-class Fitting:
-    """What was found for a prompt, best first."""
-
-    memories: tuple[Memory, ...] = ()
-    problems: tuple[FileProblem, ...] = ()
-    notices: tuple[str, ...] = ()
-    vector: tuple[float, ...] = ()
-    model: str = ""
-
-    @property
-    def best(self) -> float:
-        """Give the relevance of the best memory."""
-        return max((memory.relevance for memory in self.memories), default=0.0)
 
 
 def relevant(
@@ -101,8 +85,6 @@ def relevant(
 
 def documents(workspace: Workspace, query: str, mode: str, seconds: float) -> Fitting:
     """Find the passages of the folders of `index.include` that fit a prompt."""
-    if not workspace.settings["index.include"]:
-        return Fitting()
     named, refused = folders(workspace)
     notices = list(refused)
     memories: list[Memory] = []
@@ -203,19 +185,6 @@ def _document(folder: Workspace, name: str, hit: Hit, file: Known, query: str) -
 def shown(text: str, query: str) -> tuple[str, bool]:
     """Give a text, or the passage of a long one that fits the query; and whether it is the whole."""
     return (text, True) if len(text) <= WHOLE else (snippet(text, query, PASSAGE)[0], False)
-
-
-def limited(memories: Iterable[Memory], limits: Mapping[str, int]) -> tuple[list[Memory], list[Memory]]:
-    """Take as many of each layer as it may have; give them and the rest."""
-    taken: list[Memory] = []
-    rest: list[Memory] = []
-    count = dict.fromkeys(limits, 0)
-    for memory in memories:
-        key = memory.layer or memory.section
-        fits = count.get(key, 0) < limits.get(key, 0)
-        count[key] = count.get(key, 0) + fits
-        (taken if fits else rest).append(memory)
-    return taken, rest
 
 
 def _lines(workspace: Workspace, folder: str) -> int:

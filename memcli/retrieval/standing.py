@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from ..errors import MemError
-from ..index.index import FileProblem
 from ..store import files
-from ..store.init import PAGE_TEXT
 from ..store.workspace import Workspace
 from ..text.conflict import conflict_marker
 from ..text.history import merged, records
@@ -17,6 +16,9 @@ from ..text.note import day_in, notes
 from ..text.promoted import read_promoted
 from ..text.times import day_of, parse_time
 from .pack import LONG_TERM, NOTES, RECENT, Memory
+
+if TYPE_CHECKING:
+    from ..index.index import FileProblem
 
 _PROMOTED = re.compile(r" <!-- (mem_\w+) [0-9a-f]{6} -->(?=\s*$)", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -28,7 +30,7 @@ def digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def standing(workspace: Workspace, wanted: tuple[str, ...]) -> tuple[list[Memory], list[FileProblem]]:
+def standing(workspace: Workspace, wanted: tuple[str, ...]) -> "tuple[list[Memory], list[FileProblem]]":
     """Read the sections wanted, each in the order it is shown; a file that cannot be read is a problem."""
     found: list[Memory] = []
     problems: list[FileProblem] = []
@@ -54,9 +56,8 @@ def plain(text: str) -> str:
 
 
 def says_something(part: str) -> bool:
-    """Tell whether part of a page is more than a heading and what `mem init` writes."""
-    lines = [line for line in plain(part).splitlines() if line.strip() and not re.match(r"#{1,6}\s", line)]
-    return bool(lines) and part.strip() != PAGE_TEXT.strip()
+    """Tell whether part of a page is more than a heading."""
+    return any(line.strip() and not re.match(r"#{1,6}\s", line) for line in plain(part).splitlines())
 
 
 def promoted_ids(page: str) -> set[str]:
@@ -81,7 +82,7 @@ def _long_term(workspace: Workspace, text: str) -> Iterator[Memory]:
             )
 
 
-def _notes(workspace: Workspace, day: date, section: str, problems: list[FileProblem]) -> list[Memory]:
+def _notes(workspace: Workspace, day: date, section: str, problems: "list[FileProblem]") -> list[Memory]:
     """Read the notes of a day, those of one minute together."""
     path = workspace.layout.notes.format(date=day.isoformat())
     text = _text(workspace, path, problems)
@@ -104,7 +105,7 @@ def _notes(workspace: Workspace, day: date, section: str, problems: list[FilePro
     ]
 
 
-def _history(workspace: Workspace, days: list[date], problems: list[FileProblem]) -> dict[date, list[Memory]]:
+def _history(workspace: Workspace, days: list[date], problems: "list[FileProblem]") -> dict[date, list[Memory]]:
     """Read the records of some days; a month's file is that of its records' heading, in UTC."""
     months = {f"{day + timedelta(days=shift):%Y-%m}" for day in (days[0], days[-1]) for shift in (-1, 0, 1)}
     found = []
@@ -133,21 +134,26 @@ def _history(workspace: Workspace, days: list[date], problems: list[FileProblem]
     return by_day
 
 
-def _text(workspace: Workspace, path: str, problems: list[FileProblem]) -> str:
+def _text(workspace: Workspace, path: str, problems: "list[FileProblem]") -> str:
     """Read a file that may not be there; one in the middle of a merge conflict says nothing until it is resolved."""
     try:
         target = workspace.path(path)
         if not target.is_file():
             return ""
         text = files.read(target).decode("utf-8", "replace")
-    except MemError as error:
-        problems.append(FileProblem(path, 1, str(error)))
-        return ""
-    except OSError as error:
-        problems.append(FileProblem(path, 1, f"cannot be read: {error.strerror}"))
+    except (MemError, OSError) as error:
+        said = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+        problems.append(_problem(path, 1, said))
         return ""
     marker = conflict_marker(text)
     if marker is not None:
-        problems.append(FileProblem(path, marker, "a git conflict marker: resolve the conflict; it is passed over"))
+        told = "a git conflict marker: resolve the conflict; it is passed over"
+        problems.append(_problem(path, marker, told))
         return ""
     return text
+
+
+def _problem(path: str, line: int, reason: str) -> "FileProblem":
+    from ..index.index import FileProblem
+
+    return FileProblem(path, line, reason)

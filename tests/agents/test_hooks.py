@@ -406,6 +406,36 @@ def test_a_derived_folder_that_leads_elsewhere_is_not_written_through(
     assert list(elsewhere.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"hook_event_name": "SessionStart", "source": "startup"},
+        {"hook_event_name": "SessionStart", "source": "resume"},
+        {"hook_event_name": "UserPromptSubmit", "prompt": "ok, thanks"},
+        {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_response": {"stdout": "fine", "exit_code": 0}},
+        {"hook_event_name": "Stop", "last_assistant_message": "Done."},
+        {"hook_event_name": "PreCompact", "trigger": "auto"},
+    ],
+    ids=lambda told: " ".join(list(told.values())[:2]),
+)
+def test_an_event_without_a_question_loads_nothing_heavy(
+    spawn: Callable[..., Ran], workspace: Path, told: dict[str, object]
+) -> None:
+    (workspace / "MEMORY.md").write_text("The user is called Inês.\n")
+    event = json.dumps({**told, "session_id": "s", "cwd": str(workspace)})
+    code = (
+        "import io, json, sys\n"
+        f"sys.stdin = io.TextIOWrapper(io.BytesIO({event.encode()!r}))\n"
+        "from memcli.cli.hook_run import run\nrun(['claude-code'])\n"
+        "print()\nprint(json.dumps(sorted(sys.modules)))\n"
+    )
+    loaded = set(json.loads(spawn(code=code).out.splitlines()[-1]))
+    heavy = {"typer", "numpy", "onnxruntime", "sqlite3", "asyncio", "ssl", "litellm", "yaml", "subprocess"}
+    assert not loaded & heavy
+    assert not {name for name in loaded if name.startswith(("memcli.index", "memcli.lifecycle.extract.statements"))}
+    assert log(workspace) == []
+
+
 def test_respond_needs_nothing_but_what_it_is_given(workspace: Path) -> None:
     around = cli_world.surroundings()
     event = json.dumps({"hook_event_name": "SessionStart", "source": "startup"}).encode()

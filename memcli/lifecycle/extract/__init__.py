@@ -13,12 +13,8 @@ from ...text.session import Event
 from ...text.summary import shorten
 from ...text.times import parse_time
 from ..remembered import is_bare, remembered_span
-from .repairs import repairs
-from .retold import USER, bare, retold, single
 from .said_dates import dated
 from .sentences import READ, clauses, sentences
-from .statements import corrects, judge
-from .story import story
 
 MOST = 100
 """Facts of one session; the strongest stay."""
@@ -74,6 +70,9 @@ def extract(events: Sequence[Event], *, now: datetime, zone: tzinfo = UTC, simil
     `now` stands for the time where no event tells it, `zone` is where the user's days begin, and `similar`, from 0 to
     1, tells more repetitions apart than words alone can.
     """
+    from .repairs import repairs
+    from .story import story
+
     found: list[tuple[int, Fact]] = []
     asked = ""
     before = Event("")
@@ -102,12 +101,19 @@ def paths(text: str) -> tuple[str, ...]:
 
 def asked_fact(text: str, said: date | None, message_id: str = "") -> Fact:
     """Make a fact of what a user asked to be remembered on a day: as it was said, with dates for "tomorrow"."""
+    from .retold import bare
+    from .statements import judge
+
     kind = judge(bare(text[:500]))
     return Fact(dated(text, said), kind.type if kind else "fact", "user", paths(text), (), message_id)
 
 
 def _stated(event: Event, asked: str, before: Event, said: date | None) -> list[tuple[int, Fact]]:
     """Give what one message of a user states, and how sure its worth is."""
+    # Their patterns take 20 ms to compile, which whoever only wants to know what was asked last need not pay.
+    from .retold import USER, bare, retold, single
+    from .statements import corrects, judge
+
     found: list[tuple[int, Fact]] = []
     text, who = event.text[:READ], event.name or USER
     if is_bare(text):
