@@ -34,7 +34,7 @@ def _hook(arguments: list[str]) -> None:
         return
     from .cli.hook_run import run
 
-    if run(arguments):
+    if run(arguments, is_alone=True):
         import os
 
         os._exit(0)  # what is late must not be waited for

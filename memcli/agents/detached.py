@@ -1,9 +1,9 @@
-"""Start a command of mem that outlives the hook it is started from, and not many of them."""
+"""Work that outlives the hook it is begun in: the rest of an event, or a command of mem, and not many of those."""
 
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,6 +30,29 @@ def detach(workspace: Workspace, environ: Mapping[str, str], words: Sequence[str
             command, stdin=nothing, stdout=nothing, stderr=nothing, env=ours, cwd=workspace.root, start_new_session=True
         )
     return True
+
+
+def behind(work: Callable[[], None]) -> None:
+    """Do the rest of an event in a copy of this process, for which the agent does not wait.
+
+    For a process of one thread that has read its input, said all it has to say, and ends soon.
+    """
+    try:
+        is_agents = os.fork() > 0
+    except OSError:
+        work()  # no room for another process
+        return
+    if is_agents:
+        return
+    try:
+        os.setsid()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for stream in range(3):
+            os.dup2(nothing, stream)  # an agent reads until nobody holds its pipes any more
+        os.closerange(3, 256)
+        work()
+    finally:
+        os._exit(0)
 
 
 def _is_due(mark: Path, rest: float) -> bool:

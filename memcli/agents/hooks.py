@@ -31,6 +31,8 @@ _REST = 24  # letters of a prompt, beside what is to be remembered, that ask for
 
 Detach = Callable[[Workspace, Sequence[str], float], bool]
 """Starts `mem` with some words in a process of its own, no more often than every so many seconds."""
+Behind = Callable[[Callable[[], None]], None]
+"""Does work for which the agent need not wait."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Scene:
     event: HookEvent
     noise: Noise
     detach: Detach
+    behind: Behind
 
     @property
     def workspace(self) -> Workspace:
@@ -69,7 +72,13 @@ class Answer:
         return json.dumps({"hookSpecificOutput": told}, ensure_ascii=False)
 
 
-def respond(agent: str, data: bytes, around: Surroundings, noise: Noise, detach: Detach) -> Answer:
+def _at_once(work: Callable[[], None]) -> None:
+    work()
+
+
+def respond(
+    agent: str, data: bytes, around: Surroundings, noise: Noise, detach: Detach, behind: Behind = _at_once
+) -> Answer:
     """Answer one event, whatever it is and whatever happens."""
     if around.environ.get(INSIDE):
         return Answer()
@@ -87,7 +96,7 @@ def respond(agent: str, data: bytes, around: Surroundings, noise: Noise, detach:
         act = _ACTS.get(name)
         if act is None or not workspaces[0].settings["hooks.enabled"]:
             return Answer()
-        answer = act(Scene(workspaces, event, noise, detach))
+        answer = act(Scene(workspaces, event, noise, detach, behind))
         return answer if len(answer.written()) <= CHARACTERS else Answer()
     except NotFoundError as error:
         if workspaces:
@@ -176,11 +185,22 @@ def _stop(scene: Scene) -> Answer:
 
     if event.answer.strip():
         turns.keep(workspace, event.session, "assistant", event.answer)
-    flush(workspace, scene.noise, event.session)
-    settings = workspace.settings
-    if settings["consolidate.enabled"] and waiting(workspace, event.session) >= settings["consolidate.window"]:
-        scene.detach(workspace, [*_close_words(scene), "--keep", str(settings["consolidate.keep"])], 60.0)
+    scene.behind(lambda: _bring_in(scene))
     return Answer()
+
+
+def _bring_in(scene: Scene) -> None:
+    """Bring a turn into notes and session; whatever goes wrong is said in the log alone."""
+    workspace, event = scene.workspace, scene.event
+    settings = workspace.settings
+    try:
+        flush(workspace, scene.noise, event.session)
+        if settings["consolidate.enabled"] and waiting(workspace, event.session) >= settings["consolidate.window"]:
+            scene.detach(workspace, [*_close_words(scene), "--keep", str(settings["consolidate.keep"])], 60.0)
+    except MemError as error:
+        log(workspace, f"hook {event.name}: {error}")
+    except Exception as error:  # nobody would hear of it
+        log(workspace, f"hook {event.name}: {type(error).__name__}: {error}")
 
 
 def _session_end(scene: Scene) -> Answer:

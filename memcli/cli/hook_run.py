@@ -9,10 +9,13 @@ from ..store.workspace import Workspace
 from . import output
 
 
-def run(arguments: Sequence[str]) -> bool:
-    """Answer the event on standard input; tell whether threads may be busy still. Nothing is raised."""
+def run(arguments: Sequence[str], *, is_alone: bool = False) -> bool:
+    """Answer the event on standard input; tell whether threads may be busy still. Nothing is raised.
+
+    In a process that does nothing else (`is_alone`) what the agent need not wait for goes on behind it.
+    """
     try:
-        answer = _answer(arguments[0] if arguments else "")
+        answer = _answer(arguments[0] if arguments else "", is_alone=is_alone)
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8", errors="replace")
         output.say(answer.written(), end="")
@@ -22,7 +25,7 @@ def run(arguments: Sequence[str]) -> bool:
     return answer.is_late
 
 
-def _answer(agent: str) -> Answer:
+def _answer(agent: str, *, is_alone: bool) -> Answer:
     from ..agents.hook_event import read_all
     from . import world
 
@@ -35,4 +38,9 @@ def _answer(agent: str) -> Answer:
 
         return detach(workspace, os.environ, words, rest)
 
-    return respond(agent, read_all(sys.stdin.buffer), around, world.noise, detach)
+    data = read_all(sys.stdin.buffer)
+    if not is_alone:
+        return respond(agent, data, around, world.noise, detach)
+    from ..agents.detached import behind
+
+    return respond(agent, data, around, world.noise, detach, behind)

@@ -207,6 +207,20 @@ def test_a_full_window_is_consolidated_elsewhere(
     assert begun == [["hook", "close", "--session", "s1", "--keep", "10"]]
 
 
+def test_a_turn_is_noted_behind_the_agent(spawn: Callable[..., Ran], workspace: Path) -> None:
+    told = {"session_id": "s1", "cwd": str(workspace)}
+    events = [
+        {"hook_event_name": "UserPromptSubmit", "prompt": "ok, thanks"},
+        {"hook_event_name": "Stop", "last_assistant_message": "You are welcome."},
+    ]
+    for event in events:  # spawn returns when nobody holds the pipes any more
+        assert spawn("hook", "run", "codex", stdin=json.dumps(event | told).encode()) == Ran(0, "", "")
+    deadline = time.monotonic() + 60
+    while not notes(workspace) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert notes(workspace) == "[20:15] User: ok, thanks | Assistant: You are welcome.\n"
+
+
 def test_the_end_of_a_session_is_left_to_a_process_of_its_own(
     say: Say, begun: list[list[str]], workspace: Path
 ) -> None:
@@ -426,11 +440,11 @@ def test_an_event_without_a_question_loads_nothing_heavy(
     code = (
         "import io, json, sys\n"
         f"sys.stdin = io.TextIOWrapper(io.BytesIO({event.encode()!r}))\n"
-        "from memcli.cli.hook_run import run\nrun(['claude-code'])\n"
+        "from memcli.cli.hook_run import run\nrun(['claude-code'], is_alone=True)\n"
         "print()\nprint(json.dumps(sorted(sys.modules)))\n"
     )
     loaded = set(json.loads(spawn(code=code).out.splitlines()[-1]))
-    heavy = {"typer", "numpy", "onnxruntime", "sqlite3", "asyncio", "ssl", "litellm", "yaml", "subprocess"}
+    heavy = {"typer", "numpy", "onnxruntime", "sqlite3", "asyncio", "ssl", "litellm", "yaml", "filelock", "subprocess"}
     assert not loaded & heavy
     assert not {name for name in loaded if name.startswith(("memcli.index", "memcli.lifecycle.extract.statements"))}
     assert log(workspace) == []
