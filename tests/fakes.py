@@ -21,7 +21,7 @@ class CountingEmbedder:
         self.calls = 0
         self.embedded: list[str] = []
 
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, texts: Sequence[str], *, is_query: bool = False) -> NDArray[np.float32]:
         """Give a row of length 1 for each text; a text without words gives the same row as any other such text."""
         self.calls += 1
         self.embedded += texts

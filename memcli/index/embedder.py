@@ -34,8 +34,8 @@ class Embedder(Protocol):
     def dimension(self) -> int:
         """Give the length of a vector."""
 
-    def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        """Give a row of length 1 for each text, in the order of the texts."""
+    def embed(self, texts: Sequence[str], *, is_query: bool = False) -> "NDArray[np.float32]":
+        """Give a row of length 1 for each text, in the order of the texts; some models tell a query from a text."""
 
 
 def default_model_name() -> str:
@@ -84,10 +84,13 @@ class OnnxEmbedder:
         size = outputs[self._output][-1]
         self.dimension: int = size if isinstance(size, int) else self._run([self._ids([""])[0]]).shape[1]
 
-    def embed(self, texts: Sequence[str]) -> "NDArray[np.float32]":
-        """Give a row of length 1 for each text, in the order of the texts."""
+    def embed(self, texts: Sequence[str], *, is_query: bool = False) -> "NDArray[np.float32]":
+        """Give a row of length 1 for each text, in the order of the texts; some models tell a query from a text."""
         import numpy as np
 
+        prompt = self._parts.query if is_query else self._parts.passage
+        if prompt:
+            texts = [prompt + text for text in texts]
         found = np.empty((len(texts), self.dimension), np.float32)
         for start in range(0, len(texts), _WINDOW):
             ids = self._ids(texts[start : start + _WINDOW])

@@ -25,6 +25,17 @@ FILE = "vectors.f32"
 FIRST, BATCH, BULK_BATCH = 8, 64, 512  # texts between two looks at the clock and two commits
 BULK = 200  # from this many texts on, optimising the model's graph pays for itself
 MEND_SECONDS = 2.0  # for embedding anew what was found damaged
+STRANGERS = (
+    "The bakery opens at seven.",
+    "Restart the router after the update.",
+    "Her sister plays the cello in an orchestra.",
+    "Invoices are due within thirty days.",
+    "Penguins huddle against the wind.",
+    "The regular expression misses accented letters.",
+    "We hiked along the ridge until it rained.",
+    "Parliament voted on the new water law.",
+)
+"""Texts that have nothing to do with each other."""
 KEPT_SECONDS = 30 * 86400  # a vector that nothing refers to is kept this long, for a branch switched back
 
 
@@ -106,9 +117,13 @@ class Embedding:
         """Embed a query: the weighted sum of its parts, normalised."""
         import numpy as np
 
-        vectors = self.embedder().embed([text for text, _ in parts])
+        vectors = self.embedder().embed([text for text, _ in parts], is_query=True)
         total = np.array([weight for _, weight in parts], dtype=np.float32) @ vectors
         return total / max(float(np.linalg.norm(total)), 1e-9)
+
+    def floor(self) -> float:
+        """Give the cosine of texts that have nothing in common: 0 for the built-in model, .7 and more for some."""
+        return float(self.index.meta("floor") or 0)
 
     def nearest(
         self, vector: Any, wanted: Filter, limit: int, also: Collection[int] = ()
@@ -210,6 +225,8 @@ class Embedding:
                 self._start_over(self.embedder().model)
                 self.index.set_meta("token", matrix.token.hex())
                 self.index.set_meta("dimension", matrix.dimension)
+                if self.folder is not None:
+                    self.index.set_meta("floor", _floor(self.embedder()))
                 Matrix.sweep(folder / FILE, matrix.token)
             first = matrix.rows
             matrix.append(first, vectors)
@@ -247,6 +264,7 @@ class Embedding:
         run("update chunks set vector = null where vector is not null")
         self.index.set_meta("model", name)
         self.index.set_meta("token", "")
+        self.index.set_meta("floor", "")
 
     def _current(self) -> Matrix | None:
         """Open the generation the index names; None where there is none or its file is gone."""
@@ -268,3 +286,10 @@ class Embedding:
         except sqlite3.OperationalError:  # another process writes; the next one to ask finds them again
             return False
         return True
+
+
+def _floor(embedder: Embedder) -> float:
+    vectors = embedder.embed(STRANGERS)
+    count = len(vectors)
+    mean = (float((vectors @ vectors.T).sum()) - count) / (count * (count - 1))
+    return min(max(mean, 0.0), 0.95)

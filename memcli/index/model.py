@@ -33,6 +33,8 @@ class Model(NamedTuple):
     digest: str
     max_tokens: int
     pooling: str  # "mean" or "cls"
+    query: str = ""  # what it was trained to see before a query
+    passage: str = ""  # and before a text to be found
 
 
 def find_model(folder: Path | None, cache: Path | None = None) -> Model:
@@ -67,9 +69,11 @@ def _in_folder(folder: Path, cache: Path | None) -> Model:
         raise UnavailableError(f"{folder} has a part mem does not know: {unknown}", "name another model")
     pooling, tokens = _pooling(folder), _max_tokens(folder)
     weights = sorted(file.parent.glob(f"{file.name}?*"))  # model.onnx_data, of a model that keeps them outside
+    query, passage = _prompts(folder)
     parts = [_digest(part, cache, "export the model again") for part in (file, *weights, tokenizer)]
-    digest = _sha256(f"{parts} {pooling} {tokens}".encode())
-    return Model(_named(folder.resolve().name, digest), file, tokenizer, digest, tokens, pooling)
+    told = [query, passage] if query or passage else []
+    digest = _sha256(" ".join(map(str, (parts, pooling, tokens, *told))).encode())
+    return Model(_named(folder.resolve().name, digest), file, tokenizer, digest, tokens, pooling, query, passage)
 
 
 def _model_file(folder: Path) -> Path:
@@ -107,6 +111,18 @@ def _max_tokens(folder: Path) -> int:
     config = _json(folder / "sentence_bert_config.json")
     tokens = config.get("max_seq_length") if isinstance(config, Mapping) else None
     return tokens if isinstance(tokens, int) and tokens > 2 else _DEFAULT_TOKENS
+
+
+def _prompts(folder: Path) -> tuple[str, str]:
+    """Give what sentence-transformers puts before a query and before a text to be found."""
+    path = folder / "config_sentence_transformers.json"
+    config = _json(path)
+    prompts = config.get("prompts") if isinstance(config, Mapping) else None
+    found = dict(prompts) if isinstance(prompts, Mapping) else {}
+    query, passage = found.get("query", ""), found.get("document") or found.get("passage", "")
+    if not isinstance(query, str) or not isinstance(passage, str):
+        raise UnavailableError(f"{path} has prompts that are no text", 'write "query" and "document" as strings')
+    return query, passage
 
 
 def _json(path: Path) -> Any:

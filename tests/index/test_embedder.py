@@ -163,6 +163,14 @@ def test_a_folder_can_ask_for_other_pooling_and_length(embedder: OnnxEmbedder, f
     assert one @ embedder.embed(["one two three four five six seven"])[0] < 0.95
 
 
+def test_a_folder_can_ask_for_words_before_queries_and_texts(embedder: OnnxEmbedder, folder: Path) -> None:
+    prompts = {"prompts": {"query": "query: ", "passage": "passage: "}}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    other = open_embedder(folder, bulk=False)
+    assert np.array_equal(other.embed(["tea"]), embedder.embed(["passage: tea"]))
+    assert np.array_equal(other.embed(["tea"], is_query=True), embedder.embed(["query: tea"]))
+
+
 def damage(data: bytes) -> list[bytes]:
     return [b"", b"not a model at all", data[:-1000], data[: len(data) // 2]]
 

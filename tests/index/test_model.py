@@ -106,6 +106,7 @@ def test_a_name_changes_with_whatever_changes_the_vectors(folder: Path) -> None:
         lambda: (folder / "tokenizer.json").write_text("[]"),
         lambda: put(folder, "1_Pooling/config.json", {"pooling_mode_cls_token": True}),
         lambda: put(folder, "sentence_bert_config.json", {"max_seq_length": 64}),
+        lambda: put(folder, "config_sentence_transformers.json", {"prompts": {"query": "query: "}}),
     ):
         change()
         names.append(find_model(folder).name)
@@ -155,3 +156,25 @@ def test_a_folder_with_something_missing_or_unknown_is_refused_by_name(folder: P
         find_model(folder)
     with pytest.raises(UnavailableError, match="no model folder"):
         find_model(folder / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({}, ("", "")),
+        ({"prompts": {}, "default_prompt_name": None}, ("", "")),
+        ({"prompts": {"query": "query: ", "passage": "passage: "}}, ("query: ", "passage: ")),
+        ({"prompts": {"query": "Q ", "document": "D ", "passage": ""}}, ("Q ", "D ")),
+        ([], ("", "")),
+    ],
+)
+def test_the_folder_says_what_goes_before_a_query_and_a_text(config: object, told: object, folder: Path) -> None:
+    put(folder, "config_sentence_transformers.json", config)
+    found = find_model(folder)
+    assert (found.query, found.passage) == told
+
+
+def test_prompts_that_are_no_text_are_refused(folder: Path) -> None:
+    put(folder, "config_sentence_transformers.json", {"prompts": {"query": 1}})
+    with pytest.raises(UnavailableError, match=r"config_sentence_transformers\.json has prompts that are no text"):
+        find_model(folder)
