@@ -18,7 +18,8 @@ def search(
     limit: Annotated[int | None, typer.Option("-n", "--limit", help="How many hits.", show_default="5")] = None,
     mode: Annotated[str, typer.Option(help="hybrid, vector or keyword.")] = "hybrid",
     min_score: Annotated[
-        float | None, typer.Option(help="Leave out hits below this relevance.", show_default="0")
+        float | None,
+        typer.Option(help="Leave out hits below this relevance.", show_default="0.05, or 0 without the built-in model"),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each relevance is made of.")] = False,
     choice: Choice = Choice(),
@@ -48,7 +49,7 @@ def search(
         limit=limit or settings["search.limit"],
         wanted=choice.filter(found_in[0], settings["search.kinds"]),
         mode=mode,
-        min_score=settings["search.min_score"] if min_score is None else min_score,
+        min_score=(least if (least := settings["search.min_score"]) >= 0 else None) if min_score is None else min_score,
         vector_weight=weight if (weight := settings["search.vector_weight"]) >= 0 else None,
         embed_budget=settings["search.embed_budget"],
         may_mean_alone=True,
@@ -63,7 +64,9 @@ def search(
         output.note(notice)
     output.problems(found.problems)
     if not found.hits:
-        if output.is_heard():
+        if found.weaker:
+            output.note(f"nothing found but {found.weaker} of hardly any relevance: --min-score 0 shows them")
+        elif output.is_heard():
             output.note("nothing found")
         raise typer.Exit(1)
 

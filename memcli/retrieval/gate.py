@@ -1,6 +1,7 @@
-"""Whether a turn should get memories at all, and whether its topic is another: by what was measured for the model.
+"""Which relevance is enough to be shown, or for a turn to get memories at all; which likeness makes another topic.
 
-The measure is `bench/gate.py`. A threshold belongs to the embedding model, so it is kept by the model's name.
+The measures are `bench/gate.py` and `bench/retrieval.py`. A threshold belongs to the embedding model, so it is
+kept by the model's name.
 """
 
 from collections.abc import Sequence
@@ -17,16 +18,19 @@ class Thresholds(NamedTuple):
 
     gate: float
     topic: float
+    shown: float  # of a search's hits: 2 in 100 right ones are below it (`bench/retrieval.py`)
 
 
-WORDS = Thresholds(0.12, 0.3)
+WORDS = Thresholds(0.12, 0.3, 0.0)
 """Where there is no vector: relevance by words alone."""
-_MODELS = {"all-MiniLM-L6-v2-int8": Thresholds(0.23, 0.3)}
+_BUILT_IN = "all-MiniLM-L6-v2-int8"
+_MODELS = {_BUILT_IN: Thresholds(0.23, 0.3, 0.05)}
+_OTHER = _MODELS[_BUILT_IN]._replace(shown=0.0)
 
 
 def thresholds(model: str) -> Thresholds:
-    """Give a model's thresholds: the built-in one's for a model nobody measured, those of words for no name."""
-    return _MODELS.get(model.rpartition("@")[0], _MODELS["all-MiniLM-L6-v2-int8"]) if model else WORDS
+    """Give a model's thresholds; those of words for no name, the built-in one's for others, but with all hits shown."""
+    return _MODELS.get(model.rpartition("@")[0], _OTHER) if model else WORDS
 
 
 def asks_memory(turn: str, relevance: float, threshold: float) -> bool:

@@ -47,6 +47,7 @@ class Found:
     total: int = 0
     vector: tuple[float, ...] = ()  # of the query, where it was embedded
     model: str = ""  # whose vector it is
+    weaker: int = 0  # found, but below the relevance asked for
 
 
 def distinct(scored: Iterable[Scored], pieces: Mapping[int, Piece], limit: int) -> list[Scored]:

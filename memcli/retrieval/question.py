@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import log
 
 from ..text.english import common_share, forms, opens_a_question
@@ -10,6 +11,8 @@ from ..text.words import STOP_WORDS, clean, phrases, query_terms
 from .weights import WEIGHTS, Weights
 
 _WORD = re.compile(r"[^\W_]+")
+_LEAST_SHARE = 0.2
+"""Below it a name is too rare to be left out."""
 _NAME = re.compile(r"(?<=[^.?!:\n] )[A-Z][a-z]+\b")
 
 
@@ -31,7 +34,7 @@ class Question:
     phrases: tuple[str, ...]  # several words that should stand as they are, lower case
     is_statement: bool  # it tells something, as a turn of a conversation does, and asks nothing
 
-    @property
+    @cached_property
     def words(self) -> frozenset[str]:
         """Give the words asked for."""
         return frozenset(term.word for term in self.terms)
@@ -46,15 +49,16 @@ class Question:
         lines = [line.strip() for line in self.text.splitlines() if line.strip()]
         if len(lines) > 1:
             return (self.text, 1.0), (lines[-1], weights.last_line)
-        names = [
-            term.word
+        shares = {
+            term.word: min((count or 0) / weights.frequent, 1.0)
             for term, count in zip(self.terms, counts, strict=False)
-            if term.is_name and (count or 0) >= weights.frequent
-        ]
+            if term.is_name
+        }
+        names = {name: share for name, share in shares.items() if share >= _LEAST_SHARE}
         if not 0 < len(names) < len(self.terms):
             return ((self.text, 1.0),)
         rest = re.sub(rf"\b(?:{'|'.join(names)})(?:['’]s)?\b", "", self.text, flags=re.IGNORECASE)
-        return (self.text, 1.0), (" ".join(rest.split()), weights.nameless)
+        return (self.text, 1.0), (" ".join(rest.split()), min(names.values()) * weights.nameless)
 
 
 def ask(query: str) -> Question:
@@ -73,8 +77,8 @@ def term_weights(
 
     `counts` holds in how many of the workspace's `texts` a term occurs, None for one that repeats another.
     A weight is idf to a power, over the sum: idf = ln(1 + (N − n + ½) / (n + ½)) as in BM25 (Robertson and
-    Zaragoza 2009), where N and n count, besides the workspace, a thousand everyday texts. They keep
-    small workspaces sensible and the weights of a growing one steady.
+    Zaragoza 2009), where N and n count other texts besides the workspace's, of which a thousand are
+    everyday English. They keep small workspaces sensible and the weights of a growing one steady.
     """
     found = []
     for term, count in zip(question.terms, counts, strict=True):
@@ -82,9 +86,9 @@ def term_weights(
             found.append(0.0)
             continue
         n = count + weights.everyday_texts * max(common_share(term.word), weights.least_share)
-        idf = log(1 + (texts + weights.everyday_texts - n + 0.5) / (n + 0.5)) ** weights.idf_power
-        rare = n < weights.rare_count  # not a share of the texts: weights must not jump as they grow
-        found.append(idf * (weights.rare_name if term.is_name and rare else 1.0))
+        idf = log(1 + (texts + weights.other_texts - n + 0.5) / (n + 0.5)) ** weights.idf_power
+        rare = weights.rare_count / (weights.rare_count + n)  # not a share of the texts, and no jump at any count
+        found.append(idf * (1 + (weights.rare_name - 1) * rare * term.is_name))
     total = sum(found)
     return [weight / total for weight in found] if total else found
 

@@ -11,8 +11,10 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.keywords import Posting, scores
 from ..store.workspace import Workspace
+from ..text.words import latin_share
 from .candidates import candidate
 from .fusion import fuse
+from .gate import thresholds
 from .hits import Found, Hit, distinct, hit_of
 from .question import Question, term_weights
 from .question import ask as ask_of
@@ -33,7 +35,7 @@ class Request:
     limit: int
     wanted: Filter
     mode: str = "hybrid"
-    min_score: float = 0.0
+    min_score: float | None = 0.0  # relevance below which hits are left out; None: as measured for the model
     vector_weight: float | None = None  # share of meaning; None: by the shape of the text
     embed_budget: float = 2.0
     weights: Weights = WEIGHTS
@@ -50,6 +52,7 @@ def search(workspaces: Sequence[Workspace], request: Request) -> Found:
         tuple(dict.fromkeys(notice for part in found for notice in part.notices)),
         sum(part.missing for part in found),
         sum(part.total for part in found),
+        weaker=sum(part.weaker for part in found),
     )
 
 
@@ -90,8 +93,13 @@ def search_index(index: Index, request: Request) -> Found:
     is_meant_alone = request.may_mean_alone and not own
     hybrid = (1.0 if is_meant_alone else request.vector_weight) if near else 0.0
     share = {"hybrid": hybrid, "vector": 1.0, "keyword": 0.0}[request.mode]
-    scored = (one for one in fuse(candidates, question, request.weights, share) if one.relevance >= request.min_score)
-    told = distinct(scored, pieces, request.limit)
+    scored = fuse(candidates, question, request.weights, share)
+    model = "" if vector is None else index.embedding.embedder().model
+    least = request.min_score
+    if least is None:
+        least = thresholds(model).shown * latin_share(request.query) if request.mode == "hybrid" else 0.0
+    enough = [one for one in scored if one.relevance >= least]
+    told = distinct(enough, pieces, request.limit)
     return Found(
         tuple(hit_of(index.workspace, pieces[one.chunk], one, request.query) for one in told),
         tuple(index.problems()),
@@ -99,7 +107,8 @@ def search_index(index: Index, request: Request) -> Found:
         missing,
         total,
         () if vector is None else tuple(vector.tolist()),
-        "" if vector is None else index.embedding.embedder().model,
+        model,
+        len(scored) - len(enough),
     )
 
 
@@ -130,7 +139,8 @@ def _by_meaning(
     counts = [] if index.workspace.settings["embedding.model"] else _counts(postings)
     vector = index.embedding.vector(question.parts(counts, request.weights))
     near, named = index.embedding.nearest(vector, request.wanted, pool, also)
-    return vector, near | named
+    floor = index.embedding.floor()
+    return vector, {chunk: (cosine - floor) / (1 - floor) for chunk, cosine in (near | named).items()}
 
 
 def _counts(postings: Sequence[Posting | None]) -> list[int | None]:

@@ -18,16 +18,17 @@ class Weights(NamedTuple):
     statement: float = 0.18  # added for a short text when the query tells instead of asks: MADial's last turns +.019
     last_line: float = 0.7  # of a query of several lines: MADial dialogues +.040
     nameless: float = 1.0  # of the query without its frequent names: LoCoMo facts +.007, sessions +.005
-    frequent: int = 10  # texts that hold a frequent name; a count and not a share, which would move as texts are added
+    frequent: int = 20  # texts with a name from which on that counts whole; no share of them, which others would move
 
     # Keywords.
     saturation: float = 0.4  # tf / (tf + this), whatever the length: +.004 against 1.2; b = .75 loses .03 on turns
     window: tuple[float, ...] = (0.3, 0.2, 0.1, 0.1)  # the words 1, 2, … turns away: LoCoMo turns +.074
     whole: float = 0.4  # share of the whole document's words, the best chunk's being the rest: OpenClaw +.035
-    everyday_texts: int = 1000  # see term_weights: +.008
+    everyday_texts: int = 1000  # see term_weights: +.006
+    other_texts: int = 3000  # see term_weights: as good as 1000, and a third steadier when texts are added
     least_share: float = 0.002  # every word is in two of them: +.0003, and steadier when texts are added
     idf_power: float = 1.3  # 1.0 to 1.6 lose less than .002
-    rare_name: float = 1.5  # a capitalised word that few texts hold: gbrain +.003, sessions +.004
+    rare_name: float = 1.5  # a capitalised word that few texts hold: sessions +.004; halfway back to 1 at `rare_count`
     rare_count: float = 50.0
 
     # Added to the sum.

@@ -133,7 +133,13 @@ TABLE = (
         ("entry", "memory", "history", "note"),
         "What `search` looks through where `--kind` is not given: entry, memory, history, note, session.",
     ),
-    Setting("search.min_score", 0.0, "Hits below this relevance are left out.", low=0, high=1),
+    Setting(
+        "search.min_score",
+        -1.0,
+        "Hits below this relevance are left out; -1: by what was measured for the model (0.05 for the built-in one).",
+        low=-1,
+        high=1,
+    ),
     Setting(
         "search.vector_weight",
         -1.0,
