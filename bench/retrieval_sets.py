@@ -1,0 +1,145 @@
+"""The retrieval sets of a data folder, each made into a real workspace by mem's own writers.
+
+A set is a folder with `corpus.jsonl` {id, text, timestamp?, meta?}, `queries.jsonl` {id, text, meta?} and `qrels.tsv`
+(query, document, grade). A folder of such folders is one set of several workspaces.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from memcli.store import entries
+from memcli.store.workspace import Surroundings, Workspace, opened
+from memcli.text.session import Event, render_event
+from memcli.text.times import parse_time, stamp
+
+HELD_CONVERSATIONS = ("conv-41",)
+"""Conversations nothing was tuned on; elsewhere it is every other query, or every other workspace."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """A question with the documents that answer it."""
+
+    id: str
+    text: str
+    grades: Mapping[str, float]
+    category: str
+    is_held: bool  # nothing was tuned on it
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """The documents of one workspace and what is asked of them."""
+
+    set: str
+    name: str
+    documents: tuple[Mapping[str, Any], ...]
+    queries: tuple[Query, ...]
+
+
+def collections(data: Path, wanted: tuple[str, ...] = ()) -> Iterator[Collection]:
+    """Read the sets of a data folder, or the ones named."""
+    for folder in sorted(path for path in data.iterdir() if path.is_dir()):
+        if wanted and folder.name not in wanted:
+            continue
+        parts = sorted(path.parent for path in folder.rglob("corpus.jsonl"))
+        for number, part in enumerate(parts):
+            held = None
+            if len(parts) > 1:
+                is_conversations = parts[0].name.startswith("conv-")
+                held = part.name in HELD_CONVERSATIONS if is_conversations else bool(number % 2)
+            yield _collection(folder.name, part, held)
+
+
+def languages(file: Path) -> Collection:
+    """Read the table of languages: language, memory, a question that it answers."""
+    rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+    documents = tuple({"id": f"m{number}", "text": memory} for number, (_, memory, _) in enumerate(rows))
+    queries = tuple(
+        Query(f"q{number}", question, {f"m{number}": 1.0}, language, True)
+        for number, (language, _, question) in enumerate(rows)
+    )
+    return Collection("languages", "languages", documents, queries)
+
+
+def build(collection: Collection, root: Path) -> tuple[Workspace, dict[tuple[str, int], str]]:
+    """Fill a new folder with the documents; give the workspace, and the document of each path and line.
+
+    Line 0 stands for the whole file.
+    """
+    root.mkdir(parents=True)
+    (root / "mem.yaml").write_text("timezone: UTC\n", encoding="utf-8")
+    latest = max((day for document in collection.documents if (day := _moment(document))), default=None)
+    # Questions are asked the day after the last thing was said: "last week" must mean something.
+    now = (latest or datetime(2026, 1, 1, tzinfo=UTC)) + timedelta(days=1)
+    workspace = opened(Surroundings(root, {"HOME": str(root), "XDG_CACHE_HOME": str(root.parent / "cache")}, now), root)
+    if collection.set.endswith("-turn"):
+        return workspace, _write_turns(collection, workspace)
+    known = {}
+    for number, document in enumerate(collection.documents):
+        name = str(document["id"])
+        if name.endswith(".md") or "/" in name:
+            path = f"entries/{name.removesuffix('.md')}.md"
+            file = root / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(document["text"], encoding="utf-8")
+        else:
+            path = write_fact(workspace, document, number)
+        known[path, 0] = name
+    return workspace, known
+
+
+def write_fact(workspace: Workspace, document: Mapping[str, Any], number: int) -> str:
+    """Write a document as an entry; give its path."""
+    told = {"type": "fact"}
+    moment = _moment(document)
+    if moment:
+        told["created_at"] = stamp(moment)
+    return entries.write(workspace, told, document["text"], lambda attempt: f"{number:06}{attempt:02}".encode()).path
+
+
+def _write_turns(collection: Collection, workspace: Workspace) -> dict[tuple[str, int], str]:
+    """Write the turns of a conversation as events, a session for each day they met."""
+    known: dict[tuple[str, int], str] = {}
+    lines: dict[str, list[str]] = {}
+    for document in collection.documents:
+        path = f"sessions/{collection.name}-{document['meta']['session']}/session.jsonl"
+        speaker, _, said = document["text"].partition(": ")
+        moment = _moment(document)
+        session = lines.setdefault(path, [])
+        event = Event(document["id"], name=speaker, text=said, timestamp=stamp(moment) if moment else "")
+        session.append(render_event(event))
+        known[path, len(session)] = document["id"]
+    for path, events in lines.items():
+        file = workspace.root / path
+        file.parent.mkdir(parents=True)
+        file.write_text("\n".join(events) + "\n", encoding="utf-8")
+    return known
+
+
+def _moment(document: Mapping[str, Any]) -> datetime | None:
+    return parse_time(document.get("timestamp", ""))
+
+
+def _collection(name: str, folder: Path, held: bool | None) -> Collection:
+    grades: dict[str, dict[str, float]] = {}
+    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
+        query, document, grade = line.split("\t")
+        grades.setdefault(query, {})[document] = float(grade)
+    queries = []
+    for number, query in enumerate(_lines(folder / "queries.jsonl")):
+        meta = query.get("meta") or {}
+        category = str(meta.get("category_name") or meta.get("category") or "")
+        if query["id"] in grades:
+            is_held = bool(number % 2) if held is None else held
+            queries.append(Query(query["id"], query["text"], grades[query["id"]], category, is_held))
+    return Collection(name, folder.name, tuple(_lines(folder / "corpus.jsonl")), tuple(queries))
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        yield from map(json.loads, file)
