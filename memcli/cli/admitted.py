@@ -1,12 +1,13 @@
 """How commands say what became of memories that were let in."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..lifecycle.admission import Admitted
+if TYPE_CHECKING:
+    from ..lifecycle.admission import Admitted
 
 
-def document(one: Admitted) -> dict[str, Any]:
+def document(one: "Admitted") -> dict[str, Any]:
     """Tell in JSON what became of one; what does not apply is left out."""
     known = {
         "supersedes": list(one.supersedes),
@@ -19,7 +20,17 @@ def document(one: Admitted) -> dict[str, Any]:
     return told | {key: value for key, value in known.items() if value}
 
 
-def counted(admitted: Sequence[Admitted]) -> str:
+def relations(supersedes: Sequence[str] = (), superseded_by: str = "", conflicts_with: Sequence[str] = ()) -> str:
+    """Say what became of other memories through one: `supersedes mem_…; conflicts with mem_…`."""
+    told = (
+        ("supersedes", supersedes),
+        ("superseded by", [superseded_by][: bool(superseded_by)]),
+        ("conflicts with", conflicts_with),
+    )
+    return "; ".join(f"{words} {', '.join(ids)}" for words, ids in told if ids)
+
+
+def counted(admitted: Sequence["Admitted"]) -> str:
     """Count what was more than made anew: `2 merged, 1 superseded`; empty where all was."""
     numbers = {
         "merged": sum(one.action == "merged" for one in admitted),

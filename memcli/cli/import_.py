@@ -11,8 +11,11 @@ import typer
 
 from ..errors import UsageError
 from . import output, world
+from .admitted import relations
 from .app import STYLE
+from .guarded import AllowSecret
 from .options import AsJson, Choice, InScope, InWorkspace, choosing
+from .redacted import tell_redacted
 
 if TYPE_CHECKING:
     from ..index.filters import Filter
@@ -28,6 +31,10 @@ TOLD = 10
 def import_(
     file: Annotated[str, typer.Argument(metavar="FILE", help="An export in jsonl; - reads standard input.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would be done and do nothing.")] = False,
+    no_dedup: Annotated[
+        bool, typer.Option("--no-dedup", help="Keep memories as they are, whatever is known already; loads no model.")
+    ] = False,
+    allow_secret: AllowSecret = False,
     choice: Choice = Choice(),
     workspace: InWorkspace = "",
     scope: InScope = "",
@@ -35,41 +42,63 @@ def import_(
 ) -> None:
     """Bring memories in from an export, or from a JSONL file of another tool.
 
-    Prints what is created. What is there already is passed over; what is there and says something else is a conflict:
-    it is named, and nothing is overwritten. Importing again, also after an interruption, goes on where it stopped.
+    Prints what is created. A file that is there already is passed over; one that is there and says something else is a
+    conflict: it is named, and nothing is overwritten. A memory that says what another one here says is merged into it,
+    and what contradicts is settled or marked, as `mem write` does; an export comes into an empty workspace byte for
+    byte. Secrets are blanked out and named. Importing again, also after an interruption, goes on where it stopped.
     Besides mem's own lines it reads the graph of the MCP memory server and records with a content. Exit code 3 where
     something was not taken in.
     """
+    from ..exchange.admitting import known
     from ..exchange.intake import Intake, Outcome
-    from ..index.index import Index, ask
+    from ..index.index import ask
+    from ..store.journal import finish_first
 
     where = world.writing(workspace, scope, "imported into")
-
-    def known(index: Index) -> dict[str, str]:
-        index.refresh()
-        return index.ids()
-
+    if not dry_run:
+        finish_first(where, "mem import")
     counts: dict[str, int] = {}
     shown: list[Outcome] = []
     with _opened(file) as stream:
-        intake = Intake(where, _wanted(choice, where), ask(where, known), dry_run=dry_run)
+        intake = Intake(
+            where,
+            _wanted(choice, where),
+            ask(where, known),
+            dedup=not no_dedup,
+            dry_run=dry_run,
+            allow_secret=allow_secret,
+        )
         for outcome in intake.run(stream):
             counts[outcome.action] = counts.get(outcome.action, 0) + 1
             if outcome.action in ("conflict", "refused"):
                 _complain(file, outcome, counts)
-            elif outcome.action == "created" and not as_json:
-                output.say_row(("would create" if dry_run else "created", outcome.path))
+            elif outcome.action in ("created", "merged") and not as_json:
+                _say(outcome, dry_run=dry_run)
             if as_json and outcome.action not in ("unchanged", "left out"):
                 shown.append(outcome)
+    for notice in intake.notices:
+        output.note(notice)
+    tell_redacted(intake.redacted)
     if as_json:
         rows: list[dict[str, Any]] = [asdict(one) for one in shown]
-        output.say_json({"dry_run": dry_run, "counts": counts, "files": rows})
+        redacted = [asdict(one) for one in intake.redacted]
+        output.say_json({"dry_run": dry_run, "counts": counts, "files": rows, "redacted": redacted})
     elif counts:
         output.note(", ".join(f"{number:,} {action}" for action, number in sorted(counts.items())))
     else:
         output.note(f"{file} holds no memories")
     if counts.get("conflict") or counts.get("refused"):
         raise typer.Exit(3)
+
+
+def _say(outcome: Any, *, dry_run: bool) -> None:
+    """Say what was made, and what became of what stood before."""
+    if outcome.action == "merged":
+        output.say_row(("would merge" if dry_run else "merged", outcome.path, outcome.id))
+        return
+    remark = relations(outcome.supersedes, outcome.superseded_by, outcome.conflicts_with)
+    row = ("would create" if dry_run else "created", outcome.path)
+    output.say_row((*row, remark) if remark else row)
 
 
 def _complain(file: str, outcome: Any, counts: dict[str, int]) -> None:

@@ -10,6 +10,7 @@ from ..store import entries, files
 from ..store.workspace import Workspace
 from ..text.entry import SOURCES, TYPES
 from . import complete, output, world
+from .admitted import document, relations
 from .guarded import AllowSecret, Redact, looked_through
 from .options import AsJson, InScope, InWorkspace
 
@@ -166,7 +167,6 @@ def _in_place_of(
 def _admitted(where: Workspace, told: dict[str, Any], body: str, *, judge: bool) -> dict[str, Any]:
     from ..lifecycle.admission import Draft
     from ..lifecycle.admit import admit
-    from .admitted import document
 
     settled = admit(where, [Draft(told, body, world.noise(body))], "mem write", _judge(where) if judge else None)
     for notice in settled.notices:
@@ -192,15 +192,7 @@ def _tell(where: Workspace, done: dict[str, Any], *, as_json: bool) -> None:
         output.say_json({**fields, "workspace": str(where.root)})
         return
     row = [done["action"], done["id"], done["path"]]
-    remark = "; ".join(
-        f"{words} {', '.join([value] if isinstance(value, str) else value)}"
-        for words, value in (
-            ("supersedes", done.get("supersedes")),
-            ("superseded by", done.get("superseded_by")),
-            ("conflicts with", done.get("conflicts_with")),
-        )
-        if value
-    )
+    remark = relations(done.get("supersedes", ()), done.get("superseded_by", ""), done.get("conflicts_with", ()))
     if output.is_watched():
         said = f"confirmed {done['strength']} times" if done["action"] == "merged" else remark
         action = "merged into" if done["action"] == "merged" else done["action"]

@@ -1,28 +1,36 @@
 """Bring the lines of an export, or of another tool, into a workspace: each file whole or not at all, and none twice.
 
-Never overwrites what stands there, and never leaves the workspace. Every memory passes through `admitted`.
+Never overwrites what stands there, and never leaves the workspace. Secrets are blanked out, and memories are let in by
+`admitting`.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import BinaryIO
 
-from ..errors import MemError, NotFoundError
+from ..errors import MemError, NotFoundError, RefusedError
 from ..index.filters import Filter
+from ..lifecycle.admission import Admitted
 from ..store import files
 from ..store.init import PAGE_TEXT
 from ..store.layout import ARCHIVE, Layout
 from ..store.placing import place
+from ..store.redaction import Redacted, Redactor, redactor
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import Entry, read_entry
 from ..text.note import day_in
 from ..text.times import parse_time
+from .admitting import Candidate, Known, candidate, is_same_memory, let_in, name_of
 from .export import SESSION_DATA
 from .foreign import is_made_here, parcel_from
 from .json_lines import JsonLine, json_lines
 from .parcel import USUAL_MODES, Parcel, unpacked
 from .selection import passes
+
+TOGETHER = 1000
+"""Memories that are let in as one change."""
 
 
 @dataclass(frozen=True)
@@ -30,33 +38,69 @@ class Outcome:
     """What became of one line."""
 
     line: int
-    action: str  # created, unchanged, conflict, refused, left out
+    action: str  # created, merged, unchanged, conflict, refused, left out
     path: str = ""
     reason: str = ""
+    id: str = ""  # of the entry that says it now
+    supersedes: tuple[str, ...] = ()
+    superseded_by: str = ""
+    conflicts_with: tuple[str, ...] = ()
 
 
 class Intake:
-    """One run over one file; `ids` tells the path of every entry the workspace has."""
+    """One run over one file."""
 
-    def __init__(self, workspace: Workspace, wanted: Filter, ids: dict[str, str], *, dry_run: bool = False) -> None:
-        """Take where the memories go and which are wanted; a dry run writes nothing and says the same."""
+    def __init__(
+        self,
+        workspace: Workspace,
+        wanted: Filter,
+        known: Known,
+        *,
+        dedup: bool = True,
+        dry_run: bool = False,
+        allow_secret: bool = False,
+    ) -> None:
+        """Take where the memories go and which are wanted; a dry run writes nothing and says the same.
+
+        Without `dedup` memories are compared with nothing that stands.
+        """
         self.workspace = workspace
         self.wanted = wanted
-        self.ids = ids
+        self.known = known
+        self.dedup = dedup
         self.dry_run = dry_run
-        self._planned: dict[str, str] = {}  # path → digest of what a dry run would have made
+        self._guard = None if allow_secret else redactor(workspace, "")
+        self.notices: list[str] = []  # what is to be said of the whole
+        self._planned: dict[str, str] = {}  # path → digest of what is about to be made, or would be
+        self._together: set[str] = set()  # paths that stand here and in the file: they lived together before
+
+    @property
+    def redacted(self) -> Sequence[Redacted]:
+        """Tell where secrets were blanked out."""
+        return self._guard.found if self._guard else ()
 
     def run(self, stream: BinaryIO) -> Iterator[Outcome]:
-        """Take in line after line and say what became of each."""
+        """Take in line after line and say what became of each, in their order."""
+        waiting: list[Outcome | Candidate] = []
+        count = 0
         for line in json_lines(stream):
             try:
-                yield self._take(line)
+                taken = self._take(line)
             except ValueError as error:
-                yield Outcome(line.number, "refused", "", str(error))
+                taken = Outcome(line.number, "refused", "", str(error))
             except MemError as error:
-                yield Outcome(line.number, "refused", "", str(error))
+                taken = Outcome(line.number, "refused", "", str(error))
+            if isinstance(taken, Outcome) and not waiting:
+                yield taken
+                continue
+            waiting.append(taken)
+            count += isinstance(taken, Candidate)
+            if count == TOGETHER:
+                yield from self._let_in(waiting)
+                waiting, count = [], 0
+        yield from self._let_in(waiting)
 
-    def _take(self, line: JsonLine) -> Outcome:
+    def _take(self, line: JsonLine) -> "Outcome | Candidate":
         if line.record is None:
             raise ValueError(line.fault)
         layout = self.workspace.layout
@@ -66,11 +110,69 @@ class Intake:
         entry = self._entry(parcel)
         if not passes(self.wanted, parcel, entry):
             return Outcome(line.number, "left out", parcel.path)
-        parcel = admitted(self.workspace, parcel)
-        action, reason = self._settle(parcel, entry)
+        parcel = admitted(self._guard, parcel)
+        entry = self._entry(parcel)
+        action, reason = self._compared(parcel, entry)
+        if not action and entry is not None and self.dedup and not (own and self.known.is_empty):
+            found = candidate(line.number, parcel, entry)
+            if found is not None:
+                self._planned[parcel.path] = files.digest(parcel.data)
+                self.known.ids.setdefault(entry.id, parcel.path)
+                return found
+        if not action:
+            action, reason = self._place(parcel)
         if action == "created" and entry is not None and entry.id != parcel.path:
-            self.ids.setdefault(entry.id, parcel.path)
+            self.known.ids.setdefault(entry.id, parcel.path)
+        if own and action in ("created", "unchanged"):
+            self._together.add(parcel.path)
         return Outcome(line.number, action, parcel.path, reason)
+
+    def _let_in(self, waiting: Sequence["Outcome | Candidate"]) -> Iterator[Outcome]:
+        """Settle what waits as one change and give all outcomes in their order."""
+        candidates = [one for one in waiting if isinstance(one, Candidate)]
+        if not candidates:
+            return
+        faults: dict[str, tuple[str, str]] = {}
+
+        def put(parcel: Parcel) -> None:
+            action, reason = self._place(parcel)
+            if action != "created":
+                faults[parcel.path] = action, reason
+
+        if not self.dry_run:
+            for held in candidates:
+                self._planned.pop(held.parcel.path, None)
+        try:
+            found, notices = let_in(self.workspace, candidates, frozenset(self._together), put, dry_run=self.dry_run)
+        except MemError as error:
+            for one in waiting:
+                yield one if isinstance(one, Outcome) else Outcome(one.line, "refused", one.parcel.path, str(error))
+            return
+        self.notices += [one for one in notices if one not in self.notices]
+        became = iter(found)
+        for one in waiting:
+            yield one if isinstance(one, Outcome) else self._told(one, next(became), faults, put)
+
+    def _told(
+        self,
+        one: Candidate,
+        done: Admitted | None,
+        faults: dict[str, tuple[str, str]],
+        put: Callable[[Parcel], None],
+    ) -> Outcome:
+        path = one.parcel.path
+        if done is None:
+            put(one.parcel)
+        if path in faults:
+            return Outcome(one.line, faults[path][0], path, faults[path][1])
+        self._together.add(path)
+        if done is None:
+            return Outcome(one.line, "created", path, id=one.entry.id)
+        if done.action == "merged":
+            self.known.ids.pop(one.entry.id, None)
+            return Outcome(one.line, "merged", done.path, done.reason, done.id)
+        settled = done.supersedes, done.superseded_by, done.conflicts_with
+        return Outcome(one.line, "created", path, done.reason, done.id, *settled)
 
     def _entry(self, parcel: Parcel) -> Entry | None:
         if parcel.kind != "entry":
@@ -79,31 +181,50 @@ class Intake:
         modified = parse_time(parcel.modified) or self.workspace.now
         return Entry(id=parcel.path, body="") if document.problem else read_entry(document, parcel.path, modified)[0]
 
-    def _settle(self, parcel: Parcel, entry: Entry | None) -> tuple[str, str]:
-        """Make the file where its name and its id are free; give what was done and why nothing was."""
+    def _compared(self, parcel: Parcel, entry: Entry | None) -> tuple[str, str]:
+        """Say why a file is not to be made, if its name or its id is taken; nothing where both are free."""
         digest = files.digest(parcel.data)
         there = self._standing(parcel.path)
         if there == digest or (there and is_made_here(parcel.path)):
             return "unchanged", ""
-        other = self.ids.get(entry.id, parcel.path) if entry is not None else parcel.path
+        if entry is not None and (place := self.known.taken_in.get(name_of(parcel, entry))):
+            return "unchanged", f"{place} took it in"
+        other = self.known.ids.get(entry.id, parcel.path) if entry is not None else parcel.path
         if other != parcel.path:
-            if self._standing(other) == digest:
+            if self._standing(other) == digest or self._is_same_memory(other, parcel):
                 return "unchanged", f"it stands at {other}"
             return "conflict", f"{other} has its id {entry.id if entry else ''} and says something else"
-        fresh = there is not None and parcel.path == self.workspace.layout.memory and there == _FRESH_PAGE
-        if there is not None and not fresh:
-            return "conflict", "it exists and says something else"
+        if there is None or self._is_fresh_page(parcel, there):
+            return "", ""
+        if entry is not None and self._is_same_memory(parcel.path, parcel):
+            return "unchanged", ""
+        return "conflict", "it exists and says something else"
+
+    def _place(self, parcel: Parcel) -> tuple[str, str]:
+        """Make the file as it is; give what was done and why nothing was."""
+        digest = files.digest(parcel.data)
         if self.dry_run:
             self._planned[parcel.path] = digest
             return "created", ""
+        there = self._standing(parcel.path)
+        fresh = there if there is not None and self._is_fresh_page(parcel, there) else None
         try:
             modified = parse_time(parcel.modified)
             mode = 0o666 if parcel.mode in USUAL_MODES else parcel.mode
-            place(self.workspace, parcel.path, parcel.data, mode, modified, over=there if fresh else None)
+            place(self.workspace, parcel.path, parcel.data, mode, modified, over=fresh)
         except FileExistsError:  # by somebody else, just now
             is_same = self._standing(parcel.path) == digest
             return ("unchanged", "") if is_same else ("conflict", "somebody else made it just now")
         return "created", ""
+
+    def _is_fresh_page(self, parcel: Parcel, there: str) -> bool:
+        return parcel.path == self.workspace.layout.memory and there == _FRESH_PAGE
+
+    def _is_same_memory(self, path: str, parcel: Parcel) -> bool:
+        try:
+            return is_same_memory(files.read(self.workspace.path(path)), parcel.data)
+        except MemError:
+            return False
 
     def _standing(self, path: str) -> str | None:
         """Give the digest of what stands at a path; None where nothing does."""
@@ -119,9 +240,35 @@ _FRESH_PAGE = files.digest(PAGE_TEXT.encode())
 """The page of a workspace just made: nobody's words, so an imported page may take its place."""
 
 
-def admitted(workspace: Workspace, parcel: Parcel) -> Parcel:
-    """Let a memory in: the one gate that everything imported passes. Raises RefusedError to keep it out."""
-    return parcel
+def admitted(guard: Redactor | None, parcel: Parcel) -> Parcel:
+    """Give a file without its secrets: the one gate that everything imported passes.
+
+    RefusedError keeps it out. What is no text has no secrets that could be read.
+    """
+    if guard is None:
+        return parcel
+    try:
+        text = parcel.data.decode("utf-8")
+    except UnicodeDecodeError:
+        return parcel
+    guard.name = parcel.path
+    clean = _without_secrets(guard, text) if parcel.kind == "session" else guard.text(text)
+    return parcel if clean == text else replace(parcel, data=clean.encode())
+
+
+def _without_secrets(guard: Redactor, text: str) -> str:
+    """Blank out the secrets of lines of JSON, which must stay what they are."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        clean = guard.text(line, number + 1, one_line=True)
+        if clean is line:
+            continue
+        try:
+            json.loads(clean)
+        except ValueError:
+            raise RefusedError(f"line {number + 1} of it holds a secret", "blank it out, or --allow-secret") from None
+        lines[number] = clean
+    return "\n".join(lines)
 
 
 def place_in(layout: Layout, parcel: Parcel) -> str:
@@ -135,9 +282,9 @@ def place_in(layout: Layout, parcel: Parcel) -> str:
     kind = layout.kind_of(f"{folder}/session.jsonl" if name == SESSION_DATA else inner)
     if kind and parcel.kind in ("", kind):
         return parcel.path
-    for candidate, wanted in _candidates(layout, parcel.kind or "entry", inner.removeprefix("memory/"), name):
-        if layout.kind_of(candidate) == wanted:
-            return prefix + candidate
+    for path, wanted in _candidates(layout, parcel.kind or "entry", inner.removeprefix("memory/"), name):
+        if layout.kind_of(path) == wanted:
+            return prefix + path
     raise ValueError(f"{parcel.path} has no place in the layout {layout.name}")
 
 

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -289,10 +289,9 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
 
 
 def glance(workspace: Workspace, question: Callable[[Index], T]) -> T:
-    """Answer from a copy of the index in memory and write nothing, for a command that only shows what it would do."""
-    with suppress(sqlite3.Error, _MovedError):
-        if (workspace.derived / database.FILE).exists():
-            return _answer(workspace, question, workspace.derived, apart=True)
+    """Answer for a command that only shows what it would do: where there is no index yet, none is made."""
+    if (workspace.derived / database.FILE).exists():
+        return ask(workspace, question)
     return _answer_in_memory(workspace, question)
 
 

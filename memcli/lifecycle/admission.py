@@ -26,7 +26,13 @@ class Draft:
     told: Mapping[str, Any]
     body: str
     noise: Callable[[int], bytes]
-    folder: str = ""  # below the entries; empty: as the layout has it
+    path: str = ""  # of a file that stands elsewhere already; empty: as the layout has it
+    text: str = ""  # that file's text; it keeps its id and every byte but for the marks that it gets
+
+    @property
+    def is_told_now(self) -> bool:
+        """Tell whether it has no date of its own."""
+        return not self.text and not self.told.get("created_at")
 
 
 @dataclass(frozen=True)
@@ -122,7 +128,7 @@ class Admission:
 
     def _merge(self, draft: Draft, one: Standing, entry: Entry, body: str, verdict: Verdict) -> None:
         now = stamp(self.workspace.now)
-        told = merged_fields(one.entry, entry, min(entry.created_at, now) if draft.told.get("created_at") else now)
+        told = merged_fields(one.entry, entry, now if draft.is_told_now else min(entry.updated_at, now))
         text = revised(self.workspace, one.path, one.text, told, None if body == one.entry.body else body)
         self._put(one.path, text)
         self.admitted.append(
@@ -132,7 +138,7 @@ class Admission:
 
     def _create(self, draft: Draft, entry: Entry, against: Sequence[tuple[Standing, Verdict]]) -> None:
         """Make a new entry and settle what it contradicts: the loser is superseded, the undecided are marked."""
-        identifier, path, text = self._made(draft)
+        identifier, path, text = self._made(draft, entry)
         lost = [one for one, verdict in against if verdict.sure and not _wins(one.entry, entry, draft)]
         won = [] if lost else [one for one, verdict in against if verdict.sure and _decides(one.entry, entry)]
         unsure = [one for one, _ in against if one not in lost and one not in won][:FLAGGED]
@@ -172,11 +178,11 @@ class Admission:
         self._reasons += [f"{identifier} is superseded by {one.entry.id}, which is trusted more" for one in lost[:1]]
         self._reasons += [f"{one.entry.id} and {identifier} may contradict each other" for one in unsure]
 
-    def _made(self, draft: Draft) -> tuple[str, str, str]:
+    def _made(self, draft: Draft, entry: Entry) -> tuple[str, str, str]:
+        if draft.text:
+            return entry.id, draft.path, draft.text
         for attempt in range(TRIES):
-            identifier, path, text = entry_text(
-                self.workspace, draft.told, draft.body, draft.noise(attempt), draft.folder
-            )
+            identifier, path, text = entry_text(self.workspace, draft.told, draft.body, draft.noise(attempt))
             if path not in self._files and not self.workspace.path(path).exists():
                 return identifier, path, text
         raise RefusedError(f"no free name for {shorten(draft.body, 60)!r} after {TRIES} tries", "give one with --path")
@@ -217,7 +223,7 @@ def _wins(old: Entry, new: Entry, draft: Draft) -> bool:
         return False
     if old.trust != new.trust:
         return new.trust > old.trust
-    return not draft.told.get("created_at") or new.created_at >= max(old.created_at, old.updated_at)
+    return draft.is_told_now or max(new.created_at, new.updated_at) >= max(old.created_at, old.updated_at)
 
 
 def _opens_by_correcting(body: str) -> bool:

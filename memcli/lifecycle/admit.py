@@ -12,7 +12,8 @@ from ..store.entries import drafted
 from ..store.journal import apply, exclusive
 from ..store.turn import next_turn, one_by_one, turn
 from ..store.workspace import Workspace
-from ..text.entry import EPISODIC, Entry
+from ..text.entry import EPISODIC, Entry, read_entry
+from ..text.frontmatter import parse
 from .admission import Admission, Admitted, Draft
 from .beliefs import Verdict, is_comparable
 from .neighbours import Surroundings, look_around
@@ -78,9 +79,9 @@ def look(
 ) -> Looked:
     """Look around for drafts as things stand; `last` spares embedding them again.
 
-    `budget` is the time in seconds that entries without a vector may take; without `keep` nothing at all is written.
+    `budget` is the time in seconds that entries without a vector may take; without `keep` no index is made.
     """
-    entries = tuple(drafted(workspace, draft.told, draft.body) for draft in drafts)
+    entries = tuple(_entry(workspace, draft) for draft in drafts)
     mark = turn(workspace)
     return Looked(
         tuple(drafts), entries, _looked(workspace, entries, last.seen if last else None, budget, keep=keep), mark
@@ -92,9 +93,16 @@ def settle(workspace: Workspace, looked: Looked, verdicts: Mapping[tuple[str, st
     admission = Admission(workspace, looked.seen.model, verdicts)
     for number, (draft, entry) in enumerate(zip(looked.drafts, looked.entries, strict=True)):
         near, before = looked.seen.near[number], looked.seen.before[number]
-        admission.settle(draft, entry, near, before, is_open=_is_settled_here(entry))
+        admission.settle(draft, entry, near, before, is_open=is_settled_here(entry))
     notices = (looked.seen.notice,) if looked.seen.notice else ()
     return Settled(tuple(admission.admitted), admission.plan(), notices)
+
+
+def _entry(workspace: Workspace, draft: Draft) -> Entry:
+    """Give the entry that a draft would make."""
+    if draft.text:
+        return read_entry(parse(draft.text), draft.path, workspace.now)[0]
+    return drafted(workspace, draft.told, draft.body)
 
 
 def _off_the_page(workspace: Workspace, ids: frozenset[str]) -> Plan:
@@ -109,13 +117,13 @@ def _looked(
     workspace: Workspace, entries: Sequence[Entry], last: Surroundings | None, budget: float | None, *, keep: bool
 ) -> Surroundings:
     """Look around for those drafts that can be compared with anything."""
-    texts = [(entry.type, entry.body if _is_settled_here(entry) else "") for entry in entries]
+    texts = [(entry.type, entry.body if is_settled_here(entry) else "") for entry in entries]
     if not any(text for _, text in texts):
         return Surroundings([[] for _ in texts], [{} for _ in texts])
     return look_around(workspace, texts, last, budget=budget, keep=keep)
 
 
-def _is_settled_here(entry: Entry) -> bool:
+def is_settled_here(entry: Entry) -> bool:
     """Tell whether a memory is one belief among others: episodes and long documents stand for themselves."""
     return entry.type not in EPISODIC and entry.status == "active" and is_comparable(entry.body)
 
@@ -129,7 +137,7 @@ def _judged(
     for entry, near in zip(entries, seen.near, strict=True):
         standing = [one for one in map(admission.standing, (neighbour.path for neighbour in near)) if one]
         texts = [one.entry.body for one in standing][:JUDGED]
-        if not texts or not _is_settled_here(entry):
+        if not texts or not is_settled_here(entry):
             continue
         try:
             verdicts = judge(entry.body, texts)

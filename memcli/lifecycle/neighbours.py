@@ -55,7 +55,7 @@ def look_around(
     """Look up every type and text in the index as the disk is now; `last` spares opening the model and embedding again.
 
     `budget` is the time in seconds that entries without a vector may take; by default as long as a search would take.
-    Without `keep` the index is asked in a copy, and nothing is written.
+    Without `keep` no index is made where there is none.
     """
     seconds = workspace.settings["search.embed_budget"] if budget is None else budget
     return (ask if keep else glance)(workspace, lambda index: _look(index, told, last, seconds))

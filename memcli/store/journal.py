@@ -72,6 +72,13 @@ def exclusive(workspace: Workspace, command: str) -> Iterator[Held]:
         yield held
 
 
+def finish_first(workspace: Workspace, command: str) -> None:
+    """Finish what a killed command left, if one did, for one who looks at the files before taking the lock."""
+    if any((workspace.derived / _FOLDER).glob("*.json")):
+        with exclusive(workspace, command):
+            pass
+
+
 def apply(workspace: Workspace, steps: Sequence[Step], held: Held) -> Applied:
     """Do all the steps under the lock held; RefusedError, and nothing done, when a text is not what a step expects."""
     steps = [step for step in steps if not _is_done(workspace, step)]

@@ -135,11 +135,11 @@ def test_without_a_model_the_words_decide(tmp_path: Path) -> None:
 def test_a_preview_tells_of_it_and_writes_nothing(workspace: Workspace) -> None:
     first = known(workspace, "User prefers tabs over spaces", type="preference")
     say(workspace, TABS, "Noted.")
-    before = {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*") if path.is_file()}
+    before = state(workspace)
     (outcome,) = preview(workspace, find(workspace, "s"), None)
     assert [one.id for one in outcome.admitted] == [first]
     assert outcome.plan.reasons
-    assert {path: path.stat().st_mtime_ns for path in workspace.root.rglob("*") if path.is_file()} == before
+    assert state(workspace) == before
 
 
 def test_no_text_is_embedded_while_the_lock_is_held_and_nothing_is_missed(
