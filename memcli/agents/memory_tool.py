@@ -13,7 +13,7 @@ from ..errors import MemError, NotFoundError, RefusedError, UsageError
 from ..store import entries, files
 from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
-from ..text.frontmatter import conflict_marker
+from ..text.conflict import conflict_marker
 from .guard import refuse_secrets
 from .memories import ROOT, Place, existing, listed, place
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from ..errors import MemError, NotFoundError, RefusedError
 from ..index.filters import Filter
-from ..index.index import FileProblem, ask
+from ..index.index import ask
 from ..index.scan import scan
 from ..store import files
 from ..store.layout import KINDS
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import read_entry
+from ..text.problem import FileProblem
 from ..text.times import stamp
 from .parcel import LARGEST, Parcel
 from .selection import passes

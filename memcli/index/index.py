@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import MemError, UnavailableError
 from ..store.workspace import Workspace
+from ..text.problem import FileProblem
 from . import database, refresh
 from .filters import Filter, bindable, chunk_condition, entry_condition, file_condition
 from .kept import as_kept
@@ -46,19 +47,6 @@ class Piece:
     timestamp: str
     is_whole: bool  # all its document has to say
     entry: Mapping[str, Any]  # the row of its entry; empty for what is none
-
-
-@dataclass(frozen=True)
-class FileProblem:
-    """Something wrong with a file, as `path:line: reason`."""
-
-    path: str
-    line: int
-    reason: str
-
-    def __str__(self) -> str:
-        path = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in self.path)
-        return f"{path}:{self.line}: {self.reason}"
 
 
 class _MovedError(Exception):

@@ -13,6 +13,7 @@ from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
 from ..text import chunk, frontmatter
 from ..text.chunk import Chunk
+from ..text.conflict import conflict_marker
 from ..text.entry import Entry, read_entry
 from ..text.problem import Problem
 from ..text.times import stamp
@@ -94,7 +95,7 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
         text = text.replace("\x00", " ")
     modified = datetime.fromtimestamp(min(max(stat[0] // 10**9, 0), _LAST_SECOND), UTC)
     status = "archived" if path.startswith(ARCHIVE) else "active"
-    conflict = frontmatter.conflict_marker(text)
+    conflict = conflict_marker(text)
     if conflict is not None:
         problems.append(
             Problem(conflict, "a git conflict marker: resolve the conflict; until then this file is passed over")

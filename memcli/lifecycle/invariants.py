@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 
-from ..index.index import FileProblem
 from ..index.reading import Reading
 from ..store.layout import ARCHIVE
 from ..text import frontmatter
 from ..text.entry import SPELLINGS, Entry
 from ..text.history_order import disorder, unreal_dates
 from ..text.links import bare, links
+from ..text.problem import FileProblem
 from ..text.promoted import END_OF_KEEP, KEEP, read_promoted
 from ..text.times import parse_time
 

@@ -11,6 +11,7 @@ from ..index.scan import scan
 from ..store.redaction import redactor
 from ..store.workspace import Workspace
 from ..text import secrets
+from ..text.ignore import ignored
 from .invariants import Fault
 
 IGNORE = ".secretsignore"
@@ -21,7 +22,7 @@ def leaks(workspace: Workspace, texts: Iterable[tuple[str, str]], where: str = "
     guard = redactor(workspace, "check")
     ignore = [(f"{prefix}", _text(folder / IGNORE)) for folder, prefix in _folders(workspace)]
     for path, text in texts:
-        if any(patterns and secrets.ignored(patterns, f"{prefix}{path}") for prefix, patterns in ignore):
+        if any(patterns and ignored(patterns, f"{prefix}{path}") for prefix, patterns in ignore):
             continue
         for one in secrets.scan(text, personal=guard.personal, values=guard.values):
             what = "personal data" if one.group == "personal" else "a secret"

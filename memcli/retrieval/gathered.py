@@ -2,14 +2,11 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..text.injected import without_injected
+from ..text.problem import FileProblem
 from .pack import SECTIONS, Memory
 from .surfaced import Surfaced
-
-if TYPE_CHECKING:
-    from ..index.index import FileProblem
 
 Judge = Callable[[str, Sequence[Memory]], Collection[str]]
 """Given the prompt and what was found, the ids worth showing; a MemError it raises keeps them all."""

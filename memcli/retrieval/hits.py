@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
-from ..index.index import FileProblem, Piece
+from ..index.index import Piece
 from ..store.workspace import Workspace
+from ..text.problem import FileProblem
 from .fusion import Scored
 from .snippet import snippet
 

@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ..index.index import FileProblem
+from ..text.problem import FileProblem
 
 LONG_TERM, NOTES, RECENT, RELEVANT, DOCUMENTS = "long_term", "notes", "recent", "relevant", "documents"
 SECTIONS = (LONG_TERM, NOTES, RECENT, RELEVANT, DOCUMENTS)

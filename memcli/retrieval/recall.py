@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from ..errors import UsageError
 from ..store.workspace import Workspace
+from ..text.problem import FileProblem
 from . import surfaced
 from .choosing import packed
 from .gate import is_telling
@@ -14,9 +14,6 @@ from .gathered import Fitting, Gathered, Judge, Recall, asked_for
 from .pack import DOCUMENTS, RELEVANT, SECTIONS, STANDING, Memory, Pack
 from .standing import standing
 from .surfaced import Surfaced, Turn
-
-if TYPE_CHECKING:
-    from ..index.index import FileProblem
 
 __all__ = ["Judge", "Recall", "recall"]
 

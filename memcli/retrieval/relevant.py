@@ -5,7 +5,7 @@ from typing import Any
 
 from ..errors import MemError
 from ..index.filters import Filter
-from ..index.index import FileProblem, Index, ask
+from ..index.index import Index, ask
 from ..index.rows import Known, known
 from ..store import access
 from ..store.access import Access
@@ -15,6 +15,7 @@ from ..store.sessions import FOLDER as SESSIONS
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import layer_of
+from ..text.problem import FileProblem
 from ..text.session.folder import folder_name
 from ..text.times import day_of, parse_time
 from .documents import folders

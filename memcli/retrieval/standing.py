@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from datetime import date, timedelta
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 from ..errors import MemError
 from ..store import files
@@ -13,12 +12,10 @@ from ..text.conflict import conflict_marker
 from ..text.history import merged, records
 from ..text.memory_page import sections
 from ..text.note import day_in, notes
+from ..text.problem import FileProblem
 from ..text.promoted import read_promoted
 from ..text.times import day_of, parse_time
 from .pack import LONG_TERM, NOTES, RECENT, Memory
-
-if TYPE_CHECKING:
-    from ..index.index import FileProblem
 
 _PROMOTED = re.compile(r" <!-- (mem_\w+) [0-9a-f]{6} -->(?=\s*$)", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
@@ -82,7 +79,7 @@ def _long_term(workspace: Workspace, text: str) -> Iterator[Memory]:
             )
 
 
-def _notes(workspace: Workspace, day: date, section: str, problems: "list[FileProblem]") -> list[Memory]:
+def _notes(workspace: Workspace, day: date, section: str, problems: list[FileProblem]) -> list[Memory]:
     """Read the notes of a day, those of one minute together."""
     path = workspace.layout.notes.format(date=day.isoformat())
     text = _text(workspace, path, problems)
@@ -105,7 +102,7 @@ def _notes(workspace: Workspace, day: date, section: str, problems: "list[FilePr
     ]
 
 
-def _history(workspace: Workspace, days: list[date], problems: "list[FileProblem]") -> dict[date, list[Memory]]:
+def _history(workspace: Workspace, days: list[date], problems: list[FileProblem]) -> dict[date, list[Memory]]:
     """Read the records of some days; a month's file is that of its records' heading, in UTC."""
     months = {f"{day + timedelta(days=shift):%Y-%m}" for day in (days[0], days[-1]) for shift in (-1, 0, 1)}
     found = []
@@ -134,7 +131,7 @@ def _history(workspace: Workspace, days: list[date], problems: "list[FileProblem
     return by_day
 
 
-def _text(workspace: Workspace, path: str, problems: "list[FileProblem]") -> str:
+def _text(workspace: Workspace, path: str, problems: list[FileProblem]) -> str:
     """Read a file that may not be there; one in the middle of a merge conflict says nothing until it is resolved."""
     try:
         target = workspace.path(path)
@@ -153,7 +150,5 @@ def _text(workspace: Workspace, path: str, problems: "list[FileProblem]") -> str
     return text
 
 
-def _problem(path: str, line: int, reason: str) -> "FileProblem":
-    from ..index.index import FileProblem
-
+def _problem(path: str, line: int, reason: str) -> FileProblem:
     return FileProblem(path, line, reason)

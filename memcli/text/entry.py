@@ -147,6 +147,15 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
     return Entry(body=body, **values), tuple(problems)
 
 
+def stated_id(fields: Mapping[str, object]) -> str:
+    """Give the id that a file's fields state, under whatever spelling; empty where they state none."""
+    for name in ("id", *SPELLINGS["id"]):
+        value = fields.get(name)
+        if isinstance(value, str | int | float) and (identifier := _text(value)):
+            return identifier
+    return ""
+
+
 def entry_fields(entry: Entry) -> dict[str, Any]:
     """Give the frontmatter of a new entry: what is always written, and the rest where it says something."""
     always = {"id", "type", "tags", "created_at", "updated_at", "source"}

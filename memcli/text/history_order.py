@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from datetime import UTC, tzinfo
 
 from .history import records
-
-BOM = "\ufeff"
+from .lines import BOM
 
 
 def disorder(text: str, zone: tzinfo = UTC) -> Iterator[tuple[int, str, bool]]:
@@ -50,7 +49,7 @@ def in_order(text: str, zone: tzinfo = UTC) -> str:
 
 def unreal_dates(text: str, zone: tzinfo = UTC) -> Iterator[tuple[int, str]]:
     """Yield line and heading of each record whose heading names a day that does not exist."""
-    lines = text.split("\n")
+    lines = text.removeprefix(BOM).split("\n")
     for record in records(text, zone):
         heading = lines[record.line - 1].strip() if record.line <= len(lines) else ""
         if not record.timestamp and re.match(r"## \d{4}-\d\d", heading):

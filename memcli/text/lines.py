@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from io import StringIO
 
+BOM = "\ufeff"
+"""What some editors put before the first line of a file."""
+
 
 def lines(text: str) -> Iterator[str]:
     """Yield the lines with their endings; joined they are the text."""

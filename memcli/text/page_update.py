@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from .lines import lines
+from .lines import BOM, lines
 from .promoted import CLOSING, END_OF_KEEP, KEEP, OPENING
 from .three_way import merged
 
@@ -13,7 +13,6 @@ MOST_LOST = 0.25
 LEAST_LEFT = 0.2
 """Share of the size asked for that must be left of a page that was to be made shorter."""
 
-_BOM = "\ufeff"
 _ENDS = {KEEP: END_OF_KEEP, OPENING: CLOSING}
 
 
@@ -61,7 +60,7 @@ def _objection(base: Sequence[str], new: Sequence[str], shrink_to: int) -> str:
 
 def _plain(text: str) -> list[str]:
     """Give the lines without their ends, the byte order mark and blank lines at the end."""
-    found = [line.rstrip("\r\n") for line in lines(text.removeprefix(_BOM))]
+    found = [line.rstrip("\r\n") for line in lines(text.removeprefix(BOM))]
     while found and not found[-1].strip():
         found.pop()
     return found
@@ -69,10 +68,10 @@ def _plain(text: str) -> list[str]:
 
 def _written(new: Sequence[str], current: str, newline: str) -> str:
     """Write the lines with the ends they have in the current page, where those lines stand there."""
-    here = list(lines(current.removeprefix(_BOM)))
+    here = list(lines(current.removeprefix(BOM)))
     ends = {line.rstrip("\r\n"): line[len(line.rstrip("\r\n")) :] or newline for line in reversed(here)}
     text = "".join(line + ends.get(line, newline) for line in new)
-    return (_BOM if current.startswith(_BOM) else "") + text
+    return (BOM if current.startswith(BOM) else "") + text
 
 
 def _lost(base: Sequence[str], new: Sequence[str]) -> float:

@@ -9,3 +9,16 @@ class Problem:
 
     line: int  # 1-based, in the file
     reason: str  # lower case, one line
+
+
+@dataclass(frozen=True)
+class FileProblem:
+    """Something wrong with a file, as `path:line: reason`."""
+
+    path: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        path = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in self.path)
+        return f"{path}:{self.line}: {self.reason}"

@@ -90,17 +90,12 @@ def query_terms(query: str, limit: int = MAX_TERMS) -> tuple[str, ...]:
     return tuple(word for word in counts if word in best)
 
 
-def match_expression(terms: tuple[str, ...]) -> str:
-    """Return a full-text match expression that finds any of the terms; empty when no term can be found.
-
-    Every term is a quoted string, so no text of a user is ever syntax. One character of an unspaced script is
-    asked for as a prefix; several words in one term must stand together.
-    """
-    return " OR ".join(filter(None, map(quoted, terms)))
-
-
 def quoted(term: str) -> str:
-    """Return one term as a full-text string; empty when it holds no letter or digit."""
+    """Return one term as a full-text match expression; empty when it holds no letter or digit.
+
+    It is a quoted string, so no text of a user is ever syntax; several words in one term must stand together. One
+    character of an unspaced script is asked for as a prefix.
+    """
     term = _fold(term)
     if not term.isascii():
         term = _runs().sub(lambda run: f" {_bigrams(run[0], closed=False)} ", term)

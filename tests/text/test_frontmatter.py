@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.text.frontmatter import Document, conflict_marker, load_mapping, parse, render
+from memcli.text.conflict import conflict_marker
+from memcli.text.frontmatter import Document, load_mapping, parse, render
 from memcli.text.problem import Problem
 
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=60)

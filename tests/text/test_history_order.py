@@ -65,6 +65,7 @@ def test_a_day_that_does_not_exist_is_named() -> None:
     assert list(unreal_dates(f"{A}\n## 2026-02-30T10:00:00Z <!-- hist_x -->\n\nNo.\n")) == [
         (5, "## 2026-02-30T10:00:00Z <!-- hist_x -->")
     ]
+    assert list(unreal_dates("\ufeff## 2026-02-30T10:00:00Z\n\nNo.\n")) == [(1, "## 2026-02-30T10:00:00Z")]
 
 
 @given(st.lists(st.tuples(st.integers(1, 28), st.sampled_from("abcdef"), st.sampled_from(["", "x", "y\n\nz"]))))

@@ -3,7 +3,6 @@
 import pytest
 
 from memcli.text.ignore import ignored
-from memcli.text.secrets import ignored as through_the_door
 
 LEFT_OUT = [
     ("*.key", "deploy.key"),
@@ -80,7 +79,3 @@ def test_a_path_is_kept(patterns: str, path: str) -> None:
 def test_a_hostile_pattern_comes_to_an_end() -> None:
     assert not ignored("*a" * 200 + "b", "a" * 3000)
     assert not ignored("**/a/" * 100 + "b", "a/" * 500)
-
-
-def test_the_scanner_offers_it_too() -> None:
-    assert through_the_door is ignored

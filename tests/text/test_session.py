@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.text.session import Event, estimated_tokens, events, moment, parse_event, render_event, turns
+from memcli.text.session import Event, events, moment, parse_event, render_event, turns
 
 LINE = '{"id":"msg_1","type":"message","role":"user","content":"I moved to Lyon","timestamp":"2026-11-21T14:15:00Z"}'
 JSON_VALUES = st.recursive(
@@ -156,11 +156,6 @@ def test_turns_are_the_messages_with_their_positions_and_places() -> None:
     ]
     for turn in found:
         assert parse_event(text[turn.start : turn.stop]).text == turn.text  # type: ignore[union-attr]
-
-
-def test_tokens_are_estimated_from_characters_and_the_prompt_around_them() -> None:
-    assert estimated_tokens([]) == 8000
-    assert estimated_tokens([Event("msg_1", text="x" * 35), Event("msg_2", text="x" * 35)]) == 8020
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...errors import RefusedError
-from ..conflict import conflict_marker
+from ..lines import BOM
 from ..problem import Problem
 from .lines import read_lines
 
 if TYPE_CHECKING:
     from .tree import Node
 
-__all__ = ["Document", "conflict_marker", "edit", "load_mapping", "parse", "render"]
+__all__ = ["Document", "edit", "load_mapping", "parse", "render"]
 
-BOM = "\ufeff"
 OPENING = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
 CLOSING = re.compile(r"\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 LARGEST = 256 * 1024

@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from memcli.text.ignore import ignored
-from memcli.text.secrets.rules import compiled, word_set
+from .rules import compiled, word_set
 
-__all__ = ["Finding", "env_values", "ignored", "redact", "scan"]
+__all__ = ["Finding", "env_values", "redact", "scan"]
 
 Group = Literal["secret", "personal"]
 _ENOUGH = 10_000  # findings, after which a text is hostile and is not looked at again
@@ -81,8 +80,8 @@ def env_values(text: str) -> frozenset[str]:
 
 def _is_guarded(name: str, value: str) -> bool:
     """Tell a value that would be a leak wherever it stood, and whose removal leaves ordinary text alone."""
-    from memcli.text.secrets.names import announces_secret
-    from memcli.text.secrets.values import is_hex, is_password, is_random, is_reference, is_stand_in, is_uuid
+    from .names import announces_secret
+    from .values import is_hex, is_password, is_random, is_reference, is_stand_in, is_uuid
 
     if value.lower() in _COMMON or is_stand_in(value) or is_reference(value) or value.isdigit():
         return False
@@ -94,9 +93,9 @@ def _is_guarded(name: str, value: str) -> bool:
 def _once(text: str, personal: bool, values: Collection[str]) -> list[tuple[int, int, str, Group]]:
     """Find what one look finds, marks of earlier redactions left alone."""
     # Many a command imports this module and scans nothing.
-    from memcli.text.secrets.carriers import carried
-    from memcli.text.secrets.names import assignments
-    from memcli.text.secrets.shapes import shapes
+    from .carriers import carried
+    from .names import assignments
+    from .shapes import shapes
 
     low = text.lower()
     if len(low) != len(text):
@@ -111,7 +110,7 @@ def _once(text: str, personal: bool, values: Collection[str]) -> list[tuple[int,
             )
             found += [(m.start(), m.end(), "env-value", "secret") for m in whole.finditer(text)]
     if personal:
-        from memcli.text.secrets.personal import personal_data
+        from .personal import personal_data
 
         found += [(*place, "personal") for place in personal_data(text)]
     if not found or "[REDACTED:" not in text:

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from memcli.text.secrets.rules import compiled, word_set
-from memcli.text.secrets.values import is_monotonous, is_random, is_stand_in, is_uuid
-from memcli.text.secrets.wraps import wrapped_end
+from .rules import compiled, word_set
+from .values import is_monotonous, is_random, is_stand_in, is_uuid
+from .wraps import wrapped_end
 
 Place = tuple[int, int, str]  # start, end, rule
 

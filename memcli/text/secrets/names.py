@@ -1,16 +1,16 @@
 """Find values that their name gives away: `password: …`, `API_KEY=…`, `the Fly token is …`.
 
 Owns the names, in code and in sentences, and what may stand between a name and its value; whether the value
-has the shape of a secret is judged in secret_values.
+has the shape of a secret is judged in `values`.
 """
 
 import re
 from collections.abc import Iterator
 from functools import cache
 
-from memcli.text.secrets.rules import compiled, word_set
-from memcli.text.secrets.values import is_fragment, is_hex, is_monotonous, is_password, is_random, is_stand_in, is_uuid
-from memcli.text.secrets.wraps import wrapped_end
+from .rules import compiled, word_set
+from .values import is_fragment, is_hex, is_monotonous, is_password, is_random, is_stand_in, is_uuid
+from .wraps import wrapped_end
 
 STEMS = (
     "pass",  # password, passwd, passphrase, Passwort

@@ -5,7 +5,7 @@ Names, birthdays and postal addresses are out of reach of patterns and are not a
 
 from collections.abc import Iterator
 
-from memcli.text.secrets.rules import compiled, word_set
+from .rules import compiled, word_set
 
 Place = tuple[int, int, str]  # start, end, rule
 

@@ -1,7 +1,7 @@
 """Find credentials by their own shape, whatever is written around them, also broken over two lines.
 
 Owns the cheap first look that lets ordinary text pass, the guards and the joining of wrapped lines; the shapes
-themselves are data in secret_rules.
+themselves are data in `rules`.
 """
 
 import re
@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import accumulate, pairwise
 
-from memcli.text.secrets.rules import AROUND, LONG_WORDS, PREFIXED, PRIVATE_KEY, compiled, prefixed, word_set
-from memcli.text.secrets.values import is_hex, is_monotonous, is_random, is_stand_in
-from memcli.text.secrets.wraps import is_continued, pieces, place_of, word_start, wrapped_end
+from .rules import AROUND, LONG_WORDS, PREFIXED, PRIVATE_KEY, compiled, prefixed, word_set
+from .values import is_hex, is_monotonous, is_random, is_stand_in
+from .wraps import is_continued, pieces, place_of, word_start, wrapped_end
 
 Place = tuple[int, int, str]  # start, end, rule
 

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from itertools import pairwise
 
-from memcli.text.secrets.rules import compiled
+from .rules import compiled
 
 _STAND_IN = (
     "example",

@@ -3,8 +3,8 @@
 Owns what may stand between the pieces; refuses to join a piece that could begin an ordinary line.
 """
 
-from memcli.text.secrets.rules import compiled
-from memcli.text.secrets.values import changes, is_fragment, is_hex, is_uuid
+from .rules import compiled
+from .values import changes, is_fragment, is_hex, is_uuid
 
 _BREAK = r"(?:[ \t]*\\?\r?\n[ \t]*(?:[>#*|/+-]{1,2}[ \t]+)?|[\"'][ \t]*[+.\\]?[ \t]*\n[ \t]*[+.]?[ \t]*[\"'])"
 _WORD = r"[A-Za-z0-9_.:%+/=~-]"

@@ -6,7 +6,7 @@ it is written to disk is the store's; what is worth keeping of it is decided by 
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -154,11 +154,6 @@ def turns(text: str) -> list[Turn]:
             speaker = item.name or item.role
             found.append(Turn(str(position), item.line, start, stop, speaker, item.timestamp, item.text))
     return found
-
-
-def estimated_tokens(found: Iterable[Event]) -> int:
-    """Estimate what a session costs a model: a token for 3.5 characters, and the prompt around it."""
-    return int(sum(len(event.text) for event in found) / CHARACTERS_PER_TOKEN) + OVERHEAD_TOKENS
 
 
 def role_of(stated: object) -> str:
