@@ -3,6 +3,8 @@
 A task that fails does not keep the others from their turn. Knows the order and who is next, not how each is done.
 """
 
+import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +12,8 @@ from typing import Any
 from ..errors import MemError
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..store import access, disk
+from ..index.scan import scan
+from ..store import access, disk, files
 from ..store.lock import locked
 from ..store.workspace import Workspace
 from ..text.times import stamp
@@ -46,6 +49,7 @@ def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> list[Tend
     with disk.naming("write", workspace.derived):
         disk.make_folder(workspace.derived)
     with locked(workspace.derived / "tend", command="mem tend", now=stamp(workspace.now), wait=0):
+        _sweep(workspace)
         for task in tasks:
             try:
                 what = task.due(workspace)
@@ -54,6 +58,12 @@ def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> list[Tend
             except MemError as error:
                 done.append(Tended(task.name, error=error))
     return done
+
+
+def _sweep(workspace: Workspace) -> None:
+    """Remove what writers that were killed left half written beside the files of the workspace."""
+    for folder in {os.path.dirname(path) for path in scan(workspace.root, workspace.layout).stats}:
+        files.sweep(workspace.root / folder, time.time())  # the machine's clock, which stamped them
 
 
 def _rows(index: Index) -> tuple[list[dict[str, Any]], set[str]]:

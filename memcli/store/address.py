@@ -22,19 +22,23 @@ class Place:
 
 def by_path(workspace: Workspace, name: str, folder: Path) -> Place | None:
     """Read a name as a path: within the workspace, below its entries, or from the folder one stands in."""
-    path, _, anchor = name.partition("#")
-    if not path or "\x00" in path:
+    if "\x00" in name:
         return None
-    inside = workspace.root / path, workspace.root / workspace.layout.entries / path, folder / path
-    for candidate in (*inside, workspace.root / ARCHIVE / path):
-        try:
-            if not candidate.is_file():
-                continue
-        except OSError:
-            continue
-        real = contained(workspace.root, candidate)
-        return Place(workspace.relative(real), anchor)
+    root = workspace.root
+    # The name of a file may hold a # itself, and so may an anchor: the longest file that is there has it.
+    for cut in (len(name), *(at for at in range(len(name) - 1, 0, -1) if name[at] == "#")):
+        path, anchor = name[:cut], name[cut + 1 :]
+        for candidate in (root / path, root / workspace.layout.entries / path, folder / path, root / ARCHIVE / path):
+            if path and _is_file(candidate):
+                return Place(workspace.relative(contained(root, candidate)), anchor)
     return None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def part(workspace: Workspace, place: Place, text: str) -> tuple[int, int]:

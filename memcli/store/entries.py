@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RefusedError, UsageError
-from ..text import frontmatter
-from ..text.entry import SOURCES, SPELLINGS, STATUSES, TRUST, Entry, checked
+from ..text import frontmatter, utf8
+from ..text.conflict import conflict_marker, require_no_conflict
+from ..text.entry import SOURCES, SPELLINGS, STATUSES, TRUST, Entry, checked, stated_id
 from ..text.ids import new_id, slug
 from ..text.summary import first_line
 from ..text.times import stamp
@@ -60,7 +61,7 @@ def write(
 
 def drafted(workspace: Workspace, told: Mapping[str, Any], body: str) -> Entry:
     """Make an entry of the fields told and a body, without an id; UsageError says what is wrong with them."""
-    values = {key: _settled(key, value) for key, value in told.items() if value is not None}
+    values = {key: _settled(key, value) for key, value in told.items() if value not in (None, "", [], {}, ())}
     settings = workspace.settings
     values.setdefault("type", settings["write.type"])
     values.setdefault("source", settings["write.source"])
@@ -116,7 +117,7 @@ def edit(workspace: Workspace, path: str, change: Callable[[str], str], expected
         new = change(text)
         if new != text:
             new = _checked_text(workspace, path, text, new)
-        identifier = str(frontmatter.parse(new).fields.get("id") or path)
+        identifier = stated_id(frontmatter.parse(new).fields) or path
         if new == text:
             return Written(identifier, path, "unchanged", text)
         held.check()
@@ -169,13 +170,10 @@ def replaced(text: str, old: str, new: str) -> str:
 
 def decoded(path: str, data: bytes) -> str:
     """Read a file's bytes as text; RefusedError names the line that is not UTF-8."""
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise RefusedError(
-            f"{path}:{line}: not UTF-8 (byte {data[error.start]:#04x})", "convert it, for example with iconv"
-        ) from None
+    text, problem = utf8.decoded(data)
+    if problem:
+        raise RefusedError(f"{path}:{problem.line}: {problem.reason}")
+    return text
 
 
 def free_name(workspace: Workspace, path: str) -> str:
@@ -228,7 +226,7 @@ def _sound(body: str) -> str:
         body.encode("utf-8")
     except UnicodeEncodeError:
         raise UsageError("the text is not UTF-8", "convert it, for example with iconv") from None
-    conflict = frontmatter.conflict_marker(body)
+    conflict = conflict_marker(body)
     if conflict is not None:
         raise RefusedError(f"line {conflict} of the text is a conflict marker", "resolve the conflict first")
     return body.strip("\r\n")
@@ -247,6 +245,8 @@ def _chosen_path(workspace: Workspace, path: str) -> str:
             path = Path(path).relative_to(workspace.root).as_posix()
         except ValueError:
             raise RefusedError(f"{path} is outside the workspace {workspace.root}", "give a path within it") from None
+    if not path.isprintable():
+        raise UsageError(f"{path!r} cannot be the name of a file", "leave out newlines and control characters")
     if not path.endswith(".md"):
         raise UsageError(f"{path} is not a markdown file", "end the path with .md")
     for place in (path, f"{workspace.layout.entries}/{path}".lstrip("/")):
@@ -281,9 +281,7 @@ def _with_body(text: str, body: str) -> str:
 
 def _checked_text(workspace: Workspace, path: str, old: str, new: str) -> str:
     """Refuse a text that would be worse off than the old one; set its time of change, and what follows its body."""
-    line = frontmatter.conflict_marker(new)
-    if line is not None:
-        raise RefusedError(f"{path}:{line}: conflict marker", "resolve the conflict, then try again")
+    require_no_conflict(path, new)
     document = frontmatter.parse(new)
     if document.problem:
         if frontmatter.parse(old).problem is None:

@@ -9,6 +9,8 @@ from ..errors import RefusedError, UsageError
 from ..text.conflict import conflict_marker
 from ..text.history import Record, records, render
 from ..text.ids import new_id
+from ..text.problem import FileProblem
+from ..text.utf8 import decoded
 from . import files
 from .journal import Append, apply, exclusive
 from .workspace import Workspace
@@ -23,23 +25,11 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Fault:
-    """Something wrong with a history file, as `path:line: reason`."""
-
-    path: str
-    line: int
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.reason}"
-
-
-@dataclass(frozen=True)
 class Log:
     """All of history, the oldest first, and what could not be read of it."""
 
     records: tuple[Told, ...]
-    problems: tuple[Fault, ...] = ()
+    problems: tuple[FileProblem, ...] = ()
 
 
 def history_steps(workspace: Workspace, text: str, noise: bytes) -> tuple[Append, ...]:
@@ -79,14 +69,13 @@ def read_log(workspace: Workspace) -> Log:
     told: dict[str, Told] = {}
     problems = []
     for path in _files(workspace):
-        data = files.read(workspace.path(path))
-        text = data.decode("utf-8", "replace")
+        text, problem = decoded(files.read(workspace.path(path)))
         marker = conflict_marker(text)
         if marker is not None:
-            problems.append(Fault(path, marker, "a git conflict marker: resolve the conflict; it is passed over"))
+            problems.append(FileProblem(path, marker, "a git conflict marker: resolve the conflict; it is passed over"))
             continue
-        if "\ufffd" in text and text.encode() != data:
-            problems.append(Fault(path, 1, "not UTF-8: convert it, for example with iconv"))
+        if problem:
+            problems.append(FileProblem(path, problem.line, problem.reason))
         for record in records(text, workspace.zone):
             # A record of another tool has no id, and stands in a second file too where that tool keeps one.
             key = record.id or f"{record.timestamp}\n{' '.join(record.text.split())}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RefusedError
+from ..text.conflict import require_no_conflict
 from ..text.times import stamp
 from . import files
 from .layout import ARCHIVE
@@ -85,6 +86,8 @@ def apply(workspace: Workspace, steps: Sequence[Step], held: Held) -> Applied:
     for step in steps:
         if not _is_as_planned(workspace, step):
             raise RefusedError(f"{step.path} changed underneath", "run the command again")
+        if isinstance(step, Append):
+            require_no_conflict(step.path, _text(workspace, step.path) or "")
     if not steps:
         return Applied()
     held.check()

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..errors import UsageError
 from ..text.frontmatter import load_mapping
-from .layout import LAYOUTS
+from .layout import KINDS, LAYOUTS
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class Setting:
         except (TypeError, ValueError):
             kind = _KINDS[type(self.default)]
             raise UsageError(f"{where}: {self.name} should be {kind}, not {value!r}") from None
-        if self.choices and result not in self.choices:
+        given = result if isinstance(result, tuple) else (result,)
+        if self.choices and any(one not in self.choices for one in given):
             raise UsageError(f"{where}: {self.name} is one of {', '.join(self.choices)}, not {value!r}")
         if isinstance(result, int | float) and not isinstance(result, bool):
             if self.low is not None and result < self.low:
@@ -131,7 +132,8 @@ TABLE = (
     Setting(
         "search.kinds",
         ("entry", "memory", "history", "note"),
-        "What `search` looks through where `--kind` is not given: entry, memory, history, note, session.",
+        "What `search` looks through where `--kind` is not given.",
+        choices=KINDS,
     ),
     Setting(
         "search.min_score",
@@ -158,7 +160,9 @@ TABLE = (
     Setting("decay.auto", False, "Whether `tend` archives what has faded."),
     Setting("decay.threshold", 0.1, "Entries whose score is below this have faded.", low=0, high=1),
     *(
-        Setting(f"decay.days.{kind}", days, f"Days after which a {kind} scores a third: the time constant.", low=0.01)
+        Setting(
+            f"decay.days.{kind}", days, f"Time constant of {kind}: days in which its score falls to 37 %.", low=0.01
+        )
         for kind, days in _DECAY_DAYS.items()
     ),
     Setting("decay.tags", (), "Days by tag, in the place of the type's, such as work=90."),
@@ -285,6 +289,13 @@ TABLE = (
     ),
 )
 BY_NAME = {setting.name: setting for setting in TABLE}
+
+
+def written(value: Any) -> str:
+    """Write a value as a person would write it in a settings file."""
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""Change one setting in a YAML file and nothing else: comments, order and quoting stay."""
+"""Change one setting in a YAML file and nothing else: comments, order, quoting and line ends stay."""
 
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from ..errors import NotFoundError, RefusedError
+from ..text.lines import BOM
 from . import files
 
 
@@ -22,7 +23,9 @@ def set_in_file(path: Path, name: str, value: Any) -> None:
         before = files.read(path)
     except NotFoundError:
         before = None
-    text = (before or b"").decode("utf-8")
+    written = (before or b"").decode("utf-8")
+    newline = "\r\n" if "\r\n" in written else "\n"
+    text = written.removeprefix(BOM).replace("\r\n", "\n")
     try:
         root = yaml.load(text)
     except YAMLError as error:
@@ -44,7 +47,8 @@ def set_in_file(path: Path, name: str, value: Any) -> None:
     place[key] = list(value) if isinstance(value, tuple) else value
     out = StringIO()
     yaml.dump(root, out)
-    data = (head + out.getvalue()).encode("utf-8")
+    bom = BOM if written.startswith(BOM) else ""
+    data = (bom + (head + out.getvalue()).replace("\n", newline)).encode("utf-8")
     if before is None:
         files.create(path, data)
     elif data != before:

@@ -111,7 +111,7 @@ def find(around: Surroundings, explicit: str = "", scope: str = "") -> list[Work
         project = _named(around.folder, named) if named else nearest(around.folder)
         if project:
             roots.append((project, "project"))
-    if scope == "user" or (scope == "all") or not named:
+    if scope in ("user", "all") or not (scope or named):
         user = around.user_root
         if (user / MARKER).is_file() and user.resolve() not in [root for root, _ in roots]:
             roots.append((user.resolve(), "user"))

@@ -13,7 +13,7 @@ import pytest
 from memcli.errors import AmbiguousError, NotFoundError, RefusedError, UsageError
 from memcli.store.journal import apply, exclusive
 from memcli.store.sessions import archive as session_archive
-from memcli.store.sessions import counts, find, page_change, sessions, set_state
+from memcli.store.sessions import counts, find, page_change, sessions
 from memcli.store.sessions.append import append, line_of, take_in
 from memcli.store.sessions.file import read_events, recent_events, standing_ids
 from memcli.store.sessions.span import span_events
@@ -133,7 +133,6 @@ def test_a_folder_of_another_tool_is_found_by_the_id_on_its_page(workspace: Path
 def test_what_the_page_says_survives_every_message(workspace: Path) -> None:
     found = here(workspace)
     append(found, "s", [said("one")], noise("1"), {"channel_type": "telegram", "user_id": "u"})
-    set_state(found, find(found, "s"), "PAUSED")
     place = workspace / "sessions" / "s" / "metadata.json"
     told = json.loads(place.read_text())
     told["createdAt"], told["theirs"], told["consolidatedTo"] = "2020-01-01T00:00:00Z", [1], "msg_x"
@@ -349,12 +348,12 @@ def test_a_span_is_told_by_positions_or_ids(workspace: Path) -> None:
     assert texts("4:") == texts("msg_4:") == ["m4", "m5"]
     assert texts(":2") == ["m1", "m2"]
     assert texts("") == texts("1:99") == ["m1", "m2", "m3", "m4", "m5"]
-    assert texts("9") == []
     for wrong in ("0", "3:2", "a b", "1:2:3", ":"):
         with pytest.raises(UsageError):
             texts(wrong)
-    with pytest.raises(NotFoundError, match="msg_9"):
-        texts("msg_2:msg_9")
+    for span, missing in (("9", "9"), ("9:", "9"), ("msg_2:msg_9", "msg_9")):
+        with pytest.raises(NotFoundError, match=missing):
+            texts(span)
 
 
 def test_a_reader_sees_whole_lines_while_the_session_grows(workspace: Path) -> None:

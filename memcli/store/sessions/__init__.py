@@ -10,9 +10,9 @@ from typing import Any
 
 from ...errors import AmbiguousError, NotFoundError, RefusedError, UsageError
 from ...text.session.folder import folder_name, session_id
-from ...text.session.metadata import STATES, SessionMetadata, read_metadata, render_metadata
+from ...text.session.metadata import SessionMetadata, read_metadata, render_metadata
 from .. import files
-from ..journal import Change, exclusive
+from ..journal import Change
 from ..layout import ARCHIVE
 from ..lock import Held
 from ..workspace import Workspace
@@ -159,11 +159,3 @@ def page_change(workspace: Workspace, session: Session, **told: Any) -> Change:
     if session.problem:
         raise RefusedError(session.problem, "mend it or move it away")
     return Change(session.page_path, session.page, render_metadata(replace(session.metadata, **told)))
-
-
-def set_state(workspace: Workspace, session: Session, state: str) -> Session:
-    """Say that a session is ACTIVE, PAUSED or TERMINATED."""
-    if state not in STATES:
-        raise UsageError(f"no state {state!r}", f"use one of {', '.join(STATES)}")
-    with exclusive(workspace, "mem session") as held:
-        return update(workspace, session, lambda page: replace(page, state=state), held)

@@ -52,8 +52,20 @@ def span_events(
     if not found or span == ":" or (numbers and not 1 <= int(first or 1) <= int(last or 10**12)):
         raise UsageError(f"{span!r} is no part of a conversation", "write 12, 10:20 or the ids of messages")
     if numbers:
-        return read_events(workspace.path(session.path), int(first or 1), int(last) if last else None, problems)
+        return _counted(workspace, session, int(first or 1), int(last) if last else None, problems)
     return _between(workspace, session, first, last, problems)
+
+
+def _counted(
+    workspace: Workspace, session: Session, first: int, last: int | None, problems: list[Problem] | None
+) -> Iterator[tuple[int, Event]]:
+    events = read_events(workspace.path(session.path), first, last, problems)
+    begins = next(events, None)
+    if begins is not None:
+        yield begins
+        yield from events
+    elif first > 1:
+        raise NotFoundError(f"no event {first} in session {session.id}", f"`mem session show {session.id}`")
 
 
 def _between(
