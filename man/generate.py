@@ -82,7 +82,7 @@ def command_page(name: str, command: Any) -> str:
         rf"{_roff(dashed)} \- {_roff(first[:1].lower() + first[1:])}",
         ".SH SYNOPSIS",
     ]
-    inner = getattr(command, "commands", {})
+    inner = _inner(command)
     if inner:
         lines += [rf"\fB{_roff(name)} {_roff(key)}\fR {_roff(_usage(one))}" + "\n.br" for key, one in inner.items()]
     else:
@@ -118,13 +118,13 @@ def commands_document() -> str:
     lines = ["# Commands\n", "Exit codes: " + " ".join(_EXITS.split()) + ".\n"]
     for name, command in _commands().items():
         lines += _documented(f"mem {name}", command, "##")
-        for key, one in getattr(command, "commands", {}).items():
+        for key, one in _inner(command).items():
             lines += _documented(f"mem {name} {key}", one, "###")
     return _generated("\n".join(lines))
 
 
 def _documented(name: str, command: Any, depth: str) -> list[str]:
-    lines = [f"{depth} {name}\n", f"    {name} {_usage(command)}\n" if not getattr(command, "commands", {}) else ""]
+    lines = [f"{depth} {name}\n"] + ([] if _inner(command) else [f"    {name} {_usage(command)}\n"])
     lines += [paragraph + "\n" for paragraph in inspect.cleandoc(command.help or "").split("\n\n")]
     lines += [f"* `{words}`: {told}" for words, told in _records(command)]
     return [*lines, ""]
@@ -133,6 +133,11 @@ def _documented(name: str, command: Any, depth: str) -> list[str]:
 def _commands() -> dict[str, Any]:
     group: Any = typer.main.get_command(door)
     return {name: group.get_command(None, name) for name in COMMANDS}
+
+
+def _inner(command: Any) -> dict[str, Any]:
+    """Give the commands of a group that are for people."""
+    return {key: one for key, one in getattr(command, "commands", {}).items() if not one.hidden}
 
 
 def _usage(command: Any) -> str:
@@ -151,7 +156,8 @@ def _records(command: Any) -> list[tuple[str, str]]:
     for one in command.params:
         record = one.get_help_record(context)
         if record:
-            records.append((" ".join(record[0].split()), " ".join(record[1].split())))
+            told = re.sub(r"\[default: \((.*)\)\]", r"[default: \1]", " ".join(record[1].split()))
+            records.append((" ".join(record[0].split()), told))
     return records
 
 

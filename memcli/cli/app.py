@@ -185,6 +185,9 @@ def _invoked(arguments: Sequence[str]) -> int:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except _PARSER_ERROR as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # `mem config` alone, which is no mistake
+            output.say(error.format_message())  # type: ignore[attr-defined]
+            return 0
         raise UsageError(*_told(error)) from None
     return code if isinstance(code, int) else 0
 

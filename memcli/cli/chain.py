@@ -6,7 +6,7 @@ from ..index.index import ask
 from ..lifecycle.supersession import Chain, chain
 from ..retrieval.versions import Version, versions
 from ..store.workspace import Workspace
-from ..text.entry import SPELLINGS
+from ..text.entry import stated_id
 from ..text.frontmatter import Document
 from . import output
 
@@ -15,8 +15,7 @@ def show_chain(where: Workspace, path: str, document: Document, *, as_json: bool
     """Print what a memory replaced and what replaced it, the oldest first, then the commits, the newest first."""
     found = Chain(())
     if where.layout.kind_of(path) == "entry":
-        names = (document.fields.get(name) for name in ("id", *SPELLINGS["id"]))
-        identifier = str(next(filter(None, names), path))
+        identifier = stated_id(document.fields) or path
         found = ask(where, lambda index: chain(index, identifier))
     log = versions(where.path(path))
     for problem in found.problems:

@@ -6,9 +6,9 @@ import typer
 
 from ..errors import NotFoundError, UsageError
 from ..store import workspace as workspaces
-from ..store.settings import BY_NAME, TABLE, Setting, load_settings
+from ..store.settings import BY_NAME, TABLE, Setting, Settings, load_settings, written
 from ..store.settings_file import set_in_file
-from ..store.workspace import MARKER
+from ..store.workspace import MARKER, Surroundings, Workspace
 from . import complete, output, world
 from .app import STYLE
 from .options import AsJson, InWorkspace
@@ -16,7 +16,7 @@ from .options import AsJson, InWorkspace
 app = typer.Typer(help="Show and change settings.", no_args_is_help=True, **STYLE)
 
 
-_Name = Annotated[str, typer.Argument(help="The name of a setting.", autocompletion=complete.settings)]
+_Name = Annotated[str, typer.Argument(metavar="NAME", help="The name of a setting.", autocompletion=complete.settings)]
 
 
 @app.command("get")
@@ -27,13 +27,13 @@ def get(name: _Name, workspace: InWorkspace = "", as_json: AsJson = False) -> No
     if as_json:
         output.say_json({"name": setting.name, "value": settings[name], "from": settings.places[name]})
     else:
-        output.say(_shown(settings[name]))
+        output.say(written(settings[name]))
 
 
 @app.command("set")
 def set_(
     name: _Name,
-    value: str,
+    value: Annotated[str, typer.Argument(metavar="VALUE", help="Its new value; commas separate those of a list.")],
     user: Annotated[bool, typer.Option("--user", help="Write it to your own settings, for all workspaces.")] = False,
     workspace: InWorkspace = "",
     as_json: AsJson = False,
@@ -47,11 +47,12 @@ def set_(
     own = user or setting.user_only
     path = around.config_file if own else workspaces.find(around, workspace)[0].root / MARKER
     checked = setting.read(value, f"mem config set {name}")
+    _require_workable(around, name, checked)
     set_in_file(path, name, checked)
     if as_json:
         output.say_json({"name": name, "value": checked, "file": str(path)})
     else:
-        output.say_row((f"{name} = {_shown(checked)}", str(path)))
+        output.say_row((f"{name} = {written(checked)}", str(path)))
 
 
 @app.command("list")
@@ -67,7 +68,7 @@ def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
         return
     for line in settings.ignored:
         output.note(line)
-    cells = [(one.name, _shown(settings[one.name]), settings.places[one.name], one.doc) for one in TABLE]
+    cells = [(one.name, written(settings[one.name]), settings.places[one.name], one.doc) for one in TABLE]
     if output.is_watched():
         output.table(("setting", "value", "from", "what it does"), cells, flexible=3)
     else:
@@ -85,6 +86,13 @@ def _in_force(workspace: str) -> Any:
         return load_settings(around.config_file, None, around.environ)
 
 
+def _require_workable(around: Surroundings, name: str, value: Any) -> None:
+    """Refuse a path or a time zone that every command would stumble over afterwards."""
+    settings = Settings({one.name: one.default for one in TABLE} | {name: value}, {})
+    tried = Workspace(around.folder, "", settings, around.now, around.cache_folder)
+    _ = tried.layout, tried.zone
+
+
 def _known(name: str) -> Setting:
     if name not in BY_NAME:
         from difflib import get_close_matches
@@ -92,9 +100,3 @@ def _known(name: str) -> Setting:
         near = get_close_matches(name, BY_NAME, 1)
         raise UsageError(f"no setting {name!r}", f"did you mean {near[0]}?" if near else "see `mem config list`")
     return BY_NAME[name]
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)

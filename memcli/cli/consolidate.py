@@ -164,13 +164,10 @@ def _brought_in(where: Workspace, name: str) -> Session:
 
 @contextmanager
 def _transcript(name: str) -> Iterator[tuple[BinaryIO, str]]:
-    if name == "-":
-        from ..exchange.conversation import STANDARD_INPUT
+    from ..exchange.conversation import STANDARD_INPUT
 
-        yield world.standard_bytes("the transcript"), STANDARD_INPUT
-        return
-    with Path(name).expanduser().open("rb") as file:
-        yield file, Path(name).name
+    with world.opened(name, "the transcript") as file:
+        yield file, STANDARD_INPUT if name == "-" else Path(name).name
 
 
 def _tell(outcomes: Sequence[Outcome], *, dry_run: bool, quiet: bool, as_json: bool) -> None:

@@ -7,11 +7,12 @@ import typer
 
 from ..errors import UsageError
 from ..index.filters import Filter
-from ..index.index import FileProblem, Index, ask
+from ..index.index import Index, ask
 from ..lifecycle.decay import Decayed, Judged, judged, last_accessed, unread_paths
 from ..lifecycle.decay import decay as archive
 from ..store import access
 from ..store.workspace import Workspace
+from ..text.problem import FileProblem
 from ..text.times import parse_when, stamp
 from . import output, world
 from .options import AsJson, InScope, InWorkspace

@@ -54,7 +54,7 @@ def edit(
         old, new = replace
         written = entries.edit(where, place.path, guarded(lambda text: entries.replaced(text, old, new)))
     elif patch:
-        diff = world.standard_input("the diff") if patch == "-" else world.utf8(files.read(Path(patch)), patch)
+        diff = world.text_of(patch, "the diff")
         written = entries.edit(where, place.path, guarded(_patched(diff)))
     else:
         written = _in_editor(where, place, guarded)

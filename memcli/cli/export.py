@@ -13,8 +13,8 @@ from .options import AsJson, Choice, InScope, InWorkspace, choosing
 
 if TYPE_CHECKING:
     from ..index.filters import Filter
-    from ..index.index import FileProblem
     from ..store.workspace import Workspace
+    from ..text.problem import FileProblem
 
 FORMATS = ("jsonl", "markdown")
 KINDS = ("entry", "memory", "history", "note")

@@ -1,6 +1,7 @@
 """`mem forget` and `mem restore`."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -62,13 +63,16 @@ def _purged(workspace: Workspace, path: str) -> str:
 def _each(
     names: list[str], workspace: str, scope: str, action: str, change: Callable[[Workspace, str], str], as_json: bool
 ) -> None:
-    """Find all the names before changing anything, then change one after the other."""
-    places = [world.locate(workspace, scope, name, strict=True) for name in names]
+    """Find all the names before changing anything, then change one after the other; two names of one file are one."""
+    found: dict[tuple[Path, str], tuple[str, Workspace]] = {}
+    for name in names:
+        where, place = world.locate(workspace, scope, name, strict=True)
+        found.setdefault((where.root, place.path), (name, where))
     done = []
     failed: MemError | None = None
-    for name, (where, place) in zip(names, places, strict=True):
+    for (_, path), (name, where) in found.items():
         try:
-            done.append({"action": action, "name": name, "from": place.path, "path": change(where, place.path)})
+            done.append({"action": action, "name": name, "from": path, "path": change(where, path)})
         except MemError as error:
             failed = error
             output.failure(error, as_json=as_json)

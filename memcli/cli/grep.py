@@ -8,11 +8,12 @@ import typer
 
 from ..errors import UsageError
 from ..index.filters import Filter
-from ..index.index import FileProblem, Index, ask
+from ..index.index import Index, ask
 from ..retrieval.grep import Line, Pattern, count
 from ..retrieval.grep import grep as matches
 from ..store.layout import KINDS
 from ..store.workspace import Workspace
+from ..text.problem import FileProblem
 from . import output, world
 from .options import AsJson, Choice, InScope, InWorkspace, choosing
 

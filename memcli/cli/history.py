@@ -7,6 +7,7 @@ import typer
 
 from ..errors import UsageError
 from ..store.workspace import Workspace
+from ..text.problem import FileProblem
 from ..text.times import parse_when, stamp
 from . import output, world
 from .app import STYLE
@@ -52,12 +53,12 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show history, the oldest first: all files as one, each record once."""
-    from ..store.history import Fault, read_log
+    from ..store.history import read_log
 
     if limit < 0:
         raise UsageError(f"-n {limit}", "ask for at least one, or leave it out for all")
     rows: list[dict[str, Any]] = []
-    problems: list[Fault] = []
+    problems: list[FileProblem] = []
     for where in world.reading(workspace, scope):
         first, last = _moment("since", since, where, end=False), _moment("until", until, where, end=True)
         log = read_log(where)

@@ -1,15 +1,10 @@
 """`mem import`."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import UsageError
 from . import output, world
 from .admitted import relations
 from .app import STYLE
@@ -59,7 +54,7 @@ def import_(
         finish_first(where, "mem import")
     counts: dict[str, int] = {}
     shown: list[Outcome] = []
-    with _opened(file) as stream:
+    with world.opened(file, "lines") as stream:
         intake = Intake(
             where,
             _wanted(choice, where),
@@ -114,20 +109,3 @@ def _wanted(choice: Choice, where: "Workspace") -> "Filter":
     """Take everything the file holds unless told otherwise, archive and conversations included."""
     wanted = choice.filter(where)
     return wanted if choice.status else replace(wanted, statuses=())
-
-
-@contextmanager
-def _opened(file: str) -> Iterator[BinaryIO]:
-    if file == "-":
-        if sys.stdin is None:
-            raise UsageError("there is no standard input", "name a file")
-        if world.at_terminal():
-            output.note("reading lines from the terminal; end with Ctrl-D")
-        yield sys.stdin.buffer
-        return
-    try:
-        stream = Path(file).expanduser().open("rb")
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {(error.strerror or str(error)).lower()}", "check the name") from None
-    with stream:
-        yield stream

@@ -7,7 +7,8 @@ import typer
 
 from ..errors import UsageError
 from ..index import database
-from ..index.index import FileProblem, Index, ask
+from ..index.index import Index, ask
+from ..text.problem import FileProblem
 from . import output, world
 from .options import AsJson, InScope, InWorkspace
 

@@ -7,7 +7,8 @@ import typer
 
 from ..errors import UsageError
 from ..index.filters import Filter
-from ..index.index import FileProblem, Index, ask
+from ..index.index import Index, ask
+from ..text.problem import FileProblem
 from . import output, world
 from .options import AsJson, Choice, InScope, InWorkspace, choosing
 
@@ -27,7 +28,9 @@ def ls(
     prefix: Annotated[
         str,
         typer.Argument(
-            help="Only entries whose path begins with this, below the workspace or its entries.", show_default=False
+            metavar="[PREFIX]",
+            help="Only entries whose path begins with this, below the workspace or its entries.",
+            show_default=False,
         ),
     ] = "",
     sort: Annotated[str, typer.Option(help=f"Order: {', '.join(SORTS)}.")] = "updated",

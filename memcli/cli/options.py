@@ -92,17 +92,20 @@ def choosing(command: Callable[..., Any]) -> Callable[..., Any]:
         for one in fields(Choice)
     ]
     signature = inspect.signature(command, eval_str=True)
-    own = [one for one in signature.parameters.values() if one.name != "choice"]
-    taken = {one.name for one in own}
+    taken = signature.parameters.keys()
 
     @wraps(command)
     def with_choice(**given: Any) -> Any:
         chosen = {one.name: given.pop(one.name) for one in options if one.name in given and one.name not in taken}
         return command(**given, choice=Choice(**chosen))
 
-    keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own]
-    extra = [one for one in options if one.name not in taken]
-    with_choice.__signature__ = signature.replace(parameters=[*keyword, *extra])  # type: ignore[attr-defined]
+    parameters: list[inspect.Parameter] = []
+    for one in signature.parameters.values():
+        if one.name == "choice":
+            parameters += [option for option in options if option.name not in taken]
+        else:
+            parameters.append(one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    with_choice.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return with_choice
 
 

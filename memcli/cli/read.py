@@ -1,7 +1,9 @@
 """`mem read`."""
 
 import re
-from typing import Annotated, Any
+from dataclasses import asdict
+from itertools import islice
+from typing import Annotated
 
 import typer
 
@@ -9,7 +11,12 @@ from ..errors import UsageError
 from ..store import access, address, files
 from ..store.layout import ARCHIVE
 from ..text import frontmatter
-from ..text.entry import SPELLINGS
+from ..text.conflict import conflict_marker
+from ..text.entry import stated_id
+from ..text.lines import BOM
+from ..text.lines import lines as lines_of
+from ..text.problem import FileProblem, Problem
+from ..text.utf8 import decoded
 from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
 
@@ -47,7 +54,7 @@ def read(
     where, place = world.locate(workspace, scope, name)
     kind = where.layout.kind_of(place.path) or "file"
     is_talk = kind == "session" and not (raw or lines)
-    text = "" if is_talk else files.read(where.path(place.path)).decode("utf-8", "replace")
+    text, damage = decoded(b"" if is_talk else files.read(where.path(place.path)))
     document = frontmatter.parse(text)
     if source:
         from .origin import show_origins
@@ -69,40 +76,41 @@ def read(
         start, stop = address.part(where, place, text)
         content = text[start:stop]
     elif raw or kind != "entry" or document.problem:
-        content = text.removeprefix("\ufeff")
+        content = text.removeprefix(BOM)
     else:
         content = re.sub(r"\A(?:[ \t]*\r?\n)+", "", document.body)
-    total = len(content)
     page = content[offset:] if limit is None else content[offset : offset + limit]
     after = offset + len(page)
-    rest = after if after < total else None
+    rest = after if after < len(content) else None
     if kind == "entry" and offset == 0 and not place.path.startswith(ARCHIVE):
-        names = (document.fields.get(name) for name in ("id", *SPELLINGS["id"]))
-        access.note(where, [str(next(filter(None, names), place.path))])
-    if document.problem:
-        output.problems([f"{place.path}:{document.problem.line}: {document.problem.reason}"])
+        access.note(where, [stated_id(document.fields) or place.path])
+    wrong = (damage, document.problem, _conflict(text))
+    problems = [FileProblem(place.path, one.line, one.reason) for one in wrong if one]
+    output.problems(problems)
     if as_json:
-        answer: dict[str, Any] = {
-            "id": document.fields.get("id", str(place)) if kind == "entry" else name if is_talk else str(place),
+        is_entry = kind == "entry"
+        output.say_json({
+            "id": (is_entry and stated_id(document.fields)) or (name if is_talk else str(place)),
             "path": place.path,
             "kind": kind,
             "scope": where.scope,
             "content": page,
             "offset": offset,
             "limit": limit,
-            "total": total,
+            "total": len(content),
             "next_offset": rest,
-            "fields": document.fields if kind == "entry" else {},
-            "problems": [],
-        }
-        if document.problem:
-            problem = {"path": place.path, "line": document.problem.line, "reason": document.problem.reason}
-            answer["problems"] = [problem]
-        output.say_json(answer)
+            "fields": document.fields if is_entry else {},
+            "problems": [asdict(one) for one in problems],
+        })  # fmt: skip
         return
     output.say(page, end="" if page.endswith("\n") or not page else "\n")
     if rest is not None:
-        output.note(f"{len(page):,} of {total:,} characters: mem read {name} --offset {rest}")
+        output.note(f"{len(page):,} of {len(content):,} characters: mem read {name} --offset {rest}")
+
+
+def _conflict(text: str) -> Problem | None:
+    line = conflict_marker(text)
+    return None if line is None else Problem(line, "a git conflict marker: resolve the conflict")
 
 
 def _lines(text: str, span: str) -> str:
@@ -113,8 +121,4 @@ def _lines(text: str, span: str) -> str:
     last = int(found[3] or found[2] or 10**9)
     if first < 1 or last < first:
         raise UsageError(f"--lines {span!r}", "lines are counted from 1, the first one first")
-    from itertools import islice
-
-    from ..text.lines import lines as lines_of
-
     return "".join(islice(lines_of(text), first - 1, last))

@@ -14,7 +14,7 @@ from .redacted import tell_redacted
 from .session_compact import compact
 from .session_in import append, import_
 from .session_show import ls, recap, show, stats
-from .talk import Id, found
+from .talk import WholeId, found
 
 app = typer.Typer(help="Keep conversations, look at them, put them away.", no_args_is_help=True, **STYLE)
 for command in (append, import_, ls, show, stats, recap, compact):
@@ -25,7 +25,7 @@ WAIT, PARTS = 60.0, 3
 
 
 @app.command("clear")
-def clear(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
+def clear(name: WholeId, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
     """Begin a session anew under its id; what was said so far goes to the archive."""
     from ..store.sessions.archive import reset
 
@@ -42,7 +42,7 @@ def clear(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: A
 
 @app.command("delete")
 def delete(
-    name: Id,
+    name: WholeId,
     purge: Annotated[bool, typer.Option("--purge", help="Delete it for good, archived parts too.")] = False,
     workspace: InWorkspace = "",
     scope: InScope = "",

@@ -1,14 +1,14 @@
 """`mem session append` and `mem session import`: conversations come in."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import UsageError
+from ..text.session import moment, role_of
 from . import output, world
 from .options import AsJson, InScope, InWorkspace
 from .redacted import tell_redacted
@@ -89,7 +89,7 @@ def import_(
     from ..exchange.conversation import STANDARD_INPUT, bring_in, own_id
 
     where = world.writing(workspace, scope)
-    with _binary(file) as stream:
+    with world.opened(file, "the transcript") as stream:
         name = STANDARD_INPUT if file == "-" else Path(file).name
         done = bring_in(where, stream, name, into or ("" if file == "-" else own_id(Path(file))))
     tell_redacted(done.redacted)
@@ -121,23 +121,14 @@ def import_(
 
 
 def _told(role: str, text: str, tool: str, timestamp: str, *, error: bool) -> dict[str, Any]:
+    if not role_of(role):
+        raise UsageError(f"no role {role!r}", "use one of user, assistant, system, tool")
+    if timestamp and not moment(timestamp):
+        raise UsageError(f"--timestamp {timestamp!r} is no moment", "write 2026-11-21T20:15:03Z")
     answers = role in ("tool", "system") or error
     kind = "message" if not tool else "tool_result" if answers else "tool_call"
     data = {"type": kind, "role": role, "content": text, "timestamp": timestamp, "name": tool, "is_error": error}
     return {key: value for key, value in data.items() if value or key == "content"}
-
-
-@contextmanager
-def _binary(file: str) -> Iterator[BinaryIO]:
-    if file == "-":
-        yield world.standard_bytes("the transcript")
-        return
-    try:
-        stream = Path(file).expanduser().open("rb")
-    except OSError as error:
-        raise UsageError(f"cannot read {file}: {(error.strerror or '').lower()}", "check the name") from None
-    with stream:
-        yield stream
 
 
 def _tell_skipped(skipped: Mapping[str, int], known: int) -> None:

@@ -111,9 +111,8 @@ def stats(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: A
         output.say_json(document)
         return
     page = session.metadata
-    over = (
-        "past the hard limit" if sums.tokens > most.hard else "past the soft limit" if sums.tokens > most.soft else ""
-    )
+    passed = "hard" if sums.tokens > most.hard else "soft" if sums.tokens > most.soft else ""
+    over = f", past the {passed} limit" if passed else ""
     for label, value in (
         ("session", session.id),
         ("state", page.state),

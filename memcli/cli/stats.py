@@ -6,12 +6,13 @@ from typing import Any
 
 from ..index.filters import Filter
 from ..index.health import Health, health
-from ..index.index import FileProblem, Index, ask
+from ..index.index import Index, ask
 from ..lifecycle.decay import last_accessed
 from ..lifecycle.stats import TOP, Stats
 from ..lifecycle.stats import stats as counted
 from ..store import access
 from ..store.workspace import Workspace
+from ..text.problem import FileProblem
 from . import output, world
 from .options import AsJson, InScope, InWorkspace
 

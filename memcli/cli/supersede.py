@@ -37,13 +37,14 @@ def supersede(
     before, after = standing(where, place.path), standing(where, other.path)
     plan = supersede_plan(where, before, after, lambda one: successors.get(one, ""))
     plan += without_lines(where, [before.entry.id])
-    if dry_run:
-        output.say(shown(plan), end="")
-        return
-    applied(where, plan, "mem supersede")
+    if not dry_run:
+        applied(where, plan, "mem supersede")
     action = "superseded" if plan else "unchanged"
     if as_json:
-        output.say_json({"action": action, "id": before.entry.id, "superseded_by": after.entry.id, "path": place.path})
+        fields = {"action": action, "id": before.entry.id, "superseded_by": after.entry.id, "path": place.path}
+        output.say_json({**fields, "diff": shown(plan)} if dry_run else fields)
+    elif dry_run:
+        output.say(shown(plan), end="")
     elif output.is_watched():
         output.say(f"{before.entry.id} is {'now ' if plan else ''}superseded by {after.entry.id}")
     else:

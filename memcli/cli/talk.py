@@ -7,9 +7,13 @@ import typer
 from ..errors import NotFoundError
 from ..store.sessions import Session, find
 from ..store.workspace import Workspace
-from . import output, world
+from . import complete, output, world
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="A session's id, or the beginning of it.")]
+Id = Annotated[
+    str,
+    typer.Argument(metavar="ID", autocompletion=complete.sessions, help="A session's id, or the beginning of it."),
+]
+WholeId = Annotated[str, typer.Argument(metavar="ID", autocompletion=complete.sessions, help="A session's whole id.")]
 
 
 def found(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, Session]:
@@ -24,9 +28,11 @@ def found(workspace: str, scope: str, name: str, *, strict: bool = False) -> tup
 
 
 def counted(number: int, what: str) -> str:
+    """Write a number of things: `1 event`, `2 events`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def complain(session: Session) -> None:
+    """Say what is wrong with a session's own page, if anything."""
     if session.problem:
         output.note(f"{session.problem}: left as it is; what it would say is counted anew each time")

@@ -23,7 +23,7 @@ def tend(
     sums up projects with new episodes, archives what has faded and promotes what is confirmed, where decay.auto and
     promote.auto say so, and brings the index up to date. Exits with 75 while another one runs, and with 3 when a
     task failed and others did not.
-    A line for crontab: 17 * * * * mem tend --quiet --workspace ~/memory
+    A line for crontab: 17 3 * * * mem tend --quiet --workspace ~/memory
     """
     where = world.writing(workspace, scope)
     done = tended(where, lambda seed: world.noise(seed)(0), (*TALK, *TASKS))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from ..store.settings import TABLE, Setting
+from ..store.settings import TABLE, Setting, written
 from . import output
 
 TOPICS = {"workspace": "what lies where, and the formats of the files", "settings": "every setting there is"}
@@ -62,7 +62,7 @@ environment. Those settings are marked *yours*.
 
 
 def _told(setting: Setting) -> str:
-    default = ", ".join(setting.default) if isinstance(setting.default, tuple) else str(setting.default)
+    default = written(setting.default)
     facts = [setting.doc, f"Default: `{default}`." if default else "Default: empty."]
     if setting.choices:
         facts.insert(1, f"One of: {', '.join(setting.choices)}.")

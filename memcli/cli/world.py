@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -67,25 +68,40 @@ def at_terminal() -> bool:
 
 
 def standard_input(what: str) -> str:
-    """Read all of standard input as UTF-8, telling a person at a terminal what is waited for."""
-    if sys.stdin is None:
-        raise UsageError("there is no standard input", "give the text as an argument")
-    if at_terminal():
-        output.note(f"reading {what} from the terminal; end with Ctrl-D")
-    return utf8(sys.stdin.buffer.read(), "standard input")
+    """Read all of standard input as UTF-8."""
+    return text_of("-", what)
 
 
-def standard_bytes(what: str) -> BinaryIO:
-    """Give standard input as a stream of bytes, telling a person at a terminal what is waited for."""
+@contextmanager
+def opened(file: str, what: str) -> Iterator[BinaryIO]:
+    """Open a file a person named, or standard input for `-`, telling a person at a terminal what is waited for."""
+    if file == "-":
+        yield _standard_bytes(what)
+        return
+    try:
+        stream = Path(file).expanduser().open("rb")
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise UsageError(f"cannot read {file}: {reason}", "check the name") from None
+    with stream:
+        yield stream
+
+
+def text_of(file: str, what: str) -> str:
+    """Read a file a person named, or standard input for `-`, as UTF-8."""
+    with opened(file, what) as stream:
+        return _utf8(stream.read(), "standard input" if file == "-" else file)
+
+
+def _standard_bytes(what: str) -> BinaryIO:
     if sys.stdin is None:
-        raise UsageError("there is no standard input", "name a file")
+        raise UsageError("there is no standard input", "name a file, or give the text as an argument")
     if at_terminal():
         output.note(f"reading {what} from the terminal; end with Ctrl-D")
     return sys.stdin.buffer
 
 
-def utf8(data: bytes, name: str) -> str:
-    """Read bytes as UTF-8 text."""
+def _utf8(data: bytes, name: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,20 +1,17 @@
 """`mem write`."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..errors import NotFoundError, RefusedError, UsageError
-from ..store import entries, files
+from ..errors import UsageError
+from ..store import entries
 from ..store.workspace import Workspace
 from ..text.entry import SOURCES, TYPES
 from . import complete, output, world
 from .admitted import document, relations
 from .guarded import AllowSecret, Redact, looked_through
 from .options import AsJson, InScope, InWorkspace
-
-_Text = Annotated[str, typer.Option(show_default=False)]
 
 
 def write(
@@ -204,15 +201,8 @@ def _tell(where: Workspace, done: dict[str, Any], *, as_json: bool) -> None:
 def _body(text: str, file: str) -> str | None:
     if text and file:
         raise UsageError("two texts", "give the text or --file, not both")
-    if file == "-" or text == "-":
-        return world.standard_input("the text")
-    if file:
-        try:
-            return world.utf8(files.read(Path(file).expanduser()), file)
-        except NotFoundError as error:
-            raise UsageError(error.message, "check the name") from None
-        except RefusedError as error:
-            raise UsageError(error.message, error.fix) from None
+    if file or text == "-":
+        return world.text_of(file or text, "the text")
     return text or None
 
 

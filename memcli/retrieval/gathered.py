@@ -35,7 +35,7 @@ class Fitting:
     """What was found for a prompt, best first."""
 
     memories: tuple[Memory, ...] = ()
-    problems: "tuple[FileProblem, ...]" = ()
+    problems: tuple[FileProblem, ...] = ()
     notices: tuple[str, ...] = ()
     vector: tuple[float, ...] = ()
     model: str = ""
@@ -54,7 +54,7 @@ class Gathered:
     standing: tuple[Memory, ...] = ()
     fitting: Fitting = field(default_factory=Fitting)
     documents: Fitting = field(default_factory=Fitting)
-    problems: "tuple[FileProblem, ...]" = ()
+    problems: tuple[FileProblem, ...] = ()
     found_by: str = ""
 
 

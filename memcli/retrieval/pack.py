@@ -53,7 +53,7 @@ class Pack:
 
     chosen: tuple[Memory, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
-    problems: "tuple[FileProblem, ...]" = ()
+    problems: tuple[FileProblem, ...] = ()
     notices: tuple[str, ...] = ()
     tokens: Mapping[str, int] = field(default_factory=dict)  # by section
     found_by: str = ""  # hybrid, keyword; empty where nothing was searched

@@ -27,7 +27,7 @@ def digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def standing(workspace: Workspace, wanted: tuple[str, ...]) -> "tuple[list[Memory], list[FileProblem]]":
+def standing(workspace: Workspace, wanted: tuple[str, ...]) -> tuple[list[Memory], list[FileProblem]]:
     """Read the sections wanted, each in the order it is shown; a file that cannot be read is a problem."""
     found: list[Memory] = []
     problems: list[FileProblem] = []

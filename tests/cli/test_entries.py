@@ -262,3 +262,71 @@ def test_ls_filters_and_sorts(mem: Mem, workspace: Path) -> None:
     assert said("--until", "2026-01") == ["Uses zsh."]
     assert said("--since", "2026-02", "--until", "2026-03-01") == ["Alpha fact."]
     assert said("-n", "1") == ["Bravo lesson."]
+
+
+def test_the_scope_project_leaves_the_users_own_memories_out(mem: Mem, workspace: Path, world: Path) -> None:
+    assert mem("init", str(world.parent / "home/.local/share/mem")).code == 0
+    assert mem("write", "Of me.", "--scope", "user", "--no-dedup").code == 0
+    assert mem("write", "Of the project.", "--no-dedup").code == 0
+    assert [row[4] for row in mem("ls", "--scope", "project").rows] == ["Of the project."]
+    assert [row[4] for row in mem("ls", "--scope", "user").rows] == ["Of me."]
+    assert len(mem("ls").rows) == 2
+
+
+@pytest.mark.parametrize("path", ["entries/C# tips.md", "notes/a#b.md", "archive/entries/x#y.md"])
+def test_a_file_with_a_hash_in_its_name_is_read_by_its_path(mem: Mem, workspace: Path, path: str) -> None:
+    (workspace / path).parent.mkdir(parents=True, exist_ok=True)
+    (workspace / path).write_text("[10:00] Zebras.\n")
+    assert mem("read", path).out == "[10:00] Zebras.\n"
+
+
+def test_a_part_of_a_file_with_a_hash_in_its_name_is_read(mem: Mem, workspace: Path) -> None:
+    (workspace / "notes").mkdir()
+    (workspace / "notes/a#b.md").write_text("[10:00] Zebras.\n[11:00] Lions.\n")
+    assert mem("read", "notes/a#b.md#11:00").out == "[11:00] Lions.\n"
+
+
+def test_reading_says_what_is_wrong_with_a_file(mem: Mem, workspace: Path) -> None:
+    (workspace / "MEMORY.md").write_bytes(b"good\nbad \xff\n")
+    ran = mem("read", "MEMORY.md", "--json")
+    assert ran.json["problems"] == [
+        {"path": "MEMORY.md", "line": 2, "reason": "not UTF-8 (byte 0xff): convert it, for example with iconv"}
+    ]
+    assert ran.err == "mem: MEMORY.md:2: not UTF-8 (byte 0xff): convert it, for example with iconv\n"
+    (workspace / "MEMORY.md").write_text("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n")
+    assert "MEMORY.md:1: a git conflict marker" in mem("read", "MEMORY.md").err
+
+
+@pytest.mark.parametrize(("head", "identifier"), [("uuid: abc-123", "abc-123"), ("id: 12345", "12345")])
+def test_an_id_is_the_same_text_wherever_it_is_shown(mem: Mem, workspace: Path, head: str, identifier: str) -> None:
+    (workspace / "entries").mkdir()
+    (workspace / "entries/a.md").write_text(f"---\n{head}\n---\n\nSaid so.\n")
+    assert mem("ls", "--json").json["entries"][0]["id"] == identifier
+    assert mem("read", identifier, "--json").json["id"] == identifier
+    assert mem("edit", identifier, "--replace", "so", "thus", "--json").json["id"] == identifier
+
+
+def test_an_entry_named_twice_is_forgotten_once(mem: Mem, workspace: Path) -> None:
+    identifier, path = mem("write", "Once.", "--no-dedup").rows[0][1:]
+    assert mem("forget", identifier, path).rows == [["archived", identifier, f"archive/{path}"]]
+    ran = mem("restore", identifier, f"archive/{path}")
+    assert (ran.code, len(ran.rows)) == (0, 1)
+
+
+@pytest.mark.parametrize("name", ["a\nb.md", "tab\there.md", "\udcff.md"])
+def test_a_path_that_no_list_could_show_is_not_written_to(mem: Mem, workspace: Path, name: str) -> None:
+    ran = mem("write", "x", "--path", name)
+    assert (ran.code, "cannot be the name of a file" in ran.err) == (2, True)
+    assert not list(workspace.rglob("entries/*"))
+
+
+def test_an_empty_field_of_a_new_entry_is_one_not_given(mem: Mem, workspace: Path) -> None:
+    identifier = mem("write", "x", "--type", "", "--source", "", "--no-dedup").rows[0][1]
+    fields = mem("read", identifier, "--json").json["fields"]
+    assert (fields["type"], fields["source"]) == ("fact", "user")
+
+
+@pytest.mark.parametrize("words", [("edit", "MEMORY.md", "--patch"), ("write", "--file"), ("import",)])
+def test_a_file_that_cannot_be_read_is_a_mistake_in_the_command(mem: Mem, workspace: Path, words: tuple[str]) -> None:
+    ran = mem(*words, "nowhere.txt")
+    assert (ran.code, ran.err) == (2, "mem: cannot read nowhere.txt: no such file or directory: check the name\n")

@@ -165,3 +165,12 @@ def test_writers_at_once_lose_nothing(workspace: Path) -> None:
     assert [one.code for one in ended] == [0, 0, 0], ended[0].err
     told = set(re.findall(r"writer \d turn \d", month(workspace)))
     assert len(told) == len(set(re.findall(r"hist_\w+", month(workspace)))) == 24
+
+
+def test_a_history_with_a_conflict_gets_no_record_that_nobody_would_find(mem: Mem, workspace: Path) -> None:
+    page = workspace / "HISTORY-2026-11.md"
+    page.write_text("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n")
+    before = page.read_text()
+    ran = mem("history", "add", "unheard")
+    assert (ran.code, "HISTORY-2026-11.md:1: a git conflict marker" in ran.err) == (5, True)
+    assert page.read_text() == before

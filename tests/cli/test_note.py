@@ -80,3 +80,15 @@ def test_another_tools_folder_gets_its_note_where_it_keeps_them(mem: Mem, world:
     (world / "claw").mkdir()
     assert mem("init", "claw", "--layout", "openclaw").code == 0
     assert mem("note", "x", "--workspace", "claw").rows == [["noted", "memory/2026-11-21.md"]]
+
+
+CONFLICT = "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n"
+
+
+def test_a_page_with_a_conflict_gets_no_note_that_nobody_would_find(mem: Mem, workspace: Path) -> None:
+    page = workspace / "notes/2026-11-21.md"
+    page.parent.mkdir()
+    page.write_text(CONFLICT)
+    ran = mem("note", "unheard")
+    assert (ran.code, "notes/2026-11-21.md:1: a git conflict marker" in ran.err) == (5, True)
+    assert page.read_text() == CONFLICT

@@ -342,3 +342,27 @@ def test_a_memory_leads_back_to_what_was_said(mem: Mem, year: Path) -> None:
     assert [bool(one["problem"]) for one in told] == [False, True, True]
     bare = mem("write", "Nobody said this.", "--json").json["id"]
     assert mem("read", bare, "--source").code == 4
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"), [("--role", "nobody", "no role 'nobody'"), ("--timestamp", "soon", "is no moment")]
+)
+def test_a_word_that_says_nothing_is_not_taken_for_another(
+    mem: Mem, workspace: Path, option: str, value: str, words: str
+) -> None:
+    ran = mem("session", "append", "--session", "s", "--text", "x", option, value)
+    assert (ran.code, words in ran.err) == (2, True)
+    assert mem("session", "ls").rows == []
+
+
+def test_an_event_behind_the_last_one_is_not_found(mem: Mem, workspace: Path) -> None:
+    assert mem("session", "append", "--session", "s", "--text", "x").code == 0
+    for words in (("read", "session:s#2"), ("session", "show", "s", "--range", "2:")):
+        ran = mem(*words)
+        assert (ran.code, "no event 2 in session s" in ran.err) == (4, True)
+
+
+def test_a_session_past_a_limit_says_so(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEM_SESSION_SOFT_LIMIT", "10")
+    assert mem("session", "append", "--session", "s", "--text", "x").code == 0
+    assert "(hard limit), past the soft limit\n" in mem("session", "stats", "s").out

@@ -113,3 +113,11 @@ def test_history_shows_the_commits_of_the_file(mem: Mem, workspace: Path, world:
     assert page["chain"] == []
     assert [one["author"] for one in page["log"]] == ["Ana"]
     assert path.exists()
+
+
+def test_a_dry_run_in_json_is_one_document_with_the_diff(mem: Mem, workspace: Path) -> None:
+    old, new = (mem("write", text, "--no-dedup").rows[0][1] for text in ("Cats are red.", "Cats are blue."))
+    ran = mem("supersede", old, new, "--dry-run", "--json")
+    assert ran.json["superseded_by"] == new
+    assert "+status: superseded" in ran.json["diff"]
+    assert mem("ls", "--status", "superseded").rows == []
