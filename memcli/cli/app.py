@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperArgument, TyperGroup
 
 from ..errors import MemError, UsageError
 from . import output
@@ -126,6 +126,15 @@ STYLE: dict[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
 door = typer.Typer(cls=Door, **STYLE)
+
+
+def _usage_pieces(argument: TyperArgument, ctx: Any) -> list[str]:
+    name = argument.make_metavar(ctx)
+    return [name if argument.required or name.startswith("[") else f"[{name}]"]
+
+
+TyperArgument.get_usage_pieces = _usage_pieces  # type: ignore[assignment, method-assign]
+"""Without the braces Typer puts around what must be given, which a shell would take for its own."""
 
 
 def _version(asked: bool) -> None:

@@ -5,12 +5,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import UsageError
+from ..errors import BusyError, UnavailableError, UsageError
 from ..index import database
 from ..index.index import Index, ask
 from ..text.problem import FileProblem
 from . import output, world
 from .options import AsJson, InScope, InWorkspace
+
+BUSY = "another process writes the index; run `mem index` again"
 
 
 def index(
@@ -23,7 +25,8 @@ def index(
     """Bring the index up to date, embedding every text.
 
     A search does this by itself for as many texts as its time allows; this does it for all. Files with problems are
-    named, the rest goes through, and the exit code is 3.
+    named, the rest goes through, and the exit code is 3; it is 75 where another process writes the index and texts are
+    left without a vector.
     """
     if rebuild and status:
         raise UsageError("--rebuild and --status", "give one of them")
@@ -43,6 +46,13 @@ def index(
                 output.say(line)
         for problem in problems:
             output.note(str(problem))
+    for one in answers:
+        if one["unfinished"]:
+            output.note(f"{one['workspace']}: {one['not_embedded']:,} texts are not embedded: {one['unfinished']}")
+    if any(one["unfinished"] for one in answers):
+        raise typer.Exit(
+            BusyError.exit_code if any(one["unfinished"] == BUSY for one in answers) else UnavailableError.exit_code
+        )
     if problems:
         raise typer.Exit(3)
 
@@ -73,9 +83,17 @@ def _report(found: Index, *, embed: bool) -> dict[str, Any]:
         "vectors": coverage.vectors,
         "embedded": coverage.embedded,
         "model": found.meta("model"),
+        "unfinished": _obstacle(found) if embed and coverage.missing else "",
         "found": found.problems(),
         "lines": [
             f"{where.root}: {seen.files:,} files ({seen.added:,} new, {seen.changed:,} changed, {seen.removed:,} gone),"
             f" {coverage.chunks:,} texts, {coverage.missing:,} not embedded",
         ],
     }
+
+
+def _obstacle(found: Index) -> str:
+    """Say why what should have been embedded was not; nothing where it only came in meanwhile."""
+    if found.folder is not None:
+        return ""
+    return BUSY if found.is_overtaken else "the index cannot be kept here; give write access or free disk space"

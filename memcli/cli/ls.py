@@ -1,6 +1,6 @@
 """`mem ls`."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -56,7 +56,7 @@ def ls(
         wanted = choice.filter(where)
         if prefix:
             below = f"{where.layout.entries}/{prefix}".lstrip("/")
-            wanted = Filter(**{**asdict(wanted), "paths": (*wanted.paths, prefix, below, f"archive/{below}")})
+            wanted = replace(wanted, below=(prefix, below, f"archive/{below}"))
 
         def answer(index: Index, wanted: Filter = wanted) -> tuple[list[dict[str, Any]], list[FileProblem]]:
             index.refresh()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from ..errors import RefusedError
 from ..index.filters import Filter
 from ..index.index import Index
+from ..index.names import ids
 from ..lifecycle.admission import Admitted, Draft
 from ..lifecycle.admit import Looked, Settled, is_settled_here, look, settle
 from ..lifecycle.page import without_lines
@@ -60,7 +61,7 @@ def known(index: Index) -> Known:
         f"select path, text from texts join files using(file) where kind = 'entry' and text like '%{MARK}%'"
     )
     taken = {found[1]: path for path, text in rows for found in _MARKED.finditer(text)}
-    return Known(index.ids(), taken, not index.list_entries(Filter(kinds=("entry",)), "path", 1))
+    return Known(ids(index), taken, not index.list_entries(Filter(kinds=("entry",)), "path", 1))
 
 
 def name_of(parcel: Parcel, entry: Entry) -> str:

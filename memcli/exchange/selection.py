@@ -12,8 +12,9 @@ def passes(wanted: Filter, parcel: Parcel, entry: Entry | None) -> bool:
     """Tell whether a file is among those wanted; days narrow entries only."""
     if wanted.kinds and parcel.kind not in wanted.kinds:
         return False
-    if wanted.paths and not any(_fits(parcel.path, one) for one in wanted.paths):
-        return False
+    for paths in (wanted.paths, wanted.below):
+        if paths and not any(_fits(parcel.path, one) for one in paths):
+            return False
     status = "archived" if parcel.path.startswith(ARCHIVE) else entry.status if entry else "active"
     if wanted.statuses and status not in wanted.statuses:
         return False

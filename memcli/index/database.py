@@ -106,6 +106,12 @@ def discard(folder: Path) -> None:
                 path.unlink()
 
 
+def is_busy(error: BaseException) -> bool:
+    """Tell whether another process held the lock, rather than that nothing can be written."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
 def copied(connection: sqlite3.Connection) -> sqlite3.Connection:
     """Copy an index into memory, for an answer while another process writes it."""
     copy = _connection(":memory:")

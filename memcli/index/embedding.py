@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UnavailableError
-from .database import TEXT, TEXTS
+from ..errors import BusyError, UnavailableError
+from .database import TEXT, TEXTS, is_busy
 from .embedder import Embedder, default_model_name, open_embedder
 from .filters import Filter, chunk_condition
 from .kept import as_kept
@@ -104,6 +104,8 @@ class Embedding:
                 self._keep(list(batch), vectors)
             except (sqlite3.OperationalError, UnavailableError) as error:
                 if seconds is None:
+                    if is_busy(error):
+                        raise BusyError("another process writes the index", "run `mem index` again") from None
                     raise UnavailableError(f"the index cannot be written ({error})", "try again") from None
                 break  # another process writes it, or the disk is full: answer with what there is
             done += size

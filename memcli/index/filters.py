@@ -20,6 +20,7 @@ class Filter:
     paths: tuple[str, ...] = ()  # any of these prefixes or globs
     since: str = ""
     until: str = ""
+    below: tuple[str, ...] = ()  # and any of these
 
     @property
     def asks_entries(self) -> bool:
@@ -55,9 +56,10 @@ def chunk_condition(wanted: Filter) -> Where:
     where.any_of("kind", wanted.kinds)
     where.any_of("status", wanted.statuses)
     _span(where, "timestamp", wanted)
-    if wanted.paths:
+    if wanted.paths or wanted.below:
         paths = Where()
         _paths(paths, wanted.paths)
+        _paths(paths, wanted.below)
         where.parts.append(f"file in (select file from files where {paths})")
         where.values += paths.values
     if wanted.asks_entries:
@@ -74,6 +76,7 @@ def entry_condition(wanted: Filter) -> Where:
     where.any_of("files.status", wanted.statuses)
     _span(where, "entries.updated_at", wanted)
     _paths(where, wanted.paths)
+    _paths(where, wanted.below)
     _entry_parts(where, wanted)
     return where
 
@@ -84,6 +87,7 @@ def file_condition(wanted: Filter) -> Where:
     where.any_of("kind", wanted.kinds)
     where.any_of("status", wanted.statuses)
     _paths(where, wanted.paths)
+    _paths(where, wanted.below)
     if wanted.asks_entries or wanted.since or wanted.until:
         chunks = chunk_condition(
             Filter(

@@ -1,9 +1,12 @@
 """How the index is doing: in step with the files or not, how large, how much of it has vectors."""
 
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .database import TEXT, TEXTS
 from .index import Index
+from .kept import as_kept
 
 
 @dataclass(frozen=True)
@@ -32,12 +35,23 @@ def health(index: Index) -> Health:
     )
 
 
+def verify(index: Index) -> None:
+    """Read the whole index once; DatabaseError where its texts or words are not as they were written."""
+    run = index.connection.execute
+    (answer,) = run("pragma quick_check(1)").fetchone()
+    if answer != "ok":
+        raise sqlite3.DatabaseError(answer)
+    run("insert into words(words) values('integrity-check')")
+    for text, hash_ in run(f"select prefix || {TEXT}, hash from chunks {TEXTS}"):
+        as_kept(text, hash_)
+
+
 def out_of_step(index: Index, digests: Mapping[str, str]) -> list[str]:
     """List the paths of which the index has another content than the digests given, or none, or too much.
 
     What it could not read has no digest there and is passed over.
     """
-    index.verify()
+    verify(index)
     kept = dict(
         index.connection.execute("select path, digest from files where kind <> 'session' and digest <> ''").fetchall()
     )

@@ -12,7 +12,7 @@ from ..errors import MemError, UnavailableError
 from ..store.workspace import Workspace
 from ..text.problem import FileProblem
 from . import database, refresh
-from .filters import Filter, bindable, chunk_condition, entry_condition, file_condition
+from .filters import Filter, chunk_condition, entry_condition, file_condition
 from .kept import as_kept
 from .keywords import Posting, postings
 from .refresh import Progress, Refreshed
@@ -62,6 +62,7 @@ class Index:
         self.connection = connection
         self.folder = folder  # None when the index lives in memory and cannot keep anything
         self.matrix_folder = folder  # where vectors are read from, also for a copy in memory
+        self.is_overtaken = False  # another process was writing, so that this one keeps nothing
         self._embedding: Embedding | None = None
 
     @property
@@ -80,9 +81,10 @@ class Index:
         """
         try:
             return refresh.refresh(self.connection, self.workspace, progress, talk=talk)
-        except sqlite3.OperationalError:  # locked, read-only or no space left
+        except sqlite3.OperationalError as error:  # locked, read-only or no space left
             if self.folder is None:
                 raise
+            self.is_overtaken = database.is_busy(error)
         self.detach()
         return refresh.refresh(self.connection, self.workspace, progress, talk=talk)
 
@@ -142,32 +144,6 @@ class Index:
         )
         return _rows(cursor)
 
-    def find_id(self, name: str) -> list[tuple[str, str]]:
-        """Find entries by whole id, unique prefix or suffix: (id, path), an exact one alone if there is one."""
-        if not name:
-            return []  # every id begins with nothing: a variable of the shell that was not set
-        name = bindable(name)
-        run = self.connection.execute
-        exact = run("select id, path from entries join files using(file) where id = ?", (name,)).fetchall()
-        if exact:
-            return exact
-        size = len(name)
-        return run(
-            "select id, path from entries join files using(file)"
-            # The path of a file that states no id is its id, but no part of a path is one: `md` would mean it.
-            " where id <> path and (substr(id, 1, ?) = ? or substr(id, -?) = ? or substr(id, 5, ?) = ?)"
-            " order by id limit 20",
-            (size, name, size, name, size, name),
-        ).fetchall()
-
-    def find_record(self, identifier: str) -> list[tuple[str, str]]:
-        """Find history records by id: (anchor, path)."""
-        return self.connection.execute(
-            "select distinct anchor, path from chunks join files using(file)"
-            " where chunks.kind = 'history' and substr(anchor, 1, ?) = ?",
-            (len(identifier), bindable(identifier)),
-        ).fetchall()
-
     def texts(self, wanted: Filter) -> Iterator[tuple[str, str]]:
         """Yield path and text of every file that passes, by path."""
         where = file_condition(wanted)
@@ -181,12 +157,6 @@ class Index:
         return self.connection.execute(
             f"select path, kind from files where {where} order by path", where.values
         ).fetchall()
-
-    def ids(self) -> dict[str, str]:
-        """Give the path of every entry's id; of one that two files have, the first."""
-        return dict(
-            self.connection.execute("select id, path from entries join files using(file) order by path desc").fetchall()
-        )
 
     def problems(self) -> list[FileProblem]:
         """List what is wrong with files, two of one id included."""
@@ -202,17 +172,6 @@ class Index:
             if path != first
         ]
         return found
-
-    def verify(self) -> None:
-        """Read the whole index once; DatabaseError where its texts or words are not as they were written."""
-        run = self.connection.execute
-        (answer,) = run("pragma quick_check(1)").fetchone()
-        if answer != "ok":
-            raise sqlite3.DatabaseError(answer)
-        run("insert into words(words) values('integrity-check')")
-        rows = run(f"select prefix || {database.TEXT}, hash from chunks {database.TEXTS}")
-        for text, hash_ in rows:
-            as_kept(text, hash_)
 
     def meta(self, key: str) -> Any:
         """Read a note of the index about itself; None where there is none."""
@@ -268,7 +227,7 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
             return _answer(workspace, question, kept, apart=True)
         except Exception as error:
             if _is_circumstance(error):
-                break
+                return _answer_in_memory(workspace, question, overtaken=database.is_busy(error))
             if not _is_damage(error):
                 # What fails here and not on a new index is this one's fault: SQLite does not check what it reads.
                 _answer_in_memory(workspace, question)
@@ -283,8 +242,16 @@ def glance(workspace: Workspace, question: Callable[[Index], T]) -> T:
     return _answer_in_memory(workspace, question)
 
 
-def _answer(workspace: Workspace, question: Callable[[Index], T], folder: Path | None, *, apart: bool = False) -> T:
+def _answer(
+    workspace: Workspace,
+    question: Callable[[Index], T],
+    folder: Path | None,
+    *,
+    apart: bool = False,
+    overtaken: bool = False,
+) -> T:
     index = Index(workspace, *database.connect(folder))
+    index.is_overtaken = overtaken
     try:
         if apart:
             index.detach()
@@ -293,9 +260,9 @@ def _answer(workspace: Workspace, question: Callable[[Index], T], folder: Path |
         index.close()
 
 
-def _answer_in_memory(workspace: Workspace, question: Callable[[Index], T]) -> T:
+def _answer_in_memory(workspace: Workspace, question: Callable[[Index], T], *, overtaken: bool = False) -> T:
     try:
-        return _answer(workspace, question, None)
+        return _answer(workspace, question, None, overtaken=overtaken)
     except sqlite3.DatabaseError as error:
         raise UnavailableError(
             f"the index in {workspace.derived} fails ({error})", "free some disk space, then `mem index --rebuild`"

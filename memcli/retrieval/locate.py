@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import AmbiguousError, NotFoundError
+from ..errors import AmbiguousError, NotFoundError, UsageError
 from ..store.address import Place, by_path
 from ..store.workspace import Workspace
 from ..text import frontmatter, ids
@@ -16,14 +16,18 @@ if TYPE_CHECKING:
     from ..index.index import Index
 
 
+SHORTEST = 4
+"""Characters of a part of an id, for what changes files: a slip of the finger must not name a memory."""
+
+
 def locate(
     workspaces: Sequence[Workspace], name: str, folder: Path, *, strict: bool = False
 ) -> tuple[Workspace, Place]:
     """Find what a name means, in the first workspace that knows it.
 
     A whole id is looked for where its file was made before anything is scanned; `strict`, for what changes
-    files, always looks at everything, so that two files of one id are noticed. Raises AmbiguousError with the
-    candidates, or NotFoundError.
+    files, always looks at everything, so that two files of one id are noticed, and takes no part of an id that is
+    very short. Raises AmbiguousError with the candidates, NotFoundError or UsageError.
     """
     if name.startswith("session:"):
         from ..store.sessions.span import parse_name
@@ -43,8 +47,11 @@ def locate(
             return workspace, place
     from ..index.index import ask
 
+    hasty = False
     for workspace in workspaces:
         found = ask(workspace, lambda index: _known(index, name, strict))
+        if strict and len(name.removeprefix("mem_")) < SHORTEST and any(one != name for one, _ in found):
+            hasty, found = True, []
         if len(found) > 1:
             raise AmbiguousError(
                 f"{name!r} is the name of {len(found)}: " + ", ".join(f"{one} ({path})" for one, path in found[:10]),
@@ -57,6 +64,11 @@ def locate(
         place = by_path(workspace, name, folder) or by_path(workspace, f"{name}.md", folder)
         if place is not None:
             return workspace, place
+    if hasty:
+        raise UsageError(
+            f"{name!r} is too little of an id to change a memory by",
+            f"give {SHORTEST} characters of it or more, or the path",
+        )
     raise NotFoundError(f"no entry {name!r}", 'find it with `mem search "…"` or `mem ls`')
 
 
@@ -73,12 +85,14 @@ def _in_session(workspaces: Sequence[Workspace], name: str, span: str) -> tuple[
 
 
 def _known(index: "Index", name: str, strict: bool) -> list[tuple[str, str]]:
+    from ..index.names import records, with_id
+
     if ids.is_id(name) and not strict:
-        found = [one for one in index.find_id(name) if _holds(index.workspace, one[1], name)]
+        found = [one for one in with_id(index, name) if _holds(index.workspace, one[1], name)]
         if found:
             return found
     index.refresh()
-    return index.find_record(name) if name.startswith("hist_") else index.find_id(name)
+    return records(index, name) if name.startswith("hist_") else with_id(index, name)
 
 
 def _where_made(workspace: Workspace, identifier: str) -> Place | None:

@@ -330,3 +330,30 @@ def test_an_empty_field_of_a_new_entry_is_one_not_given(mem: Mem, workspace: Pat
 def test_a_file_that_cannot_be_read_is_a_mistake_in_the_command(mem: Mem, workspace: Path, words: tuple[str]) -> None:
     ran = mem(*words, "nowhere.txt")
     assert (ran.code, ran.err) == (2, "mem: cannot read nowhere.txt: no such file or directory: check the name\n")
+
+
+def test_ls_narrows_with_every_word_it_is_given(mem: Mem, workspace: Path) -> None:
+    for name in ("a/one.md", "a/two.md", "b/one.md"):
+        (workspace / "entries" / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / "entries" / name).write_text(f"{name}\n")
+
+    def paths(*words: str) -> list[str]:
+        return sorted(row[3] for row in mem("ls", *words).rows)
+
+    assert paths("a") == ["entries/a/one.md", "entries/a/two.md"]
+    assert paths("a", "--path", "*one.md") == ["entries/a/one.md"]
+    assert paths("entries/a/", "--path", "entries/b/") == []
+    assert paths("--path", "entries/b/", "--path", "entries/a/t") == ["entries/a/two.md", "entries/b/one.md"]
+
+
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        (("edit",), "mem edit [OPTIONS] ID"),
+        (("forget",), "mem forget [OPTIONS] ID..."),
+        (("write",), "mem write [OPTIONS] [TEXT]"),
+        (("session", "show"), "mem session show [OPTIONS] ID"),
+    ],
+)
+def test_usage_shows_what_is_typed(mem: Mem, words: tuple[str, ...], usage: str) -> None:
+    assert mem(*words, "--help").out.splitlines()[0].removeprefix("Usage: ") == usage

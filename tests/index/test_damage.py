@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from memcli.index import database
+from memcli.index.health import verify
 from memcli.index.index import Index, ask
 from memcli.index.writer import Writer
 from memcli.store.workspace import Workspace
@@ -279,16 +280,16 @@ def test_flipped_bytes_crash_nothing_and_are_mended_by_the_next_indexing(zoo: Pa
 
 def test_an_index_that_reads_wrong_is_noticed_when_it_is_verified(mem: Mem, zoo: Path, here: Workspace) -> None:
     assert mem("ls").code == 0
-    ask(here, Index.verify)
+    ask(here, verify)
     for damage in ("update texts set text = text || 'x'", "update words_content set c2 = 'weasel' where id = 1"):
         index = Index(here, *database.connect(here.derived))
         index.connection.execute(damage)
         if "texts" in damage:
             index.connection.execute("update texts set text = 'x' || text")
         with pytest.raises(sqlite3.DatabaseError):
-            index.verify()
+            verify(index)
         index.close()
-        ask(here, Index.verify)
+        ask(here, verify)
         assert sorted(row[0] for row in mem("ls").rows) == sorted(ANIMALS)
 
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,25 @@ def test_a_locked_index_answers_from_a_copy_that_knows_the_latest_change(
     assert [row[0] for row in mem("ls").rows] == ["entries/new.md"]
     path.unlink()
     assert mem("ls").out == ""
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["a new text", "a known text"])
+def test_indexing_while_another_process_writes_says_what_is_left(
+    mem: Mem, put: Put, workspace: Path, embedder: CountingEmbedder, known: bool
+) -> None:
+    assert mem("ls").code == 0
+    put("new.md", "about quaggas\n")
+    if known:
+        assert mem("ls").code == 0
+    with closing(sqlite3.connect(workspace / ".mem" / "index.db", isolation_level=None)) as other:
+        other.execute("begin immediate")
+        ran = mem("index")
+        assert ran.code == 75
+        assert "another process writes the index" in ran.err
+        assert mem("index", "--status").code == 0
+        other.execute("rollback")
+    assert mem("index").code == 0
+    assert embedder.embedded[-1:] == ["about quaggas"]
 
 
 @pytest.mark.parametrize("changed", [False, True], ids=["as it is", "in a copy"])

@@ -3,6 +3,7 @@
 import pytest
 
 from memcli.index import word_rows
+from memcli.index.health import verify
 from memcli.index.index import Index, ask
 from memcli.store.workspace import Workspace
 from tests.index.conftest import Put
@@ -12,7 +13,7 @@ from tests.index.contents import assert_as_new
 def taken_in(index: Index) -> None:
     """Refresh the index and look it through."""
     index.refresh()
-    index.verify()
+    verify(index)
 
 
 def test_words_are_written_in_as_many_goes_as_it_takes(

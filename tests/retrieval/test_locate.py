@@ -126,3 +126,28 @@ def test_a_forgotten_memory_is_still_named_by_its_id(mem: Mem, zoo: Path) -> Non
     assert mem("read", THREE).out == "three\n"
     assert mem("restore", THREE).code == 0
     assert mem("read", "entries/zebra.md").out == "three\n"
+
+
+@pytest.mark.parametrize("name", ["3", "mem_", "m", "qq", "0ab"])
+def test_a_slip_of_the_finger_names_no_memory_to_be_changed(mem: Mem, zoo: Path, name: str) -> None:
+    before = {path: path.read_bytes() for path in zoo.rglob("*.md")}
+    for words in (("forget", name), ("forget", "--purge", name), ("restore", name), ("supersede", name, ONE)):
+        ran = mem(*words)
+        assert (ran.code, ran.out) in ((2, ""), (4, "")), words
+    assert {path: path.read_bytes() for path in zoo.rglob("*.md")} == before
+
+
+def test_how_much_of_an_id_it_takes_to_change_a_memory_is_said(mem: Mem, zoo: Path) -> None:
+    for words in (("forget", "def"), ("edit", "mem_01k", "--replace", "three", "3"), ("supersede", "def", ONE)):
+        ran = mem(*words)
+        assert ran.code == 2
+        assert "give 4 characters of it or more, or the path" in ran.err
+    assert mem("read", "def").code == 0
+    assert mem("forget", "cdef").code == 0
+    assert not (zoo / "entries/deep/er/okapi.md").exists()
+
+
+def test_a_short_name_of_a_file_is_enough(mem: Mem, zoo: Path) -> None:
+    (zoo / "entries/qq.md").write_text("four\n")
+    assert mem("forget", "qq").code == 0
+    assert (zoo / "archive/entries/qq.md").exists()
