@@ -5,6 +5,7 @@ follow a link it was not allowed to, and to leave half a record behind. Knows no
 """
 
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from .moves import move
 __all__ = ["append", "contained", "create", "digest", "is_temporary", "move", "read", "replace", "sweep"]
 
 _ABANDONED = 3600.0  # seconds after which a temporary file has no living writer
+_swept: set[Path] = set()  # folders this process has cleared
 
 
 def digest(data: bytes) -> str:
@@ -44,6 +46,7 @@ def create(path: Path, data: bytes, mode: int = 0o666) -> None:
         except OSError:
             disk.discard(path)  # said to have failed, so a second try must not make a twin
             raise
+    _sweep_once(path.parent)
 
 
 def replace(path: Path, data: bytes, expected: str, *, within: Path | None = None) -> None:
@@ -58,6 +61,7 @@ def replace(path: Path, data: bytes, expected: str, *, within: Path | None = Non
         except FileNotFoundError:
             raise RefusedError(f"{target} vanished underneath", "read it again") from None
         disk.settle(target.parent)
+    _sweep_once(target.parent)
 
 
 def append(path: Path, data: bytes, *, within: Path | None = None) -> None:
@@ -101,6 +105,13 @@ def sweep(folder: Path, now: float) -> int:
                     os.unlink(entry.path)
                     removed += 1
     return removed
+
+
+def _sweep_once(folder: Path) -> None:
+    """Clear a folder just written to of what killed writers left; only the first time, since it lists the folder."""
+    if folder not in _swept:
+        _swept.add(folder)
+        sweep(folder, time.time())
 
 
 def _replace(target: Path, data: bytes, expected: str) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from memcli.errors import NotFoundError, RefusedError
 from memcli.store import files
+from tests.conftest import Mem
 from tests.processes import race, run, running
 
 OLD, NEW = b"old\n", b"new\n"
@@ -326,6 +327,35 @@ def test_only_old_temporary_files_are_swept(bare: Path) -> None:
     os.utime(bare / ".mem-tmp-folder", (0, 0))
     assert files.sweep(bare, now) == 1
     assert names(bare) == [".mem-tmp-folder", ".mem-tmp-young", "page.md"]
+
+
+def test_who_writes_to_a_folder_clears_it_of_what_killed_writers_left(mem: Mem, workspace: Path) -> None:
+    (row,) = mem("write", "--no-dedup", "the quagga sleeps").rows
+    folder = next((workspace / "entries").iterdir())
+    files._swept.clear()  # as in another process
+
+    def leave() -> None:
+        for name, age in ((".mem-tmp-old", 3700), (".mem-tmp-young", 60)):
+            (folder / name).touch()
+            os.utime(folder / name, (time.time() - age,) * 2)
+
+    leave()
+    assert mem("write", "--no-dedup", "the okapi wakes").code == 0
+    assert (folder / ".mem-tmp-young").exists()
+    assert not (folder / ".mem-tmp-old").exists()
+    leave()
+    files._swept.clear()
+    assert mem("edit", row[1], "--replace", "sleeps", "dreams").code == 0
+    assert [path.name for path in folder.glob(".mem-tmp-*")] == [".mem-tmp-young"]
+
+
+def test_a_folder_is_listed_once_however_much_is_written_to_it(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[Path] = []
+    monkeypatch.setattr(files, "sweep", lambda folder, now: listed.append(folder))
+    for number in range(3):
+        files.create(bare / f"{number}.md", b"x\n")
+        files.replace(bare / f"{number}.md", b"y\n", files.digest(b"x\n"))
+    assert listed == [bare]
 
 
 def test_sweeping_what_is_not_there_finds_nothing(bare: Path) -> None:
