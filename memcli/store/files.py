@@ -36,23 +36,28 @@ def read(path: Path) -> bytes:
             raise NotFoundError(f"there is no file {path}", "mem ls shows what there is") from None
 
 
-def create(path: Path, data: bytes, mode: int = 0o666) -> None:
-    """Make a new file, whole or not at all; FileExistsError when the name is taken. Needs no lock."""
+def create(path: Path, data: bytes, mode: int = 0o666, *, lasting: bool = True) -> None:
+    """Make a new file, whole or not at all; FileExistsError when the name is taken. Needs no lock.
+
+    Its name is safe on disk unless `lasting` is false: then the caller settles the folder.
+    """
     with disk.naming("write", path):
         disk.make_folder(path.parent)
         disk.publish(path, data, mode=mode)
         try:
-            disk.settle(path.parent)
+            if lasting:
+                disk.settle(path.parent)
         except OSError:
             disk.discard(path)  # said to have failed, so a second try must not make a twin
             raise
     _sweep_once(path.parent)
 
 
-def replace(path: Path, data: bytes, expected: str, *, within: Path | None = None) -> None:
+def replace(path: Path, data: bytes, expected: str, *, within: Path | None = None, lasting: bool = True) -> None:
     """Swap in new bytes if the file still has the digest its reader saw; mode and owner are kept.
 
-    A symbolic link is refused, or written through when `within` names the workspace its real file is in.
+    A symbolic link is refused, or written through when `within` names the workspace its real file is in. The new bytes
+    are safe on disk unless `lasting` is false: then they are when the caller has settled the folder.
     """
     target = path if within is None else contained(within, path)
     with disk.naming("write", target):
@@ -60,7 +65,8 @@ def replace(path: Path, data: bytes, expected: str, *, within: Path | None = Non
             _replace(target, data, expected)
         except FileNotFoundError:
             raise RefusedError(f"{target} vanished underneath", "read it again") from None
-        disk.settle(target.parent)
+        if lasting:
+            disk.settle(target.parent)
     _sweep_once(target.parent)
 
 

@@ -6,19 +6,21 @@ else's text stands, theirs stays and ours goes to the archive. Doing it twice is
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from ..errors import RefusedError
 from ..text.conflict import require_no_conflict
 from ..text.times import stamp
-from . import files
+from . import disk, files
 from .layout import ARCHIVE
 from .lock import Held, locked
-from .moves import move
+from .moves import move_all
 from .removal import remove
 from .workspace import Workspace
 
@@ -53,6 +55,7 @@ class Move:
 
 
 Step = Change | Append | Move
+_Places = Callable[[str], Path]
 
 
 @dataclass(frozen=True)
@@ -82,18 +85,19 @@ def finish_first(workspace: Workspace, command: str) -> None:
 
 def apply(workspace: Workspace, steps: Sequence[Step], held: Held) -> Applied:
     """Do all the steps under the lock held; RefusedError, and nothing done, when a text is not what a step expects."""
-    steps = [step for step in steps if not _is_done(workspace, step)]
+    at = cache(workspace.path)  # following the links of 10,000 paths takes seconds each time
+    steps = [step for step in steps if not _is_done(step, at)]
     for step in steps:
-        if not _is_as_planned(workspace, step):
+        if not _is_as_planned(step, at):
             raise RefusedError(f"{step.path} changed underneath", "run the command again")
         if isinstance(step, Append):
-            require_no_conflict(step.path, _text(workspace, step.path) or "")
+            require_no_conflict(step.path, _text(at(step.path)) or "")
     if not steps:
         return Applied()
     held.check()
     note = workspace.derived / _FOLDER / f"{stamp(workspace.now).replace(':', '')}-{os.urandom(4).hex()}.json"
     files.create(note, json.dumps({"steps": [_noted(step) for step in steps]}, ensure_ascii=False).encode())
-    return _carry_out(workspace, note, steps, held)
+    return _carry_out(workspace, note, steps, held, at)
 
 
 def finish(workspace: Workspace, held: Held) -> Applied:
@@ -107,39 +111,60 @@ def finish(workspace: Workspace, held: Held) -> Applied:
         except (ValueError, KeyError, TypeError):  # not a whole note, so nothing of it was begun
             remove(note)
             continue
-        applied = _carry_out(workspace, note, steps, held)
+        applied = _carry_out(workspace, note, steps, held, cache(workspace.path))
         done += applied.done
         kept += applied.kept
     return Applied(tuple(done), tuple(kept))
 
 
-def _carry_out(workspace: Workspace, note: Path, steps: Sequence[Step], held: Held) -> Applied:
+def _carry_out(workspace: Workspace, note: Path, steps: Sequence[Step], held: Held, at: _Places) -> Applied:
+    """Do what is noted; the note goes when the folders are safe on disk, each of them once.
+
+    Until then it holds every text that a name may still be missing for, and no file gives up its old name before the
+    new one is safe.
+    """
     done: list[str] = []
     kept: list[tuple[str, str]] = []
-    for step in steps:
-        if _is_done(workspace, step):
+    folders: dict[Path, None] = {}
+    for is_move, some in groupby(steps, lambda step: isinstance(step, Move)):
+        waiting = [step for step in some if not _is_done(step, at)]
+        if is_move:
+            done += _moved(waiting, held, at)
             continue
-        held.check()
-        target = workspace.path(step.path)
-        if isinstance(step, Append):
-            files.append(target, step.text.encode())
-        elif isinstance(step, Move):
-            if not _is_as_planned(workspace, step):
+        for step in waiting:
+            held.check()
+            target = at(step.path)
+            if isinstance(step, Change) and _text(target) != step.before:
+                if step.after is not None:
+                    kept.append((step.path, _put_aside(workspace, step)))
                 continue
-            move(target, workspace.path(step.to))
-        elif _text(workspace, step.path) != step.before:
-            if step.after is not None:
-                kept.append((step.path, _put_aside(workspace, step)))
-            continue
-        elif step.after is None:
-            remove(target)
-        elif step.before is None:
-            files.create(target, step.after.encode())
-        else:
-            files.replace(target, step.after.encode(), files.digest(step.before.encode()))
-        done.append(step.path)
+            if isinstance(step, Append):
+                files.append(target, step.text.encode())
+            elif isinstance(step, Change):
+                _change(target, step)
+                folders[target.parent] = None
+            done.append(step.path)
+    for folder in folders:
+        with disk.naming("write", folder):
+            disk.settle(folder)
     remove(note)
     return Applied(tuple(done), tuple(kept))
+
+
+def _change(target: Path, step: Change) -> None:
+    """Make, replace or remove a file; its folder is left to be settled."""
+    if step.after is None:
+        remove(target)
+    elif step.before is None:
+        files.create(target, step.after.encode(), lasting=False)
+    else:
+        files.replace(target, step.after.encode(), files.digest(step.before.encode()), lasting=False)
+
+
+def _moved(steps: Sequence[Step], held: Held, at: _Places) -> list[str]:
+    planned = [step for step in steps if isinstance(step, Move) and _is_as_planned(step, at)]
+    move_all([(at(step.path), at(step.to)) for step in planned], held.check)
+    return [step.path for step in planned]
 
 
 def _put_aside(workspace: Workspace, step: Change) -> str:
@@ -156,28 +181,27 @@ def _put_aside(workspace: Workspace, step: Change) -> str:
     return place
 
 
-def _is_done(workspace: Workspace, step: Step) -> bool:
+def _is_done(step: Step, at: _Places) -> bool:
     if isinstance(step, Move):
-        return not workspace.path(step.path).exists()
-    standing = _text(workspace, step.path)
+        return not at(step.path).exists()
+    standing = _text(at(step.path))
     if isinstance(step, Append):
         return standing is not None and step.mark in standing
     return standing == step.after
 
 
-def _is_as_planned(workspace: Workspace, step: Step) -> bool:
+def _is_as_planned(step: Step, at: _Places) -> bool:
     """Tell whether a step finds what it was made for; a move that was cut off between two names does too."""
     if isinstance(step, Change):
-        return _text(workspace, step.path) == step.before
+        return _text(at(step.path)) == step.before
     if isinstance(step, Move):
-        there, to = workspace.path(step.path), workspace.path(step.to)
+        there, to = at(step.path), at(step.to)
         is_ours = files.digest(files.read(there)) == step.digest
         return is_ours and (not to.exists() or to.samefile(there))
     return True
 
 
-def _text(workspace: Workspace, path: str) -> str | None:
-    target = workspace.path(path)
+def _text(target: Path) -> str | None:
     if not target.exists():
         return None
     return files.read(target).decode("utf-8", "surrogateescape")

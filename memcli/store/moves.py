@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..errors import NotFoundError, RefusedError
@@ -15,22 +16,45 @@ def move(src: Path, dst: Path) -> None:
     Between the two names there is a moment with both and none without either; run again, it is finished.
     """
     with disk.naming("move", src):
-        try:
-            before = os.lstat(src)
-        except (FileNotFoundError, NotADirectoryError):
-            raise NotFoundError(f"there is no file {src}", "mem ls shows what there is") from None
-        is_folder = stat.S_ISDIR(before.st_mode)
-        if not is_folder:
-            disk.require_regular(src, before)
+        if not stat.S_ISDIR(_seen(src).st_mode):
+            move_all([(src, dst)])
+            return
         disk.make_folder(dst.parent)
-        if is_folder:
-            _move_folder(src, dst)
-            disk.settle(dst.parent)
-        else:
-            is_new = _give_new_name(src, dst, before)
-            disk.settle(dst.parent)
-            _drop_old_name(src, dst, before, is_new)
+        _move_folder(src, dst)
+        disk.settle(dst.parent)
         disk.settle(src.parent)
+
+
+def move_all(pairs: Sequence[tuple[Path, Path]], check: Callable[[], None] = lambda: None) -> None:
+    """Rename files as `move` does, but settle each folder once: all new names are safe before an old one goes.
+
+    `check` is called before each name is given or taken, and raises where that is not allowed any more.
+    """
+    named = []
+    for src, dst in pairs:
+        with disk.naming("move", src):
+            before = _seen(src)
+            disk.require_regular(src, before)
+            disk.make_folder(dst.parent)
+            check()
+            named.append((src, dst, before, _give_new_name(src, dst, before)))
+    for folder in dict.fromkeys(dst.parent for _, dst in pairs):
+        with disk.naming("write", folder):
+            disk.settle(folder)
+    for src, dst, before, is_new in named:
+        check()
+        with disk.naming("move", src):
+            _drop_old_name(src, dst, before, is_new)
+    for folder in dict.fromkeys(src.parent for src, _ in pairs):
+        with disk.naming("write", folder):
+            disk.settle(folder)
+
+
+def _seen(src: Path) -> os.stat_result:
+    try:
+        return os.lstat(src)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotFoundError(f"there is no file {src}", "mem ls shows what there is") from None
 
 
 def _move_folder(src: Path, dst: Path) -> None:

@@ -103,3 +103,55 @@ def test_wherever_the_power_is_cut_the_next_command_finishes_it_once(tmp_path: P
         if not cut:
             assert at > 8
             return
+
+
+@pytest.mark.parametrize("number", [2, 40])
+def test_many_moves_settle_each_folder_once_and_give_up_no_old_name_before_the_new_ones_are_safe(
+    workspace: Workspace, number: int
+) -> None:
+    (workspace.root / "a.md").unlink()
+    moves = []
+    for place in range(number):
+        (workspace.root / f"{place}.md").write_text(str(place))
+        (workspace.root / f"c{place}.md").write_text("old")
+        digest = files.digest(str(place).encode())
+        moves.append(Move(f"{place}.md", f"archive/{place}.md", digest))
+    steps: list[Change | Move] = [Change(f"c{place}.md", "old", "new") for place in range(number)]
+    (workspace.root / "archive").mkdir()
+    with exclusive(workspace, "test") as held:
+        watching = FailingOS(0)
+        wire(watching)
+        try:
+            apply(workspace, [*steps, *moves], held)
+        finally:
+            wire(os)
+    told = watching.steps
+    assert told.count("fsync") == number + 7, "each changed file, each folder, the journal"
+    after = told[len(told) - told[::-1].index("link") :]
+    assert after == ["fsync", *["unlink"] * number, *["fsync"] * 3, "unlink", "fsync"][: len(after)]
+
+
+def test_wherever_the_power_is_cut_between_many_moves_nothing_is_lost(tmp_path: Path) -> None:
+    names = ("a", "b", "c", "d")
+    for at in count(1):
+        workspace = opened_at(tmp_path / str(at) / "memory")
+        for name in names:
+            (workspace.root / f"{name}.md").write_text(name)
+        moves = [Move(f"{name}.md", f"archive/{name}.md", files.digest(name.encode())) for name in names]
+        child = os.fork()
+        if child == 0:
+            wire(FailingOS(at, power_cut))
+            try:
+                do(workspace, *moves)
+            finally:
+                os._exit(0)
+        cut = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == POWER_CUT
+        there = {path.read_text() for path in workspace.root.rglob("*.md")}
+        assert there == set(names)
+        with exclusive(workspace, "test") as held:
+            finish(workspace, held)
+        left = sorted(path.relative_to(workspace.root).as_posix() for path in workspace.root.rglob("*.md"))
+        assert left in ([f"{name}.md" for name in names], [f"archive/{name}.md" for name in names])
+        if not cut:
+            assert at > 12
+            return
