@@ -9,10 +9,10 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
 
 from ..store.workspace import Workspace
+from ..text.blake import blake2b
 from ..text.times import stamp
 
 FOLDER = "turns"

@@ -51,7 +51,7 @@ def noise(text: str) -> Callable[[int], bytes]:
     seed = os.environ.get("MEM_SEED")
     if seed is None:
         return lambda attempt: os.urandom(8)
-    from hashlib import blake2b
+    from ..text.blake import blake2b
 
     return lambda attempt: blake2b(f"{seed}\0{attempt}\0{text}".encode(), digest_size=8).digest()
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO
@@ -20,6 +19,7 @@ from ..store.sessions import EVENTS, METADATA, Session
 from ..store.sessions.append import Line, line_of, take_in
 from ..store.sessions.counting import Counts
 from ..store.workspace import Workspace
+from ..text.blake import blake2b
 from ..text.ids import new_id
 from ..text.session import load, moment, word
 from ..text.session.folder import session_id

@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from hashlib import blake2b
 from typing import Any
 
 from ..store.layout import Layout
 from ..store.manner import new_fields
 from ..text import frontmatter
+from ..text.blake import blake2b
 from ..text.entry import SOURCES, SPELLINGS, TYPES, read_entry
 from ..text.frontmatter import Document
 from ..text.ids import new_id, slug

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
-from hashlib import blake2b
 from itertools import chain
 from pathlib import PurePath
 from typing import Any, BinaryIO
 
+from ..text.blake import blake2b
 from ..text.ids import new_id
 from ..text.note import day_in
 from ..text.session import Event, load

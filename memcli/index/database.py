@@ -3,10 +3,10 @@
 import os
 import sqlite3
 from contextlib import closing, suppress
-from hashlib import blake2b
 from pathlib import Path
 
-from ..text.words import TOKENIZE
+from ..text.blake import blake2b
+from ..text.tokenizer import TOKENIZE
 
 FILE = "index.db"
 LOCK_WAIT = 0.25  # seconds; whoever cannot write by then answers from a copy in memory

@@ -1,7 +1,8 @@
 """The hash by which a text and its vector are kept, and by which a text read back is checked."""
 
 import sqlite3
-from hashlib import blake2b
+
+from ..text.blake import blake2b
 
 
 def text_hash(text: str) -> bytes:

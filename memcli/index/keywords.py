@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from ..text.words import TOKENIZE
+from ..text.tokenizer import TOKENIZE
 
 _FORMS = 16  # of one word, at most
 _LAST = "\U0010ffff"

@@ -6,9 +6,9 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from hashlib import blake2b
 
 from ..store.workspace import Workspace
+from ..text.blake import blake2b
 from .scan import Listing, Stat, scan, shown
 
 _RACY = 20_000_000  # nanoseconds: a file changed this shortly before it was noted may change again unseen

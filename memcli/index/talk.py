@@ -6,10 +6,10 @@ Such files are long and grow at their end, so they are read as a stream and neve
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from stat import S_ISREG
 from typing import BinaryIO
 
+from ..text.blake import blake2b
 from ..text.chunk import Chunk, windows
 from ..text.problem import Problem
 from ..text.session import Event, read_item

@@ -6,7 +6,6 @@ Nothing is lost: the archived part keeps every line as it was, and what of it wa
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 
 from ..errors import LlmError, RefusedError
 from ..store import files
@@ -20,6 +19,7 @@ from ..store.sessions.ids import identified, settle_ids
 from ..store.sessions.span import session_source
 from ..store.workspace import Workspace
 from ..text import frontmatter
+from ..text.blake import blake2b
 from ..text.ids import new_id
 from ..text.session import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event, parse_event, render_event
 from ..text.session.metadata import SessionMetadata, render_metadata

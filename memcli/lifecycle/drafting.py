@@ -6,12 +6,12 @@ Knows what of a conversation is kept already. Decides nothing about what stands,
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 
 from ..store.redaction import Redactor
 from ..store.sessions import Session
 from ..store.sessions.span import session_source
 from ..store.workspace import Workspace
+from ..text.blake import blake2b
 from ..text.session import Event
 from ..text.times import parse_time, stamp
 from .admission import Draft

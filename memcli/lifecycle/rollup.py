@@ -6,7 +6,6 @@ Owns what stands between its two marks on that page; everything else on it is a 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from typing import Any
 
 from ..errors import LlmError, MemError, NotFoundError, RefusedError
@@ -19,6 +18,7 @@ from ..store.layout import ARCHIVE
 from ..store.redaction import redactor
 from ..store.workspace import Workspace
 from ..text import frontmatter
+from ..text.blake import blake2b
 from ..text.conflict import conflict_marker
 from ..text.ids import slug
 from ..text.summary import first_line, shorten

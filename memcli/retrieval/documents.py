@@ -5,12 +5,12 @@ may have come with a clone, must lie in the same repository; one named by the us
 """
 
 from dataclasses import replace
-from hashlib import blake2b
 from pathlib import Path
 
 from ..errors import MemError
 from ..store.address import Place, by_path
 from ..store.workspace import MARKER, Workspace
+from ..text.blake import blake2b
 
 FOLDER = "include"
 

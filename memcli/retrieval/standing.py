@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 from datetime import date, timedelta
-from hashlib import blake2b
 
 from ..errors import MemError
 from ..store import files
 from ..store.workspace import Workspace
+from ..text.blake import blake2b
 from ..text.conflict import conflict_marker
 from ..text.history import merged, records
 from ..text.memory_page import sections

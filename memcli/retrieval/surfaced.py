@@ -11,12 +11,12 @@ from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
 from ..store.workspace import Workspace
+from ..text.blake import blake2b
 
 FOLDER = "surfaced"
 LARGE = 64 * 1024

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import NotFoundError, RefusedError
+from ..text.blake import blake2b
 from . import disk
 from .boundary import contained
 from .moves import move
@@ -22,8 +23,6 @@ _swept: set[Path] = set()  # folders this process has cleared
 
 def digest(data: bytes) -> str:
     """Give the content hash used everywhere: 128 bits of BLAKE2b, in hex."""
-    from hashlib import blake2b  # loads OpenSSL: 5 ms for those who compare
-
     return blake2b(data, digest_size=16).hexdigest()
 
 

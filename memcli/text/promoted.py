@@ -13,9 +13,9 @@ theirs from then on. Nothing else on the page is ever touched, nor what stands i
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 
 from ..errors import RefusedError
+from .blake import blake2b
 from .conflict import conflict_marker
 from .problem import Problem
 from .summary import summarise

@@ -10,9 +10,6 @@ import unicodedata
 from collections import Counter
 from functools import cache
 
-TOKENIZE = "porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
-"""The tokenizer this is made for. Marks count as letters, or Thai and Hindi fall apart."""
-
 MAX_TERMS = 64
 _MAX_WORD = 128
 

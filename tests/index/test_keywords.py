@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from memcli.index.keywords import postings, scores
-from memcli.text.words import TOKENIZE, index_text
+from memcli.text.tokenizer import TOKENIZE
+from memcli.text.words import index_text
 
 ROWS = {
     1: ("Tea", "drinks", "Green tea in the morning, never tea at night."),

@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
-from hashlib import blake2b
 from pathlib import Path
 
+from ...text.blake import blake2b
 from ...text.session import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event
 from ..workspace import Workspace
 from .file import read_items

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from hashlib import blake2b
 
+from ...text.blake import blake2b
 from ...text.ids import new_id
 from ...text.session import Event, parse_event, render_event
 from ...text.times import parse_time

@@ -1,7 +1,8 @@
 """The folder a session lies in: its id as a file name that every file system takes, and back."""
 
 import re
-from hashlib import blake2b
+
+from ..blake import blake2b
 
 LONGEST = 120
 """Characters of a folder's name at most; Windows allows 260 for the whole path."""
