@@ -38,6 +38,7 @@ def packed(settings: Settings, request: Recall, found: Gathered) -> tuple[Pack, 
     papers = () if is_gated else found.documents.memories
     if is_gated:
         out += [LeftOut(one.id, one.section, "gate") for one in (*found.fitting.memories, *found.documents.memories)]
+    fitting, papers = (_near_best(found, settings["recall.cutoff"], out) for found in (fitting, papers))
     sections: dict[str, list[Memory]] = {}
     for section in STANDING:
         sections[section] = new([memory for memory in found.standing if memory.section == section])
@@ -92,6 +93,21 @@ def _reset(request: Recall, found: Gathered, query: str, topic: float, turns: in
     if found.state.turns >= turns:
         return surfaced.TURNS
     return surfaced.TOPIC if is_other_topic(query, found.fitting.vector, found.state.context, topic) else ""
+
+
+def _near_best(found: Sequence[Memory], share: float, out: list[LeftOut]) -> tuple[Memory, ...]:
+    """Keep what fits nearly as well as the best: the tail of a search is there because something has to come last.
+
+    What the session itself said is long and loosely put, so it is held against its own best.
+    """
+    kept: list[Memory] = []
+    best: dict[bool, float] = {}
+    for memory in sorted(found, key=lambda memory: -memory.relevance):
+        if memory.relevance >= share * best.setdefault(memory.kind == "session", memory.relevance):
+            kept.append(memory)
+        else:
+            out.append(LeftOut(memory.id, memory.section, "cutoff"))
+    return tuple(sorted(kept, key=lambda memory: -memory.score))
 
 
 def _by_need(page: list[Memory], fitting: Sequence[Memory]) -> list[Memory]:

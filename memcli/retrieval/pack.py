@@ -44,7 +44,7 @@ class LeftOut:
 
     id: str
     section: str
-    why: str  # shown already, budget, limit, judged, gate
+    why: str  # shown already, budget, limit, judged, gate, cutoff
 
 
 @dataclass(frozen=True)

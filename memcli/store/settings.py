@@ -192,6 +192,7 @@ TABLE = (
         high=1,
     ),
     Setting("recall.min_score", 0.12, "What fits the prompt less than this is left out.", low=0, high=1),
+    Setting("recall.cutoff", 0.5, "What fits less than this share of what fits best is left out.", low=0, high=1),
     Setting("recall.embed_budget", 0.3, "Seconds a recall may spend embedding new texts.", low=0, high=600),
     Setting("recall.turns", 50, "Turns of a session after which memories may be shown again.", low=1),
     Setting(

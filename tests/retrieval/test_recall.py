@@ -135,6 +135,16 @@ def test_an_entry_that_is_a_line_of_the_page_is_not_told_twice(place: Workspace)
     assert recall([place], Recall("what does the quagga eat?")).text().count("eats hay") == 1
 
 
+def test_what_fits_far_less_than_the_best_is_left_out(place: Workspace) -> None:
+    near = keep(place, "near", "The quagga in the zoo eats hay in the morning.")
+    far = keep(place, "far", "The keeper of the zoo is called Ana and lives in Porto with two dogs.")
+    asked = Recall("what does the quagga in the zoo eat in the morning?", sections=(RELEVANT,))
+    pack = recall([place], asked)
+    assert ids(pack) == [near]
+    assert [(one.id, one.why) for one in pack.left_out] == [(far, "cutoff")]
+    assert ids(recall([with_settings(place, recall__cutoff=0.0)], asked)) == [near, far]
+
+
 def test_age_and_trust_move_what_is_as_relevant(place: Workspace) -> None:
     fresh = keep(place, "fresh", "The quagga eats hay.")
     faded = keep(place, "faded", "The quagga eats hay!")

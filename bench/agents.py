@@ -1,0 +1,181 @@
+"""Measure what an agent waits for: its hooks, `mem recall`, a search over MCP; `--write` puts it into README.md.
+
+Usage: agents.py [--entries 10000] [--runs 10] [--place DIR] [--write]. Every row is the median of so many runs after a
+warm-up. DIR keeps the workspace that was made for the next time.
+"""
+
+import argparse
+import json
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from speed import HERE, PYTHON, QUERY, Bench, Row, row, say, table
+from workspaces import make
+
+MEM = [PYTHON, "-m", "memcli"]
+QUESTION = "Which editor theme did the release team approve for the login form?"
+EVENTS: dict[str, dict[str, object]] = {
+    "SessionStart": {"source": "startup"},
+    "SessionStart after a compaction": {"source": "compact"},
+    "UserPromptSubmit of thanks": {"prompt": "ok, thanks"},
+    "PostToolUse of a success": {"tool_name": "Bash", "tool_response": {"stdout": "fine", "exit_code": 0}},
+    "Stop": {"last_assistant_message": "It is done: the form has a dark theme now."},
+    "PreCompact, all noted": {"trigger": "auto", "session_id": "fresh"},
+    "SessionEnd": {"reason": "other"},
+}
+HOOK = [*MEM, "hook", "run", "claude-code"]
+REST = 2.0  # seconds in which what a hook left behind ends
+
+MCP = """
+import json, os, sys, time
+import anyio
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+root, query, runs = sys.argv[1], sys.argv[2], int(sys.argv[3])
+
+async def main():
+    server = StdioServerParameters(command=sys.executable, args=["-m", "memcli", "mcp", "--workspace", root],
+                                   env=dict(os.environ))
+    async with stdio_client(server) as (reads, writes), ClientSession(reads, writes) as session:
+        await session.initialize()
+        times = []
+        for _ in range(runs + 1):
+            begun = time.perf_counter()
+            answer = await session.call_tool("memory_search", {"query": query})
+            times.append(1000 * (time.perf_counter() - begun))
+            assert not answer.is_error
+        print(json.dumps(times[1:]))
+
+anyio.run(main)
+"""
+
+INSIDE = """
+import json, os, sys, time
+from datetime import UTC, datetime
+from pathlib import Path
+from memcli.index.filters import Filter
+from memcli.index.index import ask
+from memcli.retrieval.search import Request, search_index
+from memcli.store.workspace import Surroundings, opened
+root, query, runs = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+times = []
+for _ in range(runs + 1):
+    begun = time.perf_counter()
+    workspace = opened(Surroundings(root, os.environ, datetime.now(UTC)), root)
+    ask(workspace, lambda index: search_index(index, Request(query, 5, Filter(), "hybrid")))
+    times.append(1000 * (time.perf_counter() - begun))
+print(json.dumps(times[1:]))
+"""
+
+
+def main() -> None:
+    """Make the workspace, measure, print and keep the table."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--entries", type=int, default=10_000)
+    options.add_argument("--runs", type=int, default=10)
+    options.add_argument("--place", type=Path, help="keep the workspace here for the next time")
+    options.add_argument("--write", action="store_true", help="put the table into README.md")
+    told = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        place = told.place or Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        text = table(measured(Bench(place, told.runs), place, told.entries), told.entries, told.runs)
+    print(text)
+    if told.write:
+        page = HERE / "README.md"
+        old = page.read_text(encoding="utf-8")
+        marks = r"(?s)(<!-- agents -->\n).*?(<!-- /agents -->)"
+        page.write_text(re.sub(marks, lambda found: found[1] + text + found[2], old), encoding="utf-8")
+
+
+def measured(bench: Bench, place: Path, entries: int) -> list[Row]:
+    """Measure every row."""
+    root = place / f"lived-in-{entries}"
+    if not root.exists():
+        say("making")
+        make(root, entries)
+        live_in(root)
+    bench.environ.pop("CI")
+    subprocess.run([*MEM, "index", "--workspace", str(root)], env=bench.environ, check=True, capture_output=True)
+    say("hooks")
+    plain = {name: (HOOK, event(name, told, root)) for name, told in EVENTS.items()}
+    events = timed(bench, root, {"typer": ([PYTHON, "-c", "import typer"], b""), **plain})
+    say("finding")
+    where = ["--workspace", str(root)]
+    find = timed(
+        bench,
+        root,
+        {
+            "search": ([*MEM, "search", QUESTION, *where], b""),
+            "recall": ([*MEM, "recall", QUESTION, "--session", "bench-{n}", *where], b""),
+            "hook": (HOOK, event("UserPromptSubmit", {"prompt": QUESTION}, root)),
+        },
+    )
+    say("serving")
+    inside, served = [], []
+    for _ in range(3):
+        inside += times(bench, INSIDE, root)
+        served += times(bench, MCP, root)
+    rows = [row(f"`hook run`: {name}", events[name], "typer", events["typer"], 2) for name in EVENTS]
+    asking = "`hook run`: UserPromptSubmit with a question"
+    rows.append(row(asking, find["hook"], "`mem search`", find["search"], None))
+    rows.append(row("`mem recall`", find["recall"], "`mem search`", find["search"], 1.3))
+    within = statistics.median(inside)
+    rows.append(row("`memory_search` over MCP", statistics.median(served), "search in the same process", within, 2))
+    return rows
+
+
+def live_in(root: Path) -> None:
+    """Give a workspace what a week of work leaves beside the entries."""
+    today = datetime.now(UTC).date()
+    facts = "".join(
+        f"- Service {number} listens on port {7000 + number} and is deployed by hand.\n" for number in range(60)
+    )
+    (root / "MEMORY.md").write_text(f"# Memory\n\n## Services\n\n{facts}", encoding="utf-8")
+    (root / "notes").mkdir(exist_ok=True)
+    for back in range(8):
+        day = today - timedelta(days=back)
+        lines = [
+            f"[{9 + hour:02}:15] User: What of the form on day {back}? | Assistant: It has {hour} tests more.\n"
+            for hour in range(8)
+        ]
+        (root / "notes" / f"{day}.md").write_text("".join(lines), encoding="utf-8")
+
+
+def event(name: str, told: dict[str, object], root: Path) -> bytes:
+    """Write an event as an agent does; {n} becomes the number of the run."""
+    common = {"hook_event_name": name.split(" ")[0].rstrip(","), "session_id": "bench-{n}", "cwd": str(root)}
+    return json.dumps(common | told).encode()
+
+
+def timed(bench: Bench, root: Path, commands: dict[str, tuple[list[str], bytes]]) -> dict[str, float]:
+    """Give the median milliseconds of commands with their standard input, the runs interleaved."""
+    spent: dict[str, list[float]] = {name: [] for name in commands}
+    for turn in range(bench.runs + 1):
+        for name, (words, stdin) in commands.items():
+            words = [word.replace("{n}", str(turn)) for word in words]
+            data = stdin.replace(b"{n}", str(turn).encode())
+            begun = time.perf_counter()
+            subprocess.run(words, input=data, env=bench.environ, cwd=root, capture_output=True, check=True)
+            spent[name].append(1000 * (time.perf_counter() - begun))
+        time.sleep(REST)
+    return {name: statistics.median(values[1:]) for name, values in spent.items()}
+
+
+def times(bench: Bench, code: str, root: Path) -> list[float]:
+    """Run a script that prints how long each of its searches took."""
+    words = [PYTHON, "-c", code, str(root), QUERY, str(bench.runs)]
+    done = subprocess.run(words, env=bench.environ, cwd=root, capture_output=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr.decode())
+    found: list[float] = json.loads(done.stdout)
+    return found
+
+
+if __name__ == "__main__":
+    main()

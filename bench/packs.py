@@ -1,0 +1,160 @@
+"""Measure what of a pack is worth its place: `recall` on turns whose memories are known, at several cutoffs.
+
+Usage: packs.py DATA [--write]. Below DATA lie `gate-turns.jsonl` and folders of corpus.jsonl, queries.jsonl and
+qrels.tsv. A turn counts where the gate lets it through. The cutoff was chosen on one half of the turns; `--write` puts
+the table into README.md.
+"""
+
+import argparse
+import json
+import os
+import re
+import tempfile
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from memcli.index.index import ask
+from memcli.retrieval.pack import RELEVANT
+from memcli.retrieval.recall import Recall, recall
+from memcli.store.workspace import Surroundings, Workspace, opened
+
+HERE = Path(__file__).parent
+CUTOFFS = (0.0, 0.4, 0.5, 0.6)
+FOLDERS = {
+    "pages of a notebook": ("gbrain-pages",),
+    "files of an agent": ("openclaw_bm-medium",),
+    "LoCoMo's observations": ("locomo-obs/conv-26", "locomo-obs/conv-30", "locomo-obs/conv-41"),
+    "MADial's dialogues": ("madial-dialogue",),
+}
+
+
+class Asked(NamedTuple):
+    """A turn and the names of the memories that are right for it."""
+
+    text: str
+    right: frozenset[str]
+
+    @property
+    def half(self) -> str:
+        """Give the half it belongs to, by what it says."""
+        return ("tuned", "held out")[blake2b(self.text.encode()).digest()[0] % 2]
+
+
+class Shown(NamedTuple):
+    """What packs showed: memories, how many of those were right, the share of the right ones, and turns."""
+
+    memories: int = 0
+    right: int = 0
+    share: float = 0.0
+    turns: int = 0
+
+    def plus(self, other: "Shown") -> "Shown":
+        """Add up two halves or sets."""
+        return Shown(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+def main() -> None:
+    """Measure every set, print the table and keep it."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("data", type=Path)
+    options.add_argument("--write", action="store_true", help="put the table into README.md")
+    told = options.parse_args()
+    found: dict[tuple[str, str], list[Shown]] = {}
+    for name, memories, turns in sets(told.data):
+        with tempfile.TemporaryDirectory() as place:
+            workspace, ids = filled(Path(place), memories)
+            for turn in turns:
+                key = (name, turn.half)
+                shown = [measured(workspace, ids, turn, cutoff) for cutoff in CUTOFFS]
+                before = found.get(key, [Shown()] * len(CUTOFFS))
+                found[key] = [one.plus(two) for one, two in zip(before, shown, strict=True)]
+    text = table(found)
+    print(text)
+    if told.write:
+        page = HERE / "README.md"
+        marks = r"(?s)(<!-- packs -->\n).*?(<!-- /packs -->)"
+        old = page.read_text(encoding="utf-8")
+        page.write_text(re.sub(marks, lambda match: match[1] + text + match[2], old), encoding="utf-8")
+
+
+def sets(data: Path) -> list[tuple[str, dict[str, str], list[Asked]]]:
+    """Read the sets: memories by name, and turns that should get some of them."""
+    rows = [json.loads(line) for line in (data / "gate-turns.jsonl").read_text(encoding="utf-8").splitlines()]
+    pages = {page["text"]: page["id"] for row in rows for page in row["pages"]}
+    memories = {f"{name}+{number}": text for number, (text, name) in enumerate(pages.items())}
+    wanted = [row for row in rows if row["should_retrieve"]]
+    turns = []
+    for row in wanted:
+        right = {*row["gold"], *row["acceptable"]}
+        turns.append(Asked(row["turn"], frozenset(one for one in memories if one.partition("+")[0] in right)))
+    found = [("turns of a conversation", memories, turns)]
+    for name, folders in FOLDERS.items():
+        found += [(name, *read(data / folder)) for folder in folders]
+    return found
+
+
+def read(folder: Path) -> tuple[dict[str, str], list[Asked]]:
+    """Read a set as retrieval benchmarks keep it."""
+    corpus = [json.loads(line) for line in (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
+    queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
+    right: dict[str, set[str]] = {}
+    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
+        query, *_, name, grade = line.split("\t")
+        if grade.replace(".", "").isdigit() and float(grade) > 0:
+            right.setdefault(query, set()).add(name)
+    known = {one["id"]: one["text"] for one in corpus}
+    return known, [Asked(one["text"], frozenset(right[one["id"]])) for one in queries if one["id"] in right]
+
+
+def filled(root: Path, memories: dict[str, str]) -> tuple[Workspace, dict[str, str]]:
+    """Make a workspace of memories; give the name of each by its path."""
+    (root / "mem.yaml").touch()
+    (root / "entries").mkdir()
+    names = {}
+    for number, (name, text) in enumerate(memories.items()):
+        path = f"entries/{number:05}.md"
+        (root / path).write_text(text, encoding="utf-8")
+        names[path] = name
+    workspace = opened(Surroundings(root, os.environ, datetime.now(UTC)), root)
+    ask(workspace, lambda index: (index.refresh(), index.embedding.embed_missing(None)))
+    return workspace, names
+
+
+def measured(workspace: Workspace, names: dict[str, str], turn: Asked, cutoff: float) -> Shown:
+    """Recall for a turn and count what is shown."""
+    settings = replace(workspace.settings, values={**workspace.settings.values, "recall.cutoff": cutoff})
+    pack = recall([replace(workspace, settings=settings)], Recall(turn.text, gate=True, sections=(RELEVANT,)))
+    if pack.is_gated or not pack.chosen:
+        return Shown()
+    right = {names[memory.path] for memory in pack.chosen} & turn.right
+    most = min(len(turn.right), workspace.settings["recall.limit.semantic"])
+    return Shown(len(pack.chosen), len(right), min(1.0, len(right) / most), 1)
+
+
+def table(found: dict[tuple[str, str], list[Shown]]) -> str:
+    """Write a row for each set and half, and one for all of a half."""
+    heads = " | ".join("no cutoff" if cutoff == 0 else f"{cutoff}" for cutoff in CUTOFFS)
+    lines = [f"| turns | half | of them | {heads} |", f"|---|---|---|{'---|' * len(CUTOFFS)}"]
+    every: dict[str, list[Shown]] = {}
+    for (name, half), shown in sorted(found.items(), key=lambda one: (list(found).index(one[0]), one[0])):
+        lines.append(line(name, half, shown))
+        before = every.get(half, [Shown()] * len(CUTOFFS))
+        every[half] = [one.plus(two) for one, two in zip(before, shown, strict=True)]
+    lines += [line("all", half, shown) for half, shown in sorted(every.items(), reverse=True)]
+    return "\n".join(lines) + "\n"
+
+
+def line(name: str, half: str, shown: list[Shown]) -> str:
+    """Write memories a turn, share of them that are right, and share of the right ones that are there."""
+    cells = []
+    for one in shown:
+        turns = max(one.turns, 1)
+        cells.append(f"{one.memories / turns:.1f}: {one.right / max(one.memories, 1):.2f}, {one.share / turns:.2f}")
+    return f"| {name} | {half} | {shown[0].turns} | {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    main()
