@@ -1,6 +1,6 @@
 """What is known of a chunk when it is weighed against a question."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from ..index.index import Piece
 from ..store.workspace import Workspace
@@ -14,11 +14,13 @@ Weigh = Callable[[Piece, float, float, float | None], Candidate]
 """Gather what is known of a chunk with its scores by words, its document's, and its cosine."""
 
 
-def candidate(workspace: Workspace, question: Question) -> Weigh:
-    """Give the function that gathers a chunk's scores and the signs of relevance its text shows."""
+def candidate(workspace: Workspace, question: Question, called: Container[int] = ()) -> Weigh:
+    """Give the function that gathers a chunk's scores and the signs of relevance its text shows.
+
+    `called` are the chunks that the query calls by name.
+    """
     # The model that comes with mem reads English only.
     is_english = not workspace.settings["embedding.model"]
-    readable = latin_share(question.text) if is_english else 1.0
     is_dated = _in_time(workspace, question)
 
     def weigh(piece: Piece, own: float, whole: float, cosine: float | None) -> Candidate:
@@ -33,11 +35,12 @@ def candidate(workspace: Workspace, question: Question) -> Weigh:
             keyword=own,
             whole=whole or own,
             cosine=cosine,
-            readable=min(readable, latin_share(piece.text)) if is_english else 1.0,
+            readable=min(question.readable, latin_share(piece.text)) if is_english else 1.0,
             title=frozenset(query_terms(piece.title)) if piece.title and not is_turn else frozenset(),
             speaker=speaker.strip().lower(),
             is_question=is_turn and said.rstrip().endswith("?"),
             exact=sum(phrase in text for phrase in phrases) / len(phrases) if phrases else 0.0,
+            is_named=piece.chunk in called,
             is_dated=is_dated(piece.timestamp),
             timestamp=piece.timestamp,
         )

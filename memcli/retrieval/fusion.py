@@ -32,6 +32,7 @@ class Candidate:
     speaker: str = ""  # of a turn, lower case
     is_question: bool = False  # of a turn
     exact: float = 0.0  # the share of the query's phrases that stand in it
+    is_named: bool = False  # the query gives its id, path or address
     is_dated: bool = False  # written in the time the query names
     timestamp: str = ""
 
@@ -49,7 +50,7 @@ class Scored:
 def fuse(
     candidates: Iterable[Candidate], question: Question, weights: Weights = WEIGHTS, vector: float | None = None
 ) -> list[Scored]:
-    """Score documents by their chunks, the best first; of equals the newer.
+    """Score documents by their chunks, the best first, of equals the newer; without those for which nothing speaks.
 
     sum = v × cosine + (1 − v) × words + bonuses, with v by the shape of the text (`vector` overrides it: 1 asks by
     meaning alone, 0 by words alone), the best cosine of the document's chunks, and words
@@ -59,6 +60,7 @@ def fuse(
     for one in candidates:
         documents[one.document].append(one)
     found = [_score(chunks, question, weights, vector) for chunks in documents.values()]
+    found = [(order, one) for order, one in found if any(part > 0 for name, part in one.parts.items() if name != "cut")]
     found.sort(key=lambda item: item[0], reverse=True)
     return [scored for _, scored in found]
 
@@ -79,6 +81,7 @@ def _score(
         "speaker": weights.speaker * (best.speaker in question.words),
         "question": weights.asked * best.is_question,
         "exact": weights.exact * max(one.exact for one in chunks),
+        "name": weights.named * any(one.is_named for one in chunks),
         "date": weights.dated * any(one.is_dated for one in chunks),
     }
     parts = {name: slope * part for name, part in parts.items() if part or name in ARMS}

@@ -7,7 +7,7 @@ from functools import cached_property
 from math import log
 
 from ..text.english import common_share, forms, opens_a_question
-from ..text.words import STOP_WORDS, clean, phrases, query_terms
+from ..text.words import STOP_WORDS, clean, latin_share, phrases, query_terms
 from .weights import WEIGHTS, Weights
 
 _WORD = re.compile(r"[^\W_]+")
@@ -32,6 +32,7 @@ class Question:
     text: str
     terms: tuple[Term, ...]
     phrases: tuple[str, ...]  # several words that should stand as they are, lower case
+    readable: float  # how far an English model reads it, from 0 to 1
     is_statement: bool  # it tells something, as a turn of a conversation does, and asks nothing
 
     @cached_property
@@ -67,13 +68,14 @@ def ask(query: str) -> Question:
     names = {name.lower() for name in _NAME.findall(text[:4000])}
     terms = tuple(Term(word, forms(word), word in names) for word in query_terms(query))
     exact = tuple(phrase.lower() for phrase in phrases(query) if len(_WORD.findall(phrase)) > 1)
-    return Question(text, terms, exact, _is_statement(text))
+    readable = latin_share(text) if any(map(str.isalpha, text)) else 0.0  # a model makes something up of digits, emoji
+    return Question(text, terms, exact, readable, _is_statement(text))
 
 
 def term_weights(
     question: Question, counts: Sequence[int | None], texts: int, weights: Weights = WEIGHTS
 ) -> list[float]:
-    """Return what each term may add to a keyword score; they sum to 1, or to 0 without terms.
+    """Return what each term may add to a keyword score; they sum to 1, or to less where no term tells much.
 
     `counts` holds in how many of the workspace's `texts` a term occurs, None for one that repeats another.
     A weight is idf to a power, over the sum: idf = ln(1 + (N − n + ½) / (n + ½)) as in BM25 (Robertson and
@@ -85,12 +87,13 @@ def term_weights(
         if count is None:
             found.append(0.0)
             continue
-        n = count + weights.everyday_texts * max(common_share(term.word), weights.least_share)
+        share = 1.0 if term.word in STOP_WORDS and not term.is_name else common_share(term.word)
+        n = count + weights.everyday_texts * max(share, weights.least_share)
         idf = log(1 + (texts + weights.other_texts - n + 0.5) / (n + 0.5)) ** weights.idf_power
         rare = weights.rare_count / (weights.rare_count + n)  # not a share of the texts, and no jump at any count
         found.append(idf * (1 + (weights.rare_name - 1) * rare * term.is_name))
-    total = sum(found)
-    return [weight / total for weight in found] if total else found
+    total = max(sum(found), weights.least_idf * len(found))
+    return [weight / total for weight in found]
 
 
 def _is_statement(text: str) -> bool:

@@ -11,11 +11,11 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.keywords import Posting, scores
 from ..store.workspace import Workspace
-from ..text.words import latin_share
 from .candidates import candidate
 from .fusion import fuse
 from .gate import thresholds
 from .hits import Found, Hit, distinct, hit_of
+from .named import named
 from .question import Question, term_weights
 from .question import ask as ask_of
 from .weights import WEIGHTS, Weights
@@ -79,25 +79,26 @@ def search_index(index: Index, request: Request) -> Found:
         if missing:
             total = index.chunk_count()
             notices.append(f"{missing:,} of {total:,} texts not embedded yet: run `mem index`")
+    called = frozenset(named(index, request.query, request.wanted))
     best = nlargest(
         pool,
-        {*first, *near},
+        {*first, *near} - called,
         key=lambda chunk: 0.4 * near.get(chunk, 0.0) + 0.6 * max(own.get(chunk, 0.0), whole.get(chunk, 0.0)),
     )
-    pieces = index.pieces(best)
-    weigh = candidate(index.workspace, question)
+    pieces = index.pieces([*called, *best])
+    weigh = candidate(index.workspace, question, called)
     candidates = [
         weigh(piece, own.get(chunk, 0.0), whole.get(chunk, 0.0), near.get(chunk)) for chunk, piece in pieces.items()
     ]
     # Where none of the question's words can be found, meaning alone has something to say.
-    is_meant_alone = request.may_mean_alone and not own
+    is_meant_alone = request.may_mean_alone and not own and question.readable > 0
     hybrid = (1.0 if is_meant_alone else request.vector_weight) if near else 0.0
     share = {"hybrid": hybrid, "vector": 1.0, "keyword": 0.0}[request.mode]
     scored = fuse(candidates, question, request.weights, share)
     model = "" if vector is None else index.embedding.embedder().model
     least = request.min_score
     if least is None:
-        least = thresholds(model).shown * latin_share(request.query) if request.mode == "hybrid" else 0.0
+        least = thresholds(model).shown * question.readable if request.mode == "hybrid" else 0.0
     enough = [one for one in scored if one.relevance >= least]
     told = distinct(enough, pieces, request.limit)
     return Found(

@@ -28,10 +28,12 @@ class Weights(NamedTuple):
     other_texts: int = 3000  # see term_weights: as good as 1000, and a third steadier when texts are added
     least_share: float = 0.002  # every word is in two of them: +.0003, and steadier when texts are added
     idf_power: float = 1.3  # 1.0 to 1.6 lose less than .002
+    least_idf: float = 2.0  # a word's on average, below which a question of everyday words alone tells little
     rare_name: float = 1.5  # a capitalised word that few texts hold: sessions +.004; halfway back to 1 at `rare_count`
     rare_count: float = 50.0
 
     # Added to the sum.
+    named: float = 1.0  # its id, path or address is in the query
     titled: float = 0.06  # every word of the title is in the query: OpenClaw +.008, gbrain +.007
     speaker: float = 0.05  # the query names who speaks: LoCoMo turns +.026
     asked: float = -0.03  # a turn that asks does not answer: LoCoMo turns +.011

@@ -1,0 +1,111 @@
+"""What a relevance says: 1 for what is called by its name, little for what is not in memory, and parts that add up."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import FIXTURES, Mem
+
+Hit = dict[str, object]
+
+
+@pytest.fixture(scope="module")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a copy of a year of somebody's memories, of which the first to ask pays the index."""
+    return Path(shutil.copytree(FIXTURES / "workspace", tmp_path_factory.mktemp("relevance") / "memory"))
+
+
+@pytest.fixture
+def year(indexed: Path, mem: Mem, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.chdir(indexed)
+    if not (indexed / ".mem").exists():
+        mem("index")
+    return indexed
+
+
+def hits(mem: Mem, query: str, *options: str) -> list[Hit]:
+    found: list[Hit] = mem("search", "--json", "--explain", *options, "--", query).json["hits"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("mem_01kt1qrhy28ptypn", "mem_01kt1qrhy28ptypn"),
+        ("what does hist_01kpe7xy1076nsaf say?", "hist_01kpe7xy1076nsaf"),
+        ("notes/2026-02-11.md", "notes/2026-02-11.md#09:10-21:02"),
+        ("notes/2026-02-11.md#09:10-21:02", "notes/2026-02-11.md#09:10-21:02"),
+        ("HISTORY-2026-04.md:19", "hist_01kpe7xy1076nsaf"),
+    ],
+)
+def test_what_is_called_by_its_name_is_first_and_sure(mem: Mem, year: Path, query: str, first: str) -> None:
+    found = hits(mem, query)
+    assert (found[0]["id"], found[0]["relevance"]) == (first, 1)
+    assert [hit["relevance"] for hit in found[1:] if hit["relevance"] == 1] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("stock.quantity", "no-actually-stock-is-counted"),
+        ("select quantity from order_line where quantity > 5", "no-actually-stock-is-counted"),
+        ("KeyError: 'AD' in shipping/carrier.py", "keyerror-ad-took-checkout-down"),
+        ("E1042", "in-brasa-code-e1042-means"),
+        ("町家の傘", "京都の傘"),
+    ],
+)
+def test_code_errors_and_other_scripts_find_their_memory(mem: Mem, year: Path, query: str, path: str) -> None:
+    found = hits(mem, query)
+    assert path in str(found[0]["path"])
+    assert float(str(found[0]["relevance"])) > 0.35
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "quantum chromodynamics lattice",
+        "who won the football world cup",
+        "recipe for apple pie",
+        "the",
+        "a",
+        "what is it",
+    ],
+)
+def test_what_memory_does_not_hold_has_little_relevance(mem: Mem, year: Path, query: str) -> None:
+    assert all(float(str(hit["relevance"])) < 0.25 for hit in hits(mem, query, "--min-score", "0"))
+
+
+@pytest.mark.parametrize("query", ["👍", "7654987", "…", "ꙮ"])
+def test_nothing_is_made_up_of_what_no_model_reads(mem: Mem, year: Path, query: str) -> None:
+    ran = mem("search", query)
+    assert (ran.code, ran.out) == (1, "")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "how many tiles are in a box?",
+        "VAT in Madeira",
+        "what did we decide last month",
+        "Traceback (most recent call last): KeyError",
+        "mem_01kt1qrhy28ptypn",
+    ],
+)
+def test_the_parts_shown_add_up_to_the_relevance_shown(mem: Mem, year: Path, query: str) -> None:
+    ran = mem("search", query, "--explain")
+    assert ran.code == 0
+    for row in ran.rows:
+        relevance, _, parts = row[-1].partition(" = ")
+        assert float(row[0]) == pytest.approx(float(relevance), abs=0.0051)
+        assert sum(float(part.split()[0]) for part in parts.split(" + ")) == pytest.approx(float(relevance), abs=0.003)
+
+
+def test_hits_below_the_default_are_told_of_not_shown(mem: Mem, year: Path) -> None:
+    shown = hits(mem, "quantum chromodynamics lattice")
+    every = hits(mem, "quantum chromodynamics lattice", "--min-score", "0")
+    assert shown == [hit for hit in every if float(str(hit["relevance"])) >= 0.05]
+    ran = mem("search", "quagga okapi xylophone", "--min-score", "0.9")
+    assert ran.code == 1
+    assert "--min-score 0 shows them" in ran.err
