@@ -19,7 +19,7 @@ def search(
     mode: Annotated[str, typer.Option(help="hybrid, vector or keyword.")] = "hybrid",
     min_score: Annotated[
         float | None,
-        typer.Option(help="Leave out hits below this relevance.", show_default="0.05, or 0 without the built-in model"),
+        typer.Option(help="Leave out hits below this relevance.", show_default="0.02, or 0 without the built-in model"),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show what each relevance is made of.")] = False,
     choice: Choice = Choice(),

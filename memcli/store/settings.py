@@ -138,7 +138,7 @@ TABLE = (
     Setting(
         "search.min_score",
         -1.0,
-        "Hits below this relevance are left out; -1: by what was measured for the model (0.05 for the built-in one).",
+        "Hits below this relevance are left out; -1: by what was measured for the model (0.02 for the built-in one).",
         low=-1,
         high=1,
     ),

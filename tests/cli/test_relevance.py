@@ -105,7 +105,7 @@ def test_the_parts_shown_add_up_to_the_relevance_shown(mem: Mem, year: Path, que
 def test_hits_below_the_default_are_told_of_not_shown(mem: Mem, year: Path) -> None:
     shown = hits(mem, "quantum chromodynamics lattice")
     every = hits(mem, "quantum chromodynamics lattice", "--min-score", "0")
-    assert shown == [hit for hit in every if float(str(hit["relevance"])) >= 0.05]
+    assert shown == [hit for hit in every if float(str(hit["relevance"])) >= 0.02]
     ran = mem("search", "quagga okapi xylophone", "--min-score", "0.9")
     assert ran.code == 1
     assert "--min-score 0 shows them" in ran.err
