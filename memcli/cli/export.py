@@ -37,11 +37,12 @@ def export(
     """Write memories as lines of JSON, a file a line, or as one markdown document.
 
     Everything but conversations and the archive is included where no filter says otherwise: --kind all and --archived
-    take these in. The lines hold every byte: `mem import` makes the same files of them. Exit code 3 where a file could
-    not be read.
+    take these in. The lines hold every byte: `mem import` makes the same files of them. Settings in mem.yaml come along
+    where nothing was filtered out. Exit code 3 where a file could not be read.
     """
     from ..exchange.export import chosen_files, parcels
     from ..exchange.parcel import packed
+    from ..exchange.settings_line import settings_file
 
     if form not in FORMATS:
         raise UsageError(f"no format {form!r}", f"use {' or '.join(FORMATS)}")
@@ -51,6 +52,8 @@ def export(
     target = None if file == "-" else _target(where, file)
     wanted = _wanted(choice, where)
     chosen = chosen_files(where, wanted)
+    if form == "jsonl" and _is_whole(choice):
+        chosen = [*settings_file(where), *chosen]
     problems: list[FileProblem] = []
     count = 0
 
@@ -77,6 +80,11 @@ def export(
         output.note(f"{count or len(chosen):,} files in {file}")
     if problems:
         raise typer.Exit(3)
+
+
+def _is_whole(choice: Choice) -> bool:
+    """Tell whether everything was asked for: then the settings come along."""
+    return replace(choice, archived=False, kind=None) == Choice() and choice.kind in (None, ["all"])
 
 
 def _wanted(choice: Choice, where: "Workspace") -> "Filter":

@@ -26,8 +26,9 @@ from .admitting import Candidate, Known, candidate, is_same_memory, let_in, name
 from .export import SESSION_DATA
 from .foreign import is_made_here, parcel_from
 from .json_lines import JsonLine, json_lines
-from .parcel import USUAL_MODES, Parcel, unpacked
+from .parcel import SETTINGS, USUAL_MODES, Parcel, unpacked
 from .selection import passes
+from .settings_line import take_settings
 
 TOGETHER = 1000
 """Memories that are let in as one change."""
@@ -106,6 +107,8 @@ class Intake:
         layout = self.workspace.layout
         own = "path" in line.record
         parcel = unpacked(line.record) if own else parcel_from(line.record, layout, self.workspace.now)
+        if parcel.kind == SETTINGS:
+            return self._take_settings(line, parcel)
         parcel = replace(parcel, path=place_in(layout, parcel), kind=parcel.kind or layout.kind_of(parcel.path) or "")
         entry = self._entry(parcel)
         if not passes(self.wanted, parcel, entry):
@@ -126,6 +129,13 @@ class Intake:
         if own and action in ("created", "unchanged"):
             self._together.add(parcel.path)
         return Outcome(line.number, action, parcel.path, reason)
+
+    def _take_settings(self, line: JsonLine, parcel: Parcel) -> Outcome:
+        if not passes(self.wanted, parcel, None):
+            return Outcome(line.number, "left out", parcel.path)
+        action, notice = take_settings(self.workspace, admitted(self._guard, parcel), dry_run=self.dry_run)
+        self.notices += [notice] if notice else []
+        return Outcome(line.number, action, parcel.path, notice)
 
     def _let_in(self, waiting: Sequence["Outcome | Candidate"]) -> Iterator[Outcome]:
         """Settle what waits as one change and give all outcomes in their order."""

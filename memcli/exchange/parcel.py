@@ -14,6 +14,9 @@ from ..store.layout import KINDS
 LARGEST = 64 * 1024 * 1024
 """Bytes of a file that goes into a line; a line is at most about twice as long."""
 
+SETTINGS = "settings"
+"""The kind of a workspace's settings, which are no memory."""
+
 USUAL_MODES = (0o644, 0o664)  # told by every umask alike, so not worth a word
 
 
@@ -52,7 +55,7 @@ def unpacked(line: Mapping[str, Any]) -> Parcel:
     if not isinstance(path, str):
         raise ValueError("its path is no text")
     require_sound(path)
-    if kind not in ("", *KINDS):
+    if kind not in ("", SETTINGS, *KINDS):
         raise ValueError(f"no kind {kind!r}: one of {', '.join(KINDS)}")
     if ("text" in line) == ("base64" in line):
         raise ValueError("it needs either text or base64")

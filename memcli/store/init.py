@@ -9,7 +9,7 @@ from .layout import LAYOUTS, MEM
 from .recognise import Recognised, recognise
 from .workspace import MARKER, Surroundings, opened
 
-_MARKER_TEXT = """\
+MARKER_TEXT = """\
 # This folder is a memory that `mem` keeps: plain markdown, yours to edit.
 # Settings go here, one a line, such as `search.limit: 8`; `mem config list` shows them all.
 """
@@ -99,9 +99,9 @@ def _require_fitting(around: Surroundings, chosen: Recognised, *, asked: bool) -
 
 def _made(root: Path, layout: str) -> list[str]:
     """Make what is missing and give the names of it."""
-    texts = {MARKER: _MARKER_TEXT, MEM.memory: PAGE_TEXT}
+    texts = {MARKER: MARKER_TEXT, MEM.memory: PAGE_TEXT}
     if layout != MEM.name:
-        texts = {MARKER: f"{_MARKER_TEXT}layout: {layout}\n{_own_page(root, layout)}"}
+        texts = {MARKER: f"{MARKER_TEXT}layout: {layout}\n{_own_page(root, layout)}"}
     made = []
     for name, text in texts.items():
         try:

@@ -385,3 +385,47 @@ def test_the_power_may_fail_at_any_step_and_the_next_import_ends_the_same(mem: M
         if status != POWER_CUT:
             break
     assert at > 15
+
+
+def test_settings_come_along_where_none_were_made(mem: Mem, workspace: Path, other: Path) -> None:
+    assert mem("export").out.count("mem.yaml") == 0  # it says nothing
+    (workspace / "mem.yaml").write_text("# ours\nsearch:\n  limit: 8\n")
+    (workspace / "MEMORY.md").write_text("# Ours\n")
+    lines = mem("export").out
+    assert [json.loads(one)["kind"] for one in lines.splitlines()] == ["settings", "memory"]
+    for narrowed in (("--kind", "memory"), ("--path", "MEMORY.md"), ("--status", "active")):
+        assert [json.loads(one)["kind"] for one in mem("export", *narrowed).out.splitlines()] == ["memory"]
+    for dry, done in ((("--dry-run",), "would create"), ((), "created")):
+        ran = mem("--workspace", str(other), "import", "-", *dry, stdin=lines)
+        assert ran.rows == [[done, "mem.yaml"], [done, "MEMORY.md"]]
+    assert (other / "mem.yaml").read_text() == "# ours\nsearch:\n  limit: 8\n"
+    assert mem("--workspace", str(other), "config", "get", "search.limit").out == "8\n"
+    assert mem("--workspace", str(other), "import", "-", stdin=lines).rows == []
+
+
+def test_settings_that_stand_are_never_replaced_but_named(mem: Mem, workspace: Path) -> None:
+    ours = "search:\n  limit: 3\nrecall.budget: 100\n"
+    (workspace / "mem.yaml").write_text(ours)
+    ran = mem("import", "-", stdin=line("mem.yaml", "search:\n  limit: 8\ndecay.days.fact: 9\n", kind="settings"))
+    assert (ran.code, ran.out) == (0, "")
+    assert "mem.yaml stays as it is; the file sets search.limit, decay.days.fact" in ran.err
+    assert (workspace / "mem.yaml").read_text() == ours
+    assert "unchanged" in mem("import", "-", stdin=line("mem.yaml", "search.limit: 3\n", kind="settings")).err
+
+
+def test_settings_of_where_files_lie_are_not_taken_over(mem: Mem, workspace: Path) -> None:
+    before = (workspace / "mem.yaml").read_text()
+    for text, name in (("layout: openclaw\n", "layout"), ("paths:\n  entries: docs\n", "paths.entries")):
+        ran = mem("import", "-", stdin=line("mem.yaml", text, kind="settings"))
+        assert (ran.code, ran.out) == (0, "")
+        assert f"mem.yaml stays as it is; the file sets {name}:" in ran.err
+    assert (workspace / "mem.yaml").read_text() == before
+
+
+def test_settings_go_nowhere_else(mem: Mem, workspace: Path) -> None:
+    before = (workspace / "mem.yaml").read_text()
+    for path in ("entries/mem.yaml", ".mem/mem.yaml", "../mem.yaml"):
+        assert mem("import", "-", stdin=line(path, "search.limit: 8\n", kind="settings")).code == 3
+    assert mem("import", "--dry-run", "-", stdin=line("mem.yaml", "search.limit: 8\n", kind="settings")).code == 0
+    assert not list(workspace.glob("entries/**/*"))
+    assert (workspace / "mem.yaml").read_text() == before
