@@ -62,26 +62,12 @@ def search_index(index: Index, request: Request) -> Found:
     question = ask_of(request.query)
     postings = index.postings([term.forms for term in question.terms]) if question.terms else []
     own, whole = ({}, {}) if request.mode == "vector" else _by_words(index, question, postings, request)
-    pool = max(POOL, request.limit)
-    first = dict(nlargest(pool, own.items(), key=itemgetter(1)))
-    near: Mapping[int, float] = {}
-    vector: Any = None
-    notices: list[str] = []
-    missing = total = 0
-    if request.mode != "keyword":
-        try:
-            missing = index.embedding.embed_missing(request.embed_budget, frozenset(first), request.wanted)
-            vector, near = _by_meaning(index, question, postings, request, pool, first)
-        except UnavailableError as error:
-            if request.mode == "vector":
-                raise
-            notices.append(f"searching by words alone: {error}")
-        if missing:
-            total = index.chunk_count()
-            notices.append(f"{missing:,} of {total:,} texts not embedded yet: run `mem index`")
+    first = dict(nlargest(_pool(request), own.items(), key=itemgetter(1)))
+    meaning = _NO_MEANING if request.mode == "keyword" else _meaning(index, question, postings, request, first)
+    near = meaning.cosines
     called = frozenset(named(index, request.query, request.wanted))
     best = nlargest(
-        pool,
+        _pool(request),
         {*first, *near} - called,
         key=lambda chunk: 0.4 * near.get(chunk, 0.0) + 0.6 * max(own.get(chunk, 0.0), whole.get(chunk, 0.0)),
     )
@@ -90,27 +76,80 @@ def search_index(index: Index, request: Request) -> Found:
     candidates = [
         weigh(piece, own.get(chunk, 0.0), whole.get(chunk, 0.0), near.get(chunk)) for chunk, piece in pieces.items()
     ]
-    # Where none of the question's words can be found, meaning alone has something to say.
-    is_meant_alone = request.may_mean_alone and not own and question.readable > 0
-    hybrid = (1.0 if is_meant_alone else request.vector_weight) if near else 0.0
-    share = {"hybrid": hybrid, "vector": 1.0, "keyword": 0.0}[request.mode]
+    share = _vector_share(request, question, has_words=bool(own), has_vectors=bool(near))
     scored = fuse(candidates, question, request.weights, share)
-    model = "" if vector is None else index.embedding.embedder().model
-    least = request.min_score
-    if least is None:
-        least = thresholds(model).shown * question.readable if request.mode == "hybrid" else 0.0
-    enough = [one for one in scored if one.relevance >= least]
-    told = distinct(enough, pieces, request.limit)
+    enough = [one for one in scored if one.relevance >= _least(request, question, meaning.model)]
     return Found(
-        tuple(hit_of(index.workspace, pieces[one.chunk], one, request.query) for one in told),
+        tuple(
+            hit_of(index.workspace, pieces[one.chunk], one, request.query)
+            for one in distinct(enough, pieces, request.limit)
+        ),
         tuple(index.problems()),
-        tuple(notices),
-        missing,
-        total,
-        () if vector is None else tuple(vector.tolist()),
-        model,
+        meaning.notices,
+        meaning.missing,
+        meaning.total,
+        meaning.vector,
+        meaning.model,
         len(scored) - len(enough),
     )
+
+
+@dataclass(frozen=True)
+class _Meaning:
+    """What the vectors say of a query."""
+
+    cosines: Mapping[int, float]  # of the nearest chunks, and of those found by words
+    vector: tuple[float, ...] = ()  # of the query
+    model: str = ""
+    notices: tuple[str, ...] = ()
+    missing: int = 0  # chunks without a vector
+    total: int = 0
+
+
+_NO_MEANING = _Meaning({})
+
+
+def _meaning(
+    index: Index,
+    question: Question,
+    postings: Sequence[Posting | None],
+    request: Request,
+    first: Collection[int],
+) -> _Meaning:
+    """Embed what the time allows and the query, and compare; without a model, say so where words can do."""
+    try:
+        missing = index.embedding.embed_missing(request.embed_budget, frozenset(first), request.wanted)
+        vector, near = _by_meaning(index, question, postings, request, _pool(request), first)
+    except UnavailableError as error:
+        if request.mode == "vector":
+            raise
+        return _Meaning({}, notices=(f"searching by words alone: {error}",))
+    total = index.chunk_count() if missing else 0
+    notices = (f"{missing:,} of {total:,} texts not embedded yet: run `mem index`",) if missing else ()
+    return _Meaning(near, tuple(vector.tolist()), index.embedding.embedder().model, notices, missing, total)
+
+
+def _vector_share(request: Request, question: Question, *, has_words: bool, has_vectors: bool) -> float | None:
+    """Give the share of meaning that is the same for every text, or None where it goes by the text's shape."""
+    if request.mode != "hybrid":
+        return 1.0 if request.mode == "vector" else 0.0
+    if not has_vectors:
+        return 0.0
+    # Where none of the question's words can be found, meaning alone has something to say.
+    if request.may_mean_alone and not has_words and question.readable > 0:
+        return 1.0
+    return request.vector_weight
+
+
+def _least(request: Request, question: Question, model: str) -> float:
+    """Give the relevance below which nothing is told; for scripts that the model cannot read none was measured."""
+    if request.min_score is not None:
+        return request.min_score
+    return thresholds(model).shown * question.readable if request.mode == "hybrid" else 0.0
+
+
+def _pool(request: Request) -> int:
+    return max(POOL, request.limit)
 
 
 def _by_words(
