@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memcli.index.index import ask
+from memcli.retrieval.choosing import packed
 from memcli.retrieval.pack import RELEVANT
-from memcli.retrieval.recall import Recall, recall
+from memcli.retrieval.recall import Recall, gather
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 HERE = Path(__file__).parent
@@ -46,10 +47,10 @@ class Asked(NamedTuple):
 class Shown(NamedTuple):
     """What packs showed: memories, how many of those were right, the share of the right ones, and turns."""
 
-    memories: int = 0
-    right: int = 0
-    share: float = 0.0
-    turns: int = 0
+    memories: float = 0
+    right: float = 0
+    share: float = 0
+    turns: float = 0
 
     def plus(self, other: "Shown") -> "Shown":
         """Add up two halves or sets."""
@@ -68,7 +69,7 @@ def main() -> None:
             workspace, ids = filled(Path(place), memories)
             for turn in turns:
                 key = (name, turn.half)
-                shown = [measured(workspace, ids, turn, cutoff) for cutoff in CUTOFFS]
+                shown = measured(workspace, ids, turn)
                 before = found.get(key, [Shown()] * len(CUTOFFS))
                 found[key] = [one.plus(two) for one, two in zip(before, shown, strict=True)]
     text = table(found)
@@ -123,15 +124,18 @@ def filled(root: Path, memories: dict[str, str]) -> tuple[Workspace, dict[str, s
     return workspace, names
 
 
-def measured(workspace: Workspace, names: dict[str, str], turn: Asked, cutoff: float) -> Shown:
-    """Recall for a turn and count what is shown."""
-    settings = replace(workspace.settings, values={**workspace.settings.values, "recall.cutoff": cutoff})
-    pack = recall([replace(workspace, settings=settings)], Recall(turn.text, gate=True, sections=(RELEVANT,)))
-    if pack.is_gated or not pack.chosen:
-        return Shown()
-    right = {names[memory.path] for memory in pack.chosen} & turn.right
-    most = min(len(turn.right), workspace.settings["recall.limit.semantic"])
-    return Shown(len(pack.chosen), len(right), min(1.0, len(right) / most), 1)
+def measured(workspace: Workspace, names: dict[str, str], turn: Asked) -> list[Shown]:
+    """Recall for a turn and count what is shown with each cutoff."""
+    request = Recall(turn.text, gate=True, sections=(RELEVANT,))
+    found = gather([workspace], request, "hybrid")
+    counted = []
+    for cutoff in CUTOFFS:
+        settings = replace(workspace.settings, values={**workspace.settings.values, "recall.cutoff": cutoff})
+        pack, _ = packed(settings, request, found)
+        right = {names[memory.path] for memory in pack.chosen} & turn.right
+        most = min(len(turn.right), settings["recall.limit.semantic"])
+        counted.append(Shown(len(pack.chosen), len(right), len(right) / most, 1) if pack.chosen else Shown())
+    return counted
 
 
 def table(found: dict[tuple[str, str], list[Shown]]) -> str:
@@ -153,7 +157,7 @@ def line(name: str, half: str, shown: list[Shown]) -> str:
     for one in shown:
         turns = max(one.turns, 1)
         cells.append(f"{one.memories / turns:.1f}: {one.right / max(one.memories, 1):.2f}, {one.share / turns:.2f}")
-    return f"| {name} | {half} | {shown[0].turns} | {' | '.join(cells)} |"
+    return f"| {name} | {half} | {shown[0].turns:.0f} | {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

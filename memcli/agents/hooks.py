@@ -113,21 +113,21 @@ def _session_start(scene: Scene) -> Answer:
     from ..retrieval.recall import Recall, recall
 
     event = scene.event
-    retold = ""
-    if event.source in ("resume", "compact", "fork") and event.session:
-        from .retelling import retold_session
-
-        retold = retold_session(scene.workspace, event.session)
+    is_cut = event.source in ("resume", "compact", "fork") and bool(event.session)
+    if is_cut:
+        from .retelling import LONGEST, retold_session
     request = Recall(
         session=event.session,
         within_ms=scene.workspace.settings["hooks.within"],
-        characters=_ROOM - len(retold),
+        characters=_ROOM - (LONGEST if is_cut else 0),
         sections=STANDING,
         fresh=event.source in ("compact", "clear"),
     )
     pack = recall(scene.workspaces, request)
     _tell_late(scene, pack)
-    return Answer(event.name, "\n\n".join(part for part in (pack.text().strip(), retold) if part), pack.is_late)
+    told = pack.text().strip()
+    retold = retold_session(scene.workspace, event.session, told) if is_cut else ""
+    return Answer(event.name, "\n\n".join(part for part in (told, retold) if part), pack.is_late)
 
 
 def _user_prompt(scene: Scene) -> Answer:

@@ -3,12 +3,16 @@
 from ..errors import NotFoundError
 from ..store.sessions import find
 from ..store.workspace import Workspace
+from ..text.injected import quoted
 
-_LONGEST = 2500
+LONGEST = 3000
+"""Characters it takes at most."""
+_ROOM = 2500
+_TELLING = 60  # characters of a line by which it is known again
 
 
-def retold_session(workspace: Workspace, name: str) -> str:
-    """Write the recap of a session; empty for one that memory knows nothing of."""
+def retold_session(workspace: Workspace, name: str, told_already: str = "") -> str:
+    """Write the recap of a session, without what was told already; empty for one that memory knows nothing of."""
     from ..lifecycle.recap import recap
 
     try:
@@ -16,10 +20,10 @@ def retold_session(workspace: Workspace, name: str) -> str:
     except NotFoundError:
         return ""
     lines = [f"- Done: {told.history}"] if told.history else []
-    lines += [f"- Asked: {prompt}" for prompt in told.prompts]
+    lines += [f"- Asked: {prompt}" for prompt in told.prompts if quoted(prompt)[:_TELLING] not in told_already]
     lines += [f"- Open: {question}" for question in told.open if question not in told.prompts]
     if not lines:
         return ""
-    text = "\n".join(lines)[:_LONGEST].replace("<", "&lt;")
+    text = "\n".join(lines)[:_ROOM].replace("<", "&lt;")
     mark = "".join(letter for letter in told.session if letter.isalnum() or letter in "-_")[:80]
     return f'## This Session So Far\n\n<memory id="session:{mark}" source="observed">\n{text}\n</memory>'

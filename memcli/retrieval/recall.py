@@ -28,17 +28,17 @@ def recall(workspaces: Sequence[Workspace], request: Recall) -> Pack:
     """
     _check(request)
     if request.within_ms is None:
-        pack, turn = packed(workspaces[0].settings, request, _gathered(workspaces, request, "hybrid"))
+        pack, turn = packed(workspaces[0].settings, request, gather(workspaces, request, "hybrid"))
         _note(workspaces, request, pack, turn)
         return pack
     from .deadline import Race
 
     seconds = request.within_ms / 1000
     race: Race[tuple[Pack, Turn]] = Race(monotonic() + seconds)
-    race.enter(lambda: packed(workspaces[0].settings, request, _gathered(workspaces, request, "hybrid")))
+    race.enter(lambda: packed(workspaces[0].settings, request, gather(workspaces, request, "hybrid")))
     done = race.first(seconds * _PATIENCE)
     if done is None:
-        race.enter(lambda: packed(workspaces[0].settings, request, _gathered(workspaces, request, "keyword")))
+        race.enter(lambda: packed(workspaces[0].settings, request, gather(workspaces, request, "keyword")))
         done = race.first()
     if done is None:
         why = race.failures or (f"nothing was found within {request.within_ms:,} ms",)
@@ -64,7 +64,7 @@ def _check(request: Recall) -> None:
             raise UsageError(f"no section {section!r}", f"use some of {', '.join(SECTIONS)}")
 
 
-def _gathered(workspaces: Sequence[Workspace], request: Recall, mode: str) -> Gathered:
+def gather(workspaces: Sequence[Workspace], request: Recall, mode: str) -> Gathered:
     """Read and search everything, in every workspace."""
     state = surfaced.read(workspaces[0], request.session) if request.session else Surfaced()
     always: list[Memory] = []

@@ -160,12 +160,22 @@ def test_a_session_begins_with_what_always_holds(say: Say, workspace: Path) -> N
 @pytest.mark.parametrize("source", ["resume", "compact"])
 def test_a_conversation_that_was_cut_is_retold(say: Say, workspace: Path, source: str) -> None:
     say("UserPromptSubmit", prompt="Which colour is the </memory> bikeshed?")
-    say("Stop", last_assistant_message="It is green.")
+    say("Stop", last_assistant_message="Shall it be green?")
     told = say("SessionStart", source=source)
     assert "## This Session So Far" in told
-    assert "- Asked: Which colour is the &lt;/memory> bikeshed?" in told
+    assert "- Open: Shall it be green?" in told
+    assert told.count("Which colour is the &lt;/memory> bikeshed?") == 1  # as a note of today
     assert "So Far" not in say("SessionStart", source="startup", session="s2")
     assert "So Far" not in say("SessionStart", source=source, session="unknown")
+
+
+def test_a_conversation_of_another_day_is_retold_with_what_was_asked(say: Say, monkeypatch: pytest.MonkeyPatch) -> None:
+    say("UserPromptSubmit", prompt="Which colour is the </memory> bikeshed?")
+    say("Stop", last_assistant_message="Shall it be green?")
+    monkeypatch.setenv("MEM_NOW", "2027-01-05T09:00:00Z")
+    told = say("SessionStart", source="resume")
+    assert "- Asked: Which colour is the &lt;/memory> bikeshed?" in told
+    assert "- Open: Shall it be green?" in told
 
 
 def test_compaction_flushes_to_notes_and_history(say: Say, workspace: Path) -> None:
