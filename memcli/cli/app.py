@@ -205,6 +205,9 @@ def _told(error: Any) -> tuple[str, str]:
     """Give a usage error's message in our manner, and where to read on."""
     message = error.format_message().strip().rstrip(".")
     command = error.ctx.command_path if getattr(error, "ctx", None) else "mem"
+    if message.startswith("Got unexpected extra argument"):
+        extra = message.partition(" (")[2].removesuffix(")")
+        return f"too many words: {extra}", f"quote words that belong together; see `{command} --help`"
     return message[:1].lower() + message[1:], f"see `{command} --help`"
 
 

@@ -22,7 +22,7 @@ from ..text.session import Event
 from ..text.session.folder import folder_name
 from . import complete, output, world
 from .admitted import counted, document
-from .options import AsJson, InScope, InWorkspace
+from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
 from .redacted import tell_redacted
 
 WAIT = 600.0
@@ -39,14 +39,14 @@ def consolidate(
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every session with messages that wait.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be written, as a diff.")] = False,
+    dry_run: DryRun = False,
     since_git: Annotated[
         str,
         typer.Option("--since-git", metavar="REV..REV", help="Consolidate these commits instead.", show_default=False),
     ] = "",
     keep: Annotated[int, typer.Option(min=0, help="Leave this many of the latest messages for next time.")] = 0,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up at once (75) when another one runs.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing unless something is wrong.")] = False,
+    quiet: Quiet = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,

@@ -10,7 +10,7 @@ import typer
 from ..errors import MemError, UsageError
 from . import output, world
 from .app import STYLE
-from .options import AsJson, InScope, InWorkspace
+from .options import AsJson, DryRun, InScope, InWorkspace
 
 if TYPE_CHECKING:
     from ..agents.changes import FileChange
@@ -20,7 +20,6 @@ app = typer.Typer(help="Let agents, git and cron run mem.", no_args_is_help=True
 _Target = Annotated[str, typer.Argument(metavar="TARGET", help="claude-code, codex, git or cron.")]
 _Project = Annotated[bool, typer.Option("--project", help="In this project, for everybody who works on it.")]
 _User = Annotated[bool, typer.Option("--user", help="For all your projects.")]
-_Dry = Annotated[bool, typer.Option("--dry-run", help="Show what would change, as a diff.")]
 
 
 @app.command("install")
@@ -31,7 +30,7 @@ def install(
     tools: Annotated[
         bool, typer.Option("--tool-errors", help="Recall after a failed tool call too; runs after each of them.")
     ] = False,
-    dry_run: _Dry = False,
+    dry_run: DryRun = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -57,7 +56,7 @@ def uninstall(
     target: _Target,
     project: _Project = False,
     user: _User = False,
-    dry_run: _Dry = False,
+    dry_run: DryRun = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -107,7 +106,7 @@ def skill(
     project: _Project = False,
     user: _User = False,
     remove: Annotated[bool, typer.Option("--remove", help="Take both away again.")] = False,
-    dry_run: _Dry = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
     """Teach agents to use mem: a SKILL.md, and a block in AGENTS.md."""

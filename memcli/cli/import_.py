@@ -25,7 +25,7 @@ TOLD = 10
 @choosing
 def import_(
     file: Annotated[str, typer.Argument(metavar="FILE", help="An export in jsonl; - reads standard input.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would be done and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done and do nothing.")] = False,
     no_dedup: Annotated[
         bool, typer.Option("--no-dedup", help="Keep memories as they are, whatever is known already; loads no model.")
     ] = False,

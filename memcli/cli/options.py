@@ -24,6 +24,8 @@ InWorkspace = Annotated[
 ]
 InScope = Annotated[str, typer.Option("--scope", metavar="SCOPE", help="project, user or all.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, as a diff.")]
+Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing unless something is wrong.")]
 _Many = list[str] | None
 
 

@@ -9,15 +9,15 @@ from ..lifecycle.llm.choice import chosen_llm
 from ..lifecycle.plan import applied, shown
 from ..lifecycle.rollup import Group, RolledUp, groups, rollup_plan
 from . import output, world
-from .options import AsJson, InScope, InWorkspace
+from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
 
 
 def rollup(
     project: Annotated[str, typer.Argument(metavar="[PROJECT]", help="Sum up the episodes of this project.")] = "",
     tag: Annotated[str, typer.Option("--tag", help="Those with this tag instead.", show_default=False)] = "",
     everything: Annotated[bool, typer.Option("--all", help="Every project that has episodes.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be written, as a diff.")] = False,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing unless something is wrong.")] = False,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,

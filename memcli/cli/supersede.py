@@ -10,13 +10,13 @@ from ..lifecycle.page import without_lines
 from ..lifecycle.plan import applied, shown
 from ..lifecycle.supersession import standing, supersede_plan
 from . import complete, output, world
-from .options import AsJson, InScope, InWorkspace
+from .options import AsJson, DryRun, InScope, InWorkspace
 
 
 def supersede(
     old: Annotated[str, typer.Argument(metavar="OLD", autocompletion=complete.ids, help="The entry that is over.")],
     new: Annotated[str, typer.Argument(metavar="NEW", autocompletion=complete.ids, help="The entry that holds now.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, as a diff.")] = False,
+    dry_run: DryRun = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,

@@ -1,18 +1,16 @@
 """`mem tend`."""
 
-from typing import Annotated
-
 import typer
 
 from ..lifecycle.tend import TASKS
 from ..lifecycle.tend import tend as tended
 from ..lifecycle.tend_talk import TALK
 from . import output, world
-from .options import AsJson, InScope, InWorkspace
+from .options import AsJson, InScope, InWorkspace, Quiet
 
 
 def tend(
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but what went wrong.")] = False,
+    quiet: Quiet = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,

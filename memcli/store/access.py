@@ -16,9 +16,9 @@ from .workspace import Workspace
 
 FILE = "access"
 TAKEN = "access.taken"
-"""Lines that are being folded into the files; it stays behind when that is killed."""
+"""Holds the lines that are being folded into the files; left behind where that was killed."""
 LARGE = 256 * 1024
-"""Bytes from which the lines are summed up; with more ids than fit, whenever they are twice what the sums took."""
+"""Size in bytes from which lines are summed up; where the sums alone are larger, at twice their size."""
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -49,7 +49,7 @@ def counts(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[s
 
 
 def take(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[str, Access]:
-    """Set what was noted aside, to be folded into the files, and give it; the caller holds the lock."""
+    """Set the noted lines aside, to be folded into the files, and give their sums; the caller holds the lock."""
     lines = list(_counting(workspace, folded))
     noted, taken = workspace.derived / FILE, workspace.derived / TAKEN
     with suppress(OSError):
@@ -129,7 +129,7 @@ def _counting(workspace: Workspace, folded: Mapping[str, str]) -> Iterator[tuple
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str, int]]:
-    """Yield moment, id and count of each line that makes sense; a torn or damaged one is passed over."""
+    """Yield moment, id and count of each sound line; torn and damaged ones are skipped."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() and not path.is_symlink() else ""
     except OSError:

@@ -1,4 +1,4 @@
-"""What a person or an agent may call a place in memory, and the text that stands there."""
+"""Find the file that a path names, and the part of it that an anchor names."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ class Place:
 
 
 def by_path(workspace: Workspace, name: str, folder: Path) -> Place | None:
-    """Read a name as a path: within the workspace, below its entries, or from the folder one stands in."""
+    """Read a name as a path: within the workspace, below its entries, from the current folder, or in the archive."""
     if "\x00" in name:
         return None
     root = workspace.root

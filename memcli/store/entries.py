@@ -1,4 +1,4 @@
-"""Keep entries: write, change, forget and restore files of memories, touching only what was asked for."""
+"""Write, change, forget, restore and purge entries, touching only what was asked for."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -94,7 +94,7 @@ def revised(
 ) -> str:
     """Give the text a plan is to put in the place of a file's, changed as `update` would.
 
-    Without `touch` it stays as old as it was: a mark that others put on a memory is no change of what it says.
+    Without `touch`, `updated_at` stays: a mark put on a memory does not change what it says.
     """
     new = _changed(path, text, told, body)
     return _checked_text(workspace, path, text, new) if touch and new != text else new
@@ -280,7 +280,7 @@ def _with_body(text: str, body: str) -> str:
 
 
 def _checked_text(workspace: Workspace, path: str, old: str, new: str) -> str:
-    """Refuse a text that would be worse off than the old one; set its time of change, and what follows its body."""
+    """Refuse a conflict, or frontmatter broken by the change; set `updated_at` and what is derived from the body."""
     require_no_conflict(path, new)
     document = frontmatter.parse(new)
     if document.problem:

@@ -32,7 +32,7 @@ def read(path: Path) -> bytes:
         try:
             return disk.contents(path)
         except (FileNotFoundError, NotADirectoryError):
-            raise NotFoundError(f"there is no file {path}", "mem ls shows what there is") from None
+            raise NotFoundError(f"there is no file {path}", "`mem ls` shows what there is") from None
 
 
 def create(path: Path, data: bytes, mode: int = 0o666, *, lasting: bool = True) -> None:

@@ -25,7 +25,7 @@ _HIDDEN = re.compile(r"(?:^|/)\.")
 class Layout:
     """Path patterns: `*` within a folder, `**` across folders, `{date}` and `{month}` for days and months.
 
-    The first kind whose pattern fits a path has it. Nothing below a name that begins with a dot is a memory.
+    A path is of the first kind whose pattern fits. Nothing below a name that begins with a dot is a memory.
     """
 
     name: str
@@ -69,11 +69,11 @@ class Layout:
 
     @property
     def is_below(self) -> bool:
-        """Tell whether the workspace is the folder above the one that memories lie in."""
+        """Tell whether memories lie in `memory/` below the workspace, not in the workspace itself."""
         return self.entries.partition("/")[0] == "memory"
 
     def kind_of(self, path: str) -> str | None:
-        """Give the kind of a path relative to the workspace; None for a file that is none of ours."""
+        """Give the kind of a path relative to the workspace; None for a file that is no memory."""
         found = self._expression.fullmatch(path.removeprefix(ARCHIVE))
         return None if found is None or _HIDDEN.search(path) else found.lastgroup
 

@@ -100,7 +100,7 @@ def _open(path: Path) -> int:
         try:
             os.mkdir(path.parent)
         except FileNotFoundError:
-            raise NotFoundError(f"there is no workspace {path.parent.parent}", "mem init makes one") from None
+            raise NotFoundError(f"there is no workspace {path.parent.parent}", "`mem init` makes one") from None
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
 
 

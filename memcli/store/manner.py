@@ -1,4 +1,4 @@
-"""The frontmatter of a new entry as the tool whose folder it is would read it, mem's own keys included."""
+"""Write the frontmatter of a new entry so that the tool whose folder it is understands it; mem's own keys stay."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def followed(before: Document, after: Document) -> dict[str, str]:
 
 
 def _as_claude(entry: Entry, fields: dict[str, Any]) -> dict[str, Any]:
-    """Put before it what Claude Code picks a memory by: a name, a description, a type of its own."""
+    """Begin with what Claude Code chooses a memory by: a name, a description, a type of its own."""
     kind = _CLAUDE_TYPES.get(entry.type, "project")
     return {
         "name": entry.title or slug(first_line(entry.body)) or entry.type,

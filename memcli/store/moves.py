@@ -54,7 +54,7 @@ def _seen(src: Path) -> os.stat_result:
     try:
         return os.lstat(src)
     except (FileNotFoundError, NotADirectoryError):
-        raise NotFoundError(f"there is no file {src}", "mem ls shows what there is") from None
+        raise NotFoundError(f"there is no file {src}", "`mem ls` shows what there is") from None
 
 
 def _move_folder(src: Path, dst: Path) -> None:

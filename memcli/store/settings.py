@@ -10,6 +10,8 @@ from typing import Any
 
 from ..errors import UsageError
 from ..text.frontmatter import load_mapping
+from ..text.utf8 import decoded
+from . import disk
 from .layout import KINDS, LAYOUTS
 
 
@@ -124,10 +126,10 @@ TABLE = (
     Setting(
         "write.source",
         "user",
-        "Who said it, where `write` is not told.",
+        "Source of a new entry where `write` is given none.",
         choices=("user", "observed", "inferred"),
     ),
-    Setting("write.type", "fact", "What a memory claims, where `write` is not told."),
+    Setting("write.type", "fact", "Type of a new entry where `write` is given none."),
     Setting("search.limit", 5, "Hits shown where `-n` is not given.", low=1, high=1000),
     Setting(
         "search.kinds",
@@ -165,11 +167,11 @@ TABLE = (
         )
         for kind, days in _DECAY_DAYS.items()
     ),
-    Setting("decay.tags", (), "Days by tag, in the place of the type's, such as work=90."),
+    Setting("decay.tags", (), "Days by tag, used in place of the type's, such as work=90."),
     Setting(
         "recall.soft_budget",
         1800,
-        "Tokens of a pack after which nothing more is begun; a token counts as 3.5 characters.",
+        "Tokens of a pack after which no further memory is added; a token counts as 3.5 characters.",
         low=0,
     ),
     Setting("recall.hard_budget", 3500, "Tokens a pack never exceeds.", low=0),
@@ -178,11 +180,11 @@ TABLE = (
     Setting("recall.share.recent", 0.1, "Share of the pack for the days before.", low=0, high=1),
     Setting("recall.share.relevant", 0.3, "Share of the pack for what fits the prompt.", low=0, high=1),
     Setting("recall.share.documents", 0.1, "Share of the pack for documents.", low=0, high=1),
-    Setting("recall.limit.working", 6, "Memories of this very session at most.", low=0, high=1000),
-    Setting("recall.limit.episodic", 8, "Episodes, history and older notes at most.", low=0, high=1000),
-    Setting("recall.limit.semantic", 6, "Facts, preferences and the like at most.", low=0, high=1000),
-    Setting("recall.limit.procedural", 4, "Procedures and lessons at most.", low=0, high=1000),
-    Setting("recall.limit.documents", 3, "Passages from the folders of `index.include` at most.", low=0, high=1000),
+    Setting("recall.limit.working", 6, "At most so many memories of this session in a pack.", low=0, high=1000),
+    Setting("recall.limit.episodic", 8, "At most so many episodes, history records and older notes.", low=0, high=1000),
+    Setting("recall.limit.semantic", 6, "At most so many facts, preferences and the like.", low=0, high=1000),
+    Setting("recall.limit.procedural", 4, "At most so many procedures and lessons.", low=0, high=1000),
+    Setting("recall.limit.documents", 3, "At most so many passages from `index.include`.", low=0, high=1000),
     Setting("recall.days", 7, "Days of recent context.", low=0, high=366),
     Setting(
         "recall.recency_weight",
@@ -341,12 +343,14 @@ def load_settings(user_file: Path, workspace_file: Path | None, environ: Mapping
 
 def _file_values(path: Path) -> Iterator[tuple[str, object]]:
     try:
-        text = path.read_text(encoding="utf-8")
+        data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}", str(error)) from None
+    except OSError as error:
+        raise disk.refusal("read", path, error) from None
+    text, damage = decoded(data)
     mapping, problem = load_mapping(text)
+    problem = damage or problem
     if problem:
         raise UsageError(f"{path}:{problem.line}: {problem.reason}")
     yield from _dotted(mapping, "")

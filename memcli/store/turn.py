@@ -1,7 +1,7 @@
-"""Let those who change memory by what they find in it do so one after the other, without holding the lock to look.
+"""Queue commands that look memory through before they change it, such as a write that looks for duplicates.
 
-A mark moves with every such change: who has looked around without the lock need not look again under it where the mark
-has not moved. Nothing depends on the order; it only spares everybody from doing at once what the first one settles.
+They look without the workspace's lock. A mark moves with every such change: a command that finds the mark as it was
+when it began need not look again once it holds the lock. Nothing breaks where one does not queue; work is done twice.
 """
 
 import os
@@ -13,14 +13,14 @@ from ..text.times import stamp
 from .lock import locked
 from .workspace import Workspace
 
-PATIENCE = 2.0  # seconds to wait for the others; after that one goes on beside them
+PATIENCE = 2.0  # seconds to wait for earlier commands; after that this one goes on beside them
 _FILE = "turn"
 _QUEUE = "turns"  # a folder below the derived data, with a lock of its own
 
 
 @contextmanager
 def one_by_one(workspace: Workspace, command: str) -> Iterator[None]:
-    """Wait for those who came before, as long as patience lasts; take the workspace's lock inside, never around it."""
+    """Wait for earlier commands, but not longer than `PATIENCE`; take the workspace's lock inside, never around it."""
     with ExitStack() as stack:
         with suppress(OSError):
             workspace.derived.mkdir()

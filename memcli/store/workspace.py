@@ -29,7 +29,7 @@ class Workspace:
 
     @property
     def derived(self) -> Path:
-        """Give the folder of what can be made anew."""
+        """Give the folder of derived data."""
         return self.beside or self.root / DERIVED
 
     @cached_property

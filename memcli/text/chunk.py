@@ -45,7 +45,7 @@ def entry_chunks(text: str, body_start: int, entry: Entry) -> list[Chunk]:
             Chunk(a, b, line_of(a), "", own, "", entry.updated_at or entry.created_at)
             for a, b in windows(text, start, end)
         ]
-    if not found and (title or entry.tags):  # it says what it says in its title: that is what is embedded
+    if not found and (title or entry.tags):  # an entry without a body is embedded by its title or tags
         named = title or " ".join(entry.tags)
         found.append(Chunk(len(text), len(text), 1, "", title, named, entry.updated_at or entry.created_at))
     return found
@@ -103,12 +103,12 @@ def note_chunks(text: str, path: str, zone: tzinfo, timestamp: str) -> list[Chun
 
 
 def _says(text: str) -> bool:
-    """Tell whether there is more than headings."""
+    """Tell whether a text holds more than headings."""
     return any(line.strip("\ufeff \t\r\n#") and not line.lstrip("\ufeff").startswith("#") for line in lines(text))
 
 
 def plain_chunks(text: str, timestamp: str) -> list[Chunk]:
-    """Cut a text of which nothing is known, such as a file that does not parse."""
+    """Cut a text without known structure, such as a file that does not parse."""
     line_of = _line_counter(text)
     return [Chunk(a, b, line_of(a), timestamp=timestamp) for a, b in windows(text, 0, len(text))]
 

@@ -99,9 +99,9 @@ def layer_of(kind: str) -> str:
 
 
 def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry, tuple[Problem, ...]]:
-    """Make an entry of a parsed file; whatever a key says wrongly is a problem and its default stands.
+    """Make an entry of a parsed file; a key with a wrong value is a problem, and its default is used.
 
-    `path` is the id of a file that states none, `modified` the time of one that states no time.
+    A file that states no id has `path` as its id, and one that states no time has `modified`.
     """
     fields = document.fields
     problems: list[Problem] = []
@@ -117,13 +117,13 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
         key, rank = _KEYS.get(name, ("", 0))
         if not key or value is None or ranks.get(key, rank) < rank:
             continue
-        if isinstance(value, str) and not value.strip():  # says nothing, and as an id would be everybody's
+        if isinstance(value, str) and not value.strip():  # an empty id would be shared by many files
             continue
         try:
             values[key] = _READERS[key](value)
             ranks[key] = rank
         except (TypeError, ValueError) as error:
-            if name == key:  # another tool's key may mean another thing, such as importance from 1 to 10
+            if name == key:  # another tool's key may mean something else, such as importance from 1 to 10
                 wrong(name, shorten(f"{name}: {error}"))
     if "type" not in values and isinstance(metadata.get("type"), str):
         values["type"] = checked("type", metadata["type"])

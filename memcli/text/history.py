@@ -31,7 +31,7 @@ class Record:
 
 
 def records(text: str, zone: tzinfo = UTC) -> list[Record]:
-    """Read a history file as it stands; sorting and leaving out doubles is `merged`'s work."""
+    """Read the records of a history file in its own order; `merged` sorts them and drops duplicates."""
     found = []
     for line, start, end, moment, identifier, body in _pieces(text):
         instant = parse_time(moment, zone)
@@ -41,9 +41,9 @@ def records(text: str, zone: tzinfo = UTC) -> list[Record]:
 
 
 def render(identifier: str, moment: datetime, text: str, zone: tzinfo) -> str:
-    """Write a record; its text is kept whole, and begins with the time where the user lives unless it says one.
+    """Write a record; its text is kept whole, and begins with the user's local time unless it states one.
 
-    A line that would begin another record is moved in by a blank.
+    A line that would begin another record is indented by a space.
     """
     first, *others = text.strip().split("\n")
     if not _LABEL.match(first):
@@ -69,7 +69,7 @@ def _begins(line: str) -> bool:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int, int, str, str, str]]:
-    """Yield line, start, end, moment, id and body; a dated paragraph outside a record is a record too."""
+    """Yield line, start, end, moment, id and body; a dated paragraph that no heading covers is a record too."""
     begin, begin_line, offset = 0, 1, 0
     moment, identifier, body = "", "", ""
     for number, line in enumerate(lines(text), 1):

@@ -1,4 +1,4 @@
-"""The order of a history file: by time, each record once. Puts records in order without touching a byte of any."""
+"""Sort the records of a history file by time and drop exact duplicates, without changing a byte of any record."""
 
 import re
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ def disorder(text: str, zone: tzinfo = UTC) -> Iterator[tuple[int, str, bool]]:
 
 
 def in_order(text: str, zone: tzinfo = UTC) -> str:
-    """Return the file with its records sorted by time and exact doubles left out.
+    """Return the file with its records sorted by time and exact duplicates left out.
 
-    What states no time stays behind the record it follows.
+    Text that states no time stays behind the record it follows.
     """
     if text.startswith(BOM):
         return BOM + in_order(text.removeprefix(BOM), zone)
@@ -41,7 +41,7 @@ def in_order(text: str, zone: tzinfo = UTC) -> str:
     ordered = [block for _, block in sorted(kept.values(), key=lambda one: one[0])]
     if ordered == blocks:
         return text
-    # The space between records stays where it is: behind the last one of a file there is less of it.
+    # Blank lines stay where they are, not with their record: the last record of a file has fewer behind it.
     gaps = [block[len(block.rstrip()) :] for block in blocks]
     gaps = [*gaps[: len(ordered) - 1], gaps[-1]]
     return text[: starts[0]] + "".join(block.rstrip() + gap for block, gap in zip(ordered, gaps, strict=True))

@@ -1,6 +1,7 @@
 """Read the hunks of a unified diff of one file, as tools and as language models write them.
 
-Right counts are believed; wrong or missing ones are counted anew. Names, prose and fences around are passed over.
+Line counts in headers are used where they add up, and worked out where they are wrong or missing. File names, prose
+and code fences around the hunks are skipped.
 """
 
 import re

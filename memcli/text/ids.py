@@ -1,4 +1,4 @@
-"""Ids and names of entries: they sort by creation time and are short enough to say."""
+"""Ids, which sort by creation time, and the words of a text as part of a file's name."""
 
 import re
 import unicodedata
@@ -32,7 +32,7 @@ def is_id(text: str) -> bool:
 
 
 def created(identifier: str) -> datetime | None:
-    """Read the moment of creation out of an id; None where it is none of ours."""
+    """Read the moment of creation out of an id; None for an id that mem did not make."""
     if not is_id(identifier):
         return None
     number = 0

@@ -49,6 +49,6 @@ def line_of(time: str, text: str) -> str:
 
 
 def exchange(user: str, assistant: str) -> str:
-    """Say in one line what was asked and answered, each cut to what a day's page has room for."""
+    """Write what was asked and answered as one line, each cut to its limit."""
     asked, answered = shorten(user, USER_LIMIT), shorten(assistant, ASSISTANT_LIMIT)
     return " | ".join(f"{who}: {said}" for who, said in (("User", asked), ("Assistant", answered)) if said)

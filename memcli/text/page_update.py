@@ -1,4 +1,4 @@
-"""A new text of the long-term memory page, accepted only as far as nothing a person wrote is lost by it."""
+"""Accept a proposed text of long-term memory, but only so far that nothing a person wrote is lost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from .three_way import merged
 MOST_LOST = 0.25
 """Share of the page's lines that an update may drop unless it was asked to make the page shorter."""
 LEAST_LEFT = 0.2
-"""Share of the size asked for that must be left of a page that was to be made shorter."""
+"""Share of the size asked for below which a shortened page is not believed."""
 
 _ENDS = {KEEP: END_OF_KEEP, OPENING: CLOSING}
 
 
 @dataclass(frozen=True)
 class Update:
-    """The page as it is to be, and why it is not as proposed."""
+    """The page as it should be written, and why that is not what was proposed."""
 
     text: str
     remark: str = ""
@@ -28,8 +28,8 @@ def accepted(shown: str, proposed: str, current: str, *, shrink_to: int = 0) -> 
     """Settle the page: `shown` is what the proposal was made from, `current` what stands there now.
 
     A proposal that drops too much, or touches `mem:keep` and what mem itself put on the page, only adds its new lines.
-    What differs between `shown` and `current` stays as it is in `current`. `shrink_to` are the bytes the page was asked
-    to be shortened to.
+    What differs between `shown` and `current` stays as it is in `current`. `shrink_to` is the size in bytes the
+    proposal was asked to shorten the page to; 0 where it was not asked.
     """
     newline = "\r\n" if "\r\n" in current else "\n"
     base, new, here = (_plain(text) for text in (shown, proposed, current))

@@ -75,7 +75,7 @@ def read_promoted(text: str) -> Promoted:
 
 
 def statement_of(title: str, body: str) -> str:
-    """Say a memory in one line that can do no harm on the page: no marks, no control characters."""
+    """Write a memory as one line without comment marks or control characters, which could break the page."""
     plain = summarise(title, body, LONGEST).replace("<!--", "&lt;!--").replace("-->", "--&gt;")
     return " ".join("".join(letter if letter.isprintable() or letter == "\u200d" else " " for letter in plain).split())
 
@@ -88,7 +88,7 @@ def line_of(identifier: str, statement: str) -> str:
 def with_lines(text: str, put: Mapping[str, str], drop: Collection[str] = ()) -> str:
     """Return the page with the statements of `put` by id, and without the lines of `drop`.
 
-    A line that stands already is changed where it is; new ones go below the others. Lines of a person stay.
+    A line that is there already is changed in place; new ones go below the others. A line that a person changed stays.
     Raises RefusedError for a page that ends within code or a part to be kept, where nothing new could be found again.
     """
     page = read_promoted(text)

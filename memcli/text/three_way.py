@@ -1,4 +1,4 @@
-"""Merge two changes of one text, line by line: what only one side changed is taken, and nobody's lines are lost."""
+"""Merge two changes of one text, line by line: a change by one side is taken, and lines added by either are kept."""
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher

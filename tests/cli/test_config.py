@@ -47,3 +47,9 @@ def test_a_group_of_commands_alone_shows_its_help(mem: Mem, group: str) -> None:
     ran = mem(group)
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith(f"Usage: mem {group} ")
+
+
+def test_settings_that_are_not_utf8_are_named_with_their_line(mem: Mem, workspace: Path) -> None:
+    (workspace / "mem.yaml").write_bytes(b"# fine\nlayout: \xff\n")
+    ran = mem("ls")
+    assert (ran.code, "mem.yaml:2: not UTF-8 (byte 0xff)" in ran.err) == (2, True)

@@ -132,7 +132,7 @@ def test_a_dry_run_says_the_same_and_does_nothing(mem: Mem, other: Path) -> None
     assert dry.json["dry_run"] is True
     assert dry.json["files"] == real.json["files"]
     assert dry.json["counts"] == real.json["counts"] == {"created": 2, "conflict": 2, "unchanged": 1, "refused": 1}
-    assert mem("--workspace", "other", "import", "-", "-n", stdin=line("notes/2026-01-01.md", "x")).rows == [
+    assert mem("--workspace", "other", "import", "-", "--dry-run", stdin=line("notes/2026-01-01.md", "x")).rows == [
         ["would create", "notes/2026-01-01.md"]
     ]
 
@@ -286,7 +286,7 @@ def test_the_filters_of_ls_choose(mem: Mem, other: Path, world: Path) -> None:
     mem("export", "--kind", "all", "--archived", "-o", "all.jsonl")
 
     def taken(*options: str) -> set[str]:
-        ran = mem("--workspace", "other", "import", "all.jsonl", "-n", *options)
+        ran = mem("--workspace", "other", "import", "all.jsonl", "--dry-run", *options)
         assert ran.code == 0
         return {row[1] for row in ran.rows}
 

@@ -1,7 +1,7 @@
 """Find and blank out secrets in text: credentials, passwords, and personal data when asked.
 
 Owns the findings and their redaction. Prefers silence to a false alarm: digests, UUIDs, git's object names and
-placeholders pass. What it cannot see, it does not promise: a password that is an ordinary word looks like one.
+placeholders pass, and so does a password that is an ordinary word.
 """
 
 import re
@@ -92,7 +92,7 @@ def _is_guarded(name: str, value: str) -> bool:
 
 def _once(text: str, personal: bool, values: Collection[str]) -> list[tuple[int, int, str, Group]]:
     """Find what one look finds, marks of earlier redactions left alone."""
-    # Many a command imports this module and scans nothing.
+    # Many commands import this module and scan nothing.
     from .carriers import carried
     from .names import assignments
     from .shapes import shapes

@@ -195,7 +195,7 @@ def _bare(text: str, start: int) -> list[tuple[int, int]]:
 
 
 def _shaped(value: str, match: re.Match[str], kind: str, name: str, quoted: bool) -> bool:
-    """Ask of the value the more, the less its name and separator say."""
+    """Judge a value: the less its name and separator say, the more it must look like a secret itself."""
     if any(char in value for char in " \t") or is_stand_in(value) or value.startswith("[REDACTED"):
         return False
     sure = match["assign"] or match["xml"]

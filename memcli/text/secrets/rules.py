@@ -140,7 +140,7 @@ PRIVATE_KEY = (
 
 
 def word_set(words: str) -> frozenset[str]:
-    """Read a set of words written as a sentence, for tables that stay readable."""
+    """Make a set of words separated by spaces, which keeps tables readable."""
     return frozenset(words.split())
 
 
