@@ -3,8 +3,6 @@
 A task that fails does not keep the others from their turn. Knows the order and who is next, not how each is done.
 """
 
-import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +10,7 @@ from typing import Any
 from ..errors import MemError
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..index.scan import scan
-from ..store import access, disk, files
+from ..store import access, disk
 from ..store.lock import locked
 from ..store.workspace import Workspace
 from ..text.times import stamp
@@ -49,7 +46,6 @@ def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> list[Tend
     with disk.naming("write", workspace.derived):
         disk.make_folder(workspace.derived)
     with locked(workspace.derived / "tend", command="mem tend", now=stamp(workspace.now), wait=0):
-        _sweep(workspace)
         for task in tasks:
             try:
                 what = task.due(workspace)
@@ -58,12 +54,6 @@ def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> list[Tend
             except MemError as error:
                 done.append(Tended(task.name, error=error))
     return done
-
-
-def _sweep(workspace: Workspace) -> None:
-    """Remove what writers that were killed left half written beside the files of the workspace."""
-    for folder in {os.path.dirname(path) for path in scan(workspace.root, workspace.layout).stats}:
-        files.sweep(workspace.root / folder, time.time())  # the machine's clock, which stamped them
 
 
 def _rows(index: Index) -> tuple[list[dict[str, Any]], set[str]]:

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .ids import slug
-from .lines import lines
+from .lines import with_code
 
 _HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
-_FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,10 @@ def sections(text: str) -> list[Section]:
 def _pieces(text: str) -> Iterator[tuple[int, int, int, int, str]]:
     """Yield line, start, end, depth and heading of each piece; blank ones before the first heading left out."""
     begin, begin_line, level, heading = 0, 1, 0, ""
-    offset, fence = 0, ""
-    for number, line in enumerate(lines(text), 1):
-        mark = _FENCE.match(line)
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
+    offset = 0
+    for number, (line, is_code) in enumerate(with_code(text), 1):
         said = line.lstrip("\ufeff") if number == 1 else line
-        found = None if fence or mark else _HEADING.match(said.rstrip("\r\n"))
+        found = None if is_code else _HEADING.match(said.rstrip("\r\n"))
         if found:
             if heading or text[begin:offset].strip("\ufeff \t\r\n"):
                 yield begin_line, begin, offset, level, heading

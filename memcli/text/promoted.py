@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from ..errors import RefusedError
 from .blake import blake2b
 from .conflict import conflict_marker
+from .lines import with_code
 from .problem import Problem
 from .summary import summarise
 
@@ -27,7 +28,6 @@ LONGEST = 200
 """Characters of a statement; a longer one is cut at a word."""
 
 _LINE = re.compile(r"- (?P<statement>.*\S) <!-- (?P<id>\S.*?) (?P<digest>[0-9a-f]{6}) -->")
-_FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 
 
 @dataclass(frozen=True)
@@ -138,15 +138,11 @@ def _without_empty_block(text: str) -> str:
 
 def _unfenced(text: str) -> Iterator[tuple[int, int, int, str]]:
     """Yield number, offsets and content of the lines that are neither code nor kept by a person."""
-    fence, kept, offset = "", False, 0
-    for number, line in enumerate(re.findall(r"[^\n]*\n|[^\n]+", text), 1):
+    kept, offset = False, 0
+    for number, (line, is_code) in enumerate(with_code(text), 1):
         start, offset = offset, offset + len(line)
         bare = line.strip("\ufeff \t\r\n")
-        mark = _FENCE.match(line)
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-            continue
-        if fence:
+        if is_code:
             continue
         if bare in (KEEP, END_OF_KEEP):
             kept = bare == KEEP

@@ -1,6 +1,5 @@
 """What is due is done, one thing after another, and what fails keeps nothing else from its turn."""
 
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -93,14 +92,3 @@ def test_too_many_faded_at_once_are_left_for_a_person(tmp_path: Path) -> None:
     (done,) = tend(workspace, noise, (DECAY,))
     assert isinstance(done.error, RefusedError)
     assert (workspace.root / "entries/old.md").exists()
-
-
-def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
-    workspace = at(tmp_path / "memory")
-    put(workspace, "kept")
-    old, fresh = (workspace.root / "entries" / f".mem-tmp-{name}" for name in ("0123456789abcdef", "fedcba9876543210"))
-    for path in (old, fresh):
-        path.write_text("half")
-    os.utime(old, (0, 0))
-    tend(workspace, noise, ())
-    assert (old.exists(), fresh.exists()) == (False, True)

@@ -44,7 +44,7 @@ def test_reading_gives_every_byte(bare: Path) -> None:
 
 @pytest.mark.parametrize("name", ["none.md", "page.md/below.md"])
 def test_reading_what_is_not_there_says_so(name: str, page: Path) -> None:
-    with pytest.raises(NotFoundError, match=f"there is no file {page.parent / name}: mem ls"):
+    with pytest.raises(NotFoundError, match=f"there is no file {page.parent / name}: `mem ls`"):
         files.read(page.parent / name)
 
 

@@ -203,7 +203,7 @@ def test_a_lock_file_that_is_replaced_for_ever_is_given_up(mem_dir: Path, monkey
 def test_the_folder_is_made_but_not_the_workspace(bare: Path) -> None:
     try_lock(bare / ".mem")
     assert os.listdir(bare / ".mem") == ["lock"]
-    with pytest.raises(NotFoundError, match=f"there is no workspace {bare / 'none'}: mem init makes one"):
+    with pytest.raises(NotFoundError, match=f"there is no workspace {bare / 'none'}: `mem init` makes one"):
         try_lock(bare / "none" / ".mem")
 
 
