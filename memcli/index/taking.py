@@ -44,4 +44,5 @@ def _take_in_talk(writer: Writer, workspace: Workspace, path: str, noted: int, f
             writer.forget(file)
         return "same" if file is None else "removed"
     except OSError as error:
-        return writer.stand_in(path, "session", f"cannot be read: {error.strerror}", file)
+        begun = writer.standing(path)  # what was read of it before goes with it
+        return writer.stand_in(path, "session", f"cannot be read: {error.strerror}", begun[0] if begun else file)

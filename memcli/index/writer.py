@@ -85,8 +85,7 @@ class Writer:
             self._clear(file)
         values = (reading.path, reading.kind, reading.status, *reading.stat, noted, reading.digest)
         cursor = run(
-            f"{'replace' if known else 'insert'} into files"
-            "(file, path, kind, status, mtime, ctime, size, inode, noted, digest)"
+            "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest)"
             " values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (file, *values),
         )

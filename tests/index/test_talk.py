@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import pytest
 from memcli.index import writer
 from memcli.index.index import Index, ask
 from memcli.index.keywords import scores
-from memcli.index.talk import PREVIOUS
+from memcli.index.talk import PREVIOUS, Talk
 from memcli.store.workspace import Workspace
+from memcli.text.chunk import Chunk
 from tests.conftest import Mem
 from tests.fakes import CountingEmbedder
+from tests.index.contents import assert_as_new
 
 
 def say(workspace: Path, *texts: str, session: str = "s") -> None:
@@ -120,6 +123,28 @@ def test_a_long_conversation_is_taken_in_by_whoever_has_the_lock(
     monkeypatch.setattr(writer.Writer, "breathe", another_comes_in)
     assert turns(here) == [(str(number + 1), f"user: message {number}") for number in range(40)]
     assert left[0] < 0
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_a_conversation_that_cannot_be_read_to_its_end_is_named_and_read_again(
+    here: Workspace, workspace: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    say(workspace, "herons")
+    if known:
+        assert turns(here) == [("1", "user: herons")]
+    say(workspace, "egrets", "storks")
+    chunks = Talk.chunks
+
+    def failing(self: Talk) -> Iterator[Chunk]:
+        yield next(chunks(self))
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Talk, "chunks", failing)
+        assert turns(here) == []
+        assert "cannot be read: Input/output error" in str(ask(here, lambda index: index.problems()))
+    assert [text for _, text in turns(here)] == ["user: herons", "user: egrets", "user: storks"]
+    ask(here, assert_as_new)
 
 
 def test_neighbours_share_their_words_whatever_their_numbers() -> None:
