@@ -1,6 +1,6 @@
 """What fits a prompt: memories of every layer by relevance and by how much is left of them, and documents."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import MemError
@@ -86,7 +86,10 @@ def relevant(
 
 def documents(workspace: Workspace, query: str, mode: str, seconds: float) -> Fitting:
     """Find the passages of the folders of `index.include` that fit a prompt."""
+    from ..store.redaction import redactor
+
     named, refused = folders(workspace)
+    clean = redactor(workspace, "documents").text  # nobody looked through them when they were written
     notices = list(refused)
     memories: list[Memory] = []
     problems: list[FileProblem] = []
@@ -103,7 +106,7 @@ def documents(workspace: Workspace, query: str, mode: str, seconds: float) -> Fi
         for hit in found.hits:
             if (folder.root / hit.path).is_relative_to(workspace.root):
                 continue  # memories, which have their own rules
-            memories.append(_document(folder, name, hit, texts.get(hit.path, _NOTHING), query))
+            memories.append(_document(folder, name, hit, texts.get(hit.path, _NOTHING), query, clean))
     memories.sort(key=lambda memory: -memory.score)
     return Fitting(tuple(memories), tuple(problems), tuple(notices))
 
@@ -165,9 +168,10 @@ def _memory(
     )
 
 
-def _document(folder: Workspace, name: str, hit: Hit, file: Known, query: str) -> Memory:
+def _document(folder: Workspace, name: str, hit: Hit, file: Known, query: str, clean: Callable[[str], str]) -> Memory:
     told = _part(folder, hit, file.text)
-    text, is_whole = shown(plain(told) or hit.summary, query)
+    # Before it is cut: half a secret is one too, and no rule would see it.
+    text, is_whole = shown(clean(plain(told) or hit.summary), query)
     return Memory(
         f"{name}/{hit.id}",
         DOCUMENTS,
@@ -175,7 +179,7 @@ def _document(folder: Workspace, name: str, hit: Hit, file: Known, query: str) -
         kind="document",
         path=f"{name}/{hit.path}",
         scope=hit.scope,
-        summary=hit.summary,
+        summary=clean(hit.summary),
         relevance=hit.relevance,
         score=hit.relevance,
         is_whole=is_whole,

@@ -139,6 +139,18 @@ def test_documents_named_by_the_workspace_are_read_within_its_repository_only(me
     assert sorted(path.name for path in (repository.parent / "docs").iterdir()) == ["guide.md"]
 
 
+def test_a_secret_in_a_document_does_not_get_into_a_prompt(mem: Mem, repository: Path) -> None:
+    secret = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
+    page = repository.parent / "docs" / "guide.md"
+    page.write_text(f"# Guide\n\n## Install\n\nThe quagga server takes the token {secret} on port 8081.\n")
+    with (repository / "mem.yaml").open("a") as file:
+        file.write("index.include: [../docs]\n")
+    for form in ("markdown", "block", "json"):
+        ran = mem("recall", "which token takes the quagga server?", "--only", "documents", "--format", form)
+        assert "[REDACTED:" in ran.out
+        assert secret not in ran.out
+
+
 def test_documents_named_by_the_user_may_lie_anywhere(
     mem: Mem, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
