@@ -28,7 +28,7 @@ def grep(
     words: Annotated[bool, typer.Option("-w", "--word-regexp", help="Match whole words only.")] = False,
     names: Annotated[bool, typer.Option("-l", "--files-with-matches", help="Print the names of files only.")] = False,
     counts: Annotated[bool, typer.Option("-c", "--count", help="Print the number of matching lines a file.")] = False,
-    context: Annotated[int, typer.Option("-C", "--context", help="Lines to show around a match.")] = 0,
+    context: Annotated[int, typer.Option("-C", "--context", min=0, help="Lines to show around a match.")] = 0,
     choice: Choice = Choice(),
     workspace: InWorkspace = "",
     scope: InScope = "",
@@ -55,7 +55,7 @@ def grep(
             if names or counts:
                 found = [{"path": path, "count": number} for path, number in count(index, looked, wanted)]
             else:
-                found = [asdict(line) for line in matches(index, looked, wanted, max(context, 0))]
+                found = [asdict(line) for line in matches(index, looked, wanted, context)]
             return found, index.problems()
 
         found, wrong = ask(where, answer)

@@ -81,7 +81,7 @@ def import_(
     elif counts:
         output.note(", ".join(f"{number:,} {action}" for action, number in sorted(counts.items())))
     else:
-        output.note(f"{file} holds no memories")
+        output.note(f"{_called(file)} holds no memories")
     if counts.get("conflict") or counts.get("refused"):
         raise typer.Exit(3)
 
@@ -100,9 +100,13 @@ def _complain(file: str, outcome: Any, counts: dict[str, int]) -> None:
     """Name what was not taken in; from many of a kind only the first are told."""
     if counts[outcome.action] <= TOLD:
         name = f"{outcome.path}: " if outcome.path else ""
-        output.note(f"{file}:{outcome.line}: {name}{outcome.reason}")
+        output.note(f"{_called(file)}:{outcome.line}: {name}{outcome.reason}")
     elif counts[outcome.action] == TOLD + 1:
         output.note("more of the same follows")
+
+
+def _called(file: str) -> str:
+    return "standard input" if file == "-" else file
 
 
 def _wanted(choice: Choice, where: "Workspace") -> "Filter":

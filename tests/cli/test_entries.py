@@ -58,6 +58,7 @@ def test_text_comes_from_standard_input_or_a_file(mem: Mem, workspace: Path, wor
     ("arguments", "code", "words"),
     [
         (["write"], 2, "nothing to remember"),
+        (["grep", "x", "-C", "-5"], 2, "-5 is not in the range"),
         (["write", "hello", "big", "world"], 2, "too many words: big world: quote words that belong together"),
         (["write", "   \n"], 2, "nothing to remember"),
         (["write", "a\x00b"], 2, "NUL"),

@@ -143,7 +143,9 @@ def test_what_stands_there_is_never_overwritten(mem: Mem, workspace: Path) -> No
     ran = mem("import", "-", stdin=line(path, "Theirs.") + line("entries/b.md", "New."))
     assert ran.code == 3
     assert ran.rows == [["created", "entries/b.md"]]
-    assert ran.err == (f"mem: -:1: {path}: it exists and says something else\nmem: 1 conflict, 1 created\n")
+    assert ran.err == (
+        f"mem: standard input:1: {path}: it exists and says something else\nmem: 1 conflict, 1 created\n"
+    )
     after = content(workspace)
     assert {name: after[name] for name in before} == before
 
@@ -257,7 +259,7 @@ def test_a_line_that_is_too_long_is_passed_over(mem: Mem, workspace: Path, monke
     monkeypatch.setattr(json_lines, "LONGEST", 1000)
     ran = mem("import", "-", stdin=line("entries/a.md", "x" * 5000) + line("entries/b.md", "B"))
     assert (ran.code, ran.rows) == (3, [["created", "entries/b.md"]])
-    assert "-:1: longer than" in ran.err
+    assert "standard input:1: longer than" in ran.err
 
 
 def test_of_many_faults_the_first_are_told(mem: Mem, workspace: Path) -> None:
@@ -278,7 +280,7 @@ def test_a_file_that_cannot_be_opened_is_told(mem: Mem, workspace: Path, name: s
 
 def test_an_empty_file_holds_no_memories(mem: Mem, workspace: Path) -> None:
     ran = mem("import", "-", stdin="\n\n")
-    assert (ran.code, ran.out, ran.err) == (0, "", "mem: - holds no memories\n")
+    assert (ran.code, ran.out, ran.err) == (0, "", "mem: standard input holds no memories\n")
 
 
 def test_the_filters_of_ls_choose(mem: Mem, other: Path, world: Path) -> None:
@@ -319,7 +321,7 @@ def test_everything_passes_one_gate(mem: Mem, workspace: Path, monkeypatch: pyte
     ran = mem("import", "-", stdin=lines)
     assert ran.code == 3
     assert len(seen) == 3
-    assert "-:1: a secret: leave it out" in ran.err
+    assert "standard input:1: a secret: leave it out" in ran.err
     assert (workspace / "entries" / "b.md").read_text() == "[REDACTED]"
     assert mem("import", "-", stdin=lines).out == ""
 
