@@ -13,6 +13,7 @@ from .pack_text import FRAME, HEADINGS, NAMES, piece
 _SECOND = (RELEVANT, LONG_TERM, NOTES, DOCUMENTS, RECENT)
 """Who gets what the others did not need, in this order."""
 _BLOCK = re.compile(r"\n(?=[ \t]*\n)|\n(?=(?:[-*+]|\d+[.)])[ \t])")
+_SENTENCE = re.compile(r"(?<=[.!?…])(?=\s)|(?<=[。！？])")
 _LEAST = 40
 """Characters of a page's part below which it is not worth cutting."""
 _GROUP = 60  # the delimiters of a page
@@ -110,15 +111,15 @@ def without_last(memories: Iterable[Memory]) -> list[Memory]:
 
 
 def _cut(memory: Memory, room: int) -> Memory | None:
-    """Cut a part of a page after its last paragraph or item of a list that fits."""
+    """Cut a part of a page after its last paragraph or item of a list that fits, or else after a sentence."""
     if room < _LEAST:
         return None
-    ends = [found.start() for found in _BLOCK.finditer(memory.text) if found.start() <= room]
-    text = memory.text[: ends[-1]].rstrip() if ends else ""
-    # A heading alone says nothing.
-    if not text or text.count("\n") == 0:
-        return None
-    return replace(memory, text=text, is_whole=False)
+    for border in (_BLOCK, _SENTENCE):
+        ends = [found.start() for found in border.finditer(memory.text, 0, room + 1)]
+        text = memory.text[: ends[-1]].rstrip() if ends else ""
+        if any(line.strip() and not line.startswith("#") for line in text.splitlines()):  # a heading alone says nothing
+            return replace(memory, text=text, is_whole=False)
+    return None
 
 
 def _cost(memory: Memory) -> int:

@@ -201,6 +201,20 @@ def test_the_page_is_cut_between_its_items_and_what_fits_the_prompt_stays(place:
     assert any(one.id == "MEMORY.md#part-9" and one.why == "budget" for one in pack.left_out)
 
 
+@pytest.mark.parametrize("heading", ["", "## Facts\n\n"])
+@pytest.mark.parametrize("gap", ["\n\n", "\n- ", " "])
+def test_a_long_page_is_cut_after_a_whole_thought(place: Workspace, heading: str, gap: str) -> None:
+    thoughts = [f"Tile {number} is blue and was made in Porto." for number in range(5000)]
+    (place.root / "MEMORY.md").write_text(heading + gap.join(["", *thoughts]).lstrip() + "\n")
+    text = recall([place], Recall()).text()
+    assert len(text) <= 1800 * 3.5 + 400
+    shown = re.findall(r"Tile \d+ is[^\n]*?\.", text)
+    assert shown == thoughts[: len(shown)]
+    assert len(shown) > 100
+    assert text.split("</memory>")[0].rstrip().endswith("Porto.")
+    assert "Left out for length: MEMORY.md" in text
+
+
 def test_nothing_is_shown_twice_until_the_topic_changes(place: Workspace) -> None:
     hay, moon = keep(place, "hay", "The quagga eats hay."), keep(place, "moon", "The rocket reached orbit on Monday.")
     (place.root / "MEMORY.md").write_text("## Zoo\n\nAna keeps the animals.\n")
