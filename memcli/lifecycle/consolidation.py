@@ -25,7 +25,7 @@ from ..text.summary import shorten
 from ..text.times import parse_time, stamp
 from .admission import Admitted
 from .admit import Settled
-from .drafting import FALLBACK_TO, noise, source_of, unconflicted
+from .drafting import FALLBACK_TO, noise, said_at, source_of, unconflicted
 from .episode import episode
 from .findings import Finding, Findings
 from .page import Page, ours_of, read_page, without_lines
@@ -138,6 +138,7 @@ def _episode(
         "tags": tags,
         "source": "observed",
         "sources": (source_of(session, events),),
+        "created_at": said_at(workspace, next((one.timestamp for one in reversed(events) if one.timestamp), "")),
     }
     project = _project(session)
     told |= {"project": project} if project else {}

@@ -68,7 +68,7 @@ def drafts(workspace: Workspace, session: Session, events: Sequence[Event], foun
                 "source": one.source,
                 "files": one.files,
                 "sources": (source_of(session, events, one.message),),
-                "created_at": _said(workspace, moments.get(one.message) or events[-1].timestamp),
+                "created_at": said_at(workspace, moments.get(one.message) or events[-1].timestamp),
             },
             one.text,
             _noises(session, events[-1], one.text),
@@ -91,7 +91,7 @@ def _noises(session: Session, event: Event, text: str) -> Callable[[int], bytes]
     return lambda attempt: noise(session, event, f"{text}\0{attempt}" if attempt else text)
 
 
-def _said(workspace: Workspace, timestamp: str) -> str | None:
+def said_at(workspace: Workspace, timestamp: str) -> str | None:
     """Give the moment something was said; None where nobody knows, so that it counts as told now."""
     moment = parse_time(timestamp)
     return None if moment is None else stamp(min(moment, workspace.now))

@@ -458,6 +458,14 @@ def test_episodes_and_lines_of_the_page_can_be_switched_off(tmp_path: Path) -> N
     assert not (workspace.root / "MEMORY.md").exists()
 
 
+def test_an_episode_is_as_old_as_the_conversation(workspace: Workspace) -> None:
+    say(workspace, "I prefer tabs over spaces in every project", "Noted.")
+    done(replace(workspace, now=NOW + timedelta(days=200)))
+    (episode,) = documents(workspace, "episode")
+    assert str(episode.fields["created_at"]).startswith("2026-11-20T10:0")
+    assert episode.fields["updated_at"] == episode.fields["created_at"]
+
+
 def test_a_clone_without_derived_data_is_consolidated(workspace: Workspace) -> None:
     say(workspace, "one", "two")
     shutil.rmtree(workspace.derived)
