@@ -4,6 +4,7 @@ Claude Code and Codex send the same envelope; a field that is missing, null or o
 """
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -13,6 +14,8 @@ from ..errors import UsageError
 LARGEST = 8 << 20
 """Bytes of an event; a prompt with whole files pasted in is far smaller."""
 _PIECE = 1 << 20
+PATIENCE = 1.0
+"""Seconds of silence after which nothing more is waited for: the end of a session leaves a second and a half."""
 _ERROR = 500  # characters at the end of an error, which say what went wrong
 
 
@@ -30,12 +33,26 @@ class HookEvent:
     error: str = ""  # what a tool call failed with
 
 
-def read_all(stream: BinaryIO) -> bytes:
-    """Read an event to its end, whatever its size, keeping no more than shows that it is too large."""
-    data = stream.read(LARGEST + 1)
-    while len(data) > LARGEST and stream.read(_PIECE):
-        pass  # a harness that is still writing would get a broken pipe
-    return data
+def read_all(stream: BinaryIO, patience: float = PATIENCE) -> bytes:
+    """Read an event to its end, whatever its size, keeping no more than shows that it is too large.
+
+    A harness that forgets to close its end is not waited for: what came until it fell silent is the event.
+    """
+    data = bytearray()
+    for piece in iter(lambda: _piece(stream, patience), b""):
+        if len(data) <= LARGEST:  # the rest is read all the same, or a harness would get a broken pipe
+            data += piece
+    return bytes(data)
+
+
+def _piece(stream: BinaryIO, patience: float) -> bytes:
+    from select import select
+
+    try:
+        fd = stream.fileno()
+    except OSError:  # no file at all
+        return stream.read(_PIECE)
+    return os.read(fd, _PIECE) if select([fd], [], [], patience)[0] else b""
 
 
 def parse(data: bytes) -> HookEvent:

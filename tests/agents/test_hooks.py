@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -326,6 +328,19 @@ def test_an_event_of_fifty_megabytes_is_read_to_its_end_and_dropped(spawn: Calla
     assert len(data) > LARGEST
     assert spawn("hook", "run", "claude-code", stdin=data) == Ran(0, "", "")
     assert "more than 8 MB" in log(workspace)[0]
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b'{"hook_event_name": "UserPromptSubmit", "prompt": "ok, thanks", "session_id": "s"}']
+)
+def test_an_event_whose_end_never_comes_is_not_waited_for(world: Path, workspace: Path, said: bytes) -> None:
+    command = [sys.executable, "-m", "memcli", "hook", "run", "claude-code"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=world) as hook:
+        assert hook.stdin is not None
+        hook.stdin.write(said)
+        hook.stdin.flush()
+        assert hook.wait(60) == 0
+    assert bool(list((workspace / ".mem").glob("turns/*.jsonl"))) == bool(said)
 
 
 @pytest.mark.parametrize("arguments", [(), ("nobody",), ("claude-code", "--bogus"), ("--help",)])
