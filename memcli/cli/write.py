@@ -112,6 +112,8 @@ def write(
         "metadata": _pairs(metadata),
     }  # fmt: skip
     told = {key: value for key, value in told.items() if value is not None}
+    if kind and kind not in TYPES:
+        _doubt(kind)
     body = _body(text, file)
     if identifier and path:
         raise UsageError("--id changes an entry where it is", "leave out --path")
@@ -138,6 +140,14 @@ def write(
     _tell(where, done, as_json=as_json)
     if done.pop("error", ""):
         raise typer.Exit(7)
+
+
+def _doubt(kind: str) -> None:
+    """Refuse a type that is a known one misspelt; any other may be somebody's own."""
+    from difflib import get_close_matches
+
+    for meant in get_close_matches(kind.lower(), TYPES, 1, 0.75):
+        raise UsageError(f"no type {kind!r}", f"did you mean {meant}?")
 
 
 def _as_it_is(written: entries.Written) -> dict[str, Any]:

@@ -201,7 +201,8 @@ def _lines(workspace: Workspace, folder: str) -> int:
 
 def _part(workspace: Workspace, hit: Hit, text: str) -> str:
     """Read the section, the record or the notes a hit names; its passage where the file has changed meanwhile."""
-    anchor = hit.id if hit.kind == "history" and "#" not in hit.id else hit.id.partition("#")[2]
+    of_file = f"{hit.path}#"
+    anchor = hit.id.removeprefix(of_file) if hit.id.startswith(of_file) else hit.id if hit.kind == "history" else ""
     try:
         start, stop = part(workspace, Place(hit.path, anchor), text)
     except MemError:

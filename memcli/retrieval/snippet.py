@@ -7,6 +7,8 @@ from ..text.words import query_terms
 
 LIMIT = 160
 _LEAD = re.compile(r"(?:#{1,6}\s+|>\s*|[-*+]\s+)*")
+_MARK = re.compile(r"<!-- (?:/?mem:|mem_|hist_)[^\n]*?-->")
+"""What mem writes for itself into a page."""
 _SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 
 
@@ -62,5 +64,5 @@ def _first_line(text: str) -> int:
 
 
 def _plain(text: str) -> str:
-    lines = (_LEAD.sub("", line.strip(), count=1) for line in text.splitlines())
+    lines = (_LEAD.sub("", line.strip(), count=1) for line in _MARK.sub("", text).splitlines())
     return " ".join(" ".join(line for line in lines if line).split())

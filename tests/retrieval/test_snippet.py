@@ -55,3 +55,9 @@ def test_a_long_sentence_is_entered_shortly_before_the_word_asked_for() -> None:
 def test_what_precedes_the_passage_is_marked() -> None:
     text = "First sentence of no use. " * 8 + "The quagga sleeps."
     assert snippet(text, "quagga")[0] == "…The quagga sleeps."
+
+
+def test_marks_of_mem_are_not_shown() -> None:
+    said = "<!-- mem:promoted -->\n- User prefers tabs. <!-- mem_01kh5zpjgkbz6vpb 3f2a19 -->\n<!-- /mem:promoted -->\n"
+    assert snippet(said, "tabs")[0] == "User prefers tabs."
+    assert snippet("<!-- a person's own --> tea", "tea")[0] == "<!-- a person's own --> tea"
