@@ -278,6 +278,9 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
         "write small": on(small, "write", "The bench admits number {n} here."),
         "write": on(big, "write", "The bench admits number {n} there."),
     })  # fmt: skip
+    say("tending")
+    tending = bench.inside("import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')",
+                           str(HERE / "tending.py"), "--json", "--entries", str(entries), "--runs", "3")  # fmt: skip
     twins = bench.inside(DEDUP, str(big), str(max(3, bench.runs // 3)))
     scan = start["scan"] - start["pass"]
     say("refreshing")
@@ -294,6 +297,14 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
         row("`mem write`", admission["write"], "the same at 100 entries", admission["write small"], 1.3),
         row("`mem write`", admission["write"], "`mem search`", admission["search"], 1.3),
         row("`mem dedup`, in one process", twins["dedup"], "blocked matrix product", twins["product"], 2),
+        row("`mem decay`, in one process", tending["decay"], "reading and parsing them", tending["parse"], 2),
+        row(
+            f"`mem decay --apply`: {tending['archived']:,.0f} archived, {tending['folded']:,.0f} counters folded",
+            tending["apply"],
+            "reading and parsing them",
+            tending["parse"],
+            None,
+        ),
         row("`mem ls`", find["ls"], "1.5 × typer + 2 × scan", 1.5 * find["typer"] + 2 * scan, 1),
         row(
             "`mem search --mode keyword`", find["keyword"], "1.5 × typer + 2 × scan", 1.5 * find["typer"] + 2 * scan, 1

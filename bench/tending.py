@@ -4,6 +4,7 @@ Usage: tending.py [--entries N] [--runs N]. Prints a table; each ratio is taken 
 """
 
 import argparse
+import json
 import os
 import statistics
 import sys
@@ -72,38 +73,48 @@ def median(work: Callable[[], object], runs: int) -> float:
     return statistics.median(spent)
 
 
-def main() -> None:
-    """Make a workspace, measure, print."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--entries", type=int, default=10_000)
-    options.add_argument("--runs", type=int, default=5)
-    chosen = options.parse_args()
+def measured(entries: int, runs: int) -> dict[str, float]:
+    """Make a workspace and give the median milliseconds of each, and how much the archiving had to do."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "memory"
-        ids = make(root, chosen.entries)
+        ids = make(root, entries)
         around = Surroundings(root, {"HOME": folder, "PATH": os.environ["PATH"]}, datetime(2026, 11, 21, tzinfo=UTC))
         workspace = opened(around, root)
         rows(workspace)  # makes the index
         time.sleep(0.1)
-        base = median(lambda: parse(workspace), chosen.runs)
-        one = median(lambda: access.note(workspace, [ids[0]]), 1000)
+        found = {
+            "parse": median(lambda: parse(workspace), runs),
+            "note": median(lambda: access.note(workspace, [ids[0]]), 1000),
+        }
         access.note(workspace, ids[::3])
-        lines = [
-            ("decay", median(lambda: faded(workspace), chosen.runs), LIMIT),
-            ("stats", median(lambda: counted(workspace), chosen.runs), None),
-            ("check", median(lambda: check(workspace), min(3, chosen.runs)), None),
-        ]
-        found = faded(workspace)
-        gone = sum(one.verdict == "archive" for one in found)
-        fold = min(len(ids[::3]), len(found) - gone)
-        lines.append(
-            (
-                f"decay --apply: {gone:,} archived, {fold:,} or so counters folded",
-                median(lambda: decay(workspace, found, lambda attempt: b"12345678", 1.0), 1),
-                None,
-            )
-        )
-    print(f"{chosen.entries:,} entries; parsing them all {base:.0f} ms; noting one access {one:.3f} ms\n")
+        found["decay"] = median(lambda: faded(workspace), runs)
+        found["stats"] = median(lambda: counted(workspace), runs)
+        found["check"] = median(lambda: check(workspace), min(3, runs))
+        judged_now = faded(workspace)
+        done = []
+        found["apply"] = median(lambda: done.append(decay(workspace, judged_now, lambda _: b"12345678", 1.0)), 1)
+        return found | {"archived": len(done[0].archived), "folded": len(done[0].folded)}
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--entries", type=int, default=10_000)
+    options.add_argument("--runs", type=int, default=5)
+    options.add_argument("--json", action="store_true")
+    chosen = options.parse_args()
+    found = measured(chosen.entries, chosen.runs)
+    if chosen.json:
+        print(json.dumps(found))
+        return
+    base = found["parse"]
+    lines = [
+        ("decay", found["decay"], LIMIT),
+        ("stats", found["stats"], None),
+        ("check", found["check"], None),
+        (f"decay --apply: {found['archived']:,} archived, {found['folded']:,} counters folded", found["apply"], None),
+    ]
+    print(f"{chosen.entries:,} entries; parsing them all {base:.0f} ms; noting one access {found['note']:.3f} ms\n")
     print("| what | measured | ratio to parsing | limit |\n|---|---|---|---|")
     for what, spent, limit in lines:
         told = "" if limit is None else f"{limit:g}" + ("" if spent <= limit * base else " **over**")
