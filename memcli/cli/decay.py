@@ -38,8 +38,9 @@ def decay(
     """Show how far entries have faded, and archive what has.
 
     score = e^(-age/days) × (1 + ln(reads + 1)) × trust; below the setting decay.threshold, or past its expires_at, an
-    entry goes to the archive with --apply, where `mem restore` finds it. Pinned entries, episodes and summaries are
-    spared. A terminal shows what has faded and what is next; elsewhere, and with --all, every active entry is shown.
+    entry goes to the archive with --apply, where `mem restore` finds it; the age of what was restored counts from that
+    day. Pinned entries, episodes and summaries are spared. A terminal shows what has faded and what is next; elsewhere,
+    and with --all, every active entry is shown.
     """
     if not 0 <= max_fraction <= 1:
         raise UsageError(f"--max-fraction {max_fraction:g}", "give a share between 0 and 1, such as 0.25")

@@ -1,6 +1,7 @@
 """`mem forget` and `mem restore`."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -36,23 +37,41 @@ def forget(
 
 
 def restore(names: _Names, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
-    """Bring entries back from the archive, and superseded ones back into use."""
+    """Bring entries back from the archive, and superseded ones back into use.
+
+    An entry comes back byte for byte; of a superseded one the marks go. For `mem decay` its age counts from today, so
+    that it does not go again at once.
+    """
     _each(names, workspace, scope, "restored", _restored, as_json)
 
 
 def _restored(workspace: Workspace, path: str) -> str:
     """Bring a file back from the archive; one that lies in its place is made active again if it was superseded."""
     if path.startswith(ARCHIVE) or workspace.layout.kind_of(path) != "entry":
-        return entries.restore(workspace, path)
-    from ..lifecycle.plan import Plan, applied
-    from ..lifecycle.supersession import restored_text, standing
-    from ..store.journal import Change
+        place = entries.restore(workspace, path)
+    else:
+        from ..lifecycle.plan import Plan, applied
+        from ..lifecycle.supersession import restored_text, standing
+        from ..store.journal import Change
 
-    before = standing(workspace, path)
-    if before.entry.status != "superseded" and not before.entry.superseded_by:
-        return entries.restore(workspace, path)
-    applied(workspace, Plan((Change(path, before.text, restored_text(workspace, before)),)), "mem restore")
-    return path
+        before = standing(workspace, path)
+        if before.entry.status != "superseded" and not before.entry.superseded_by:
+            return entries.restore(workspace, path)
+        applied(workspace, Plan((Change(path, before.text, restored_text(workspace, before)),)), "mem restore")
+        place = path
+    _note_return(workspace, place)
+    return place
+
+
+def _note_return(workspace: Workspace, path: str) -> None:
+    """Note when a memory came back, beside it, so that it does not fade again at once."""
+    from ..store import access, files
+    from ..text import frontmatter
+    from ..text.entry import stated_id
+
+    with suppress(MemError, UnicodeDecodeError):
+        identifier = stated_id(frontmatter.parse(files.read(workspace.path(path)).decode("utf-8")).fields) or path
+        access.note(workspace, [access.RESTORED + identifier])
 
 
 def _purged(workspace: Workspace, path: str) -> str:

@@ -1,7 +1,8 @@
 """Let memories fade: score each entry, explain its number, and propose the archive for what has faded.
 
 Archiving moves a file as it is. Spared are pinned entries, episodes, summaries and what does not parse; an entry
-past its `expires_at` has faded whatever its score. The formula is in `retrieval/retention.py`.
+past its `expires_at` has faded whatever its score. One that was restored is as young as if it had changed that day.
+The formula is in `retrieval/retention.py`.
 """
 
 import os
@@ -61,9 +62,10 @@ def judged(
     found = []
     for row in rows:
         noted = accesses.get(row["id"])
-        numbers = fading(row, now, settings, noted.count if noted else 0)
+        back = accesses[access.RESTORED + row["id"]].last if access.RESTORED + row["id"] in accesses else ""
+        numbers = fading(_as_young_as(row, back), now, settings, noted.count if noted else 0)
         score = numbers.score
-        verdict, why = _verdict(row, score, now, settings["decay.threshold"], row["path"] in unread)
+        verdict, why = _verdict(row, back, score, now, settings["decay.threshold"], row["path"] in unread)
         found.append(Judged(row, numbers, score, verdict, f"{_explained(numbers)}; {why}"))
     return sorted(found, key=lambda one: (one.score, one.row["id"], one.row["path"]))
 
@@ -144,19 +146,27 @@ def unread_paths(workspace: Workspace, named: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _verdict(row: Mapping[str, Any], score: float, now: datetime, threshold: float, unread: bool) -> tuple[str, str]:
+def _as_young_as(row: Mapping[str, Any], moment: str) -> Mapping[str, Any]:
+    """Let an entry's age count from a moment, if that is later than its own times."""
+    return {**row, "updated_at": moment} if moment > max(row["created_at"] or "", row["updated_at"] or "") else row
+
+
+def _verdict(
+    row: Mapping[str, Any], back: str, score: float, now: datetime, threshold: float, unread: bool
+) -> tuple[str, str]:
     if unread:
         return "unread", "left alone: its frontmatter does not parse"
     if row["pinned"]:
         return "spare", "pinned"
     expires = parse_time(row["expires_at"] or "")
-    if expires is not None and expires <= now:
+    if expires is not None and expires <= now and back < row["expires_at"]:
         return "archive", f"expired at {row['expires_at']}"
     if row["layer"] == "episodic" or row["type"] in EPISODIC:
         return "spare", f"{_a(row['type'])} does not fade"
     if score < threshold:
         return "archive", f"below {threshold:g}"
-    return "keep", f"not below {threshold:g}"
+    restored = f", restored at {back}" if back else ""
+    return "keep", f"not below {threshold:g}{restored}"
 
 
 def _explained(numbers: Fading) -> str:

@@ -17,6 +17,8 @@ from .workspace import Workspace
 FILE = "access"
 TAKEN = "access.taken"
 """Holds the lines that are being folded into the files; left behind where that was killed."""
+RESTORED = "restored:"
+"""Before the id of a memory that was brought back: its line says when."""
 LARGE = 256 * 1024
 """Size in bytes from which lines are summed up; where the sums alone are larger, at twice their size."""
 _NOTHING: Mapping[str, str] = {}

@@ -50,6 +50,29 @@ def test_applied_and_restored_an_entry_is_as_before(mem: Mem, aged: Path) -> Non
     assert path.read_bytes() == before
 
 
+def test_what_was_restored_fades_anew_from_that_day(mem: Mem, aged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (old,) = (row[1] for row in mem("decay", "--apply").rows)
+    mem("restore", old)
+    (one,) = (one for one in mem("decay", "--json").json["entries"] if one["id"] == old)
+    assert (one["verdict"], one["age_days"]) == ("keep", 0)
+    assert "restored at 2026-11-21T20:15:03Z" in one["reason"]
+    mem("read", old)
+    for _ in range(2):
+        assert mem("decay", "--apply").rows == []
+    assert {one["id"]: one["verdict"] for one in mem("decay", "--as-of", "2027-03-01", "--json").json["entries"]}[
+        old
+    ] == "archive"
+
+
+def test_what_had_expired_and_was_restored_stays(mem: Mem, aged: Path) -> None:
+    path = mem("write", "The sale ends soon", "--expires-at", "2026-11-21T20:15:03Z", "--no-dedup").rows[0][2]
+    mem("decay", "--apply", "--max-fraction", "1")
+    before = (aged / "archive" / path).read_bytes()
+    mem("restore", f"archive/{path}")
+    assert (aged / path).read_bytes() == before
+    assert mem("decay", "--apply", "--max-fraction", "1").rows == []
+
+
 def test_reading_counts_and_pages_of_one_reading_count_once(mem: Mem, aged: Path) -> None:
     identifier = mem("ls", "-n", "1").rows[0][0]
     mem("read", identifier, "--limit", "5")
