@@ -116,16 +116,18 @@ def _off_the_page(workspace: Workspace, ids: frozenset[str]) -> Plan:
 def _looked(
     workspace: Workspace, entries: Sequence[Entry], last: Surroundings | None, budget: float | None, *, keep: bool
 ) -> Surroundings:
-    """Look around for those drafts that can be compared with anything."""
-    texts = [(entry.type, entry.body if is_settled_here(entry) else "") for entry in entries]
-    if not any(text for _, text in texts):
+    """Look around for those drafts that are beliefs; of long documents only twins are looked for."""
+    bodies = [entry.body if is_settled_here(entry) else "" for entry in entries]
+    texts = [(entry.type, body if is_comparable(body) else "") for entry, body in zip(entries, bodies, strict=True)]
+    documents = {number: body for number, body in enumerate(bodies) if not is_comparable(body)}
+    if not any(bodies):
         return Surroundings([[] for _ in texts], [{} for _ in texts])
-    return look_around(workspace, texts, last, budget=budget, keep=keep)
+    return look_around(workspace, texts, last, documents=documents, budget=budget, keep=keep)
 
 
 def is_settled_here(entry: Entry) -> bool:
-    """Tell whether a memory is one belief among others: episodes and long documents stand for themselves."""
-    return entry.type not in EPISODIC and entry.status == "active" and is_comparable(entry.body)
+    """Tell whether a memory is one belief among others: episodes stand for themselves."""
+    return entry.type not in EPISODIC and entry.status == "active"
 
 
 def _judged(
@@ -137,7 +139,7 @@ def _judged(
     for entry, near in zip(entries, seen.near, strict=True):
         standing = [one for one in map(admission.standing, (neighbour.path for neighbour in near)) if one]
         texts = [one.entry.body for one in standing][:JUDGED]
-        if not texts or not is_settled_here(entry):
+        if not texts or not is_settled_here(entry) or not is_comparable(entry.body):
             continue
         try:
             verdicts = judge(entry.body, texts)

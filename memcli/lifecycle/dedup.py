@@ -139,7 +139,22 @@ def _looked(index: Index, progress: Progress | None) -> tuple[list[dict[str, Any
         model = index.meta("model") or ""
     except UnavailableError as error:
         notice = f"comparing words alone: {error}"
-    return rows, [*_same_words(index, texts), *(_alike(index, texts, model) if model else ())], notice, model
+    likes = [*_twins(index, by_file), *_same_words(index, texts), *(_alike(index, texts, model) if model else ())]
+    return rows, likes, notice, model
+
+
+def _twins(index: Index, by_file: Mapping[int, Mapping[str, Any]]) -> Iterable[_Like]:
+    """Pair the documents of several chunks that say the same word for word."""
+    found = index.connection.execute(
+        "select file, text from texts where file in"
+        " (select file from chunks where kind = 'entry' and status = 'active' group by file having count(*) > 1)"
+    )
+    same: dict[tuple[str, str, str], str] = {}
+    for file, text in found:
+        if row := by_file.get(file):
+            first = same.setdefault((row["type"], row["project"], plain(parse(text).body)), row["path"])
+            if first != row["path"]:
+                yield _Like(first, row["path"], 1.0)
 
 
 def _same_words(index: Index, texts: Mapping[int, _Text]) -> Iterable[_Like]:

@@ -3,7 +3,7 @@
 Only looks; takes no lock and judges nothing. Without a model, words and twins are what is left, and that is said.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 NEAREST = 5  # in 16 of 16 cases the contradicted memory was among these
 BY_WORDS = 3
 ALONE = 20  # texts looked up one by one, by their words too; of more, only the meaning is asked
+NONE: Mapping[int, str] = {}
 _ENTRIES = Filter(kinds=("entry",))
 
 
@@ -49,19 +50,28 @@ def look_around(
     told: Sequence[tuple[str, str]],
     last: Surroundings | None = None,
     *,
+    documents: Mapping[int, str] = NONE,
     budget: float | None = None,
     keep: bool = True,
 ) -> Surroundings:
     """Look up every type and text in the index as the disk is now; `last` spares opening the model and embedding again.
 
+    `documents` are texts too long to be compared, by their number, where the text told is empty: only what holds all of
+    one is found.
     `budget` is the time in seconds that entries without a vector may take; by default as long as a search would take.
     Without `keep` no index is made where there is none.
     """
     seconds = workspace.settings["search.embed_budget"] if budget is None else budget
-    return (ask if keep else glance)(workspace, lambda index: _look(index, told, last, seconds))
+    return (ask if keep else glance)(workspace, lambda index: _look(index, told, documents, last, seconds))
 
 
-def _look(index: Index, told: Sequence[tuple[str, str]], last: Surroundings | None, seconds: float) -> Surroundings:
+def _look(
+    index: Index,
+    told: Sequence[tuple[str, str]],
+    documents: Mapping[int, str],
+    last: Surroundings | None,
+    seconds: float,
+) -> Surroundings:
     from ..index.pairs import twins
 
     index.refresh()
@@ -71,7 +81,7 @@ def _look(index: Index, told: Sequence[tuple[str, str]], last: Surroundings | No
     cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
     if last is not None:
         found.embedder, found.vectors, found.model = last.embedder, last.vectors, last.model
-    if not all(_is_known(index, kind, exact.get(text, ())) for kind, text in told):
+    if not all(not text or _is_known(index, kind, exact.get(text, ())) for kind, text in told):
         by_words = [_by_words(index, text) if len(texts) <= ALONE else [] for text in texts]
         try:
             _by_meaning(index, texts, by_words, cosines, found, seconds)
@@ -82,7 +92,19 @@ def _look(index: Index, told: Sequence[tuple[str, str]], last: Surroundings | No
                 row.setdefault(chunk, None)
     paths = _paths(index, {chunk for row in cosines for chunk in row})
     found.near = [_named(row, paths) for row in cosines]
+    for number, text in documents.items():
+        found.near[number] = [Neighbour(path, 1.0) for path in _holding(index, text)]
     return found
+
+
+def _holding(index: Index, text: str) -> list[str]:
+    """Find the entries whose file holds a long text as it stands."""
+    rows = index.connection.execute(
+        "select path from texts join files using(file)"
+        " where kind = 'entry' and status = 'active' and length(text) >= ? and instr(text, ?) > 0",
+        (len(text), text),
+    )
+    return [path for (path,) in rows]
 
 
 def _is_known(index: Index, kind: str, chunks: Sequence[int]) -> bool:

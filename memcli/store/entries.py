@@ -97,7 +97,7 @@ def revised(
     Without `touch`, `updated_at` stays: a mark put on a memory does not change what it says.
     """
     new = _changed(path, text, told, body)
-    return _checked_text(workspace, path, text, new) if touch and new != text else new
+    return _checked_text(workspace, path, text, new, touch="updated_at" not in told) if touch and new != text else new
 
 
 def edit(workspace: Workspace, path: str, change: Callable[[str], str], expected: str | None = None) -> Written:
@@ -279,8 +279,11 @@ def _with_body(text: str, body: str) -> str:
     return kept + (gap[0] if gap else "") + body + newline
 
 
-def _checked_text(workspace: Workspace, path: str, old: str, new: str) -> str:
-    """Refuse a conflict, or frontmatter broken by the change; set `updated_at` and what is derived from the body."""
+def _checked_text(workspace: Workspace, path: str, old: str, new: str, *, touch: bool = True) -> str:
+    """Refuse a conflict, or frontmatter broken by the change; set `updated_at` and what is derived from the body.
+
+    Without `touch`, `updated_at` was told and is left as it is.
+    """
     require_no_conflict(path, new)
     document = frontmatter.parse(new)
     if document.problem:
@@ -294,6 +297,6 @@ def _checked_text(workspace: Workspace, path: str, old: str, new: str) -> str:
     changes = followed(before, document)
     names = ("updated_at", *SPELLINGS["updated_at"])
     name = next((name for name in names if name in document.fields), None)
-    if name is not None and document.fields[name] == before.fields.get(name):
+    if touch and name is not None and document.fields[name] == before.fields.get(name):
         changes[name] = stamp(workspace.now)
     return frontmatter.edit(new, changes) if changes else new

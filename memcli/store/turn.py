@@ -13,21 +13,29 @@ from ..text.times import stamp
 from .lock import locked
 from .workspace import Workspace
 
-PATIENCE = 2.0  # seconds to wait for earlier commands; after that this one goes on beside them
+PATIENCE = 2.0  # seconds to wait while no earlier command finishes; after that this one goes on beside them
+ROUNDS = 30  # times that the wait begins anew, because a command finished
 _FILE = "turn"
 _QUEUE = "turns"  # a folder below the derived data, with a lock of its own
 
 
 @contextmanager
 def one_by_one(workspace: Workspace, command: str) -> Iterator[None]:
-    """Wait for earlier commands, but not longer than `PATIENCE`; take the workspace's lock inside, never around it."""
+    """Wait for earlier commands as long as they finish; take the workspace's lock inside, never around it."""
     with ExitStack() as stack:
         with suppress(OSError):
             workspace.derived.mkdir()
         # Where no folder can be made the workspace's own lock says why.
-        with suppress(BusyError, NotFoundError, RefusedError):
-            now = stamp(workspace.now)
-            stack.enter_context(locked(workspace.derived / _QUEUE, command=command, now=now, wait=PATIENCE))
+        with suppress(NotFoundError, RefusedError):
+            for _ in range(ROUNDS):
+                mark = turn(workspace)
+                now = stamp(workspace.now)
+                try:
+                    stack.enter_context(locked(workspace.derived / _QUEUE, command=command, now=now, wait=PATIENCE))
+                except BusyError:
+                    if turn(workspace) != mark:
+                        continue
+                break
         yield
 
 

@@ -29,18 +29,18 @@ def test_a_preference_written_fifty_times_is_one_entry_of_strength_fifty(mem: Me
     assert ran.err == ""
 
 
-def test_many_processes_at_once_make_one_entry_of_their_number(mem: Mem, workspace: Path) -> None:
+def test_fifty_processes_at_once_make_one_entry_of_strength_fifty(mem: Mem, workspace: Path) -> None:
     environ = {key: value for key, value in os.environ.items() if key != "MEM_SEED"}
     command = [sys.executable, "-m", "memcli", *TABS]
     running = [
         subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(10)
+        for _ in range(50)
     ]
     ended = [process.communicate() for process in running]
     assert [err for _, err in ended if err] == []
-    assert sorted(out.split("\t")[0] for out, _ in ended) == ["created"] + ["merged"] * 9
+    assert sorted(out.split("\t")[0] for out, _ in ended) == ["created"] + ["merged"] * 49
     (path,) = files(workspace)
-    assert "strength: 10\n" in path.read_text()
+    assert "strength: 50\n" in path.read_text()
 
 
 def test_what_the_user_corrects_is_superseded_out_of_search_and_readable(mem: Mem, workspace: Path) -> None:

@@ -86,3 +86,11 @@ def test_without_a_model_only_the_same_words_are_merged(
     ran = mem("dedup", "--apply")
     assert "comparing words alone" in ran.err
     assert len(ran.rows[0][1].split()) == 1
+
+
+def test_long_documents_are_merged_when_they_are_twins(mem: Mem, workspace: Path) -> None:
+    text = "\n\n".join(f"## Step {number}\n\n{'Do it well. ' * 40}" for number in range(9))
+    twins = {mem("write", text, "--no-dedup").rows[0][1] for _ in range(2)}
+    mem("write", f"{text} More.", "--no-dedup")
+    ran = mem("dedup", "--apply", "--json")
+    assert [{group["kept"], *group["merged"]} for group in ran.json["groups"]] == [twins]

@@ -117,13 +117,13 @@ def test_of_another_tools_records_one_says_it_for_all(mem: Mem, workspace: Path)
     assert state(workspace) == before
 
 
-def test_archived_superseded_and_episodic_files_and_documents_come_in_as_they_are(mem: Mem, workspace: Path) -> None:
+def test_files_that_are_no_belief_and_other_documents_come_in_as_they_are(mem: Mem, workspace: Path) -> None:
     for text in ("Deploys run on Fly", "word " * 600):
         mem("write", text, "--no-dedup")
     lines = (
         own("mem_a", "Deploys run on Fly", status="superseded", superseded_by="mem_b")
         + own("mem_c", "Deploys run on Fly", type="episode")
-        + own("mem_d", "word " * 600)
+        + own("mem_d", "word " * 601)
         + own("mem_e", "Deploys run on Fly").replace("entries/", "archive/entries/")
     )
     assert [row[0] for row in mem("import", "-", stdin=lines).rows] == ["created"] * 4

@@ -121,3 +121,37 @@ def test_a_dry_run_in_json_is_one_document_with_the_diff(mem: Mem, workspace: Pa
     assert ran.json["superseded_by"] == new
     assert "+status: superseded" in ran.json["diff"]
     assert mem("ls", "--status", "superseded").rows == []
+
+
+def test_two_that_superseded_each_other_on_two_branches_are_told_and_one_is_brought_back(
+    mem: Mem, workspace: Path, world: Path
+) -> None:
+    def git(*words: str) -> str:
+        identity = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")
+        ran = subprocess.run(["git", "-C", str(world), *identity, *words], check=True, capture_output=True, text=True)
+        return ran.stdout
+
+    one = mem("write", "Deploys run on Fly", "--no-dedup").rows[0][1]
+    other = mem("write", "Deploys run on Hetzner", "--no-dedup").rows[0][1]
+    (world / ".gitattributes").write_text("*.md merge=union\n")
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "Begin")
+    git("checkout", "-qb", "theirs")
+    mem("supersede", one, other)
+    git("commit", "-qam", "One way")
+    git("checkout", "-q", "-")
+    mem("supersede", other, one)
+    git("commit", "-qam", "The other way")
+    git("merge", "-q", "-m", "Both", "theirs")
+    assert mem("search", "deploys run").code == 1, "neither is believed"
+    told = mem("check")
+    assert told.code == 1
+    assert told.out.count("superseded in a circle") == 2
+    for name in (one, other):
+        ran = mem("read", name, "--history")
+        assert {one, other} <= {row[2] for row in ran.rows}
+        assert "in a circle: `mem restore` one of them" in ran.err
+    assert mem("restore", one).code == 0
+    assert [row[1] for row in mem("search", "deploys run").rows] == [one]
+    assert "circle" not in mem("check").out

@@ -198,6 +198,37 @@ def test_a_duplicate_of_a_duplicate_in_one_batch_is_one_memory(workspace: Worksp
     assert len({step.path for step in done.plan.steps}) == len(done.plan.steps) == 4
 
 
+DOCUMENT = "# How we deploy\n\n" + "\n\n".join(f"## Step {number}\n\n{'Do it well. ' * 40}" for number in range(9))
+
+
+def test_a_long_document_is_confirmed_by_its_twin_and_by_nothing_else(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memcli.index.embedding.open_embedder", None)  # no model is needed for that
+    first = let_in(workspace, DOCUMENT, type="procedure")
+    again = settled(workspace, [draft(DOCUMENT, type="procedure"), draft(f"{DOCUMENT} More.", type="procedure")])
+    assert [one.action for one in again.admitted] == ["merged", "created"]
+    assert (entry(workspace, first).strength, entry(workspace, first).body) == (2, DOCUMENT)
+
+
+def test_a_clock_that_went_back_makes_nothing_older(workspace: Workspace) -> None:
+    first = let_in(workspace, "User prefers tabs")
+    earlier = at(workspace.root, datetime(2020, 1, 1, tzinfo=UTC))
+    assert let_in(earlier, "User prefers tabs").strength == 2
+    assert entry(workspace, first).updated_at == "2026-11-21T20:15:03Z"
+    assert let_in(earlier, "No, user prefers spaces").action == "created"
+
+
+@pytest.mark.parametrize("line", ["trust: .nan", "trust: -3", "trust: 1e300", "strength: strong", "strength: -4"])
+def test_numbers_that_make_no_sense_are_taken_for_the_usual_ones(workspace: Workspace, line: str) -> None:
+    path = workspace.root / "entries" / "odd.md"
+    path.parent.mkdir()
+    path.write_text(f"---\nid: odd\ntype: fact\nsource: user\n{line}\n---\nThe retry limit is 3\n")
+    merged = let_in(workspace, "The retry limit is 3")
+    assert (merged.action, merged.id, merged.strength) == ("merged", "odd", 2)
+    assert let_in(workspace, "No, the retry limit is 5").supersedes == ("odd",)
+
+
 def test_a_large_batch_opens_the_model_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     from memcli.index import embedding
 

@@ -48,6 +48,25 @@ def test_who_waits_too_long_goes_on_beside_the_others(workspace: Workspace, monk
     assert len(ran) == 2
 
 
+def test_while_the_others_get_on_one_waits_for_them(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "PATIENCE", 0.05)
+    ended: list[str] = []
+
+    def go() -> None:
+        with one_by_one(workspace, "mem write"):
+            ended.append("the one who waits")
+
+    with one_by_one(workspace, "mem write"):
+        other = Thread(target=go)
+        other.start()
+        for _ in range(20):
+            next_turn(workspace)
+            other.join(0.02)
+        ended.append("the one before")
+    other.join()
+    assert ended == ["the one before", "the one who waits"]
+
+
 def test_where_there_is_no_place_to_wait_one_goes_on(workspace: Workspace) -> None:
     workspace.derived.write_text("a file in the way")
     with one_by_one(workspace, "mem write"):
