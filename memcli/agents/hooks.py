@@ -146,7 +146,7 @@ def _user_prompt(scene: Scene) -> Answer:
     seconds: float = scene.workspace.settings["hooks.within"] / 1000
     if span:
         begun = monotonic()
-        kept = _remembered(scene, prompt[span[0] : span[1]].strip(), seconds / 2 if asks else seconds)
+        kept = _remembered(scene, prompt[span[0] : span[1]].strip(), seconds)  # what was asked for outright goes first
         seconds = 0.0 if kept.is_late else seconds - monotonic() + begun
     if scene.keeps:
         from . import turns

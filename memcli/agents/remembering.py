@@ -58,11 +58,11 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Kept:
         if one.action == "merged":
             return one.id, f"Known already as {one.id}, confirmed {one.strength} times now: {text}"
         places = (
-            ("It takes the place of", one.supersedes),
-            ("Another memory is believed in its place:", [one.superseded_by] if one.superseded_by else []),
-            ("It contradicts, and both are kept:", one.conflicts_with),
+            ("It takes the place of {}.", one.supersedes),
+            ("Believed in its place is {}.", (one.superseded_by,) if one.superseded_by else ()),
+            ("It may contradict {}: both are kept.", one.conflicts_with),
         )
-        also = "".join(f" {words} {', '.join(ids)}." for words, ids in places if ids)
+        also = "".join(f" {said.format(', '.join(ids))}" for said, ids in places if ids)
         return one.id, f"Kept in memory as {one.id}: {text}{also}"
 
     race.enter(let_in)

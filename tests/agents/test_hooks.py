@@ -118,11 +118,15 @@ def test_what_is_to_be_remembered_and_known_is_confirmed(say: Say, workspace: Pa
     assert entries(workspace).count("the dog is called Rex") == 1
 
 
-def test_what_is_to_be_remembered_takes_the_place_of_what_is_over(say: Say, workspace: Path) -> None:
+def test_what_is_to_be_remembered_is_held_against_what_is_known(say: Say, workspace: Path) -> None:
     old = say("UserPromptSubmit", prompt="Remember this: the staging port is 8080.").split()[4].rstrip(":")
     new = say("UserPromptSubmit", prompt="Remember this: the staging port is 9090.")
     assert new.endswith(f"It takes the place of {old}.")
     assert "status: superseded" in entries(workspace)
+    vim = say("UserPromptSubmit", prompt="Remember this: User uses vim.").split()[4].rstrip(":")
+    assert say("UserPromptSubmit", prompt="Remember this: User uses emacs.").endswith(
+        f"It may contradict {vim}: both are kept."
+    )
 
 
 def test_what_is_to_be_remembered_has_its_type_and_its_day(say: Say, workspace: Path) -> None:
