@@ -11,6 +11,8 @@ from ..store.removal import remove
 BACKUP = ".before-mem"
 """Ending of the copy of a file as it was before mem first changed it."""
 
+_FOLDERS = ("mem-memory", "skills", ".agents", ".claude", ".codex")
+
 
 @dataclass(frozen=True)
 class FileChange:
@@ -57,8 +59,19 @@ def make(changes: Sequence[FileChange]) -> None:
             if contents(one.path) != one.before:
                 raise RefusedError(f"{one.path} changed underneath", "run it again")
             remove(one.path)
+            _tidy(one.path.parent)
         else:
             files.replace(one.path, one.after, files.digest(one.before))
+
+
+def _tidy(folder: Path) -> None:
+    """Take away the folders of agents that are empty now."""
+    while folder.name in _FOLDERS:
+        try:
+            folder.rmdir()
+        except OSError:  # it holds something of somebody's
+            return
+        folder = folder.parent
 
 
 def shown(changes: Sequence[FileChange]) -> str:

@@ -341,6 +341,16 @@ def test_an_agents_page_that_was_not_there_is_gone_again(mem: Mem, repository: P
     assert not page.exists()
 
 
+def test_no_empty_folder_is_left_behind_and_no_other_is_touched(mem: Mem, repository: Path) -> None:
+    (repository / ".agents" / "mine").mkdir(parents=True)
+    for words in (("install", "claude-code"), ("install", "codex"), ("skill",)):
+        assert mem("hook", *words).code == 0
+    for words in (("uninstall", "claude-code"), ("uninstall", "codex"), ("skill", "--remove")):
+        assert mem("hook", *words).code == 0
+    left = sorted(str(path.relative_to(repository)) for path in repository.rglob("*") if ".git" not in path.parts)
+    assert left == [".agents", ".agents/mine"]
+
+
 def test_half_a_block_is_refused(mem: Mem, repository: Path) -> None:
     (repository / "AGENTS.md").write_text("<!-- mem:agents -->\nhalf\n")
     assert mem("hook", "skill").code == 5
