@@ -107,6 +107,9 @@ def _tell(done: Decayed) -> None:
         output.say_row(("archived", identifier, path))
     for path, reason in done.problems:
         output.note(f"{path}: {reason}")
+    if output.is_heard():
+        count = len(done.archived)
+        output.note(f"{count:,} archived; `mem restore ID` brings one back" if count else "nothing has faded")
 
 
 def _show(where: Workspace, entries: Sequence[Judged], *, everything: bool) -> None:

@@ -60,13 +60,12 @@ def ls(
 
         def answer(index: Index, wanted: Filter = wanted) -> tuple[list[dict[str, Any]], list[FileProblem]]:
             index.refresh()
-            return index.list_entries(wanted, SORTS[sort], -1 if conflicts else limit or -1), index.problems()
+            listed = index.list_entries(wanted, SORTS[sort], -1 if conflicts else limit or -1)
+            return _in_conflict(index, listed) if conflicts else listed, index.problems()
 
         found, wrong = ask(where, answer)
         rows += [{**row, "scope": where.scope} for row in found]
         problems += wrong
-    if conflicts:
-        rows = [row for row in rows if row["conflicts_with"]]
     rows = rows[: limit or None]
     for row in rows:
         row.pop("file", None)
@@ -81,3 +80,11 @@ def ls(
     else:
         for one in shown:
             output.say_row((one[0], one[1], one[2], one[4], one[3]))
+
+
+def _in_conflict(index: Index, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Pick the entries that contradict one that is not over."""
+    from ..lifecycle.supersession import is_in_conflict, over
+
+    gone = over(index.list_entries(Filter(statuses=()), "id"))
+    return [row for row in rows if is_in_conflict(row, gone)]

@@ -57,6 +57,8 @@ def promote(
         output.say_json(_document(where, proposed, is_done))
     elif auto and not apply:
         output.say(shown(proposed.plan), end="")
+        if output.is_heard():
+            output.note("`mem promote --auto --apply` does this" if proposed.plan else "nothing to promote or drop")
     else:
         _tell(proposed)
     if not as_json:

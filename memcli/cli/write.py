@@ -204,6 +204,8 @@ def _tell(where: Workspace, done: dict[str, Any], *, as_json: bool) -> None:
         said = f"confirmed {done['strength']} times" if done["action"] == "merged" else remark
         action = "merged into" if done["action"] == "merged" else done["action"]
         output.say(f"{action} {done['id']} ({done['path']})" + (f": {said}" if said else ""))
+        if done.get("conflicts_with"):
+            output.note(f"`mem supersede {done['conflicts_with'][0]} {done['id']}` settles it if the new one is right")
     else:
         output.say_row([*row, remark] if remark else row)
 

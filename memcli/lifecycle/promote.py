@@ -22,6 +22,7 @@ from ..text.entry import read_entry
 from ..text.promoted import Promoted, line_of, read_promoted, statement_of, with_lines
 from ..text.times import parse_time
 from .plan import Plan
+from .supersession import is_in_conflict, over
 
 Row = Mapping[str, Any]
 
@@ -78,8 +79,9 @@ def promote_plan(
         for one, line in standing.items()
         if line.is_ours and (one not in known or known[one]["status"] != "active")
     }
+    gone = over(known.values())
     for one, row in known.items():
-        is_new = auto and one not in standing and _is_candidate(row, workspace)
+        is_new = auto and one not in standing and _is_candidate(row, workspace) and not is_in_conflict(row, gone)
         if one in said or one in dropped or not (is_new or (one in standing and standing[one].is_ours)):
             continue
         statement, fault, text = _said(workspace, row)
@@ -171,12 +173,11 @@ def _by_id(rows: Iterable[Row]) -> dict[str, Row]:
 
 
 def _is_candidate(row: Row, workspace: Workspace) -> bool:
-    """Tell whether the rule may promote an entry: what is in doubt, passing or an episode stays out."""
+    """Tell whether the rule may promote an entry: what is passing or an episode stays out."""
     expires = parse_time(row["expires_at"] or "")
     return (
         row["status"] == "active"
         and row["layer"] != "episodic"
-        and not row["conflicts_with"]
         and (expires is None or expires > workspace.now)
         and is_confirmed(row, workspace)
     )

@@ -10,6 +10,7 @@ from ..store.access import Access
 from ..store.settings import Settings
 from ..text.times import parse_time
 from .decay import Judged, judged
+from .supersession import is_in_conflict, over
 
 AGES = ((1, "under 1 day"), (7, "under 1 week"), (30, "under 1 month"), (90, "under 3 months"), (365, "under 1 year"))
 OLDER = "older"
@@ -44,6 +45,7 @@ def stats(
     """Count entries, given as rows of every status."""
     rows = list(rows)
     active = [row for row in rows if row["status"] == "active"]
+    gone = over(rows)
     found = judged(active, now, settings, accesses)
     used = sorted((one for one in found if one.fading.accesses), key=lambda one: (-one.fading.accesses, one.row["id"]))
     ages = Counter(_age(one.fading.age) for one in found)
@@ -58,7 +60,7 @@ def stats(
         _growth(rows, now, zone),
         used[:TOP],
         [one for one in found if one.verdict != "spare"][:TOP],
-        [row for row in active if row["conflicts_with"]],
+        [row for row in active if is_in_conflict(row, gone)],
         sum(one.verdict == "archive" for one in found),
         sum(bool(row["pinned"]) for row in active),
     )

@@ -3,7 +3,7 @@
 What is superseded stays where it is and can be read; only its frontmatter says so. Refuses circles.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,6 +195,20 @@ def _place(link: Link, later: list[str], identifier: str) -> tuple[int, str, str
     if link.id in later:
         return later.index(link.id) + 2, "", ""
     return (1 if link.id == identifier else 0), link.created_at, link.id
+
+
+def over(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Give the ids of entries that are superseded or archived, of rows of every status."""
+    active: set[str] = set()
+    others: set[str] = set()
+    for row in rows:
+        (active if row["status"] == "active" else others).add(row["id"])
+    return frozenset(others - active)
+
+
+def is_in_conflict(row: Mapping[str, Any], gone: Collection[str]) -> bool:
+    """Tell whether an entry contradicts one that is not over: a mark that names any other is history."""
+    return any(one not in gone for one in str(row["conflicts_with"] or "").split())
 
 
 def marks_of(told: Mapping[str, Any]) -> bool:

@@ -68,6 +68,11 @@ def test_what_may_contradict_is_listed_as_a_conflict(mem: Mem, workspace: Path) 
     listed = {row[0] for row in mem("ls", "--conflicts").rows}
     assert listed == {old, ran.json["id"]}
     assert len(mem("ls", "--conflicts", "-n", "1").rows) == 1
+    mem("supersede", old, ran.json["id"])
+    assert mem("ls", "--conflicts").rows == [], "one of them is over"
+    assert mem("stats", "--json").json["conflicts"] == []
+    mem("restore", old)
+    assert {row[0] for row in mem("ls", "--conflicts").rows} == listed
 
 
 def test_no_dedup_and_a_chosen_place_and_marks_by_hand_are_kept_as_they_are(mem: Mem, workspace: Path) -> None:
