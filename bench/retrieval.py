@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -144,11 +145,13 @@ def measured(made: Sequence[Made], embedder: Remembering, folder: Path, *, ablat
     with workspaces([languages(LANGUAGES)], folder) as spoken:
         parts.append(report.languages({mode: list(answered(spoken, mode=mode)) for mode in MODES}))
     if ablate:
+        for one in made:
+            settle(one.index)
         rows = []
         for name, weights, mode, changed in variants():
             say(name)
             with changed:
-                rows.append((name, list(answered(made, weights, mode, settled=True))))
+                rows.append((name, list(answered(made, weights, mode))))
         parts.append(report.ablations(answers, rows))
     return "\n".join(parts)
 
@@ -170,13 +173,28 @@ def workspaces(wanted: Iterable[Collection], folder: Path) -> Iterator[list[Made
         one.index.close()
 
 
-def answered(
-    made: Sequence[Made], weights: Weights = WEIGHTS, mode: str = "hybrid", *, settled: bool = False
-) -> Iterator[Answer]:
-    """Ask every query; `settled` looks at the disk no more."""
+def settle(index: Any) -> None:
+    """Look at the disk no more, and remember what was read: the files stay as they are while weights change."""
+    index.refresh = index.embedding.embed_missing = lambda *_, **__: 0
+    index.problems = list
+    index.turns, documents = cache(index.turns), cache(index.documents)
+    index.documents = lambda wanted, among=None: documents(wanted)
+    postings, pieces = index.postings, index.pieces
+    asked = cache(lambda terms: postings(terms))
+    index.postings = lambda terms: asked(tuple(terms))
+    known: dict[int, Any] = {}
+
+    def remembered(chunks: Iterable[int]) -> dict[int, Any]:
+        new = [chunk for chunk in chunks if chunk not in known]
+        known.update(pieces(new) if new else {})
+        return {chunk: known[chunk] for chunk in chunks}
+
+    index.pieces = remembered
+
+
+def answered(made: Sequence[Made], weights: Weights = WEIGHTS, mode: str = "hybrid") -> Iterator[Answer]:
+    """Ask every query."""
     for one in made:
-        if settled:
-            one.index.refresh = lambda *_, **__: None  # type: ignore[method-assign, assignment]
         for query in one.collection.queries:
             request = Request(query.text, DEPTH, Filter(kinds=KINDS), mode, weights=weights, may_mean_alone=True)
             hits = search_index(one.index, request).hits
