@@ -1,8 +1,7 @@
 """Measure what of a pack is worth its place: `recall` on turns whose memories are known, at several cutoffs.
 
 Usage: packs.py DATA [--write]. Below DATA lie `gate-turns.jsonl` and folders of corpus.jsonl, queries.jsonl and
-qrels.tsv. A turn counts where the gate lets it through. The cutoff was chosen on one half of the turns; `--write` puts
-the table into README.md.
+qrels.tsv. A turn counts where the gate lets it through. `--write` puts the table into README.md.
 """
 
 import argparse
@@ -41,7 +40,7 @@ class Asked(NamedTuple):
     @property
     def half(self) -> str:
         """Give the half it belongs to, by what it says."""
-        return ("tuned", "held out")[blake2b(self.text.encode()).digest()[0] % 2]
+        return ("first", "second")[blake2b(self.text.encode()).digest()[0] % 2]
 
 
 class Shown(NamedTuple):
@@ -147,7 +146,7 @@ def table(found: dict[tuple[str, str], list[Shown]]) -> str:
         lines.append(line(name, half, shown))
         before = every.get(half, [Shown()] * len(CUTOFFS))
         every[half] = [one.plus(two) for one, two in zip(before, shown, strict=True)]
-    lines += [line("all", half, shown) for half, shown in sorted(every.items(), reverse=True)]
+    lines += [line("all", half, shown) for half, shown in sorted(every.items())]
     return "\n".join(lines) + "\n"
 
 
