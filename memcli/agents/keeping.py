@@ -3,14 +3,13 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import BusyError, MemError
+from ..errors import MemError
 from ..store.workspace import Workspace
 from . import turns
-from .turns import Turn
+from .turns import Taken, Turn
 
 if TYPE_CHECKING:
     from ..lifecycle.llm import Llm
@@ -29,18 +28,24 @@ def hasty(workspace: Workspace, seconds: float) -> Workspace:
 def flush(workspace: Workspace, noise: Noise, session: str = "") -> None:
     """Bring the turns that wait into the notes of their day and into their sessions.
 
-    Those of a workspace that is busy wait on; any other fault is raised when the rest is done.
+    What cannot be brought in waits on; why it could not is raised when the rest is done.
     """
-    waiting = turns.take(workspace, session)
     fault: MemError | None = None
-    for name, said in groupby(sorted(waiting, key=lambda turn: turn["session"]), key=lambda turn: turn["session"]):
-        group = list(said)
+    taken: dict[str, list[Taken]] = {}
+    for one in turns.take(workspace, session):
+        taken.setdefault(one.turns[0]["session"] if one.turns else "", []).append(one)
+    for name, files in taken.items():
+        said = [turn for one in files for turn in one.turns]
+        settle = turns.give_back
         try:
-            _bring_in(workspace, name, group, noise)
+            if said:
+                _bring_in(workspace, name, said, noise)
+            settle = turns.drop
         except MemError as error:
             fault = error
-            if isinstance(error, BusyError):
-                turns.give_back(workspace, group)
+        finally:
+            for one in files:
+                settle(one)
     if fault:
         raise fault
 
@@ -82,9 +87,9 @@ def _bring_in(workspace: Workspace, session: str, said: Sequence[Turn], noise: N
     from ..exchange.live import add_events
 
     given = [{"type": "message"} | {key: turn[key] for key in turn if key != "session"} for turn in said]
-    add_events(workspace, session, given, noise("".join(turn["content"] for turn in said)))
+    done = add_events(workspace, session, given, noise("".join(turn["content"] for turn in said)))
     for user, assistant, when in _exchanges(said):
-        _note(workspace, user, assistant, when)
+        _note(workspace, user, assistant, when, once=done.known > 0)
 
 
 def _exchanges(said: Sequence[Turn]) -> list[tuple[str, str, str]]:
@@ -100,7 +105,8 @@ def _exchanges(said: Sequence[Turn]) -> list[tuple[str, str, str]]:
     return found
 
 
-def _note(workspace: Workspace, user: str, assistant: str, when: str) -> None:
+def _note(workspace: Workspace, user: str, assistant: str, when: str, *, once: bool) -> None:
+    """Note an exchange, only `once` where somebody who was killed may have done so."""
     from ..store.notes import add_note
     from ..store.redaction import redactor
     from ..text.injected import without_injected
@@ -110,7 +116,7 @@ def _note(workspace: Workspace, user: str, assistant: str, when: str) -> None:
     # Before it is cut: half a secret is one too, and no rule would see it.
     line = exchange(guard.text(without_injected(user)), guard.text(without_injected(assistant)))
     if line:
-        add_note(replace(workspace, now=datetime.fromisoformat(when)), line)
+        add_note(replace(workspace, now=datetime.fromisoformat(when)), line, once=once)
 
 
 def _from_transcript(workspace: Workspace, session: str, transcript: str) -> "Session | None":

@@ -14,7 +14,7 @@ from memcli.agents.hook_event import LARGEST
 from memcli.agents.hooks import CHARACTERS, respond
 from memcli.agents.log import LARGEST as LARGEST_LOG
 from memcli.cli import world as cli_world
-from memcli.errors import BusyError
+from memcli.errors import BusyError, RefusedError
 from memcli.store.workspace import Workspace
 from tests.conftest import Mem, Ran
 
@@ -436,6 +436,84 @@ def test_what_a_dead_process_had_taken_is_brought_in(say: Say, workspace: Path) 
     os.utime(taken, (1, 1))
     say("Stop", last_assistant_message="Green.")
     assert notes(workspace) == "[20:15] User: Which colour is the bikeshed? | Assistant: Green.\n"
+
+
+def test_a_turn_that_could_not_be_brought_in_waits(say: Say, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> object:
+        raise RefusedError("cannot write session.jsonl: no space left on device")
+
+    say("UserPromptSubmit", prompt="Which colour is the bikeshed?")
+    with monkeypatch.context() as patched:
+        patched.setattr("memcli.exchange.live.add_events", full)
+        say("Stop", last_assistant_message="Green.")
+    assert "no space left" in log(workspace)[0]
+    say("Stop", last_assistant_message="")
+    assert notes(workspace) == "[20:15] User: Which colour is the bikeshed? | Assistant: Green.\n"
+
+
+@pytest.mark.parametrize("step", ["memcli.exchange.live.add_events", "memcli.store.notes.add_note", "os.unlink"])
+def test_whoever_is_killed_while_bringing_in_a_turn_loses_nothing_and_keeps_nothing_twice(
+    say: Say, workspace: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    say("UserPromptSubmit", prompt="Which colour is the bikeshed?")
+    name, _, function = step.rpartition(".")
+    code = f"""
+import os, sys, {name}
+real = {step}
+def killed(*args, **options):
+    if {step != "os.unlink"} or ".taken-" in str(args[0]):
+        os._exit(9)
+    return real(*args, **options)
+{name}.{function} = killed
+from pathlib import Path
+from memcli.agents.keeping import flush
+from memcli.cli import world
+from memcli.store.workspace import find
+flush(find(world.surroundings())[0], world.noise)
+"""
+    killed = subprocess.run([sys.executable, "-c", code], cwd=workspace, check=False)
+    assert killed.returncode == 9
+    say("UserPromptSubmit", prompt="And the roof?")
+    say("Stop", last_assistant_message="Red.")
+    lines = (workspace / "sessions" / "s1" / "session.jsonl").read_text().splitlines()
+    said = [json.loads(line)["content"] for line in lines]
+    assert said == ["Which colour is the bikeshed?", "And the roof?", "Red."]
+    assert [line[8:] for line in notes(workspace).splitlines()] == [
+        "User: Which colour is the bikeshed?",
+        "User: And the roof? | Assistant: Red.",
+    ]
+
+
+def test_a_turn_added_while_the_others_are_brought_in_is_kept(
+    say: Say, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say("UserPromptSubmit", prompt="Which colour is the bikeshed?")
+    (file,) = (workspace / ".mem" / "turns").glob("*.jsonl")
+    held = file.open("a")  # as a hook holds it between opening and writing
+
+    def late(*args: object, **options: object) -> object:
+        with held:
+            held.write(json.dumps({"session": "s1", "role": "user", "content": "Late", "timestamp": "", "id": "x"}))
+        return real(*args, **options)  # type: ignore[arg-type]
+
+    from memcli.exchange.live import add_events as real
+
+    with monkeypatch.context() as patched:
+        patched.setattr("memcli.exchange.live.add_events", late)
+        say("Stop", last_assistant_message="Green.")
+    say("Stop", last_assistant_message="")
+    said = (workspace / "sessions" / "s1" / "session.jsonl").read_text().splitlines()
+    assert [json.loads(line)["content"] for line in said] == ["Which colour is the bikeshed?", "Green.", "Late"]
+
+
+def test_a_turn_after_one_that_a_full_disk_cut_off_is_kept(say: Say, workspace: Path) -> None:
+    (workspace / ".mem" / "turns").mkdir(parents=True)
+    say("UserPromptSubmit", prompt="Torn")
+    (file,) = (workspace / ".mem" / "turns").glob("*.jsonl")
+    file.write_text('{"session": "s1", "ro')
+    say("UserPromptSubmit", prompt="Which colour is the bikeshed?")
+    say("Stop", last_assistant_message="")
+    assert "bikeshed" in notes(workspace)
 
 
 def test_a_derived_folder_that_leads_elsewhere_is_not_written_through(
