@@ -13,7 +13,7 @@ from ..text.entry import EPISODIC, Entry, read_entry
 from ..text.summary import shorten
 from ..text.times import stamp
 from .beliefs import Verdict, compare, plain, thresholds
-from .merging import merged_body, merged_fields
+from .merging import are_of_one_kind, kind_of, merged_body, merged_fields
 from .neighbours import Neighbour
 from .plan import Plan
 from .supersession import Standing, conflicting_text, standing, superseded_text
@@ -63,7 +63,7 @@ class Admission:
         self.admitted: list[Admitted] = []
         self._files: dict[str, Standing | None] = {}
         self._before: dict[str, str | None] = {}  # path → text on disk; None for a file to be made
-        self._said: dict[tuple[str, str], str] = {}  # type and plain text of a draft → path of the entry that says it
+        self._said: dict[tuple[str, str], str] = {}  # kind and plain text of a draft → path of the entry that says it
         self._reasons: list[str] = []
 
     def standing(self, path: str) -> Standing | None:
@@ -86,7 +86,7 @@ class Admission:
         """Decide about one draft; `before` names earlier drafts of this run by their number, with their cosines."""
         weighed = self._weighed(entry, near, before) if is_open else []
         self._decide(draft, entry, weighed)
-        self._said.setdefault((entry.type, plain(entry.body)), self.admitted[-1].path)
+        self._said.setdefault((kind_of(entry.type), plain(entry.body)), self.admitted[-1].path)
 
     def _decide(self, draft: Draft, entry: Entry, weighed: Sequence[tuple[Standing, Verdict]]) -> None:
         for one, verdict in weighed:
@@ -113,7 +113,7 @@ class Admission:
         """Compare with everything near, the nearest first, each entry once."""
         cosines: dict[str, float | None] = {one.path: one.cosine for one in near}
         cosines |= {self.admitted[number].path: cosine for number, cosine in before.items()}
-        if twin := self._said.get((entry.type, plain(entry.body))):
+        if twin := self._said.get((kind_of(entry.type), plain(entry.body))):
             cosines[twin] = 1.0
         found = []
         for path, cosine in sorted(cosines.items(), key=lambda item: -2.0 if item[1] is None else -item[1]):
@@ -201,7 +201,7 @@ def _are_apart(old: Entry, new: Entry) -> bool:
 
 def _may_be_one(old: Entry, new: Entry) -> bool:
     """Tell whether two memories that say the same are the same memory."""
-    return old.type == new.type and old.project == new.project
+    return are_of_one_kind(old.type, new.type) and old.project == new.project
 
 
 def _decides(old: Entry, new: Entry) -> bool:

@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from ..errors import MemError, UnavailableError
@@ -23,10 +24,11 @@ from ..text.summary import shorten
 from ..text.times import stamp
 from .beliefs import Thresholds, compare, plain, thresholds
 from .claims.words import LIGHT
-from .merging import merged_body, merged_fields
+from .merging import are_of_one_kind, kind_of, merged_body, merged_fields
 from .plan import Plan
 from .supersession import Standing, standing, superseded_text
 
+FEW = 30  # texts of the same words of which every pair is looked at
 _ENTRIES = Filter(kinds=("entry",))
 _DIGITS = re.compile(r"\d+")
 _WORD = re.compile(r"\w+")
@@ -105,7 +107,7 @@ class _Text:
 
     path: str
     text: str
-    apart: tuple[str, str]  # type and project
+    apart: tuple[str, str]  # kind and project
 
     @property
     def bag(self) -> tuple[str, ...]:
@@ -129,7 +131,7 @@ def _looked(index: Index, progress: Progress | None) -> tuple[list[dict[str, Any
         " and 1 = (select count(*) from chunks as other where other.file = chunks.file)"
     )
     texts = {
-        chunk: _Text(by_file[file]["path"], text, (by_file[file]["type"], by_file[file]["project"]))
+        chunk: _Text(by_file[file]["path"], text, (kind_of(by_file[file]["type"]), by_file[file]["project"]))
         for chunk, file, text in found
         if file in by_file
     }
@@ -152,7 +154,7 @@ def _twins(index: Index, by_file: Mapping[int, Mapping[str, Any]]) -> Iterable[_
     same: dict[tuple[str, str, str], str] = {}
     for file, text in found:
         if row := by_file.get(file):
-            first = same.setdefault((row["type"], row["project"], plain(parse(text).body)), row["path"])
+            first = same.setdefault((kind_of(row["type"]), row["project"], plain(parse(text).body)), row["path"])
             if first != row["path"]:
                 yield _Like(first, row["path"], 1.0)
 
@@ -164,7 +166,12 @@ def _same_words(index: Index, texts: Mapping[int, _Text]) -> Iterable[_Like]:
     same: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for chunk, text in texts.items():
         same[text.apart + text.bag].append(chunk)
-    pairs = [(chunks[0], chunk) for chunks in same.values() for chunk in chunks[1:]]
+    # Every pair, since nobody knows yet which of them is kept; of very many alike, each with the first.
+    pairs = [
+        pair
+        for chunks in same.values()
+        for pair in (combinations(chunks, 2) if len(chunks) <= FEW else ((chunks[0], one) for one in chunks[1:]))
+    ]
     for (one, other), cosine in zip(pairs, cosines_of(index, pairs, _ENTRIES), strict=True):
         yield _Like(texts[one].path, texts[other].path, cosine)
 
@@ -224,6 +231,8 @@ def _gathered(
         grown = False
         for one in list(waiting):
             cosine = cosines.get(frozenset((kept.path, one.path)))
+            if not are_of_one_kind(whole.entry.type, one.entry.type):
+                continue
             if whole.entry.title and one.entry.title and plain(whole.entry.title) != plain(one.entry.title):
                 continue
             verdict = compare(whole.entry.body, one.entry.body, cosine, limits)

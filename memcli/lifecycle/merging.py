@@ -2,22 +2,36 @@
 
 from typing import Any
 
-from ..text.entry import Entry
+from ..text.entry import SEMANTIC, Entry
 from .beliefs import plain
 from .claims.reading import claims, sentences
 
+_PLAIN = "fact"  # what a memory is where nobody says more exactly
 _JOINED = ("tags", "sources", "references", "files")
+
+
+def are_of_one_kind(one: str, other: str) -> bool:
+    """Tell whether memories of two types can be one: types are the same, or one is a fact and the other says more."""
+    return one == other or (_PLAIN in (one, other) and kind_of(one) == kind_of(other))
+
+
+def kind_of(name: str) -> str:
+    """Give what the types of memories that can be one have in common; a correction is an event of its own."""
+    return "semantic" if name in SEMANTIC and name != "correction" else name
 
 
 def merged_fields(old: Entry, new: Entry, moment: str) -> dict[str, Any]:
     """Give the fields of the standing entry that change when another one confirms it, said at a moment.
 
-    Whoever is trusted more stands for it from now on. The old one keeps its id, its type and its time of creation.
+    Whoever is trusted more stands for it from now on. The old one keeps its id, its time of creation and, unless the
+    new one's says more, its type.
     """
     told: dict[str, Any] = {
         "strength": old.strength + new.strength,
         "updated_at": max(moment, old.created_at, old.updated_at),
     }
+    if old.type == _PLAIN != new.type:
+        told["type"] = new.type
     for key in _JOINED:
         joined = _joined(getattr(old, key), getattr(new, key))
         if joined != getattr(old, key):

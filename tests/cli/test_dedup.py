@@ -18,7 +18,7 @@ def doubled(mem: Mem, workspace: Path) -> dict[str, str]:
         ids[text] = mem("write", text, "--no-dedup", *options).rows[0][1]
     for text in ("Use 4 spaces for indentation", "Use 2 spaces for indentation", "Deploys run on Fly"):
         ids[text] = mem("write", text, "--no-dedup").rows[0][1]
-    mem("write", "User prefers TABS", "--no-dedup", "--type", "preference")
+    mem("write", "User prefers TABS", "--no-dedup", "--type", "correction")
     return ids
 
 
@@ -94,3 +94,12 @@ def test_long_documents_are_merged_when_they_are_twins(mem: Mem, workspace: Path
     mem("write", f"{text} More.", "--no-dedup")
     ran = mem("dedup", "--apply", "--json")
     assert [{group["kept"], *group["merged"]} for group in ran.json["groups"]] == [twins]
+
+
+def test_facts_and_a_preference_that_say_the_same_become_a_preference(mem: Mem, workspace: Path) -> None:
+    for number, text in enumerate(SAME):
+        mem("write", text, "--no-dedup", "--created-at", f"2026-0{number + 1}-01")
+    mem("write", "User prefers TABS", "--no-dedup", "--type", "preference")
+    (group,) = mem("dedup", "--apply", "--json").json["groups"]
+    assert len(group["merged"]) == len(SAME)
+    assert mem("read", group["kept"], "--json").json["fields"]["type"] == "preference"

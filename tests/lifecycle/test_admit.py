@@ -152,11 +152,19 @@ def test_who_is_believed(workspace: Workspace, old: dict[str, Any], new: dict[st
         assert second.superseded_by == first.id
 
 
+@pytest.mark.parametrize("types", [("fact", "preference"), ("preference", "fact"), ("constraint", "fact")])
+def test_a_fact_and_what_says_more_exactly_what_it_is_are_one_memory(workspace: Workspace, types: list[str]) -> None:
+    first = let_in(workspace, "User prefers tabs", type=types[0])
+    second = let_in(workspace, "The user prefers tabs.", type=types[1])
+    assert (second.action, second.id) == ("merged", first.id)
+    assert entry(workspace, first).type == next(one for one in types if one != "fact")
+
+
 def test_another_type_or_title_or_an_episode_is_another_memory(workspace: Workspace) -> None:
     text = "User prefers tabs"
     let_in(workspace, text, type="preference")
     for told in (
-        {"type": "fact"},
+        {"type": "correction"},
         {"type": "preference", "title": "One"},
         {"type": "preference", "title": "Two"},
         {"type": "episode"},
