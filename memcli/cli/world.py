@@ -43,7 +43,13 @@ def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tu
     """Find the one place a name means; `strict` for what changes files."""
     from ..retrieval.locate import locate
 
-    return locate(reading(workspace, scope), name, Path.cwd(), strict=strict)
+    found = reading(workspace, scope)
+    if strict:
+        from ..store.journal import finish_first
+
+        for one in found:
+            finish_first(one, "mem")  # a move that was cut off has left a file under two names
+    return locate(found, name, Path.cwd(), strict=strict)
 
 
 def noise(text: str) -> Callable[[int], bytes]:

@@ -1,5 +1,6 @@
 """Write, change, forget, restore and purge entries, touching only what was asked for."""
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -130,9 +131,7 @@ def forget(workspace: Workspace, path: str) -> str:
     if path.startswith(ARCHIVE):
         raise RefusedError(f"{path} is in the archive already", f"`mem restore {path}` brings it back")
     _only_entries(workspace, path)
-    place = free_name(workspace, ARCHIVE + path)
-    move(workspace.path(path), workspace.path(place))
-    return place
+    return _moved(workspace, path, lambda: free_name(workspace, ARCHIVE + path), "mem forget")
 
 
 def restore(workspace: Workspace, path: str) -> str:
@@ -140,10 +139,31 @@ def restore(workspace: Workspace, path: str) -> str:
     if not path.startswith(ARCHIVE):
         raise RefusedError(f"{path} is not in the archive", "there is nothing to restore")
     place = path.removeprefix(ARCHIVE)
-    try:
-        move(workspace.path(path), workspace.path(place))
-    except FileExistsError:
-        raise RefusedError(f"{place} exists", f"move one of the two, then `mem restore {path}`") from None
+    taken = RefusedError(f"{place} exists", f"move one of the two, then `mem restore {path}`")
+    if workspace.path(path).is_dir():
+        try:
+            move(workspace.path(path), workspace.path(place))
+        except FileExistsError:
+            raise taken from None
+        return place
+
+    def free() -> str:
+        there = workspace.root / place
+        if os.path.lexists(there) and not (there.exists() and there.samefile(workspace.path(path))):
+            raise taken
+        return place
+
+    return _moved(workspace, path, free, "mem restore")
+
+
+def _moved(workspace: Workspace, path: str, free: Callable[[], str], command: str) -> str:
+    """Move a file as a journaled step: of one who is killed between two names the next command finishes it."""
+    from .journal import Move, apply, exclusive
+
+    with exclusive(workspace, command) as held:
+        digest = files.digest(files.read(workspace.path(path)))
+        place = free()
+        apply(workspace, [Move(path, place, digest)], held)
     return place
 
 

@@ -1,5 +1,7 @@
 """Writing, reading, changing, forgetting and restoring memories from the shell."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -246,6 +248,36 @@ def test_forget_finds_every_name_before_it_changes_anything(mem: Mem, workspace:
     path = mem("write", "Remember me.").rows[0][2]
     assert mem("forget", path, "nosuch").code == 4
     assert (workspace / path).exists()
+
+
+@pytest.mark.parametrize("command", ["forget", "restore"])
+def test_a_move_that_was_killed_between_two_names_is_finished_by_the_next_command(
+    mem: Mem, workspace: Path, command: str
+) -> None:
+    mem("write", "--no-dedup", "Feijao is a dog")
+    file = only_file(workspace)
+    archived = workspace / "archive" / file.relative_to(workspace)
+    if command == "restore":
+        mem("forget", file.stem[-6:])
+    code = f"""
+import os
+from memcli.store import moves
+real = os.unlink
+def killed(path, **options):
+    if str(path).endswith("{file.name}"):
+        os._exit(9)
+    return real(path, **options)
+os.unlink = killed
+from memcli.cli.app import run
+run(["{command}", "{file.stem[-6:]}"])
+"""
+    assert subprocess.run([sys.executable, "-c", code], cwd=workspace, check=False).returncode == 9
+    assert file.exists()
+    assert archived.exists()
+    mem(command, file.stem[-6:])
+    place = archived if command == "forget" else file
+    assert list(workspace.rglob("*feijao*.md")) == [place]
+    assert list((workspace / ".mem" / "journal").iterdir()) == []
 
 
 def test_ls_filters_and_sorts(mem: Mem, workspace: Path) -> None:
