@@ -253,17 +253,17 @@ _FRESH_PAGE = files.digest(PAGE_TEXT.encode())
 def admitted(guard: Redactor | None, parcel: Parcel) -> Parcel:
     """Give a file without its secrets: the one gate that everything imported passes.
 
-    RefusedError keeps it out. What is no text has no secrets that could be read.
+    RefusedError keeps it out.
     """
     if guard is None:
         return parcel
     try:
-        text = parcel.data.decode("utf-8")
-    except UnicodeDecodeError:
-        return parcel
+        text, encoding = parcel.data.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:  # one byte that is none must not let a secret in: search shows such files too
+        text, encoding = parcel.data.decode("latin-1"), "latin-1"
     guard.name = parcel.path
     clean = _without_secrets(guard, text) if parcel.kind == "session" else guard.text(text)
-    return parcel if clean == text else replace(parcel, data=clean.encode())
+    return parcel if clean == text else replace(parcel, data=clean.encode(encoding))
 
 
 def _without_secrets(guard: Redactor, text: str) -> str:

@@ -111,7 +111,11 @@ def finish(workspace: Workspace, held: Held) -> Applied:
         except (ValueError, KeyError, TypeError):  # not a whole note, so nothing of it was begun
             remove(note)
             continue
-        applied = _carry_out(workspace, note, steps, held, cache(workspace.path))
+        try:
+            applied = _carry_out(workspace, note, steps, held, cache(workspace.path))
+        except RefusedError as error:
+            fix = f"put that right, or move {note} away to go on without it"
+            raise RefusedError(f"what a killed command began cannot be finished: {error.message}", fix) from error
         done += applied.done
         kept += applied.kept
     return Applied(tuple(done), tuple(kept))

@@ -52,7 +52,10 @@ class Redactor:
         line = line or event.line or 1
         text = self.text(event.text, line, one_line=True)
         extra = self._extra(event.extra, line) if event.extra.keys() - _IDS else event.extra
-        return event if text is event.text and extra is event.extra else replace(event, text=text, extra=extra)
+        name = self.text(event.name, line, one_line=True) if event.name else ""
+        if text is event.text and extra is event.extra and name == event.name:
+            return event
+        return replace(event, text=text, extra=extra, name=name)
 
     def _extra(self, extra: Mapping[str, Any], line: int) -> Mapping[str, Any]:
         """Look at keys and values together: what a value is may be said by its key."""

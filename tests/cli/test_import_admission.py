@@ -1,5 +1,6 @@
 """Memories that come in meet those that stand: merged, settled, marked; once, and an export alone as it was."""
 
+import base64
 import json
 import os
 import re
@@ -185,6 +186,14 @@ def test_secrets_are_blanked_out_and_named_and_kept_only_when_that_is_asked(mem:
     shutil.rmtree(workspace / "entries")
     mem("import", "-", "--allow-secret", stdin=own("mem_a", f"the token is {TOKEN}"))
     assert TOKEN in entries(workspace)["entries/mem_a.md"]
+
+
+def test_a_byte_that_is_not_utf_8_lets_no_secret_in(mem: Mem, workspace: Path) -> None:
+    data = b"caf\xe9 " + TOKEN.encode() + b"\n"
+    line = json.dumps({"path": "entries/cafe.md", "base64": base64.b64encode(data).decode()})
+    ran = mem("import", "-", stdin=line)
+    assert "entries/cafe.md:1: github-token redacted" in ran.err
+    assert (workspace / "entries/cafe.md").read_bytes() == b"caf\xe9 [REDACTED:github-token]\n"
 
 
 def test_the_power_may_fail_at_any_step_and_the_next_import_ends_the_same(

@@ -107,6 +107,11 @@ def test_secrets_are_blanked_out_and_told(mem: Mem, workspace: Path) -> None:
     assert kept.count("[REDACTED:") == 2
 
 
+def test_a_secret_in_the_name_of_a_tool_is_blanked_out(mem: Mem, workspace: Path) -> None:
+    mem("session", "append", "--session", "s", "--role", "assistant", "--tool", SECRET, "--text", "go")
+    assert SECRET not in (workspace / "sessions/s/session.jsonl").read_text()
+
+
 def test_memory_never_feeds_on_itself(mem: Mem, workspace: Path) -> None:
     mem("session", "append", "--session", "s", "--text", "<system-reminder>recalled: x</system-reminder>Really said.")
     call = {"type": "tool_call", "name": "bash", "content": "mem search dark", "call_id": "c1"}

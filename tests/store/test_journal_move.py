@@ -75,6 +75,14 @@ def test_a_name_that_is_taken_is_refused(workspace: Workspace) -> None:
     assert (workspace.root / "a.md").read_bytes() == TEXT
 
 
+def test_what_cannot_be_finished_is_refused_by_its_note(workspace: Workspace) -> None:
+    note = workspace.derived / "journal" / "1.json"
+    files.create(note, b'{"steps": [{"path": ".git/config", "before": null, "after": "x"}]}')
+    with pytest.raises(RefusedError, match=r"cannot be finished: .*lies in \.git.*move .*journal/1\.json away"):
+        do(workspace, a_move(workspace))
+    assert note.exists()
+
+
 def test_wherever_the_power_is_cut_the_next_command_finishes_it_once(tmp_path: Path) -> None:
     for at in count(1):
         workspace = opened_at(tmp_path / str(at) / "memory")
