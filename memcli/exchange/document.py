@@ -9,6 +9,7 @@ from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import TYPES, Entry, read_entry
 from ..text.history import records
+from ..text.lines import with_code
 from ..text.note import day_in
 from ..text.summary import first_line
 from ..text.times import parse_time
@@ -16,7 +17,6 @@ from .parcel import Parcel
 
 _PLURALS = {"entity": "Entities", "summary": "Summaries"}
 _HEADING = re.compile(r"(#{1,6})(?=[ \t])")
-_FENCE = re.compile(r"[ ]{0,3}(```+|~~~+)")
 
 
 def document(workspace: Workspace, parcels: Iterable[Parcel]) -> Iterator[str]:
@@ -104,19 +104,15 @@ def _records(workspace: Workspace, text: str, told: set[tuple[str, str]]) -> Ite
 def lowered(text: str, level: int) -> str:
     """Push the headings of a text down so that its highest is of the level given, or the lowest there is."""
     lines = text.split("\n")
-    found = list(_headings(lines))
+    found = list(_headings(text))
     by = max(level - min((depth for _, depth in found), default=level), 0)
     for number, depth in found:
         lines[number] = "#" * min(depth + by, 6) + lines[number][depth:]
     return "\n".join(lines)
 
 
-def _headings(lines: list[str]) -> Iterator[tuple[int, int]]:
+def _headings(text: str) -> Iterator[tuple[int, int]]:
     """Yield number and depth of every heading, those in fenced code excepted."""
-    fence = ""
-    for number, line in enumerate(lines):
-        mark = _FENCE.match(line)
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-        elif not fence and (heading := _HEADING.match(line)):
+    for number, (line, is_code) in enumerate(with_code(text)):
+        if not is_code and (heading := _HEADING.match(line)):
             yield number, len(heading[1])
