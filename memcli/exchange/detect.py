@@ -39,7 +39,7 @@ def detect(feed: Feed, name: str) -> str:
         raise UnknownTranscriptError(f"{name} is not text", "unpack or convert it first")
     lines = [line for line in feed.head_lines() if line.strip("\ufeff \t\r\x00")]
     found = [data for line in lines if isinstance(data := load(line), dict)]
-    is_document = bool(_DOCUMENT.match(head)) and not isinstance(load(lines[0]), dict)
+    is_document = bool(_DOCUMENT.match(head)) and not isinstance(load(next(iter(lines), "")), dict)
     if (is_document and _MESSAGES.search(head)) or (len(found) == 1 and isinstance(found[0].get("messages"), list)):
         return "golemcore"
     for data in found:

@@ -27,15 +27,16 @@ class Feed:
     """A binary file read from where it stands, once and forwards; a pipe will do."""
 
     def __init__(self, file: BinaryIO) -> None:
-        """Look at the beginning of the file: at least to the end of its first line, where that is not too far."""
-        head = file.read(HEAD)
-        while b"\n" not in head and len(head) < LONGEST_LINE and (more := file.read(HEAD)):
+        """Look at the beginning: to the end of the first line that is not blank, where that is not too far."""
+        head = more = file.read(HEAD)
+        while len(more) == HEAD and b"\n" not in head.lstrip() and len(head) < LONGEST_LINE:
+            more = file.read(HEAD)
             head += more
         encoding = next((name for mark, name in _MARKS if head.startswith(mark)), "utf-8")
         joined = io.BufferedReader(_Joined(head, file), HEAD)
         self.stream = io.TextIOWrapper(joined, encoding=encoding, errors="replace", newline="\n")
         self.head = head.decode(encoding, errors="replace")
-        self.complete = len(head) < HEAD
+        self.complete = len(more) < HEAD
 
     def head_lines(self) -> list[str]:
         """Give the lines of the beginning, without one that the look has cut."""

@@ -5,6 +5,7 @@ content. Each becomes an entry; what it says in keys of its own is kept as metad
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -51,6 +52,9 @@ def parcel_from(record: Mapping[str, Any], layout: Layout, now: datetime) -> Par
     name = slug(entry.title or first_line(body)) or entry.type
     path = f"{layout.entries}/{FOLDER}/{name}-{sign.hex()}.md".lstrip("/")
     text = frontmatter.render(new_fields(layout, entry), entry.body)
+    problem = frontmatter.parse(text).problem
+    if problem:
+        raise ValueError(f"no entry can hold its fields: {problem.reason}")
     return Parcel(path, "entry", text.encode("utf-8", "replace"))
 
 
@@ -95,7 +99,8 @@ def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
     fields["type"] = kind if kind in TYPES else "fact"
     days, created = record.get("ttlDays"), parse_time(str(record.get("createdAt", "")))
     if isinstance(days, int) and 0 < days < 36500 and created:
-        fields["expires_at"] = stamp(created + timedelta(days=days))
+        with suppress(OverflowError):  # after the year 9999 is never
+            fields["expires_at"] = stamp(created + timedelta(days=days))
     aside = {key: value for key, value in record.items() if key not in (*_KNOWN, content) and value not in _NOTHING}
     if "source" in fields and str(fields["source"]).lower() not in SOURCES:
         aside["source"] = fields.pop("source")

@@ -87,10 +87,10 @@ class Intake:
         for line in json_lines(stream):
             try:
                 taken = self._take(line)
-            except ValueError as error:
+            except (ValueError, MemError) as error:
                 taken = Outcome(line.number, "refused", "", str(error))
-            except MemError as error:
-                taken = Outcome(line.number, "refused", "", str(error))
+            except RecursionError:
+                taken = Outcome(line.number, "refused", "", "its lists and objects are nested too deeply")
             if isinstance(taken, Outcome) and not waiting:
                 yield taken
                 continue

@@ -431,3 +431,11 @@ def test_settings_go_nowhere_else(mem: Mem, workspace: Path) -> None:
     assert mem("import", "--dry-run", "-", stdin=line("mem.yaml", "search.limit: 8\n", kind="settings")).code == 0
     assert not list(workspace.glob("entries/**/*"))
     assert (workspace / "mem.yaml").read_text() == before
+
+
+def test_a_record_nested_deeper_than_calls_go_is_refused_and_the_rest_comes_in(mem: Mem, workspace: Path) -> None:
+    deep = '{"content": "x", "odd": ' + "[" * 800 + "]" * 800 + "}\n"
+    ran = mem("import", "-", stdin=deep + '{"content": "Tea at five."}\n')
+    assert ran.code == 3
+    assert "nested" in ran.out + ran.err
+    assert "Tea" in mem("ls").out

@@ -112,3 +112,16 @@ def test_a_strange_id_is_not_taken_over() -> None:
 def test_an_entry_for_claude_is_in_its_manner() -> None:
     text = parcel_from({"content": "Likes tea.", "type": "preference"}, CLAUDE, NOW).data.decode()
     assert text.startswith("---\nname: likes-tea\ndescription: Likes tea.\nmetadata: {node_type: memory, type: user}\n")
+
+
+def test_a_life_beyond_the_last_year_never_ends() -> None:
+    _, fields, _ = made({"content": "Tea at five.", "createdAt": "9999-12-31T00:00:00Z", "ttlDays": 30})
+    assert "expires_at" not in fields
+
+
+def test_fields_that_no_reader_would_take_are_refused() -> None:
+    deep: object = 1
+    for _ in range(100):
+        deep = [deep]
+    with pytest.raises(ValueError, match="nested more than"):
+        parcel_from({"content": "Tea at five.", "path_of": deep}, MEM, NOW)

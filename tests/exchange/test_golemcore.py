@@ -69,3 +69,15 @@ def test_nonsense_after_the_messages_is_counted(rest: str) -> None:
     transcript, events = read('{"messages": [{"role": "user", "content": "hi"}' + rest, "x.json")
     assert said(events) == [("user", "hi")]
     assert transcript.skipped.total() == 1
+
+
+def test_a_long_document_may_begin_with_a_blank_line() -> None:
+    told = {"messages": [{"role": "user", "content": "x" * 1000}] * 300}
+    transcript, events = read("\n" + json.dumps(told), "dump.json")
+    assert (transcript.format, len(events)) == ("golemcore", 300)
+
+
+def test_content_nested_deeper_than_calls_go_is_read() -> None:
+    content = "[" * 900 + '"tea"' + "]" * 900
+    _, events = read(f'{{"role": "user", "content": "hi"}}\n{{"role": "user", "content": {content}}}\n', "deep.jsonl")
+    assert said(events) == [("user", "hi"), ("user", "tea")]

@@ -191,13 +191,17 @@ def word(stated: object) -> str:
 
 def words_of(content: object) -> str:
     """Give the words of a message whose content is a list of parts."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, Mapping):
-        return words_of(content.get("text"))
-    if isinstance(content, list):
-        return "\n\n".join(text for text in map(words_of, content) if text)
-    return ""
+    found: list[str] = []
+    waiting = [content]
+    while waiting:  # no recursion: JSON may nest deeper than calls can
+        part = waiting.pop()
+        if isinstance(part, str):
+            found.append(part)
+        elif isinstance(part, Mapping):
+            waiting.append(part.get("text"))
+        elif isinstance(part, list):
+            waiting.extend(reversed(part))
+    return "\n\n".join(text for text in found if text)
 
 
 def sound(text: str) -> str:
