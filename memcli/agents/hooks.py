@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 AGENTS = ("claude-code", "codex")
 INSIDE = "MEM_INSIDE_LLM"
 CHARACTERS = 10_000
-"""What both agents take of a hook's output before they cut it."""
-_ROOM = 9_000  # for memories: line ends and quotes take two characters of the document
+"""What both agents take of a hook's context before they cut it."""
+_ROOM = 9_000  # for memories; the rest is for what is told of one just kept
 _PATIENCE = 1.0  # seconds a hook waits for somebody who writes
 _REST = 24  # letters of a prompt, beside what is to be remembered, that ask for memories too
 
@@ -97,7 +97,9 @@ def respond(
         if act is None or not workspaces[0].settings["hooks.enabled"]:
             return Answer()
         answer = act(Scene(workspaces, event, noise, detach, behind))
-        return answer if len(answer.written()) <= CHARACTERS else Answer()
+        if len(answer.context) <= CHARACTERS:
+            return answer
+        log(workspaces[0], f"hook {agent} {name}: {len(answer.context):,} characters are more than an agent takes")
     except NotFoundError as error:
         if workspaces:
             log(workspaces[0], f"hook {agent} {name}: {error}")
@@ -149,9 +151,7 @@ def _user_prompt(scene: Scene) -> Answer:
         kept = _remembered(scene, prompt[span[0] : span[1]].strip(), seconds)  # what was asked for outright goes first
         seconds = 0.0 if kept.is_late else seconds - monotonic() + begun
     if scene.keeps:
-        from . import turns
-
-        turns.keep(scene.workspace, event.session, "user", prompt, kept.id if span else "")
+        _keep(scene, "user", prompt, kept.id if span else "")
     answer = _recalled(scene, rest, seconds, gate=True) if asks and seconds > 0 else Answer(event.name)
     if not span:
         return answer
@@ -178,13 +178,10 @@ def _pre_compact(scene: Scene) -> Answer:
 
 def _stop(scene: Scene) -> Answer:
     """Note the turn, and have the session consolidated when enough of it waits."""
-    workspace, event = scene.workspace, scene.event
     if not scene.keeps:
         return Answer()
-    from . import turns
-
-    if event.answer.strip():
-        turns.keep(workspace, event.session, "assistant", event.answer)
+    if scene.event.answer.strip():
+        _keep(scene, "assistant", scene.event.answer)
     scene.behind(lambda: _bring_in(scene))
     return Answer()
 
@@ -248,6 +245,16 @@ def _tell_late(scene: Scene, pack: "Pack") -> None:
     if not pack.chosen:
         for notice in pack.notices:
             log(scene.workspace, f"hook {scene.event.name}: {notice}")
+
+
+def _keep(scene: Scene, role: str, text: str, remembered: str = "") -> None:
+    """Keep a message of the session; where that fails memories are recalled all the same."""
+    from . import turns
+
+    try:
+        turns.keep(scene.workspace, scene.event.session, role, text, remembered)
+    except OSError as error:
+        log(scene.workspace, f"hook {scene.event.name}: a message could not be kept: {error}")
 
 
 def _remembered(scene: Scene, text: str, seconds: float) -> "Kept":

@@ -280,7 +280,19 @@ def test_no_output_is_longer_than_agents_take(mem: Mem, workspace: Path) -> None
     (workspace / "MEMORY.md").write_text("# Memory\n\n" + "\n".join(sections))
     event = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
     ran = mem("hook", "run", "claude-code", stdin=json.dumps(event))
-    assert 0 < len(ran.out) <= CHARACTERS
+    assert 0 < len(ran.json["hookSpecificOutput"]["additionalContext"]) <= CHARACTERS
+
+
+def test_a_page_full_of_quotes_is_told_like_any_other(say: Say, workspace: Path) -> None:
+    (workspace / "MEMORY.md").write_text("# Memory\n\n" + f"- {chr(34) * 100}\n" * 160)
+    assert '"' * 100 in say("SessionStart")
+
+
+def test_memories_are_recalled_where_what_is_said_cannot_be_kept(say: Say, mem: Mem, workspace: Path) -> None:
+    assert mem("write", "Kim likes green tea").code == 0
+    (workspace / ".mem" / "turns").write_text("in the way")
+    assert "green tea" in say("UserPromptSubmit", prompt="What kind of tea does Kim like?")
+    assert any("could not be kept" in line for line in log(workspace))
 
 
 @pytest.mark.parametrize(
