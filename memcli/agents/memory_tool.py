@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import MemError, NotFoundError, RefusedError, UsageError
+from ..errors import NotFoundError, RefusedError, UsageError
 from ..store import entries, files
 from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
-from ..text.conflict import conflict_marker
+from ..text.conflict import require_no_conflict
 from .guard import refuse_secrets
 from .memories import ROOT, Place, existing, listed, place
 
@@ -146,11 +146,6 @@ COMMANDS: dict[str, Callable[[Workspace, Mapping[str, Any]], str]] = {
 }
 
 
-def reply_of(error: MemError) -> str:
-    """Give what a model is told when a command fails."""
-    return str(error)
-
-
 def _edited(workspace: Workspace, name: str, change: Callable[[str], str]) -> str:
     """Change a file's text, line ends as models write them; give the text as it is now."""
     found = existing(workspace, name)
@@ -158,11 +153,11 @@ def _edited(workspace: Workspace, name: str, change: Callable[[str], str]) -> st
         raise RefusedError(f"The path {name} is not a file.")
 
     def changed(text: str) -> str:
-        has_crlf = "\r\n" in text
-        new = change(text.replace("\r\n", "\n"))
+        is_windows = 0 < text.count("\n") == text.count("\r\n")  # where both stand, each line keeps its own
+        new = change(text.replace("\r\n", "\n") if is_windows else text)
         _require_sound(name, new)
         refuse_secrets(workspace, name, new, text)
-        return new.replace("\n", "\r\n") if has_crlf else new
+        return new.replace("\n", "\r\n") if is_windows else new
 
     return entries.edit(workspace, found.path, changed).text.replace("\r\n", "\n")
 
@@ -238,6 +233,4 @@ def _require_sound(name: str, text: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise UsageError(f"{name}: the text is not UTF-8") from None
-    line = conflict_marker(text)
-    if line is not None:
-        raise RefusedError(f"{name}:{line}: conflict marker", "resolve the conflict first")
+    require_no_conflict(name, text)

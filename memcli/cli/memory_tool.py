@@ -4,7 +4,7 @@ import json
 
 import typer
 
-from ..agents.memory_tool import answer, reply_of
+from ..agents.memory_tool import answer
 from ..errors import MemError, UsageError
 from . import output, world
 from .options import AsJson, InScope, InWorkspace
@@ -30,7 +30,7 @@ def memory_tool(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJso
     try:
         reply = answer(where, call)
     except MemError as error:
-        reply, code = reply_of(error), error.exit_code
+        reply, code = str(error), error.exit_code
     if as_json:
         output.say_json({"content": reply, "is_error": code != 0})
     else:

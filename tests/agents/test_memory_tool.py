@@ -233,6 +233,13 @@ def test_windows_line_ends_stay(tool: Tool, workspace: Path) -> None:
     assert (workspace / "entries" / "w.md").read_bytes() == b"1\r\n2\r\n3\r\n"
 
 
+def test_lines_that_end_in_different_ways_each_keep_theirs(tool: Tool, workspace: Path) -> None:
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries" / "w.md").write_bytes(b"one\r\ntwo\nthree\r\n")
+    assert tool("str_replace", path="/memories/w.md", old_str="two", new_str="2").code == 0
+    assert (workspace / "entries" / "w.md").read_bytes() == b"one\r\n2\nthree\r\n"
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
