@@ -40,8 +40,10 @@ def contents(path: Path) -> bytes | None:
 
 
 def change(path: Path, after: bytes | None, mode: int = 0o666) -> FileChange:
-    """Propose other bytes for a file; people keep their settings as links into a folder of dotfiles."""
+    """Propose other bytes for a file, a link followed: people keep their settings in a folder of dotfiles."""
     real = path.resolve() if path.exists() else path
+    if real.is_symlink():
+        raise RefusedError(f"{path} is a link to {path.readlink()}, which is not there", "mend or remove the link")
     return FileChange(real, contents(real), after, mode)
 
 
@@ -80,7 +82,7 @@ def shown(changes: Sequence[FileChange]) -> str:
 
     lines: list[str] = []
     for one in changes:
-        if one.path.name.endswith(BACKUP):
+        if BACKUP in one.path.name:
             continue
         old, new = (
             (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (one.before, one.after)

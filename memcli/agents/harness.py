@@ -112,6 +112,7 @@ def _document(path: Path, text: str) -> dict[str, Any]:
 
     try:
         document = json.loads(text, object_pairs_hook=once) if text.strip() else {}
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()  # what could not be written back
     except (ValueError, RecursionError) as error:
         what = "has comments or is broken" if re.search(r"^\s*(?://|/\*)", text, re.MULTILINE) else "is not plain JSON"
         raise _refused(path, f"{what} ({error})") from None

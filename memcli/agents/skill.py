@@ -12,16 +12,22 @@ _HERE = Path(__file__).parent
 
 
 def skill_plan(paths: list[Path]) -> list[FileChange]:
-    """Propose SKILL.md at each path; one that says something else is kept beside it."""
+    """Propose SKILL.md at each path; one that says something else is kept beside it, however many there were."""
     text = (_HERE / "skill.md").read_bytes()
     changes = []
     for path in paths:
         old = contents(path)
         if old is not None and old != text:
-            copy = path.with_name(path.name + BACKUP)
-            changes += [change(copy, old)] if contents(copy) is None else []
+            changes.append(change(_free_copy(path, old), old))
         changes.append(change(path, text))
     return [one for one in changes if one.before != one.after]
+
+
+def _free_copy(path: Path, data: bytes) -> Path:
+    """Name the copy to be made of a file: one that holds these bytes already, or the first free name."""
+    names = (f"{path.name}{BACKUP}{number}" for number in ("", *(f"-{count}" for count in range(2, 1000))))
+    copies = (path.with_name(name) for name in names)
+    return next(copy for copy in copies if contents(copy) in (None, data))
 
 
 def no_skill_plan(paths: list[Path]) -> list[FileChange]:

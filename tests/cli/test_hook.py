@@ -102,6 +102,8 @@ def test_what_others_changed_meanwhile_stays(mem: Mem, repository: Path) -> None
         (b'{"hooks": {"Stop": {}}}', "does not hold hooks"),
         (b'{"a": 1, "a": 2}', "twice"),
         (b'{"a": "\xff"}', "not UTF-8"),
+        (b'{"a": "\\ud83d",\n\n"b": 1}', "not plain JSON"),
+        (b'{"a": 1e999,\n\n"b": 1}', "not plain JSON"),
     ],
 )
 def test_settings_that_are_not_plain_json_are_refused_and_left_alone(
@@ -136,6 +138,16 @@ def test_a_link_to_the_settings_is_written_through(mem: Mem, repository: Path, t
     assert "mem hook run" in real.read_text()
     mem("hook", "uninstall", "claude-code")
     assert real.read_text() == STYLES["two"]
+
+
+def test_a_link_to_nothing_is_named_and_left_alone(mem: Mem, repository: Path) -> None:
+    path = settings(repository)
+    path.parent.mkdir()
+    path.symlink_to("gone.json")
+    ran = mem("hook", "install", "claude-code")
+    assert ran.code == 5
+    assert f"{path} is a link to gone.json, which is not there: mend or remove the link" in ran.err
+    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
 
 
 def test_a_users_own_settings_name_the_program_by_its_place(mem: Mem, repository: Path) -> None:
@@ -331,6 +343,17 @@ def test_the_skill_and_the_block_come_and_go(mem: Mem, repository: Path) -> None
     assert page.read_text() == "# Rules\n\nBe kind."
     assert mine.read_text() == "mine"
     assert not shared.exists()
+
+
+def test_every_skill_that_said_something_else_is_kept(mem: Mem, repository: Path) -> None:
+    mine = repository / ".claude" / "skills" / "mem-memory" / "SKILL.md"
+    mine.parent.mkdir(parents=True)
+    for text in ("first", "second", "second", "third"):
+        mine.write_text(text)
+        assert mem("hook", "skill").code == 0
+    assert sorted(path.read_text() for path in mine.parent.glob("*.before-mem*")) == ["first", "second", "third"]
+    assert mem("hook", "skill", "--remove").code == 0
+    assert mine.read_text() == "first"
 
 
 def test_an_agents_page_that_was_not_there_is_gone_again(mem: Mem, repository: Path) -> None:
