@@ -2,7 +2,8 @@
 
 Tuned on half of the queries of ten sets (LoCoMo turns, facts and sessions, MADial, OpenClaw pages, qmd files, gbrain
 pages, LongMemEval; conversations 26 and 30 of LoCoMo, every other query elsewhere) and kept where the other half
-agreed. A gain is the mean of recall@5 and nDCG@10 on that other half, against the same ranking without it.
+agreed. A gain is the mean of recall@5 and nDCG@10 on that other half, against the same ranking without it
+(`bench/retrieval.py`, `bench/results/retrieval.md`).
 """
 
 from typing import NamedTuple
@@ -16,29 +17,33 @@ class Weights(NamedTuple):
     vector_short: float = 0.42  # .4 to .45 lose less than .003 on LoCoMo facts; .3 loses .010
     vector_long: float = 0.5  # .4 to .55 lose less than .005; one share of .35 for all loses .018 on OpenClaw
     statement: float = 0.18  # added for a short text when the query tells instead of asks: MADial's last turns +.019
-    last_line: float = 0.7  # of a query of several lines: MADial dialogues +.040
-    nameless: float = 1.0  # of the query without its frequent names: LoCoMo facts +.007, sessions +.005
+    last_line: float = 0.7  # of a query of several lines: MADial dialogues +.038
+    nameless: float = 1.0  # of the query without its frequent names: LoCoMo facts +.023, sessions +.005
     frequent: int = 20  # texts with a name from which on that counts whole; no share of them, which others would move
 
     # Keywords.
-    saturation: float = 0.4  # tf / (tf + this), whatever the length: +.004 against 1.2; b = .75 loses .03 on turns
-    window: tuple[float, ...] = (0.3, 0.2, 0.1, 0.1)  # the words 1, 2, … turns away: LoCoMo turns +.074
-    whole: float = 0.4  # share of the whole document's words, the best chunk's being the rest: OpenClaw +.035
-    everyday_texts: int = 1000  # see term_weights: +.006
+    saturation: float = (
+        0.4  # tf / (tf + this), whatever the length: 1.2 is as good there, and .009 worse on the tuned half
+    )
+    window: tuple[float, ...] = (0.3, 0.2, 0.1, 0.1)  # the words 1, 2, … turns away: LoCoMo turns +.057
+    whole: float = (
+        0.4  # share of the whole document's words, the best chunk's being the rest: OpenClaw +.007, sessions +.003
+    )
+    everyday_texts: int = 1000  # see term_weights: +.004 with the next
     other_texts: int = 3000  # see term_weights: as good as 1000, and a third steadier when texts are added
     least_share: float = 0.002  # every word is in two of them: +.0003, and steadier when texts are added
     idf_power: float = 1.3  # 1.0 to 1.6 lose less than .002
     least_idf: float = 2.0  # a word's on average, below which a question of everyday words alone tells little
-    rare_name: float = 1.5  # a capitalised word that few texts hold: sessions +.004; halfway back to 1 at `rare_count`
+    rare_name: float = 1.5  # a capitalised word that few texts hold: +.0005; halfway back to 1 at `rare_count`
     rare_count: float = 50.0
 
     # Added to the sum.
     named: float = 1.0  # its id, path or address is in the query
-    titled: float = 0.06  # every word of the title is in the query: OpenClaw +.008, gbrain +.007
-    speaker: float = 0.05  # the query names who speaks: LoCoMo turns +.026
-    asked: float = -0.03  # a turn that asks does not answer: LoCoMo turns +.011
+    titled: float = 0.06  # every word of the title is in the query: gbrain +.007
+    speaker: float = 0.05  # the query names who speaks: LoCoMo turns +.033
+    asked: float = -0.03  # a turn that asks does not answer: LoCoMo turns +.020
     exact: float = 0.05  # × the share of the query's phrases, identifiers and paths in the text: not in these sets
-    dated: float = 0.02  # written in the time the query names: LoCoMo facts +.002; .05 loses .005
+    dated: float = 0.02  # written in the time the query names: LoCoMo facts +.003; .05 loses .005
 
     # Relevance = slope × sum + base, a line through how often hits of a sum were right (tuned half).
     slope_turn: float = 0.6
