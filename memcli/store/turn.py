@@ -16,7 +16,7 @@ from .workspace import Workspace
 PATIENCE = 2.0  # seconds to wait while no earlier command finishes; after that this one goes on beside them
 ROUNDS = 30  # times that the wait begins anew, because a command finished
 _FILE = "turn"
-_QUEUE = "queue"  # a folder below the derived data, with a lock of its own
+_QUEUE = "looking"  # a folder below the derived data, with a lock of its own; "queue" is that of consolidation
 
 
 @contextmanager
