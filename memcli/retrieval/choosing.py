@@ -1,17 +1,17 @@
 """Choose what of everything gathered a pack shows: new to the session, let through, judged, and within the budget."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..errors import MemError
 from ..store.settings import Settings
 from . import surfaced
-from .budget import fitted, limited, limits, tokens, without_last
+from .budget import Limits, fitted, limited, limits, tokens, without_last
 from .gate import asks_memory, is_other_topic, thresholds
 from .gathered import Gathered, Recall, asked_for
 from .pack import DOCUMENTS, LAYERS, LONG_TERM, RELEVANT, SECTIONS, STANDING, LeftOut, Memory, Pack
 from .pack_text import section_text
-from .surfaced import Turn
+from .surfaced import Surfaced, Turn
 
 LEFT_OUT = 60
 
@@ -24,40 +24,15 @@ def packed(settings: Settings, request: Recall, found: Gathered) -> tuple[Pack, 
     query = asked_for(request.query)
     reset = _reset(request, found, query, topic, settings["recall.turns"])
     begun = found.state.after(Turn(reset=reset, turns=0)) if reset else found.state
-    known = {*begun.shown, *begun.standing}
-    out: list[LeftOut] = []
-
-    def new(memories: Sequence[Memory]) -> list[Memory]:
-        fresh = [memory for memory in memories if _mark(memory) not in known]
-        out.extend(LeftOut(memory.id, memory.section, "shown") for memory in memories if _mark(memory) in known)
-        return fresh
-
     best = max(found.fitting.best, found.documents.best)
     is_gated = request.gate and not asks_memory(query, best, gate)
-    fitting = () if is_gated else found.fitting.memories
-    papers = () if is_gated else found.documents.memories
-    if is_gated:
-        out += [LeftOut(one.id, one.section, "gate") for one in (*found.fitting.memories, *found.documents.memories)]
-    fitting, papers = (_near_best(found, settings["recall.cutoff"], out) for found in (fitting, papers))
-    sections: dict[str, list[Memory]] = {}
-    for section in STANDING:
-        sections[section] = new([memory for memory in found.standing if memory.section == section])
-    sections[LONG_TERM] = _by_need(sections[LONG_TERM], fitting)
-    in_view = {_place(memory) for memory in found.standing} | _noted_places(begun.standing)
-    caps = {layer: settings[f"recall.limit.{layer}"] for layer in (*LAYERS, DOCUMENTS)}
-    candidates, over = limited(new([one for one in fitting if _place(one) not in in_view]), caps)
-    papers_taken, papers_over = limited(new(papers), caps)
+    out: list[LeftOut] = []
     notices = [*found.fitting.notices, *found.documents.notices]
-    candidates, papers_taken = _judged(request, query, candidates, papers_taken, out, notices)
-    sections[RELEVANT], sections[DOCUMENTS] = candidates, papers_taken
-    soft = settings["recall.soft_budget"] if request.budget_soft is None else request.budget_soft
-    hard = settings["recall.hard_budget"] if request.budget_hard is None else request.budget_hard
-    within = limits(soft, hard, request.characters)
-    shares = {section: settings[f"recall.share.{section}"] for section in SECTIONS}
-    chosen, dropped = fitted(sections, shares, within)
-    out += [LeftOut(memory.id, memory.section, "budget") for memory in dropped]
-    out += [LeftOut(memory.id, memory.section, "budget") for memory in chosen if _is_cut(memory)]
-    out += [LeftOut(memory.id, memory.section, "limit") for memory in (*over, *papers_over)]
+    sections, over = _offered(settings, found, begun, out, is_gated=is_gated)
+    sections |= _judged(request, query, sections, out, notices)
+    within = _limits(settings, request)
+    chosen, dropped = fitted(sections, {section: settings[f"recall.share.{section}"] for section in SECTIONS}, within)
+    out += _left([*dropped, *filter(_is_cut, chosen)], "budget") + _left(over, "limit")
     pack = Pack(
         _in_order(chosen, found.standing),
         tuple(out[:LEFT_OUT]),
@@ -71,7 +46,6 @@ def packed(settings: Settings, request: Recall, found: Gathered) -> tuple[Pack, 
     )
     while pack.chosen and len(pack.text()) > within.hard:
         pack = replace(pack, chosen=tuple(without_last(pack.chosen)))
-    pack = replace(pack, tokens=_tokens(pack))
     turn = Turn(
         tuple(_mark(memory) for memory in pack.chosen if memory.section not in STANDING),
         tuple(_mark(memory) for memory in pack.chosen if memory.section in STANDING),
@@ -79,7 +53,38 @@ def packed(settings: Settings, request: Recall, found: Gathered) -> tuple[Pack, 
         reset,
         1 if query else 0,
     )
-    return pack, turn
+    return replace(pack, tokens=_tokens(pack)), turn
+
+
+def _offered(
+    settings: Settings, found: Gathered, begun: Surfaced, out: list[LeftOut], *, is_gated: bool
+) -> tuple[dict[str, list[Memory]], list[Memory]]:
+    """Give by section what is new to the session and fits well enough, and what is over the limits of its layer."""
+    known = {*begun.shown, *begun.standing}
+
+    def new(memories: Sequence[Memory]) -> list[Memory]:
+        out.extend(_left([memory for memory in memories if _mark(memory) in known], "shown"))
+        return [memory for memory in memories if _mark(memory) not in known]
+
+    fitting, papers = found.fitting.memories, found.documents.memories
+    if is_gated:
+        out += _left([*fitting, *papers], "gate")
+        fitting, papers = (), ()
+    fitting = _near_best(fitting, settings["recall.cutoff"], out)
+    papers = _near_best(papers, settings["recall.cutoff"], out)
+    sections = {name: new([memory for memory in found.standing if memory.section == name]) for name in STANDING}
+    sections[LONG_TERM] = _by_need(sections[LONG_TERM], fitting)
+    in_view = {_place(memory) for memory in found.standing} | _noted_places(begun.standing)
+    caps = {layer: settings[f"recall.limit.{layer}"] for layer in (*LAYERS, DOCUMENTS)}
+    sections[RELEVANT], over = limited(new([one for one in fitting if _place(one) not in in_view]), caps)
+    sections[DOCUMENTS], papers_over = limited(new(papers), caps)
+    return sections, [*over, *papers_over]
+
+
+def _limits(settings: Settings, request: Recall) -> Limits:
+    soft = settings["recall.soft_budget"] if request.budget_soft is None else request.budget_soft
+    hard = settings["recall.hard_budget"] if request.budget_hard is None else request.budget_hard
+    return limits(soft, hard, request.characters)
 
 
 def _reset(request: Recall, found: Gathered, query: str, topic: float, turns: int) -> str:
@@ -127,22 +132,24 @@ def _in_order(chosen: Sequence[Memory], always: Sequence[Memory]) -> tuple[Memor
 
 
 def _judged(
-    request: Recall,
-    query: str,
-    memories: list[Memory],
-    papers: list[Memory],
-    out: list[LeftOut],
-    notices: list[str],
-) -> tuple[list[Memory], list[Memory]]:
-    if request.judge is None or not (memories or papers):
-        return memories, papers
+    request: Recall, query: str, sections: Mapping[str, list[Memory]], out: list[LeftOut], notices: list[str]
+) -> dict[str, list[Memory]]:
+    """Keep of what was searched for what the judge finds worth showing; all of it where nobody can judge."""
+    found = {section: sections[section] for section in (RELEVANT, DOCUMENTS)}
+    every = [memory for memories in found.values() for memory in memories]
+    if request.judge is None or not every:
+        return found
     try:
-        kept = set(request.judge(query, [*memories, *papers]))
+        kept = set(request.judge(query, every))
     except MemError as error:
         notices.append(f"nobody judged what was recalled: {error}")
-        return memories, papers
-    out += [LeftOut(one.id, one.section, "judged") for one in (*memories, *papers) if one.id not in kept]
-    return [one for one in memories if one.id in kept], [one for one in papers if one.id in kept]
+        return found
+    out += _left([memory for memory in every if memory.id not in kept], "judged")
+    return {section: [memory for memory in memories if memory.id in kept] for section, memories in found.items()}
+
+
+def _left(memories: Sequence[Memory], why: str) -> list[LeftOut]:
+    return [LeftOut(memory.id, memory.section, why) for memory in memories]
 
 
 def _place(memory: Memory) -> tuple[str, str]:
@@ -152,8 +159,8 @@ def _place(memory: Memory) -> tuple[str, str]:
 
 def _noted_places(marks: Sequence[str]) -> set[tuple[str, str]]:
     """Give the days' pages a session was shown notes of."""
-    named = (mark.split(" ") for mark in marks)
-    return {(parts[0], parts[1].partition("#")[0]) for parts in named if len(parts) == 3}
+    named = (mark.rpartition(" ")[0].partition(" ") for mark in marks)  # a path may hold spaces
+    return {(scope, name.partition("#")[0]) for scope, _, name in named}
 
 
 def _is_cut(memory: Memory) -> bool:

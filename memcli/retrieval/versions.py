@@ -41,5 +41,5 @@ def versions(file: Path) -> list[Version]:
         )
     except (OSError, subprocess.TimeoutExpired):
         return []
-    rows = [line.split("\0") for line in done.stdout.decode("utf-8", "replace").splitlines()]
+    rows = [line.split("\0") for line in done.stdout.decode("utf-8", "replace").split("\n")]
     return [Version(*row) for row in rows if len(row) == 4]

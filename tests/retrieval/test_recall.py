@@ -281,6 +281,17 @@ def test_what_was_noted_today_is_no_news_to_its_session(place: Workspace) -> Non
     assert ids(recall([place], replace(request, session="s"))) == []
 
 
+def test_a_note_in_a_folder_with_a_space_is_shown_once(place: Workspace) -> None:
+    (place.root / "mem.yaml").write_text('paths:\n  notes: "daily notes/{date}.md"\n')
+    place = opened(Surroundings(place.root, os.environ, NOW), place.root)
+    (place.root / "daily notes").mkdir()
+    (place.root / "daily notes" / "2026-11-20.md").write_text("[09:00] User: what does the quagga eat? | Hay.\n")
+    ask = Recall("what does the quagga eat?", session="s", sections=(RELEVANT,))
+    assert ids(recall([place], replace(ask, session="other"))) == ["daily notes/2026-11-20.md#09:00"]
+    assert ids(recall([place], Recall(session="s")), RECENT) == ["daily notes/2026-11-20.md#09:00"]
+    assert ids(recall([place], ask)) == []
+
+
 def test_the_users_own_workspace_is_told_from_the_projects(place: Workspace, tmp_path: Path) -> None:
     own = replace(place, root=tmp_path / "own", scope="user")
     for one, text in ((place, "The quagga is fed at noon."), (own, "The user is called Ana and feeds the quagga.")):
