@@ -17,6 +17,7 @@ from ..text.conflict import conflict_marker
 from ..text.entry import Entry, read_entry
 from ..text.problem import Problem
 from ..text.times import stamp
+from ..text.utf8 import decoded
 from .scan import Stat, stat_of
 
 TRIES = 3
@@ -84,12 +85,8 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
         problems.append(Problem(1, f"larger than {LONGEST >> 20} MiB: split it; only its beginning is indexed"))
         # Not through the middle of a character.
         data = data[: next((end for end in range(LONGEST, LONGEST - 4, -1) if data[end] & 0xC0 != 0x80), LONGEST)]
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        problems.append(Problem(line, f"not UTF-8 (byte {data[error.start]:#04x}): convert it, for example with iconv"))
-        text = data.decode("utf-8", "replace")
+    text, wrong_bytes = decoded(data)
+    problems += [wrong_bytes] if wrong_bytes else []
     if "\x00" in text:  # told, and blanked where it is kept: SQLite ends a text there
         problems.append(Problem(text.count("\n", 0, text.index("\x00")) + 1, "a NUL byte: this is no text"))
         text = text.replace("\x00", " ")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import LlmError, RefusedError
 from ..store import files
-from ..store.entries import entry_text
+from ..store.entries import decoded, entry_text
 from ..store.journal import Change, Step, apply, exclusive
 from ..store.layout import ARCHIVE
 from ..store.redaction import redactor
@@ -116,7 +116,7 @@ def _compacted(
     summary = _summary(workspace, session, old, guard.text(told))
     with exclusive(workspace, f"mem session compact {session.id}") as held:
         session = at(workspace, session.folder, session.id)
-        text = _text(workspace, session)
+        text = decoded(session.path, files.read(workspace.path(session.path)))
         first, rest = _cut(text, old[-1].id)
         if not first:
             raise RefusedError(f"{session.id} was changed meanwhile", "run the command again")
@@ -160,13 +160,6 @@ def _summary(workspace: Workspace, session: Session, old: Sequence[Event], told:
     noise = blake2b(f"{session.id}\0{old[-1].id}\0summary".encode(), digest_size=8).digest()
     moment = next((event.timestamp for event in reversed(old) if event.timestamp), stamp(workspace.now))
     return Event(new_id("msg", workspace.now, noise), "message", "system", f"{MARK} {told}", moment)
-
-
-def _text(workspace: Workspace, session: Session) -> str:
-    try:
-        return files.read(workspace.path(session.path)).decode("utf-8")
-    except UnicodeDecodeError:
-        raise RefusedError(f"{session.path} is not UTF-8", "convert it, for example with iconv") from None
 
 
 def _cut(text: str, last: str) -> tuple[str, str]:

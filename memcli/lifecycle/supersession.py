@@ -209,8 +209,3 @@ def over(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
 def is_in_conflict(row: Mapping[str, Any], gone: Collection[str]) -> bool:
     """Tell whether an entry contradicts one that is not over: a mark that names any other is history."""
     return any(one not in gone for one in str(row["conflicts_with"] or "").split())
-
-
-def marks_of(told: Mapping[str, Any]) -> bool:
-    """Tell whether a person set by hand what admission would settle."""
-    return any(told.get(key) for key in ("status", "superseded_by", "conflicts_with"))
