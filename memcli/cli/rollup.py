@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import UsageError
+from ..errors import RefusedError, UsageError
 from ..lifecycle.llm.choice import chosen_llm
 from ..lifecycle.plan import applied, shown
 from ..lifecycle.rollup import Group, RolledUp, groups, rollup_plan
@@ -26,7 +26,8 @@ def rollup(
 
     The page is entries/projects/PROJECT/summary.md, or entries/tags/TAG/summary.md, told by the LLM of your settings or
     in the episodes' own words. What you write outside its marks stays, and so do the episodes. Without new episodes
-    nothing happens; when the LLM fails the exit code is 7 and the next run tries again.
+    nothing happens; when the LLM fails the exit code is 7 and the next run tries again. With --all it is 3
+    where a page could not be changed, and the others are summed up.
     """
     if sum(map(bool, (project, tag, everything))) != 1:
         raise UsageError("what to sum up is not clear", "name a project, --tag TAG or --all")
@@ -34,16 +35,26 @@ def rollup(
     chosen = groups(where) if everything else [Group(project or tag, is_tag=bool(tag))]
     llm = chosen_llm(where.settings)
     done = []
+    is_partly = False
     for group in chosen:
-        proposed = rollup_plan(where, group, llm, world.noise(f"rollup {group.path}")(0))
-        if not dry_run:
-            applied(where, proposed.plan, "mem rollup")
+        try:
+            proposed = rollup_plan(where, group, llm, world.noise(f"rollup {group.path}")(0))
+            if not dry_run:
+                applied(where, proposed.plan, "mem rollup")
+        except RefusedError as error:
+            if not everything:
+                raise
+            is_partly = True  # a page that a person has to mend stops none of the rest
+            output.note(str(error))
+            continue
         done.append(proposed)
         if proposed.error:
             output.note(f"{group.name}: the LLM failed ({proposed.error}); told in the episodes' own words")
     _tell(done, dry_run=dry_run, quiet=quiet, as_json=as_json)
     if any(one.error for one in done):
         raise typer.Exit(7)
+    if is_partly:
+        raise typer.Exit(3)
 
 
 def _tell(done: list[RolledUp], *, dry_run: bool, quiet: bool, as_json: bool) -> None:

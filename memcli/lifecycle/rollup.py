@@ -12,14 +12,14 @@ from ..errors import LlmError, MemError, NotFoundError, RefusedError
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..store import files
-from ..store.entries import entry_text, free_name
+from ..store.entries import decoded, entry_text, free_name
 from ..store.journal import Change, Step
 from ..store.layout import ARCHIVE
 from ..store.redaction import redactor
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.blake import blake2b
-from ..text.conflict import conflict_marker
+from ..text.conflict import require_no_conflict
 from ..text.ids import slug
 from ..text.summary import first_line, shorten
 from ..text.times import stamp
@@ -83,7 +83,10 @@ def unsummed(workspace: Workspace, least: int = 1) -> list[Group]:
     for name, rows in _by_project(workspace).items():
         if len(rows) < least:
             continue
-        block = _BLOCK.search(_page(workspace, Group(name))[1] or "")
+        try:
+            block = _BLOCK.search(_page(workspace, Group(name))[1] or "")
+        except RefusedError:
+            block = None  # why it cannot be changed is said when it is to be
         if block is None or block["made"] != _digest_of(_read(workspace, rows)):
             found.append(Group(name))
     return found
@@ -165,13 +168,8 @@ def _page(workspace: Workspace, group: Group) -> tuple[str, str | None]:
     target = workspace.path(path)
     if not target.exists():
         return path, None
-    try:
-        text = files.read(target).decode("utf-8")
-    except UnicodeDecodeError:
-        raise RefusedError(f"{path} is not UTF-8", "convert it, for example with iconv") from None
-    marker = conflict_marker(text)
-    if marker is not None:
-        raise RefusedError(f"{path}:{marker}: conflict marker", "resolve the conflict, then try again")
+    text = decoded(path, files.read(target))
+    require_no_conflict(path, text)
     return path, text
 
 

@@ -1,13 +1,18 @@
 """What `tend` does about conversations: consolidate what waits, shorten what is long, sum up what has happened."""
 
-from ..errors import BusyError, LlmError
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from ..errors import BusyError, LlmError, MemError
 from ..store.sessions import Session, sessions
 from ..store.workspace import Workspace
 from .llm.choice import chosen_llm
-from .rollup import Group, rollup_plan, unsummed
+from .rollup import Group, RolledUp, rollup_plan, unsummed
 from .tend import Noise, Task
 from .waiting import due, is_over
 
+T = TypeVar("T")
+R = TypeVar("R")
 EPISODES = 2
 """Episodes a project has before it is summed up unasked."""
 
@@ -23,13 +28,13 @@ def _consolidate(workspace: Workspace, chosen: list[Session], noise: Noise) -> s
     from .consolidate import consolidate
 
     llm = chosen_llm(workspace.settings)
-    outcomes = []
-    for session in chosen:
-        keep = 0 if is_over(session) else workspace.settings["consolidate.keep"]
-        try:
-            outcomes += consolidate(workspace, session, llm, keep=keep, wait=0.0)
-        except BusyError:
-            break  # whoever is at it does the same
+    live = workspace.settings["consolidate.keep"]
+    parts, fault = _each(
+        chosen, lambda one: consolidate(workspace, one, llm, keep=0 if is_over(one) else live, wait=0.0)
+    )
+    if fault:
+        raise fault
+    outcomes = [outcome for part in parts for outcome in part]
     failed = [outcome for outcome in outcomes if outcome.error]
     if failed:
         raise LlmError(f"{len(failed)} of {len(outcomes)}: {failed[0].error}", "the messages stay due")
@@ -49,12 +54,10 @@ def _compact(workspace: Workspace, chosen: list[Session], noise: Noise) -> str:
     from .compact import compact
 
     llm = chosen_llm(workspace.settings)
-    moved = 0
-    for session in chosen:
-        try:
-            moved += compact(workspace, session, llm, wait=0.0).moved
-        except BusyError:
-            break
+    done, fault = _each(chosen, lambda one: compact(workspace, one, llm, wait=0.0))
+    if fault:
+        raise fault
+    moved = sum(one.moved for one in done)
     return f"{moved:,} events of {len(chosen):,} long sessions archived" if moved else ""
 
 
@@ -66,16 +69,33 @@ def _rollup(workspace: Workspace, chosen: list[Group], noise: Noise) -> str:
     from .plan import applied
 
     llm = chosen_llm(workspace.settings)
-    done = []
-    for group in chosen:
-        seed = noise(f"rollup {group.path}")
-        proposed = rollup_plan(workspace, group, llm, seed)
+
+    def summed(group: Group) -> RolledUp:
+        proposed = rollup_plan(workspace, group, llm, noise(f"rollup {group.path}"))
         applied(workspace, proposed.plan, "mem tend")
-        done.append(proposed)
+        return proposed
+
+    done, fault = _each(chosen, summed)
+    if fault:
+        raise fault
     failed = [one for one in done if one.error]
     if failed:
         raise LlmError(f"{len(failed)} of {len(done)}: {failed[0].error}", "told in the episodes' own words")
     return ", ".join(one.path for one in done if one.plan)
+
+
+def _each(chosen: Sequence[T], work: Callable[[T], R]) -> tuple[list[R], MemError | None]:
+    """Do the work on one after the other and give the first error: what is wrong with one stops none of the rest."""
+    done: list[R] = []
+    fault: MemError | None = None
+    for one in chosen:
+        try:
+            done.append(work(one))
+        except BusyError:
+            break  # whoever is at it does the same
+        except MemError as error:
+            fault = fault or error
+    return done, fault
 
 
 TALK = (

@@ -39,6 +39,27 @@ def test_an_llm_that_fails_ends_with_7(mem: Mem, episodes: Path, monkeypatch: py
     assert mem("rollup", "--all", "--json").json["summaries"][0]["how"] == "llm"
 
 
+def test_a_page_in_conflict_keeps_no_other_project_from_its_page(mem: Mem, workspace: Path) -> None:
+    for name in ("alpha", "beta"):
+        for number in (1, 2):
+            fields = f"id: mem_01kajd3v7m4k{name[0]}00{number}\ntype: episode\nproject: {name}"
+            path = workspace / "entries" / "episodes" / f"{name}{number}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"---\n{fields}\ncreated_at: 2026-11-01T00:00:00Z\n---\n\nBuilt {name} {number}.\n")
+    page = workspace / "entries" / "projects" / "alpha" / "summary.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n")
+    ran = mem("rollup", "--all")
+    assert ran.code == 3
+    assert ran.rows == [["entries/projects/beta/summary.md", "rules", "2"]]
+    assert "entries/projects/alpha/summary.md:1: a git conflict marker" in ran.err
+    (workspace / "entries" / "projects" / "beta" / "summary.md").unlink()
+    ran = mem("tend")
+    assert ran.code == 3
+    assert "alpha/summary.md:1: a git conflict marker" in ran.err
+    assert (workspace / "entries" / "projects" / "beta" / "summary.md").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"), [((), 2), (("shop", "--all"), 2), (("nothing",), 4), (("--all", "-q"), 0)]
 )

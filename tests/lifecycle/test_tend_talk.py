@@ -69,6 +69,18 @@ def test_a_long_session_is_compacted_unless_that_is_switched_off(workspace: Work
     assert (workspace.root / "archive/sessions/s/session.jsonl").exists()
 
 
+def test_a_session_that_cannot_be_compacted_stops_no_other(workspace: Workspace) -> None:
+    limits = {"MEM_SESSION_SOFT_LIMIT": "30000", "MEM_SESSION_HARD_LIMIT": "60000"}
+    for name in ("a", "b"):
+        say(workspace, *["We use tool X here " * 80] * 100, into=name)
+    file = workspace.root / "sessions/a/session.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"tool X", b"tool \xff", 1))
+    said = done(at(workspace.root, **WINDOW, **limits, MEM_CONSOLIDATE_ENABLED="off"))
+    assert [one.name for one in said] == ["compact"]
+    assert "sessions/a/session.jsonl:1: not UTF-8" in str(said[0].error)
+    assert (workspace.root / "archive/sessions/b/session.jsonl").exists()
+
+
 def test_a_project_with_some_episodes_is_summed_up(workspace: Workspace) -> None:
     for name in ("a", "b"):
         session = say(workspace, *["We always use Postgres 16 in the shop"] * 8, into=name)
