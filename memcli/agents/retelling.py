@@ -24,6 +24,6 @@ def retold_session(workspace: Workspace, name: str, told_already: str = "") -> s
     lines += [f"- Open: {question}" for question in told.open if question not in told.prompts]
     if not lines:
         return ""
-    text = "\n".join(lines)[:_ROOM].replace("<", "&lt;")
+    text = quoted("\n".join(lines))[:_ROOM].replace("<", "&lt;")
     mark = "".join(letter for letter in told.session if letter.isalnum() or letter in "-_")[:80]
     return f'## This Session So Far\n\n<memory id="session:{mark}" source="observed">\n{text}\n</memory>'

@@ -85,7 +85,7 @@ def left_out_text(pack: Pack, room: int = NAMES) -> str:
         length += len(name) + 2
         if length > min(room, NAMES):
             break
-        told.append(quoted(" ".join(name.split())))
+        told.append(_line(name))
     more = f" and {len(names) - len(told)} more" if len(names) > len(told) else ""
     return f"Left out for length: {', '.join(told)}{more}.\n" if told else ""
 
@@ -146,14 +146,19 @@ def _block(pack: Pack) -> str:
     """Write path and summary of the best three."""
     best = sorted(pack.chosen, key=lambda memory: -memory.score)[:BLOCK]
     lines = [
-        f"- {quoted(memory.id)} ({quoted(memory.path)}"
-        + (f", {memory.date}" if memory.date else "")
-        + f"): {quoted(' '.join((memory.summary or memory.text).split())[:200])}\n"
+        f"- {_line(memory.id)} ({_line(memory.path)}"
+        + (f", {_line(memory.date)}" if memory.date else "")
+        + f"): {_line(' '.join((memory.summary or memory.text).split())[:200])}\n"
         for memory in best
     ]
     return f"[MEMORY CONTEXT]\n{''.join(lines)}[/MEMORY CONTEXT]\n"
 
 
+def _line(text: str) -> str:
+    """Write a text that a line is made of: an id or a file's name may hold newlines too."""
+    return " ".join(quoted(text).split())
+
+
 def _attribute(value: str) -> str:
-    value = " ".join(quoted(value).split()).replace("&lt;", "<")
+    value = _line(value).replace("&lt;", "<")
     return value.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
