@@ -38,16 +38,31 @@ def serve(command: Command, version: str) -> None:
     except ImportError as error:
         raise UnavailableError(f"the MCP SDK is not installed ({error})", "pip install 'memcli[mcp]'") from None
     server = MCPServer("mem", instructions=INSTRUCTIONS, version=version, log_level="ERROR")
-    for tool, is_safe in _tools(command):
-        hints = ToolAnnotations(read_only_hint=is_safe, destructive_hint=False, open_world_hint=False)
+    tools = _Tools(command)
+    for tool in (*tools.safe, *tools.changing):
+        hints = ToolAnnotations(read_only_hint=tool in tools.safe, destructive_hint=False, open_world_hint=False)
         server.add_tool(tool, annotations=hints, structured_output=False)
     server.run("stdio")
 
 
-def _tools(command: Command) -> list[tuple[Callable[..., Any], bool]]:
-    """Make the tools; those that change nothing are marked."""
+@dataclass(frozen=True)
+class _Tools:
+    """The tools: what the SDK tells a client of each is read from its name, its arguments and its docstring."""
+
+    command: Command
+
+    @property
+    def safe(self) -> list[Callable[..., Any]]:
+        """Give those that change nothing."""
+        return [self.memory_search, self.memory_read, self.memory_ls, self.memory_grep, self.memory_recall]
+
+    @property
+    def changing(self) -> list[Callable[..., Any]]:
+        """Give those that change memory."""
+        return [self.memory_write, self.memory_edit, self.memory_delete, self.memory_promote]
 
     def memory_search(
+        self,
         query: str,
         limit: int = 5,
         kind: list[str] | None = None,
@@ -62,14 +77,15 @@ def _tools(command: Command) -> list[tuple[Callable[..., Any], bool]]:
         """
         options = [*_many("--kind", kind), *_many("--type", type), *_many("--tag", tag)]
         options += [*_one("--since", since), *_one("--until", until), "--limit", str(limit)]
-        return _answer(command, "search", options, [query])
+        return self._answer("search", options, [query])
 
-    def memory_read(id: str, offset: int = 0, limit: int | None = None) -> Any:
+    def memory_read(self, id: str, offset: int = 0, limit: int | None = None) -> Any:
         """Show the text an id, a path or a hit's address names, in pages of `limit` characters."""
         options = ["--offset", str(offset), *([] if limit is None else ["--limit", str(limit)])]
-        return _answer(command, "read", options, [id])
+        return self._answer("read", options, [id])
 
     def memory_write(
+        self,
         text: str,
         type: str = "",
         title: str = "",
@@ -90,54 +106,46 @@ def _tools(command: Command) -> list[tuple[Callable[..., Any], bool]]:
         options = [*_one("--type", type), *_one("--title", title), *_many("--tag", tags), *_one("--project", project)]
         options += [*_one("--source", source), *_one("--id", id), *_one("--path", path)]
         options += _one("--supersedes", supersedes)
-        return _answer(command, "write", options, [text])
+        return self._answer("write", options, [text])
 
-    def memory_edit(id: str, old: str, new: str) -> Any:
+    def memory_edit(self, id: str, old: str, new: str) -> Any:
         """Replace words that stand in a memory or file exactly once."""
-        return _answer(command, "edit", ["--replace", old, new], [id])
+        return self._answer("edit", ["--replace", old, new], [id])
 
     def memory_ls(
-        prefix: str = "", type: list[str] | None = None, tag: list[str] | None = None, sort: str = "", limit: int = 50
+        self,
+        prefix: str = "",
+        type: list[str] | None = None,
+        tag: list[str] | None = None,
+        sort: str = "",
+        limit: int = 50,
     ) -> Any:
         """List memories, the latest change first. sort: updated, created, type, title, path, strength or trust."""
         options = [*_many("--type", type), *_many("--tag", tag), *_one("--sort", sort), "--limit", str(limit)]
-        return _answer(command, "ls", options, [prefix] if prefix else [])
+        return self._answer("ls", options, [prefix] if prefix else [])
 
-    def memory_grep(pattern: str, fixed: bool = False, ignore_case: bool = False, context: int = 0) -> Any:
+    def memory_grep(self, pattern: str, fixed: bool = False, ignore_case: bool = False, context: int = 0) -> Any:
         """Find lines by a regular expression, or with `fixed` by their exact text, in every file."""
         options = [*(["-F"] if fixed else []), *(["-i"] if ignore_case else []), "-C", str(context)]
-        return _answer(command, "grep", options, [pattern])
+        return self._answer("grep", options, [pattern])
 
-    def memory_delete(ids: list[str]) -> Any:
+    def memory_delete(self, ids: list[str]) -> Any:
         """Move memories to the archive: out of search, and not lost."""
-        return _answer(command, "forget", [], ids)
+        return self._answer("forget", [], ids)
 
-    def memory_promote(ids: list[str], demote: bool = False) -> Any:
+    def memory_promote(self, ids: list[str], demote: bool = False) -> Any:
         """Make memories lines of MEMORY.md, which is in every prompt; with `demote` take the lines off again."""
-        return _answer(command, "promote", ["--demote"] if demote else [], ids)
+        return self._answer("promote", ["--demote"] if demote else [], ids)
 
-    def memory_recall(query: str = "", session: str = "") -> Any:
+    def memory_recall(self, query: str = "", session: str = "") -> Any:
         """Give the memories a prompt should have, as text within a budget; with `session` none is shown twice."""
-        ran = command(["recall", *_one("--session", session), *(["--", query] if query else [])])
+        ran = self.command(["recall", *_one("--session", session), *(["--", query] if query else [])])
         return ran.out if ran.code == 0 else _failed(ran)
 
-    return [
-        (memory_search, True),
-        (memory_read, True),
-        (memory_write, False),
-        (memory_edit, False),
-        (memory_ls, True),
-        (memory_grep, True),
-        (memory_delete, False),
-        (memory_promote, False),
-        (memory_recall, True),
-    ]
-
-
-def _answer(command: Command, name: str, options: Sequence[str], words: Sequence[str]) -> Any:
-    """Run a command with --json and give its document; words that begin with a dash are words."""
-    ran = command([name, "--json", *options, "--", *words])
-    return ran.out.rstrip("\n") if ran.out.strip() else _failed(ran)
+    def _answer(self, name: str, options: Sequence[str], words: Sequence[str]) -> Any:
+        """Run a command with --json and give its document; words that begin with a dash are words."""
+        ran = self.command([name, "--json", *options, "--", *words])
+        return ran.out.rstrip("\n") if ran.out.strip() else _failed(ran)
 
 
 def _failed(ran: Ran) -> Any:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ..errors import RefusedError
+from ..store.entries import decoded
 from .changes import BACKUP, FileChange, change, contents
 
 BEGIN, END = "<!-- mem:agents -->", "<!-- /mem:agents -->"
@@ -45,7 +46,7 @@ def no_skill_plan(paths: list[Path]) -> list[FileChange]:
 def block_plan(path: Path) -> FileChange:
     """Propose our block at the end of AGENTS.md, or in the place of an older one."""
     data = contents(path)
-    text = _decoded(path, data)
+    text = decoded(str(path), data or b"")
     newline = "\r\n" if "\r\n" in text else "\n"
     told = (_HERE / "agents.md").read_text(encoding="utf-8").strip()
     block = f"{BEGIN}\n{told}\n{END}\n".replace("\n", newline)
@@ -58,7 +59,7 @@ def block_plan(path: Path) -> FileChange:
 def no_block_plan(path: Path) -> FileChange:
     """Propose AGENTS.md without our block: the bytes of before, and no file where there was none."""
     data = contents(path)
-    text = _decoded(path, data)
+    text = decoded(str(path), data or b"")
     span = _span(path, text)
     if not span:
         return FileChange(path, data, data)
@@ -81,10 +82,3 @@ def _span(path: Path, text: str) -> tuple[int, int] | None:
     stop = end + len(END)
     stop += len("\r\n") if text.startswith("\r\n", stop) else len("\n") if text.startswith("\n", stop) else 0
     return begin, stop
-
-
-def _decoded(path: Path, data: bytes | None) -> str:
-    try:
-        return (data or b"").decode("utf-8")
-    except UnicodeDecodeError:
-        raise RefusedError(f"{path} is not UTF-8", "convert it, for example with iconv") from None

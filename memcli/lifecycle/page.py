@@ -3,10 +3,12 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from ..errors import RefusedError
 from ..store import files
+from ..store.entries import decoded
 from ..store.journal import Change
 from ..store.workspace import Workspace
-from ..text.conflict import conflict_marker
+from ..text.conflict import require_no_conflict
 from ..text.promoted import read_promoted, with_lines
 from .plan import Plan
 
@@ -28,12 +30,10 @@ def read_page(workspace: Workspace) -> Page:
     if not target.exists():
         return Page(path, None, "")
     try:
-        text = files.read(target).decode("utf-8")
-    except UnicodeDecodeError:
-        return Page(path, None, "", f"{path} is not UTF-8")
-    marker = conflict_marker(text)
-    if marker is not None:
-        return Page(path, None, "", f"{path}:{marker} is a git conflict marker")
+        text = decoded(path, files.read(target))
+        require_no_conflict(path, text)
+    except RefusedError as error:
+        return Page(path, None, "", error.message)
     return Page(path, text, text)
 
 

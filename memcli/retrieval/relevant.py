@@ -1,7 +1,7 @@
 """What fits a prompt: memories of every layer by relevance and by how much is left of them, and documents."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import MemError
 from ..index.filters import Filter
@@ -34,6 +34,14 @@ LATEST = 20
 """Turns of a session that are still before its eyes."""
 KINDS = ("entry", "memory", "history", "note")
 _RUNS = ("note", "session")
+
+
+class _Said(NamedTuple):
+    """What a memory says, its layer, and the mark by which a change of it is noticed."""
+
+    text: str
+    layer: str
+    digest: str
 
 
 def relevant(
@@ -124,24 +132,10 @@ def _memory(
 ) -> Memory | None:
     """Make of a hit what a pack shows; None for what has expired, and for the prompt itself."""
     row: Mapping[str, Any] = file.entry
-    if row:
-        expires = parse_time(str(row.get("expires_at") or ""))
-        if expires is not None and expires <= workspace.now:
-            return None
-        body = frontmatter.parse(file.text).body
-        told, layer, key = body.strip(), row.get("layer") or layer_of(hit.type), file.digest[:12]
-        if session and f"session:{session}" in file.text[: len(file.text) - len(body)]:
-            layer = WORKING
-    else:
-        # A run of notes or of turns is found as one; the passage says which of them it was.
-        told = hit.summary if hit.kind in _RUNS else _part(workspace, hit, file.text)
-        layer = {"memory": SEMANTIC, "session": WORKING}.get(hit.kind, EPISODIC)
-        key = digest(hit.id if hit.kind in _RUNS else told)  # a passage differs from question to question
-        if hit.kind == "memory" and not says_something(told):
-            return None
-        if hit.kind == "session" and " ".join(query.split()) in " ".join(told.split()):
-            return None
-    text, is_whole = shown((plain(told) if hit.kind == "memory" else told) or hit.title or hit.summary, query)
+    said = _entry_said(workspace, hit, file, session) if row else _page_said(workspace, hit, file, query)
+    if said is None:
+        return None
+    text, is_whole = shown(said.text or hit.title or hit.summary, query)
     accesses = noted[hit.id].count if hit.id in noted else 0
     # What is no entry fades like an episode, and was observed.
     measured = row or {"type": "episode", "source": "observed"}
@@ -151,7 +145,7 @@ def _memory(
         hit.id,
         RELEVANT,
         text,
-        layer=layer,
+        layer=said.layer,
         kind=hit.kind,
         type=hit.type,
         source=hit.source,
@@ -164,8 +158,31 @@ def _memory(
         score=hit.relevance * (1 - weight + weight * kept),
         conflicts=tuple(str(row.get("conflicts_with") or "").split()),
         is_whole=is_whole and hit.kind not in _RUNS,
-        digest=key,
+        digest=said.digest,
     )
+
+
+def _entry_said(workspace: Workspace, hit: Hit, file: Known, session: str) -> _Said | None:
+    """Read an entry; None for one that has expired."""
+    expires = parse_time(str(file.entry.get("expires_at") or ""))
+    if expires is not None and expires <= workspace.now:
+        return None
+    body = frontmatter.parse(file.text).body
+    is_own = bool(session) and f"session:{session}" in file.text[: len(file.text) - len(body)]
+    layer = WORKING if is_own else file.entry.get("layer") or layer_of(hit.type)
+    return _Said(body.strip(), layer, file.digest[:12])
+
+
+def _page_said(workspace: Workspace, hit: Hit, file: Known, query: str) -> _Said | None:
+    """Read what is no entry; None for a heading alone, and for the prompt itself."""
+    if hit.kind in _RUNS:
+        # It is found as one; the passage says which of them it was, and differs from question to question.
+        is_prompt = hit.kind == "session" and " ".join(query.split()) in " ".join(hit.summary.split())
+        return None if is_prompt else _Said(hit.summary, WORKING if hit.kind == "session" else EPISODIC, digest(hit.id))
+    told = _part(workspace, hit, file.text)
+    if hit.kind != "memory":
+        return _Said(told, EPISODIC, digest(told))
+    return _Said(plain(told), SEMANTIC, digest(told)) if says_something(told) else None
 
 
 def _document(folder: Workspace, name: str, hit: Hit, file: Known, query: str, clean: Callable[[str], str]) -> Memory:
