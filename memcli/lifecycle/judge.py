@@ -41,5 +41,5 @@ def judged(llm: Llm, prompt: str, memories: Sequence[Memory], timeout: float) ->
     kept = value.get("keep") if isinstance(value, dict) else None
     if not isinstance(kept, list):
         return {one.id for one in memories}
-    numbers = {int(one) for one in kept if str(one).isdecimal()}
-    return {one.id for number, one in enumerate(memories, 1) if number in numbers}
+    numbers = set(map(str, kept))
+    return {one.id for number, one in enumerate(memories, 1) if str(number) in numbers}

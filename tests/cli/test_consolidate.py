@@ -379,3 +379,12 @@ def test_a_private_page_stays_private(mem: Mem, workspace: Path, talk: str) -> N
     (workspace / "MEMORY.md").chmod(0o600)
     mem("consolidate", talk)
     assert stat.S_IMODE((workspace / "MEMORY.md").stat().st_mode) == 0o600
+
+
+def test_a_line_that_is_not_utf8_keeps_its_bytes_when_it_is_given_an_id(mem: Mem, workspace: Path) -> None:
+    file = workspace / "sessions" / "s" / "session.jsonl"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b'{"role": "user", "content": "I like the caf\xe9 on Main Street."}\n')
+    assert mem("consolidate", "s").code == 0
+    assert b"caf\xe9 on Main" in file.read_bytes()
+    assert b'"id": "msg_' in file.read_bytes()

@@ -8,6 +8,7 @@ from ...text.blake import blake2b
 from ...text.ids import new_id
 from ...text.session import Event, parse_event, render_event
 from ...text.times import parse_time
+from ...text.utf8 import decoded
 from .. import files
 from ..journal import exclusive
 from ..workspace import Workspace
@@ -42,13 +43,21 @@ def settle_ids(workspace: Workspace, session: Session) -> bool:
         named = identified(session.id, list(events.values()))
         for (place, before), event in zip(events.items(), named, strict=True):
             if event.id != before.id:
-                written[place] = render_event(event).encode() + (b"\n" if written[place].endswith(b"\n") else b"")
+                written[place] = _with_id(written[place], event)
         changed = b"".join(written)
         if changed == data:
             return False
         held.check()
         files.replace(target, changed, files.digest(data))
     return True
+
+
+def _with_id(line: bytes, event: Event) -> bytes:
+    """Write an event with its id; a line that is not UTF-8 keeps its bytes, and the last of two keys holds."""
+    body = line.rstrip()
+    if decoded(line)[1] and body.endswith(b"}"):
+        return b'%s, "id": "%s"}%s' % (body[:-1], event.id.encode(), line[len(body) :])
+    return render_event(event).encode() + (b"\n" if line.endswith(b"\n") else b"")
 
 
 def _names(session: str, event: Event, position: int) -> Iterator[str]:
