@@ -1,6 +1,6 @@
 """The folder /memories that a model sees, laid over a workspace: its entries, with the page, history and notes beside.
 
-A new file is an entry, so that `mem search` finds it. What is private or machine-local (sessions, the archive, names
+A new file is an entry, so that `mem search` finds it: `prefs.txt` is kept as `prefs.txt.md`. What is private or machine-local (sessions, the archive, names
 that begin with a dot) does not exist here, by whatever links or `..` it is asked for.
 """
 
@@ -15,6 +15,8 @@ from ..store.sessions import FOLDER as SESSIONS
 from ..store.workspace import MARKER, Workspace
 
 ROOT = "/memories"
+_TEXTS = (".txt", ".text", ".xml", ".json", ".yaml", ".yml", ".csv", ".log", ".rst", ".org", ".html")
+"""Endings that models give to what they keep."""
 _KINDS = ("entry", "memory", "history", "note")
 
 
@@ -39,7 +41,7 @@ def place(workspace: Workspace, name: str) -> Place:
     inner = posixpath.normpath(name[len(ROOT) :].lstrip("/") or ".")
     if inner == ".":
         return Place(name, workspace.layout.entries, workspace.path(workspace.layout.entries))
-    path = _path(workspace, inner)
+    path = _findable(workspace, _path(workspace, inner))
     try:
         file = workspace.path(path)
         real = workspace.relative(file) if file != workspace.root else ""
@@ -61,7 +63,7 @@ def existing(workspace: Workspace, name: str, said: str = " Please provide a val
 
 def listed(workspace: Workspace, folder: Place) -> Iterator[tuple[str, Path]]:
     """Yield the names in a folder with their files, in order."""
-    found = {child.name: child for child in _children(folder.file)}
+    found = {_shown(child.name): child for child in _children(folder.file)}
     if folder.is_root and workspace.layout.entries:
         found |= {child.name: child for child in _children(workspace.root)}
     for name in sorted(found):
@@ -92,6 +94,17 @@ def _path(workspace: Workspace, inner: str) -> str:
     if head not in (ARCHIVE.rstrip("/"), SESSIONS) and layout.kind_of(inner) in _KINDS:
         return inner
     return f"{layout.entries}/{inner}"
+
+
+def _findable(workspace: Workspace, path: str) -> str:
+    """Give the path that is searched: a text of another ending is kept as markdown, unless somebody put it there."""
+    is_other = path.endswith(_TEXTS) and not (workspace.root / path).exists()
+    return f"{path}.md" if is_other else path
+
+
+def _shown(name: str) -> str:
+    """Give the name a model knows a file by."""
+    return name.removesuffix(".md") if name.removesuffix(".md").endswith(_TEXTS) else name
 
 
 def _is_hidden(workspace: Workspace, path: str) -> bool:

@@ -182,7 +182,28 @@ def test_a_private_name_is_that_of_another_file_among_the_entries(tool: Tool, wo
         assert tool("view", path=path).code == 4
     assert tool("create", path=f"/memories/{name}", file_text="mine").code == 0
     assert private.read_text() == "# private\n"
-    assert (workspace / "entries" / name).read_text() == "mine"
+    kept = name if name.endswith((".md", ".jsonl")) else f"{name}.md"
+    assert (workspace / "entries" / kept).read_text() == "mine"
+
+
+def test_a_text_of_another_ending_is_found_by_search(tool: Tool, workspace: Path, mem: Mem) -> None:
+    path = "/memories/prefs.txt"
+    assert tool("create", path=path, file_text="User prefers oolong tea.\n").code == 0
+    assert [row[1] for row in mem("search", "oolong").rows] == ["entries/prefs.txt.md"]
+    assert path in tool("view", path="/memories").out
+    assert "prefs.txt.md" not in tool("view", path="/memories").out
+    assert tool("create", path=path, file_text="again").out == f"File {path} already exists\n"
+    assert tool("str_replace", path=path, old_str="oolong", new_str="green").code == 0
+    assert tool("rename", old_path=path, new_path="/memories/likes/tea.xml").code == 0
+    assert "green tea" in (workspace / "entries" / "likes" / "tea.xml.md").read_text()
+    assert tool("delete", path="/memories/likes/tea.xml").code == 0
+
+
+def test_a_file_that_somebody_put_there_keeps_its_name(tool: Tool, workspace: Path) -> None:
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries" / "data.json").write_text("{}")
+    assert tool("str_replace", path="/memories/data.json", old_str="{}", new_str="[]").code == 0
+    assert (workspace / "entries" / "data.json").read_text() == "[]"
 
 
 def test_a_path_begins_with_memories(tool: Tool) -> None:
