@@ -1,7 +1,8 @@
 """The folder /memories that a model sees, laid over a workspace: its entries, with the page, history and notes beside.
 
-A new file is an entry, so that `mem search` finds it: `prefs.txt` is kept as `prefs.txt.md`. What is private or machine-local (sessions, the archive, names
-that begin with a dot) does not exist here, by whatever links or `..` it is asked for.
+A new file is an entry, so that `mem search` finds it: `prefs.txt` is kept as `prefs.txt.md`. What is private or
+machine-local (sessions, the archive, names that begin with a dot) does not exist here, by whatever links or `..` it is
+asked for.
 """
 
 import posixpath
