@@ -279,8 +279,8 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
         "write": on(big, "write", "The bench admits number {n} there."),
     })  # fmt: skip
     say("tending")
-    tending = bench.inside("import runpy, sys; runpy.run_path(sys.argv.pop(1), run_name='__main__')",
-                           str(HERE / "tending.py"), "--json", "--entries", str(entries), "--runs", "3")  # fmt: skip
+    run = f"import runpy, sys; sys.path.insert(0, {str(HERE)!r}); runpy.run_path(sys.argv.pop(1), run_name='__main__')"
+    tending = bench.inside(run, str(HERE / "tending.py"), "--json", "--entries", str(entries), "--runs", "3")
     twins = bench.inside(DEDUP, str(big), str(max(3, bench.runs // 3)))
     scan = start["scan"] - start["pass"]
     say("refreshing")
