@@ -49,7 +49,7 @@ def test_who_waits_too_long_goes_on_beside_the_others(workspace: Workspace, monk
 
 
 def test_while_the_others_get_on_one_waits_for_them(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "PATIENCE", 0.05)
+    monkeypatch.setattr(turns, "PATIENCE", 1.0)
     ended: list[str] = []
 
     def go() -> None:
@@ -59,9 +59,9 @@ def test_while_the_others_get_on_one_waits_for_them(workspace: Workspace, monkey
     with one_by_one(workspace, "mem write"):
         other = Thread(target=go)
         other.start()
-        for _ in range(20):
+        for _ in range(12):
             next_turn(workspace)
-            other.join(0.02)
+            other.join(0.2)
         ended.append("the one before")
     other.join()
     assert ended == ["the one before", "the one who waits"]
