@@ -17,7 +17,6 @@ MOST = 50
 def named(index: "Index", query: str, wanted: Filter) -> list[int]:
     """Give the chunks of what the query names, of those that may be found."""
     text = query.strip()
-    where = chunk_condition(wanted)
     ids = list(dict.fromkeys(_ID.findall(text[:4000])))[:MOST]
     conditions: list[str] = []
     values: list[str | int] = []
@@ -35,6 +34,7 @@ def named(index: "Index", query: str, wanted: Filter) -> list[int]:
         values += [bindable(path["path"]), bindable(path["anchor"] or ""), line, line]
     if not conditions:
         return []
+    where = chunk_condition(wanted)
     rows = index.connection.execute(
         f"select chunk from chunks where ({' or '.join(f'({one})' for one in conditions)}) and {where} limit {MOST}",
         (*values, *where.values),
