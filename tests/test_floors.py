@@ -14,6 +14,7 @@ FLOORS = {
     "index": 3,
     "retrieval": 4,
     "lifecycle": 5,
+    "consolidation": 5,
     "exchange": 5,
     "agents": 6,
     "cli": 7,

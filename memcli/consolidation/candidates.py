@@ -1,0 +1,145 @@
+"""The sentences of a conversation that might be worth remembering, each whole, with what a judge of worth looks at.
+
+Owns: what is a candidate at all. Questions, foreign text and what a machine put into the conversation are none. Refuses
+to judge worth: see `worth`.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..text.foreign_text import Prompt
+from ..text.injected import injections
+from ..text.sentences import READ, Sentence, sentences
+from ..text.session import Event
+from ..text.summary import shorten
+
+LONGEST = 600
+"""Characters of a candidate; what goes on longer ends in "…"."""
+
+_TOOL_LINES, _TOOL_SIZE = 3, 400  # of a tool's answer that is short enough to state a fact
+_CONTEXT = 300  # characters of a neighbour
+_WORD = re.compile(r"[^\W_][\w.:/#@+%€$-]*[^\W_]|\d")
+_TELLING = re.compile(r"\d|[A-ZÀ-Þ]\w|[_/#@]")  # of a word: a number, a name, an identifier
+_NO_STATEMENT = ("?", "？", "؟", ":")  # ends of a question, and of what only announces
+
+_MARKS = (
+    r"oh|ah+|hm+|well|and|but|also|so(?! (?:far|that|called|much|many|long)\b)|anyway|btw|by the way|fyi|wait|pls"
+    r"|okay|ok|hey|hi|hello|yeah|yep|und|aber|ach|übrigens|et|y"
+)
+# These open a sentence as filler only before a comma or the like: "no carpets" and "great care" say something.
+_REPLIES = (
+    r"yes|no|nope|nah|sure|right|exactly|great|perfect|cool|nice|thanks?(?: you)?|thx|haha+|lol|correct|sorry|done"
+    r"|noted|understood|got it|good|ja|nein|genau|danke|oui|non|merci|s[ií]|gracias|actually|in fact|please note"
+)
+_OPENING = re.compile(rf"(?:(?:{_MARKS})(?:\s*[,:;.!…–—-]+\s*|\s+)|(?:{_REPLIES})\s*[,:;.!…–—]+\s*)+", re.IGNORECASE)
+_ANSWER = re.compile(
+    r"(?:(?:yes|ok(?:ay)?|sure|ja|oui),?\s+)?(?:please\s+)?(?:(?:option|number|variant)\s+\w+"
+    r"|(?:do|try|take|use|fix|run|ship|commit|merge|push)\s+(?:it|that|this|so)|go ahead|sounds good|the \w+ one)"
+    r"(?:\s+please)?\s*[,;]\s+(?:and|but|also|und|aber)\s+(?:also\s+|btw,?\s+)?(?=\S+\s+\S+)",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    r"(?:(?:\s*[,;–-]?\s*\b(?:btw|pls|plz|thx|haha+|lol|tho)\b"
+    r"|[,;.!]\s*(?:by the way|thanks?(?: you)?|please|cheers|danke|bitte|merci|gracias)\b"
+    r"|\s+[:;]-?[)D]|\s*[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?)[\s.!…]*)+$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A sentence that somebody said, as it stands in the message but for filler at its ends."""
+
+    text: str
+    role: str  # user, assistant or tool
+    message: str = ""  # id of the event it stands in
+    start: int = 0  # offsets of the sentence in the event's text
+    stop: int = 0
+    line: int = 0  # the line of the message it stands in, from 0
+    place: int = 0  # of the sentence in its message, from 0
+    sentences: int = 1  # in its message
+    position: int = 0  # of its message in the conversation, from 0
+    messages: int = 1  # in the conversation
+    before: str = ""  # the sentence before it in its message
+    after: str = ""  # the sentence after it in its message
+    previous: str = ""  # the end of the message before: what it answers
+    following: str = ""  # the beginning of the message after: how it was taken
+    news: float = 1.0  # share of its words that nobody said before in the conversation
+    new_names: int = 0  # numbers, names and identifiers in it that nobody said before
+    is_own: bool = True  # false where a prompt is so long that it was probably pasted
+
+
+def candidates(events: Sequence[Event]) -> list[Candidate]:
+    """Return the candidates of a conversation in the order they were said."""
+    said = [event for event in events if _is_said(event)]
+    heard: set[str] = set()
+    found: list[Candidate] = []
+    for position, event in enumerate(said):
+        text = event.text[:READ]
+        role = "tool" if event.type == "tool_result" else event.role
+        prompt = Prompt(text)
+        whole = sentences(text)
+        own = _own(prompt, whole)
+        for place, sentence in enumerate(whole):
+            words = set(map(str.casefold, _WORD.findall(sentence.text)))
+            kept = without_filler(sentence.text)
+            if kept and sentence in own and not sentence.text.rstrip("\"'”)*_ ").endswith(_NO_STATEMENT):
+                found.append(
+                    Candidate(
+                        kept,
+                        role,
+                        event.id,
+                        sentence.start,
+                        sentence.stop,
+                        sentence.line,
+                        place,
+                        len(whole),
+                        position,
+                        len(said),
+                        before=whole[place - 1].text[-_CONTEXT:] if place else "",
+                        after=whole[place + 1].text[:_CONTEXT] if place + 1 < len(whole) else "",
+                        previous=said[position - 1].text[-_CONTEXT:] if position else "",
+                        following=said[position + 1].text[:_CONTEXT] if position + 1 < len(said) else "",
+                        news=len(words - heard) / len(words) if words else 0.0,
+                        new_names=sum(word.casefold() not in heard for word in _names(kept)),
+                        is_own=role != "user" or not prompt.is_long,
+                    )
+                )
+            heard |= words
+    return found
+
+
+def without_filler(text: str) -> str:
+    """Return a sentence without the words at its ends that say nothing; empty where nothing else is left."""
+    begin = match.end() if (match := _OPENING.match(text)) else 0
+    begin = match.end() if (match := _ANSWER.match(text, begin)) else begin
+    closing = _CLOSING.search(text, begin)
+    kept = text[begin : closing.start()].rstrip(" ,;–-") if closing else text[begin:].strip()
+    if closing and closing[0].rstrip().endswith((".", "!")) and kept[-1:].isalnum():
+        kept += "."
+    return shorten(kept, LONGEST) if any(map(str.isalnum, kept)) else ""
+
+
+def _is_said(event: Event) -> bool:
+    if event.type == "tool_result":
+        text = event.text.strip()
+        return 0 < len(text) <= _TOOL_SIZE and text.count("\n") < _TOOL_LINES
+    return event.type == "message" and event.role in ("user", "assistant") and bool(event.text.strip())
+
+
+def _own(prompt: Prompt, whole: Sequence[Sentence]) -> list[Sentence]:
+    """Return the sentences that are neither foreign nor put in by a machine."""
+    injected = injections(prompt.text)
+    return [
+        one
+        for one in whole
+        if not prompt.is_foreign(one.start, one.stop)
+        and not any(span.start < one.stop and one.start < span.stop for span in injected)
+    ]
+
+
+def _names(text: str) -> Iterator[str]:
+    """Yield the numbers, names and identifiers of a text, each once; a capital at its beginning makes no name."""
+    words = _WORD.findall(text)
+    return (word for place, word in enumerate(dict.fromkeys(words)) if _TELLING.search(word[1:] if not place else word))

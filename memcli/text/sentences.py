@@ -1,0 +1,147 @@
+"""Split prose into sentences, each with its place in the text, so that what somebody said can be quoted whole.
+
+Owns: where a line is prose and where a sentence ends, in chat as in careful writing. Never splits inside a condition
+("unless", "if", "because"): a piece that begins with one belongs to the sentence before it. Refuses to judge content.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+READ = 20_000
+"""Characters of a message that are read; what comes after was pasted and not typed."""
+
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1`*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_MARK = re.compile(r"\s*(?:[-*+•]\s+(?:\[.\]\s+)?|\d{1,3}[.)]\s+|#{1,6}\s+)?")
+_PASTED = re.compile(
+    r"""\s*(?: > | \| | [$%]\s | >>> | @@ | diff\s--git | [+-]{3}\s
+    | Traceback\s | File\s" | at\s\S+\( | \w*(?:Error|Exception):\s | https?://\S+$
+    | "[\w.-]+"\s*: | [\w.-]+\s*=\s*[\[{"'] | \d{4}-\d\d-\d\d[T ]\d\d:\d\d
+    | \[?(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL)\b | (?:async\s)?(?:def|function)\s\w+\( | class\s\w+.*[:{]$
+    | from\s[\w.]+\simport\s | import\s[\w.{}*,\s]+(?:;|from\s.*|as\s\w+)?$
+    | (?:const|let|var)\s\w+\s*= | return\b.*;$ | (?:public|private|protected|static)\s\w+\s\w+ | package\s\w+;?$
+    | \{" | \S+:\d+:\s*\S | \#include\b | SELECT\s.*\sFROM\s | INSERT\sINTO\s)""",
+    re.VERBOSE,
+)
+_SYMBOLS = re.compile(r"[{}<>=|\\;()\[\]$&*_^~]")
+_ABBREVIATED = re.compile(
+    r"(?:\b(?:[A-Za-z]|prof|dr|mr|mrs|ms|fr|hr|st|sr|jr|inc|ltd|vs|e\.g|i\.e|approx|nr|fig|cf|al|a\.m|p\.m"
+    r"|z\.b|d\.h|u\.s|bzw|ca|usw|etc|p\.ej)|(?:^|[^\w.,:])\d{1,2})\.$",
+    re.IGNORECASE,
+)
+_END = re.compile(r"(?<=[.!?…])[\"'”’)*_`]*[ \t]+(?=\S)|(?<=[。！？])(?=\S)")
+# What begins so says under which condition, or why, the sentence before it holds.
+_HANGS_ON = re.compile(
+    r"(?:but |and |or |only |even |aber |und |nur |mais |pero )?"
+    r"(?:unless|except|until|till|because|otherwise|provided|as long as"
+    r"|es sei denn|außer|bis|weil|sonst|ansonsten|sauf|jusqu|parce que|sinon|salvo|hasta|porque|a menos que)\b",
+    re.IGNORECASE,
+)
+# These open a sentence of its own as well: "if it fails, try again".
+_IF = re.compile(
+    r"(?:but |and |or |only |even |aber |und |nur )?(?:if|when|since|wenn|falls|si|quand|cuando)\b", re.IGNORECASE
+)
+_ALONE = re.compile(r"[^.!?\n]*,")
+_OPEN = re.compile(
+    r"\b(?:an?|the|and|or|of|to|in|on|for|with|by|from|at|that|which|is|are|be|not|as|our|my|its|der|die|das|und|mit|le|la"
+    r"|les|de|et|el|los|y|con)$",
+    re.IGNORECASE,
+)
+_WRAPPED = range(55, 101)  # characters of a line that was broken by an editor and not by who wrote it
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence and where it stands."""
+
+    text: str
+    start: int
+    stop: int
+    line: int  # which paragraph of the message it stands in, from 0; lines of a chat are paragraphs
+
+
+def sentences(text: str) -> list[Sentence]:
+    """Return the sentences of a message in order; fenced code, logs, quoted lines and tables are passed over."""
+    text = text[:READ]
+    found: list[Sentence] = []
+    for line, (start, stop) in enumerate(_paragraphs(text)):
+        begun = len(found)
+        for begin, end in _pieces(text, start, stop):
+            if len(found) > begun and _is_condition(text, begin) and _may_be_conditioned(found[-1].text):
+                begin = found.pop().start
+            found.append(Sentence(text[begin:end], begin, end, line))
+    return found
+
+
+def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield where each sentence of a paragraph begins and ends."""
+    begin = start
+    for end in _END.finditer(text, start, stop):
+        mark = end.start()
+        if text[mark - 1] == "." and _ABBREVIATED.search(text, max(begin, mark - 12), mark):
+            continue
+        if text.count("(", begin, mark) > text.count(")", begin, mark):
+            continue
+        yield from _trimmed(text, begin, mark + len(end[0].rstrip()))
+        begin = end.end()
+    yield from _trimmed(text, begin, stop)
+
+
+def _is_condition(text: str, begin: int) -> bool:
+    return bool(_HANGS_ON.match(text, begin) or (_IF.match(text, begin) and not _ALONE.match(text, begin)))
+
+
+def _may_be_conditioned(sentence: str) -> bool:
+    return not sentence.endswith(("?", "？")) and len(sentence.split()) > 3
+
+
+def _trimmed(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    piece = text[start:stop]
+    start += len(piece) - len(piece.lstrip())
+    stop -= len(piece) - len(piece.rstrip())
+    if start < stop and any(map(str.isalpha, piece)):
+        yield start, stop
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the stretches of prose: a line each, or the lines that an editor wrapped."""
+    fences = [match.span() for match in _FENCE.finditer(text)]
+    open_start, open_stop = -1, -1
+    start = 0
+    for raw in text.splitlines(keepends=True):
+        stop = start + len(raw.rstrip())
+        mark = _MARK.match(raw)
+        begin = start + (mark.end() if mark else 0)
+        fenced = any(first <= start < last for first, last in fences)
+        prose = begin < stop and not fenced and not _is_pasted(text[begin:stop]) and not raw.startswith(("    ", "\t"))
+        goes_on = (
+            prose and open_start >= 0 and not (mark and mark[0].strip()) and _goes_on(text, open_stop, start, stop)
+        )
+        if open_start >= 0 and not goes_on:
+            yield open_start, open_stop
+            open_start = -1
+        if prose:
+            open_start, open_stop = open_start if goes_on else begin, stop
+        start += len(raw)
+    if open_start >= 0:
+        yield open_start, open_stop
+
+
+def _goes_on(text: str, stop: int, start: int, end: int) -> bool:
+    """Tell whether a line continues the one that ended at `stop`: its sentence is open, or a condition follows."""
+    if text[stop - 1] in ",(–—-" or _HANGS_ON.match(text, start):
+        return True
+    if text[stop - 1] not in ".!?:;…" and _IF.match(text, start):
+        return True
+    last = text[text.rfind("\n", 0, stop) + 1 : stop]
+    if text[stop - 1] in ".!?:;…。！？" or not text[start:end].lstrip()[:1].islower():
+        return False
+    return len(last) in _WRAPPED and _is_open(last)
+
+
+def _is_open(line: str) -> bool:
+    return bool(_OPEN.search(line)) or line[:1].isupper()
+
+
+def _is_pasted(line: str) -> bool:
+    return bool(_PASTED.match(line)) or len(_SYMBOLS.findall(line)) > max(4, len(line) // 8)
