@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..errors import MemError, NotFoundError
+from ..store.archive import strays
 from ..store.workspace import Surroundings, Workspace, find
 from .hook_event import HookEvent, parse
 from .keeping import Noise, close, flush, hasty, waiting
@@ -26,6 +27,8 @@ INSIDE = "MEM_INSIDE_LLM"
 CHARACTERS = 10_000
 """What both agents take of a hook's context before they cut it."""
 _ROOM = 9_000  # for memories; the rest is for what is told of one just kept
+_LOOKED_AT, _NAMED = 1_000, 3
+"""Archived files that session start compares with their records, the last changed first, and those it names."""
 _PATIENCE = 1.0  # seconds a hook waits for somebody who writes
 _REST = 24  # letters of a prompt, beside what is to be remembered, that ask for memories too
 
@@ -129,7 +132,20 @@ def _session_start(scene: Scene) -> Answer:
     _tell_late(scene, pack)
     told = pack.text().strip()
     retold = retold_session(scene.workspace, event.session, told) if is_cut else ""
-    return Answer(event.name, "\n\n".join(part for part in (told, retold) if part), pack.is_late)
+    parts = (_strays(scene), told, retold)
+    return Answer(event.name, "\n\n".join(part for part in parts if part), pack.is_late)
+
+
+def _strays(scene: Scene) -> str:
+    """Say in one line which memories git, or somebody else, put into the archive; empty where none is."""
+    found = strays(scene.workspace, _LOOKED_AT)
+    if not found:
+        return ""
+    names = ", ".join(one.path for one in found[:_NAMED]) + (
+        f" and {len(found) - _NAMED:,} more" * (len(found) > _NAMED)
+    )
+    what = "1 memory lies" if len(found) == 1 else f"{len(found):,} memories lie"
+    return f"mem: {what} in the archive without having been forgotten: {names}. `mem check` tells what to do."
 
 
 def _user_prompt(scene: Scene) -> Answer:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import NotFoundError, RefusedError
+from ..store.archive import is_hollow
 from ..store.layout import ARCHIVE
 from ..store.sessions import FOLDER as SESSIONS
 from ..store.workspace import MARKER, Workspace
@@ -56,7 +57,7 @@ def place(workspace: Workspace, name: str) -> Place:
 def existing(workspace: Workspace, name: str, said: str = " Please provide a valid path.") -> Place:
     """Find what is there under a name; NotFoundError, in the words models know, for what is not."""
     found = place(workspace, name)
-    if not found.file.exists() and not found.is_root:
+    if (not found.file.exists() or is_hollow(found.file)) and not found.is_root:
         dot = "." if said else ""
         raise NotFoundError(f"The path {name} does not exist{dot}{said}")
     return found
@@ -72,7 +73,11 @@ def listed(workspace: Workspace, folder: Place) -> Iterator[tuple[str, Path]]:
             seen = place(workspace, f"{folder.name.rstrip('/')}/{name}")
         except RefusedError:
             continue
-        if seen.file.exists() and (not folder.is_root or seen.path != workspace.layout.entries):
+        if (
+            seen.file.exists()
+            and not is_hollow(seen.file)
+            and (not folder.is_root or seen.path != workspace.layout.entries)
+        ):
             yield name, seen.file
 
 

@@ -11,7 +11,9 @@ from typing import Any
 
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..store import entries, files
+from ..store.archive import explain_folder, is_hollow, keep_folders
 from ..store.layout import ARCHIVE
+from ..store.removal import remove_folder
 from ..store.workspace import Workspace
 from ..text.conflict import require_no_conflict
 from .guard import refuse_secrets
@@ -110,7 +112,7 @@ def delete(workspace: Workspace, call: Mapping[str, Any]) -> str:
     if found.is_root or found.path == workspace.layout.entries:
         raise RefusedError(f"Cannot delete the {ROOT} directory itself")
     if found.file.is_file():
-        files.move(found.file, workspace.path(entries.free_name(workspace, ARCHIVE + found.path)))
+        entries.put_away(workspace, found.path, "mem memory-tool")
     else:
         _put_away(workspace, found)
     return f"Successfully deleted {name}"
@@ -123,12 +125,14 @@ def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
     if src.is_root or src.path == workspace.layout.entries:
         raise RefusedError(f"Cannot rename the {ROOT} directory itself")
     taken = RefusedError(f"The destination {new} already exists")
-    if dst.file.exists() or dst.is_root:
+    if (dst.file.exists() and not is_hollow(dst.file)) or dst.is_root:
         raise taken
     if not src.file.exists():
         raise NotFoundError(f"The path {old} does not exist")
     if dst.file.is_relative_to(src.file):
         raise RefusedError(f"The path {new} lies inside {old}")
+    if dst.file.exists():
+        remove_folder(dst.file)
     try:
         files.move(src.file, dst.file)
     except FileExistsError:
@@ -180,11 +184,15 @@ def _folder(workspace: Workspace, found: Place) -> str:
 
 def _put_away(workspace: Workspace, found: Place) -> None:
     for number in range(1, 1000):
-        target = workspace.path(f"{ARCHIVE}{found.path}" + (f"-{number}" if number > 1 else ""))
+        to = f"{ARCHIVE}{found.path}" + (f"-{number}" if number > 1 else "")
+        if workspace.path(to).exists():
+            continue
+        explain_folder(workspace, found.path, to)
         try:
-            files.move(found.file, target)
+            files.move(found.file, workspace.path(to))
         except FileExistsError:
             continue
+        keep_folders(workspace, [f"{found.path}/any.md"])
         return
     raise RefusedError(f"no free name in the archive for {found.name}", "tidy the archive")
 

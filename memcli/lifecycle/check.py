@@ -14,6 +14,7 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.reading import Reading, digest_of, read_file, try_bytes
 from ..index.scan import scan
+from ..store.archive import strays
 from ..store.staged import Staged
 from ..store.workspace import MARKER, Workspace
 from ..text.history import records
@@ -49,6 +50,7 @@ def check(workspace: Workspace) -> Checked:
     names = _names(readings, [], is_file_in(workspace))
     found += faults(readings, names, workspace.zone, workspace.settings["memory.budget"])
     found += doubles(readings, {})
+    found += _strays(workspace)
     found += _settings(workspace)
     found += ask(workspace, lambda index: _index(index, readings))
     return Checked(tuple(sorted(found, key=_place)), tuple(readings))
@@ -143,6 +145,14 @@ def _changed(workspace: Workspace, path: str, readings: Sequence[Reading]) -> bo
     got = try_bytes(workspace, path)
     digest = "" if isinstance(got, str) else digest_of(got[0])
     return digest != next((one.digest for one in readings if one.path == path), "")
+
+
+def _strays(workspace: Workspace) -> list[Fault]:
+    """Name archived entries that were not archived as they are."""
+    ways = "`mem restore {0}` brings it back, `mem forget {0}` leaves it in the archive"
+    return [
+        Fault(one.path, 1, f"{one.reason}: {ways.format(_shown(one.path))}", "archive") for one in strays(workspace)
+    ]
 
 
 def _settings(workspace: Workspace) -> list[Fault]:

@@ -16,6 +16,7 @@ from ..text.ids import new_id, slug
 from ..text.summary import first_line
 from ..text.times import stamp
 from . import files
+from .archive import explain, is_stray, keep_folders
 from .layout import ARCHIVE
 from .manner import followed, new_fields
 from .moves import move
@@ -122,16 +123,28 @@ def edit(workspace: Workspace, path: str, change: Callable[[str], str], expected
         if new == text:
             return Written(identifier, path, "unchanged", text)
         held.check()
+        explain(workspace, {path: new.encode("utf-8")})
         files.replace(target, new.encode("utf-8"), files.digest(data))
     return Written(identifier, path, "updated", new)
 
 
 def forget(workspace: Workspace, path: str) -> str:
-    """Move an entry's file to the archive, byte for byte; give its new path."""
-    if path.startswith(ARCHIVE):
-        raise RefusedError(f"{path} is in the archive already", f"`mem restore {path}` brings it back")
+    """Move an entry's file to the archive, byte for byte; give its new path.
+
+    One that lies there without having been forgotten stays, as forgotten now.
+    """
     _only_entries(workspace, path)
-    return _moved(workspace, path, lambda: free_name(workspace, ARCHIVE + path), "mem forget")
+    if path.startswith(ARCHIVE):
+        if not is_stray(workspace, path):
+            raise RefusedError(f"{path} is in the archive already", f"`mem restore {path}` brings it back")
+        explain(workspace, {path: files.read(workspace.path(path))})
+        return path
+    return put_away(workspace, path, "mem forget")
+
+
+def put_away(workspace: Workspace, path: str, command: str) -> str:
+    """Move any file of the workspace to the archive; give its new path."""
+    return _moved(workspace, path, lambda: free_name(workspace, ARCHIVE + path), command)
 
 
 def restore(workspace: Workspace, path: str) -> str:
@@ -170,6 +183,7 @@ def _moved(workspace: Workspace, path: str, free: Callable[[], str], command: st
 def purge(workspace: Workspace, path: str) -> None:
     """Delete an entry's file for good: the one way a memory is destroyed."""
     _only_entries(workspace, path)
+    keep_folders(workspace, [path])
     remove(workspace.path(path))
 
 

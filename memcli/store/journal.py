@@ -18,6 +18,7 @@ from ..errors import RefusedError
 from ..text.conflict import require_no_conflict
 from ..text.times import stamp
 from . import disk, files
+from .archive import RECORDS, explain, is_archived_entry, keep_folders, record_of
 from .layout import ARCHIVE
 from .lock import Held, locked
 from .moves import move_all
@@ -94,6 +95,7 @@ def apply(workspace: Workspace, steps: Sequence[Step], held: Held) -> Applied:
             require_no_conflict(step.path, _text(at(step.path)) or "")
     if not steps:
         return Applied()
+    steps = [*_explaining(workspace, steps, at), *steps]
     held.check()
     note = workspace.derived / _FOLDER / f"{stamp(workspace.now).replace(':', '')}-{os.urandom(4).hex()}.json"
     files.create(note, json.dumps({"steps": [_noted(step) for step in steps]}, ensure_ascii=False).encode())
@@ -133,8 +135,9 @@ def _carry_out(workspace: Workspace, note: Path, steps: Sequence[Step], held: He
     for is_move, some in groupby(steps, lambda step: isinstance(step, Move)):
         waiting = [step for step in some if not _is_done(step, at)]
         if is_move:
-            done += _moved(waiting, held, at)
+            done += _moved(workspace, waiting, held, at)
             continue
+        keep_folders(workspace, [step.path for step in waiting if isinstance(step, Change) and step.after is None])
         for step in waiting:
             held.check()
             target = at(step.path)
@@ -147,7 +150,8 @@ def _carry_out(workspace: Workspace, note: Path, steps: Sequence[Step], held: He
             elif isinstance(step, Change):
                 _change(target, step)
                 folders[target.parent] = None
-            done.append(step.path)
+            if not step.path.startswith(RECORDS):
+                done.append(step.path)
     for folder in folders:
         with disk.naming("write", folder):
             disk.settle(folder)
@@ -165,8 +169,21 @@ def _change(target: Path, step: Change) -> None:
         files.replace(target, step.after.encode(), files.digest(step.before.encode()), lasting=False)
 
 
-def _moved(steps: Sequence[Step], held: Held, at: _Places) -> list[str]:
+def _explaining(workspace: Workspace, steps: Sequence[Step], at: _Places) -> list[Change]:
+    """Give the step that records what the others put into the archive."""
+    contents = {}
+    for step in steps:
+        if isinstance(step, Move) and is_archived_entry(workspace.layout, step.to):
+            contents[step.to] = files.read(at(step.path))
+        elif isinstance(step, Change) and step.after and is_archived_entry(workspace.layout, step.path):
+            contents[step.path] = step.after.encode()
+    path, text = record_of(contents)
+    return [Change(path, None, text)] if contents and not at(path).exists() else []
+
+
+def _moved(workspace: Workspace, steps: Sequence[Step], held: Held, at: _Places) -> list[str]:
     planned = [step for step in steps if isinstance(step, Move) and _is_as_planned(step, at)]
+    keep_folders(workspace, [step.path for step in planned])
     move_all([(at(step.path), at(step.to)) for step in planned], held.check)
     return [step.path for step in planned]
 
@@ -181,6 +198,7 @@ def _put_aside(workspace: Workspace, step: Change) -> str:
         if other.is_file() and other.read_bytes() == text.encode():
             return workspace.relative(other)
     place = free_name(workspace, f"{ARCHIVE}{stem}-not-applied.{ending}")
+    explain(workspace, {place: text.encode()})
     files.create(workspace.path(place), text.encode())
     return place
 

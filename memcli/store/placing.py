@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..text.times import stamp
 from . import disk, files
+from .archive import explain
 from .workspace import Workspace
 
 
@@ -19,6 +20,7 @@ def place(
     The mode is never more than the user's umask allows.
     """
     target = workspace.path(path)
+    explain(workspace, {path: data})
     if over is None:
         files.create(target, data, mode)
     else:

@@ -24,7 +24,7 @@ def content(root: Path) -> dict[str, tuple[bytes, int]]:
     return {
         path.relative_to(root).as_posix(): (path.read_bytes(), path.stat().st_mode & 0o777)
         for path in root.rglob("*")
-        if path.is_file() and ".mem" not in path.parts and path.name not in OWN
+        if path.is_file() and not {".mem", ".moves"} & set(path.parts) and path.name not in OWN
     }
 
 

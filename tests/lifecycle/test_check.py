@@ -10,6 +10,7 @@ import pytest
 
 from memcli.lifecycle.check import check, check_staged
 from memcli.lifecycle.invariants import Fault, circles
+from memcli.store.archive import explain
 from memcli.store.staged import Staged
 from memcli.store.workspace import Surroundings, Workspace, opened
 from memcli.text.entry import Entry
@@ -33,6 +34,7 @@ def put(workspace: Workspace, path: str, text: str) -> Path:
     file = workspace.root / path
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
+    explain(workspace, {path: text.encode()})
     return file
 
 

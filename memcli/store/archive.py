@@ -1,0 +1,138 @@
+"""What keeps the archive and git apart: emptied folders stay in git, and each archived file has a record of its move.
+
+git takes a folder that lost all its files to another one for a renamed folder: at the next merge it puts the files
+that other clones made there into the archive too. So a folder that is emptied keeps a `.gitkeep`, and a file in the
+archive that no record names, or that changed since, can be told. A record is a file of its own, named by what it
+says, so that records of two clones never conflict.
+"""
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import MemError
+from ..text.problem import FileProblem
+from . import disk, files
+from .layout import ARCHIVE, MEM, Layout
+from .workspace import Workspace
+
+KEEP = ".gitkeep"
+RECORDS = f"{ARCHIVE}.moves"
+CHANGED = "changed after it was archived"
+UNEXPLAINED = "no forgetting put it here (git moves files of a folder that was emptied)"
+
+
+def is_archived_entry(layout: Layout, path: str) -> bool:
+    """Tell whether a path is that of an entry in the archive."""
+    return path.startswith(ARCHIVE) and layout.kind_of(path) == "entry"
+
+
+def keep_folders(workspace: Workspace, leaving: Collection[str]) -> None:
+    """Put a `.gitkeep` into each folder of entries that would be empty without the files that are about to leave."""
+    folders = dict.fromkeys(os.path.dirname(path) for path in leaving if workspace.layout.kind_of(path) == "entry")
+    gone = {os.fspath(workspace.root / path) for path in leaving}
+    for folder in filter(None, folders):
+        if not any(name not in gone for name in _files_below(workspace.root / folder)):
+            with suppress(FileExistsError):
+                files.create(workspace.path(f"{folder}/{KEEP}"), b"")
+
+
+def is_hollow(folder: Path) -> bool:
+    """Tell whether a folder holds nothing but what keeps it in git."""
+    names = [os.path.basename(name) for name in _files_below(folder)]
+    return bool(names) and set(names) == {KEEP}
+
+
+def record_of(contents: Mapping[str, bytes]) -> tuple[str, str]:
+    """Give path and text of the record that explains files of the archive, given by their paths there."""
+    text = "".join(f"{_digest(data)}\t{path}\n" for path, data in sorted(contents.items()))
+    return f"{RECORDS}/{files.digest(text.encode('utf-8', 'surrogateescape'))[:20]}.tsv", text
+
+
+def explain_folder(workspace: Workspace, path: str, to: str) -> None:
+    """Record that the files of a folder are about to be archived, each below another folder."""
+    base = os.fspath(workspace.path(path))
+    names = [os.path.relpath(name, base).replace(os.sep, "/") for name in _files_below(Path(base))]
+    explain(workspace, {f"{to}/{name}": Path(base, name).read_bytes() for name in names if Path(base, name).is_file()})
+
+
+def explain(workspace: Workspace, contents: Mapping[str, bytes]) -> None:
+    """Record that these files belong in the archive as they are; paths that are no archived entries are left out."""
+    found = {path: data for path, data in contents.items() if is_archived_entry(workspace.layout, path)}
+    if found:
+        path, text = record_of(found)
+        with suppress(FileExistsError):
+            files.create(workspace.path(path), text.encode("utf-8", "surrogateescape"))
+
+
+def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
+    """Name the archived entries that no record explains; with `most`, look only at so many, the last changed first.
+
+    In a folder of another tool a file without a record counts only where a record names another file of its folder:
+    an archive may be that tool's own.
+    """
+    known = _known(workspace)
+    folders = {path.rpartition("/")[0] for path in known}
+    is_own = workspace.layout.name == MEM.name
+    found = []
+    for path in _archived(workspace, most):
+        if path in known:
+            with suppress(MemError, OSError):
+                if _digest(files.read(workspace.root / path)) not in known[path]:
+                    found.append(FileProblem(path, 1, CHANGED))
+        elif is_own or path.rpartition("/")[0] in folders:
+            found.append(FileProblem(path, 1, UNEXPLAINED))
+    return sorted(found, key=lambda one: one.path)
+
+
+def is_stray(workspace: Workspace, path: str) -> bool:
+    """Tell whether one archived entry is not explained as it stands."""
+    return _digest(files.read(workspace.path(path))) not in _known(workspace).get(path, ())
+
+
+def _digest(data: bytes) -> str:
+    """Give the digest of a text whichever line ends a checkout of git wrote."""
+    return files.digest(data.replace(b"\r\n", b"\n"))
+
+
+def _known(workspace: Workspace) -> dict[str, set[str]]:
+    """Read all records: the digests each archived path may have."""
+    known: dict[str, set[str]] = {}
+    for record in _listed(workspace.root / RECORDS):
+        with suppress(OSError):
+            for line in Path(record).read_text(encoding="utf-8", errors="surrogateescape").split("\n"):
+                digest, _, path = line.rstrip("\r").partition("\t")
+                if path:
+                    known.setdefault(path, set()).add(digest)
+    return known
+
+
+def _archived(workspace: Workspace, most: int | None) -> list[str]:
+    """List the entries in the archive."""
+    root = os.fspath(workspace.root)
+    names = (os.path.relpath(name, root).replace(os.sep, "/") for name in _files_below(workspace.root / ARCHIVE))
+    found = [name for name in names if is_archived_entry(workspace.layout, name)]
+    if most is None or len(found) <= most:
+        return found
+    return sorted(found, key=lambda name: -_changed_at(f"{root}/{name}"))[:most]
+
+
+def _changed_at(path: str) -> int:
+    try:
+        return os.lstat(path).st_ctime_ns
+    except OSError:
+        return 0
+
+
+def _files_below(folder: Path) -> Iterator[str]:
+    """Yield the files in a folder and below it, without those that are only being written."""
+    for place, _, names in os.walk(folder):
+        yield from (os.path.join(place, name) for name in names if not name.startswith(disk.TEMPORARY))
+
+
+def _listed(folder: Path) -> list[str]:
+    try:
+        return [item.path for item in os.scandir(folder) if item.name.endswith(".tsv")]
+    except OSError:
+        return []

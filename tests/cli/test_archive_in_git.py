@@ -1,0 +1,257 @@
+"""What one clone forgets never takes along what another clone writes, and what lies in the archive unasked is named."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import NOW, Mem
+
+ENVIRON = {
+    "PATH": os.environ["PATH"],
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_AUTHOR_NAME": "a",
+    "GIT_AUTHOR_EMAIL": "a@example.org",
+    "GIT_COMMITTER_NAME": "a",
+    "GIT_COMMITTER_EMAIL": "a@example.org",
+}
+Empty = Callable[[Mem, str, list[str]], None]
+OLD = "2020-01-01T00:00:00Z"
+
+
+def git(folder: Path, *words: str) -> str:
+    ran = subprocess.run(["git", *words], cwd=folder, env=ENVIRON, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+@pytest.fixture
+def clones(mem: Mem, world: Path) -> tuple[Path, Path]:
+    """Give two clones of one workspace that holds nothing yet."""
+    first, second = world / "first", world / "second"
+    assert mem("init", str(first)).code == 0
+    git(world, "init", "-q", "--bare", "-b", "main", "hub.git")
+    git(first, "init", "-q", "-b", "main")
+    git(first, "remote", "add", "origin", str(world / "hub.git"))
+    save(first)
+    git(first, "push", "-q", "-u", "origin", "main")
+    git(world, "clone", "-q", str(world / "hub.git"), str(second))
+    return first, second
+
+
+def save(clone: Path) -> None:
+    git(clone, "add", "-A")
+    git(clone, "commit", "-q", "-m", "memories")
+
+
+def pull(clone: Path) -> None:
+    """Pull as those do who let git follow renamed folders; by default it ends in a conflict instead."""
+    git(clone, "-c", "merge.directoryRenames=true", "pull", "-q", "--no-rebase", "--no-edit")
+
+
+def put(clone: Path, path: str, identifier: str, text: str, made: str = OLD) -> None:
+    file = clone / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(
+        f"---\nid: {identifier}\ntype: observation\ncreated_at: {made}\nupdated_at: {made}\n---\n\n{text}\n"
+    )
+
+
+def one_by_one(mem: Mem, clone: str, paths: list[str]) -> None:
+    for path in paths:
+        assert mem("forget", path, "--workspace", clone).code == 0
+
+
+def at_once(mem: Mem, clone: str, paths: list[str]) -> None:
+    assert mem("forget", *paths, "--workspace", clone).code == 0
+
+
+def faded(mem: Mem, clone: str, paths: list[str]) -> None:
+    assert mem("decay", "--apply", "--max-fraction", "1", "--workspace", clone).code == 0
+
+
+def half_purged(mem: Mem, clone: str, paths: list[str]) -> None:
+    assert mem("forget", *paths[1:], "--workspace", clone).code == 0
+    assert mem("forget", paths[0], "--purge", "--workspace", clone).code == 0
+
+
+def by_a_model(mem: Mem, clone: str, paths: list[str]) -> None:
+    call = {"command": "delete", "path": f"/memories/{Path(paths[0]).parent.relative_to('entries')}"}
+    assert mem("memory-tool", "--workspace", clone, stdin=json.dumps(call)).code == 0
+
+
+def file_by_file_by_a_model(mem: Mem, clone: str, paths: list[str]) -> None:
+    for path in paths:
+        call = {"command": "delete", "path": f"/memories/{Path(path).relative_to('entries')}"}
+        assert mem("memory-tool", "--workspace", clone, stdin=json.dumps(call)).code == 0
+
+
+WAYS = [one_by_one, at_once, faded, half_purged, by_a_model, file_by_file_by_a_model]
+TOPICS = ["The staging port is 8081.", "Backups run at three.", "Lena prefers tabs.", "The queue is called ingest."]
+
+
+@pytest.mark.parametrize("empty", WAYS)
+def test_a_pull_leaves_a_new_memory_where_it_was_written(empty: Empty, clones: tuple[Path, Path], mem: Mem) -> None:
+    """In rounds: one clone empties a folder, the other writes into it, and each pulls from the other."""
+    for number, (one, other) in enumerate([clones, clones[::-1]] * 2):
+        folder = f"entries/round{number}/deep"
+        old = [f"{folder}/old-{at}.md" for at in range(3)]
+        for at, path in enumerate(old):
+            put(one, path, f"mem_{number}old{at}", f"Round {number} says {at}: {TOPICS[at]}")
+        save(one)
+        git(one, "push", "-q")
+        pull(other)
+        empty(mem, str(one), old)
+        save(one)
+        git(one, "push", "-q")
+        new = f"{folder}/new.md"
+        put(other, new, f"mem_{number}new", f"In round {number} the kettle is broken.", NOW)
+        save(other)
+        pull(other)
+        assert (other / new).is_file(), git(other, "status")
+        assert not list((other / "archive").rglob("new.md"))
+        git(other, "push", "-q")
+        pull(one)
+        assert mem("check", "--workspace", str(one)).out == ""
+    assert mem("search", "kettle", "--mode", "keyword", "--workspace", str(clones[0]), "--json").json["hits"]
+
+
+def test_a_pull_leaves_a_memory_forgotten_while_another_clone_restores_its_neighbours(
+    clones: tuple[Path, Path], mem: Mem
+) -> None:
+    one, other = clones
+    for at in range(3):
+        put(one, f"entries/a/{at}.md", f"mem_a{at}", TOPICS[at])
+    put(one, "entries/a/late.md", "mem_late", TOPICS[3])
+    assert mem("forget", "mem_a0", "mem_a1", "mem_a2", "--workspace", str(one)).code == 0
+    save(one)
+    git(one, "push", "-q")
+    pull(other)
+    assert mem("restore", "mem_a0", "mem_a1", "mem_a2", "--workspace", str(one)).code == 0
+    save(one)
+    git(one, "push", "-q")
+    assert mem("forget", "mem_late", "--workspace", str(other)).code == 0
+    save(other)
+    pull(other)
+    assert (other / "archive/entries/a/late.md").is_file()
+    assert mem("check", "--workspace", str(other)).out == ""
+
+
+def test_a_person_who_moves_a_folder_to_the_archive_is_told_what_git_took_along(
+    clones: tuple[Path, Path], mem: Mem
+) -> None:
+    one, other = clones
+    for at in range(3):
+        put(one, f"entries/a/{at}.md", f"mem_a{at}", TOPICS[at])
+    save(one)
+    git(one, "push", "-q")
+    pull(other)
+    at_once(mem, str(one), [f"entries/a/{at}.md" for at in range(3)])
+    (one / "entries/a/.gitkeep").unlink()  # as an older mem left it
+    save(one)
+    git(one, "push", "-q")
+    put(other, "entries/a/new.md", "mem_new", "The kettle is broken.")
+    save(other)
+    pull(other)
+    stray = "archive/entries/a/new.md"
+    assert (other / stray).is_file(), "git has moved it"
+    checked = mem("check", "--workspace", str(other))
+    assert checked.code == 1
+    assert checked.out.startswith(f"{stray}:1: ")
+    assert f"mem restore {stray}" in checked.out
+    event = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(other), "source": "startup"}
+    told = mem("hook", "run", "claude-code", stdin=json.dumps(event)).json["hookSpecificOutput"]["additionalContext"]
+    assert stray in told
+    assert "archive/entries/a/0.md" not in told
+    assert mem("restore", stray, "--workspace", str(other)).code == 0
+    assert mem("search", "kettle", "--mode", "keyword", "--workspace", str(other), "--json").json["hits"]
+    assert mem("check", "--workspace", str(other)).out == ""
+
+
+def test_an_archived_memory_that_another_clone_changed_is_named(clones: tuple[Path, Path], mem: Mem) -> None:
+    one, other = clones
+    text = "\n".join(f"Line {at} of what is known about the kettle." for at in range(20))
+    put(one, "entries/a/kettle.md", "mem_kettle", text)
+    put(one, "entries/a/stays.md", "mem_stays", TOPICS[0])
+    save(one)
+    git(one, "push", "-q")
+    pull(other)
+    assert mem("forget", "mem_kettle", "--workspace", str(one)).code == 0
+    save(one)
+    git(one, "push", "-q")
+    file = other / "entries/a/kettle.md"
+    file.write_text(file.read_text() + "It is broken since Monday.\n")
+    save(other)
+    pull(other)
+    archived = "archive/entries/a/kettle.md"
+    assert "since Monday" in (other / archived).read_text(), "git has put the change into the archive"
+    assert mem("check", "--workspace", str(other)).out.startswith(f"{archived}:1: changed after it was archived")
+    assert mem("forget", archived, "--workspace", str(other)).code == 0, "it may stay there"
+    assert mem("check", "--workspace", str(other)).out == ""
+    assert mem("forget", archived, "--workspace", str(other)).code == 5, "and is forgotten now"
+
+
+def test_line_ends_that_git_writes_are_no_change(workspace: Path, mem: Mem) -> None:
+    put(workspace, "entries/a.md", "mem_a", TOPICS[0])
+    assert mem("forget", "mem_a").code == 0
+    archived = workspace / "archive/entries/a.md"
+    archived.write_bytes(archived.read_bytes().replace(b"\n", b"\r\n"))
+    assert mem("check").out == ""
+
+
+def test_two_clones_that_forget_the_same_do_not_conflict(clones: tuple[Path, Path], mem: Mem) -> None:
+    one, other = clones
+    for at in range(3):
+        put(one, f"entries/a/{at}.md", f"mem_a{at}", TOPICS[at])
+    save(one)
+    git(one, "push", "-q")
+    pull(other)
+    at_once(mem, str(one), ["mem_a0", "mem_a1"])
+    at_once(mem, str(other), ["mem_a1", "mem_a2"])
+    save(one)
+    git(one, "push", "-q")
+    save(other)
+    pull(other)
+    assert mem("check", "--workspace", str(other)).out == ""
+
+
+def test_the_archive_of_an_adopted_folder_is_its_owners(mem: Mem, world: Path) -> None:
+    """Pages that lay in a folder `archive` before mem came were never forgotten, and are nothing to tell of."""
+    (world / "notes").mkdir()
+    folder = world / "notes"
+    (folder / "archive").mkdir()
+    (folder / "archive/old.md").write_text("An old page.\n")
+    (folder / "MEMORY.md").write_text("# Memory\n")
+    assert mem("init", str(folder), "--layout", "claude").code == 0
+    assert mem("check", "--workspace", str(folder)).out == ""
+
+
+def test_what_is_imported_into_the_archive_belongs_there(workspace: Path, mem: Mem, world: Path) -> None:
+    put(workspace, "entries/a.md", "mem_a", TOPICS[0])
+    assert mem("forget", "mem_a").code == 0
+    exported = mem("export", "--archived").out
+    assert "archive/entries/a.md" in exported
+    assert mem("init", str(world / "other")).code == 0
+    assert mem("import", "-", "--workspace", str(world / "other"), stdin=exported).code == 0
+    assert (world / "other/archive/entries/a.md").is_file()
+    assert mem("check", "--workspace", str(world / "other")).out == ""
+
+
+def test_a_model_does_not_see_the_folder_it_deleted_and_may_use_its_name_again(workspace: Path, mem: Mem) -> None:
+    put(workspace, "entries/d/a.md", "mem_a", TOPICS[0])
+    put(workspace, "entries/e.md", "mem_e", TOPICS[1])
+
+    def call(**told: object) -> str:
+        return mem("memory-tool", stdin=json.dumps(told)).out
+
+    assert "deleted" in call(command="delete", path="/memories/d")
+    assert (workspace / "entries/d/.gitkeep").is_file()
+    assert "/d" not in call(command="view", path="/memories")
+    assert "does not exist" in call(command="view", path="/memories/d")
+    assert "created" in call(command="create", path="/memories/f/x.md", file_text="X is new.")
+    assert "renamed" in call(command="rename", old_path="/memories/f", new_path="/memories/d")
+    assert (workspace / "entries/d/x.md").is_file()
