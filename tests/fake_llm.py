@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memcli.errors import LlmError
-from memcli.lifecycle.llm import MAX_TOKENS, TEMPERATURE, TIMEOUT, Completion
+from memcli.lifecycle.llm import MAX_TOKENS, TEMPERATURE, Completion
 
 Answer = str | Completion | LlmError | Callable[[Sequence[Mapping[str, str]]], str]
 
@@ -27,7 +27,7 @@ class ScriptedLlm:
         schema: Mapping[str, Any] | None = None,
         temperature: float = TEMPERATURE,
         max_tokens: int = MAX_TOKENS,
-        timeout: float = TIMEOUT,
+        timeout: float = 0.0,
     ) -> Completion:
         """Answer from the script."""
         self.questions.append(list(messages))

@@ -17,7 +17,7 @@ def test_the_scripted_llm_answers_in_order_and_remembers_what_it_was_asked() -> 
     assert llm.complete(QUESTION, schema={"type": "object"}, timeout=1) is cut
     assert llm.complete(QUESTION).text == "hihi"
     assert fake.questions == [QUESTION] * 3
-    assert [options["timeout"] for options in fake.options] == [30.0, 1, 30.0]
+    assert [options["timeout"] for options in fake.options] == [0.0, 1, 0.0]
     assert fake.options[1]["schema"] == {"type": "object"}
 
 

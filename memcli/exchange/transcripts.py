@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
-from itertools import chain
+from itertools import chain, islice
 from pathlib import PurePath
 from typing import Any, BinaryIO
 
 from ..text.blake import blake2b
 from ..text.ids import new_id
+from ..text.injected import ASKED_BY_MEM
 from ..text.note import day_in
 from ..text.session import Event, load
 from ..text.times import parse_time
@@ -25,6 +26,7 @@ from .reading import Reading
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _FINE = re.compile(r"\.\d+Z$")
+_HEAD = 20  # events among which the first message of the user is looked for
 _ID = re.compile(r"[\w.:@/+=-]{1,120}")
 
 
@@ -68,7 +70,10 @@ def read_transcript(file: BinaryIO, name: str, zone: tzinfo = UTC) -> Transcript
         raise UnknownTranscriptError(f"{name} is a checkpoint's copy", "import the session's own file instead")
     reading = Reading(zone=zone, day=day_in(name))
     events = _kept(_events(feed, found, reading), reading)
-    first = next(events, None)
+    head = _head(events)
+    if any(event.role == "user" and event.text.lstrip().startswith(ASKED_BY_MEM) for event in head):
+        raise UnknownTranscriptError(f"{name} is a question that mem asked an agent", "there is nothing to import")
+    first = head[0] if head else None
     stem = PurePath(name).name.removesuffix(".gz").rpartition(".")[0] or PurePath(name).name
     uuid = _UUID.search(stem)
     if found == "claude-code" and uuid and uuid[0] == stem:
@@ -77,7 +82,17 @@ def read_transcript(file: BinaryIO, name: str, zone: tzinfo = UTC) -> Transcript
     reading.session_id = reading.session_id or (uuid[0] if uuid else stem)
     if first:
         reading.started = reading.started or first.timestamp
-    return Transcript(found, _identified(chain([first] if first else [], events), reading), reading)
+    return Transcript(found, _identified(chain(head, events), reading), reading)
+
+
+def _head(events: Iterator[Event]) -> list[Event]:
+    """Take the events up to the first message of the user."""
+    head: list[Event] = []
+    for event in islice(events, _HEAD):
+        head.append(event)
+        if event.role == "user":
+            break
+    return head
 
 
 def _events(feed: Feed, found: str, reading: Reading) -> Iterator[Event]:

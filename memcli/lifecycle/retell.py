@@ -13,7 +13,6 @@ from .llm.lenient import without_thoughts
 from .prompt import transcript
 from .reply import clean_text
 
-TIMEOUT = 15.0
 MAX_TOKENS = 500
 TEMPERATURE = 0.3
 LONGEST = 3000
@@ -39,7 +38,7 @@ def told_by_llm(llm: Llm, what: str, material: str) -> str:
         {"role": "system", "content": _RULES.format(what=what)},
         {"role": "user", "content": f"<material>\n{safe}\n</material>"},
     ]
-    answer = llm.complete(messages, temperature=TEMPERATURE, max_tokens=MAX_TOKENS, timeout=TIMEOUT)
+    answer = llm.complete(messages, temperature=TEMPERATURE, max_tokens=MAX_TOKENS)
     if answer.finish_reason not in (None, "", "stop", "end_turn", "eos"):
         raise LlmError(f"the model stopped with {answer.finish_reason}")
     text = clean_text(without_thoughts(answer.text[: 10 * LONGEST]))

@@ -257,10 +257,18 @@ TABLE = (
     Setting(
         "llm.command",
         "",
-        "Command that reads a prompt on standard input and prints the answer, such as `llm` or `claude -p`.",
+        "An LLM without a key: `claude`, `codex`, `gemini`, `llm` or `ollama MODEL`; or any command that reads a prompt"
+        " on standard input and prints the answer.",
         user_only=True,
     ),
-    Setting("llm.timeout", 30.0, "Seconds an answer may take.", user_only=True, low=1, high=3600),
+    Setting(
+        "llm.timeout",
+        0.0,
+        "Seconds an answer may take; 0: 30 of a server, 120 of a command.",
+        user_only=True,
+        low=0,
+        high=3600,
+    ),
     Setting("consolidate.enabled", True, "Let `mem consolidate`, `mem tend` and hooks make memory of conversations."),
     Setting("consolidate.window", 50, "Messages that must wait before `mem tend` and hooks consolidate.", low=1),
     Setting("consolidate.keep", 10, "Latest messages they leave for next time.", low=0),

@@ -8,6 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+ASKED_BY_MEM = "[asked by mem]"
+"""Begins every prompt that mem gives to an agent's command: a transcript that is left of it is known by it."""
+
 MEMORY, REMINDER, COMMAND, SETTING = "recalled memory", "reminder", "command", "environment"
 
 # Each stands for one pair of tags. A tag counts only where it begins a line or follows another tag at once: a

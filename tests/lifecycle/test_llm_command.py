@@ -35,8 +35,8 @@ def gone(pid: int) -> bool:
 
 def test_the_prompt_goes_in_and_the_answer_comes_out() -> None:
     llm: Llm = script("sys.stdout.buffer.write(sys.stdin.buffer.read())")
-    answer = llm.complete(MESSAGES, schema={"type": "object"})
-    assert answer == Completion("Be brief – très bref.\n\nHi 😀", None, sys.executable)
+    answer = llm.complete(MESSAGES)
+    assert answer == Completion("[asked by mem]\n\nBe brief – très bref.\n\nHi 😀", None, sys.executable)
 
 
 def test_a_prompt_the_command_never_reads_does_no_harm() -> None:

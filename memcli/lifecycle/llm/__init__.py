@@ -46,9 +46,9 @@ class Llm(Protocol):
         schema: Mapping[str, Any] | None = None,
         temperature: float = TEMPERATURE,
         max_tokens: int = MAX_TOKENS,
-        timeout: float = TIMEOUT,
+        timeout: float = 0.0,
     ) -> Completion:
-        """Answer within `timeout` seconds, or raise LlmError with one line that says why not."""
+        """Answer within `timeout` seconds (0: the usual time of its kind); raise LlmError with the reason if not."""
         ...
 
 
@@ -67,9 +67,10 @@ class LitellmLlm:
         schema: Mapping[str, Any] | None = None,
         temperature: float = TEMPERATURE,
         max_tokens: int = MAX_TOKENS,
-        timeout: float = TIMEOUT,
+        timeout: float = 0.0,
     ) -> Completion:
         """Ask once; the deadline counts from the request, after the seconds litellm takes to import."""
+        timeout = timeout or TIMEOUT
         # Whatever a provider prints must not end up in our data.
         with contextlib.redirect_stdout(sys.stderr):
             litellm = _litellm()
