@@ -26,6 +26,10 @@ class UsageError(MemError):
     code = "usage"
 
 
+class GitError(UsageError):
+    """Git is missing, or it cannot do what it is asked for."""
+
+
 class NotFoundError(MemError):
     """No such entry, session or workspace."""
 

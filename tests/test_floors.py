@@ -37,6 +37,13 @@ OWNERS = {
     "typer": "cli/",
     "rich": "cli/output.py",
 }
+PROGRAMS = {  # the modules that start other programs, each for a reason of its own
+    "agents/cron.py",
+    "agents/detached.py",
+    "cli/edit.py",
+    "lifecycle/llm/command.py",
+    "store/git.py",
+}
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
 
 
@@ -63,7 +70,21 @@ def faults(name: str, source: str) -> list[str]:
         owner = OWNERS.get(parts[0])
         if owner and not name.startswith(owner):
             found.append(f"{parts[0]} belongs to {owner}, not {name}")
+        if parts[0] == "subprocess" and name not in PROGRAMS:
+            found.append(f"{name} starts programs")
+    if name != "store/git.py" and any(_runs_git(node) for node in ast.walk(ast.parse(source))):
+        found.append(f"{name} runs git, which store/git.py alone does")
     return found
+
+
+def _runs_git(node: ast.AST) -> bool:
+    """Tell whether a list is a command line of git."""
+    return (
+        isinstance(node, ast.List)
+        and bool(node.elts)
+        and isinstance(node.elts[0], ast.Constant)
+        and node.elts[0].value == "git"
+    )
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -78,6 +99,8 @@ def test_a_module_imports_its_own_floor_or_lower(name: str) -> None:
         ("text/entry.py", "def f():\n    import memcli.cli.app"),
         ("store/files.py", "import litellm"),
         ("index/index.py", "import hnswlib"),
+        ("store/staged.py", "import subprocess"),
+        ("cli/edit.py", "run(['git', 'log'])"),
     ],
 )
 def test_a_stray_import_is_noticed(name: str, source: str) -> None:

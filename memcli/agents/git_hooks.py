@@ -5,10 +5,10 @@ They stand at the head since many a script ends with `exec` or `exit`. The folde
 """
 
 import re
-import subprocess
 from pathlib import Path
 
-from ..errors import RefusedError, UsageError
+from ..errors import GitError, RefusedError, UsageError
+from ..store.git import hooks_folder
 from .changes import FileChange, change, contents
 
 BEGIN, END = "# >>> mem >>>", "# <<< mem <<<"
@@ -32,14 +32,11 @@ BODIES = {
 def folder_of(place: Path) -> Path:
     """Give the folder git runs hooks from; UsageError where there is no repository."""
     try:
-        done = subprocess.run(
-            ["git", "rev-parse", "--git-path", "hooks"], cwd=place, capture_output=True, text=True, check=False
-        )
-    except FileNotFoundError:
-        raise UsageError("there is no git", "install it") from None
-    if done.returncode:
-        raise UsageError(f"{place} is not in a git repository", "run it inside one")
-    return (place / done.stdout.removesuffix("\n")).absolute()
+        return hooks_folder(place)
+    except GitError as error:
+        if "not a git repository" not in error.message:
+            raise
+        raise UsageError(f"{place} is not in a git repository", "run it inside one") from None
 
 
 def install_plan(folder: Path) -> list[FileChange]:

@@ -1,10 +1,10 @@
 """Commits as a conversation: what was changed and why becomes a session, each commit a message of its own."""
 
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import GitError, UsageError
+from ..store import git
 from ..store.redaction import redactor
 from ..store.sessions import Session
 from ..store.sessions.append import append
@@ -13,6 +13,7 @@ from ..text.session import Event
 from ..text.times import parse_time, stamp
 
 SECONDS = 60
+_FIX = "name commits of the repository you are in, such as HEAD~5..HEAD"
 _FORMAT = "%H%x00%aI%x00%an%x00%B%x01"
 
 
@@ -52,19 +53,6 @@ def take_in_commits(workspace: Workspace, found: Commits) -> Session:
 
 def _git(folder: Path, *words: str) -> str:
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), "-c", "log.showSignature=false", *words],
-            capture_output=True,
-            check=False,
-            timeout=SECONDS,
-            stdin=subprocess.DEVNULL,
-        )
-    except FileNotFoundError:
-        raise UsageError("git is not installed", "install it, or leave out --since-git") from None
-    except subprocess.TimeoutExpired:
-        raise UsageError(f"git took more than {SECONDS} s", "name a shorter range") from None
-    if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"ended with {done.returncode}"]
-        reason = next((line for line in said if line.startswith("fatal: ")), said[-1]).removeprefix("fatal: ")
-        raise UsageError(f"git: {reason}", "name commits of the repository you are in, such as HEAD~5..HEAD")
-    return done.stdout.decode("utf-8", "replace")
+        return git.text(folder, *words, seconds=SECONDS)
+    except GitError as error:
+        raise UsageError(f"git: {error.message}", error.fix or _FIX) from None

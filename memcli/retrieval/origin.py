@@ -1,18 +1,17 @@
 """Where a memory came from: the messages of a session, a commit, shown as they are read."""
 
 import re
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..errors import MemError
+from ..errors import GitError, MemError
+from ..store import git
 from ..store.sessions import Session, at, find
 from ..store.sessions.span import parse_name, span_events
 from ..store.workspace import Workspace
 from ..text.session.view import view
 
 _COMMIT = re.compile(r"commit:([0-9a-fA-F]{4,64})")
-_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,8 @@ def _written(workspace: Workspace, session: Session, span: str) -> str:
 
 
 def _commit(workspace: Workspace, source: str, commit: str) -> Origin:
-    command = ["git", "-C", str(workspace.root), "show", "--stat", "--no-color", "--no-ext-diff", commit, "--"]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Origin(source, problem=f"git did not answer ({error})")
-    if done.returncode:
-        return Origin(source, problem="is not in this repository")
-    return Origin(source, done.stdout.decode("utf-8", "replace"))
+        shown = git.text(workspace.root, "show", "--stat", "--format=medium", commit, "--")
+    except GitError as error:
+        return Origin(source, problem=f"is not in this repository ({error})")
+    return Origin(source, shown)

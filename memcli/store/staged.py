@@ -5,15 +5,16 @@ and inside a hook, where git's own variables name another index than the usual o
 """
 
 import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import UsageError
+from ..errors import GitError, UsageError
+from . import git
 from .workspace import Workspace
 
 _LINK, _MODULE = "120000", "160000"
+_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ def staged(workspace: Workspace, environ: Mapping[str, str], folder: Path) -> li
     """
     top, prefix = _top(workspace.root, environ, folder)
     told = _git(
-        top, environ, "diff", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff",
+        top, environ, "diff", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames",
         "--diff-filter=AMT", "--", prefix or ".",
     ).split(b"\0")  # fmt: skip
     found: list[tuple[str, str, str]] = []
@@ -90,18 +91,9 @@ def _blobs(top: Path, environ: Mapping[str, str], names: list[str]) -> dict[str,
 
 def _git(place: Path, environ: Mapping[str, str], *words: str, given: bytes = b"") -> bytes:
     try:
-        done = subprocess.run(
-            ["git", "--literal-pathspecs", *words],
-            cwd=place,
-            env={**environ, "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"},
-            input=given,
-            capture_output=True,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise UsageError("there is no git", "install it, or check without --staged") from None
-    if done.returncode:
-        told = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        reason = told[0].removeprefix("fatal: ") if told else f"git {words[0]} failed"
-        raise UsageError(f"{place}: {reason}", "check without --staged")
-    return done.stdout
+        return git.run(place, *words, seconds=_SECONDS, hook=environ, given=given)
+    except GitError as error:
+        fix = "check without --staged"
+        if error.fix:
+            raise UsageError(error.message, f"{error.fix}, or {fix}") from None
+        raise UsageError(f"{place}: {error.message}", fix) from None
