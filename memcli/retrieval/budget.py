@@ -63,14 +63,20 @@ def fitted(
     chosen: dict[str, Memory] = {}
     total = 0
     opened: set[tuple[str, str]] = set()
+    closed: dict[tuple[str, str], str] = {}  # what of a day's file found no room: older parts would leave a gap
 
     def take(memory: Memory, until: float) -> None:
         nonlocal total
+        file = (memory.section, memory.path)
+        if memory.section in (NOTES, RECENT) and closed.get(file, _key(memory)) != _key(memory):
+            return
         group = (memory.section, memory.layer or memory.date or memory.path)
         cost = _cost(memory) + (_GROUP + len(HEADINGS[memory.section])) * (group not in opened)
         if total >= until or total + cost > most or (memory.section in (LONG_TERM, DOCUMENTS) and total + cost > until):
+            if total < until:
+                closed[file] = _key(memory)
             left = int(min(until, most) - total - (cost - len(memory.text)))
-            cut = _cut(memory, left) if memory.section == LONG_TERM else None
+            cut = _cut(memory, left) if memory.section == LONG_TERM else _end_of(memory, left)
             if cut is None:
                 return
             memory, cost = cut, cost - len(memory.text) + len(cut.text)
@@ -105,9 +111,32 @@ def without_last(memories: Iterable[Memory]) -> list[Memory]:
     for section in reversed(_SECOND):
         inside = [memory for memory in found if memory.section == section]
         if inside:
-            last = min(inside, key=lambda memory: (memory.score, -found.index(memory)))
+            last = _oldest(inside) if section in (NOTES, RECENT) else min(reversed(inside), key=lambda one: one.score)
             return [memory for memory in found if memory is not last]
     return found
+
+
+def _oldest(inside: Sequence[Memory]) -> Memory:
+    """Give the first note or record of the day that is shown last."""
+    return next(memory for memory in inside if memory.date == inside[-1].date)
+
+
+def _end_of(memory: Memory, room: int) -> Memory | None:
+    """Cut the beginning off the latest text of a day, where it alone is too long."""
+    if memory.section not in (NOTES, RECENT) or room < _LEAST:
+        return None
+    for border in (_BLOCK, _SENTENCE):
+        text = next(
+            (
+                rest
+                for found in border.finditer(memory.text)
+                if len(rest := memory.text[found.end() :].strip()) < room - 2
+            ),
+            "",
+        )
+        if text:
+            return replace(memory, text=f"… {text}", is_whole=False)
+    return None
 
 
 def _cut(memory: Memory, room: int) -> Memory | None:

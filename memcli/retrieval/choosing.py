@@ -1,7 +1,9 @@
 """Choose what of everything gathered a pack shows: new to the session, let through, judged, and within the budget."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from ..errors import MemError
 from ..store.settings import Settings
@@ -9,7 +11,7 @@ from . import surfaced
 from .budget import Limits, fitted, limited, limits, tokens, without_last
 from .gate import asks_memory, is_other_topic, thresholds
 from .gathered import Gathered, Recall, asked_for
-from .pack import DOCUMENTS, LAYERS, LONG_TERM, RELEVANT, SECTIONS, STANDING, LeftOut, Memory, Pack
+from .pack import DOCUMENTS, LAYERS, LONG_TERM, NOTES, RECENT, RELEVANT, SECTIONS, STANDING, LeftOut, Memory, Pack
 from .pack_text import section_text
 from .surfaced import Surfaced, Turn
 
@@ -74,6 +76,7 @@ def _offered(
     papers = _near_best(papers, settings["recall.cutoff"], out)
     sections = {name: new([memory for memory in found.standing if memory.section == name]) for name in STANDING}
     sections[LONG_TERM] = _by_need(sections[LONG_TERM], fitting)
+    sections |= {name: _latest_first(sections[name]) for name in (NOTES, RECENT)}
     in_view = {_place(memory) for memory in found.standing} | _noted_places(begun.standing)
     caps = {layer: settings[f"recall.limit.{layer}"] for layer in (*LAYERS, DOCUMENTS)}
     sections[RELEVANT], over = limited(new([one for one in fitting if _place(one) not in in_view]), caps)
@@ -121,6 +124,12 @@ def _by_need(page: list[Memory], fitting: Sequence[Memory]) -> list[Memory]:
     return sorted(page, key=lambda memory: -score.get(memory.id, 0.0))
 
 
+def _latest_first(found: Sequence[Memory]) -> list[Memory]:
+    """Turn the notes of each day, and its history, around: where there is no room for all, the latest are kept."""
+    groups = groupby(found, key=lambda memory: (memory.scope, memory.date, memory.kind))
+    return [memory for _, inside in groups for memory in reversed(list(inside))]
+
+
 def _in_order(chosen: Sequence[Memory], always: Sequence[Memory]) -> tuple[Memory, ...]:
     """Bring the parts of a page back into the page's order."""
     place = {(memory.scope, memory.id): number for number, memory in enumerate(always)}
@@ -149,7 +158,11 @@ def _judged(
 
 
 def _left(memories: Sequence[Memory], why: str) -> list[LeftOut]:
-    return [LeftOut(memory.id, memory.section, why) for memory in memories]
+    """Name what is left out: notes and history by their file, with how many of its parts."""
+    parts = Counter((memory.path, memory.section) for memory in memories if memory.section in (NOTES, RECENT))
+    files = [LeftOut(path, section, why, count) for (path, section), count in parts.items()]
+    others = [memory for memory in memories if memory.section not in (NOTES, RECENT)]
+    return [*files, *(LeftOut(memory.id, memory.section, why) for memory in others)]
 
 
 def _place(memory: Memory) -> tuple[str, str]:
@@ -164,7 +177,7 @@ def _noted_places(marks: Sequence[str]) -> set[tuple[str, str]]:
 
 
 def _is_cut(memory: Memory) -> bool:
-    return memory.section == LONG_TERM and not memory.is_whole
+    return memory.section in STANDING and not memory.is_whole
 
 
 def _mark(memory: Memory) -> str:

@@ -40,11 +40,12 @@ class Memory:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A memory that is not in the pack, and why."""
+    """What is not in the pack, and why: a memory, or a file of notes or history with the number of its parts."""
 
     id: str
     section: str
     why: str  # shown already, budget, limit, judged, gate, cutoff
+    count: int = 1
 
 
 @dataclass(frozen=True)
