@@ -50,6 +50,12 @@ class RefusedError(MemError):
     code = "refused"
 
 
+class SwitchedOffError(RefusedError):
+    """Memory as a whole is switched off: whatever works unattended does nothing, and says nothing."""
+
+    code = "switched-off"
+
+
 class UnavailableError(MemError):
     """The index or the model cannot be had and the command cannot do without."""
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..errors import MemError, NotFoundError
+from ..errors import MemError, SwitchedOffError
 from ..store.archive import strays
-from ..store.workspace import Surroundings, Workspace, find
+from ..store.workspace import Surroundings, Workspace, find, unopened
 from .hook_event import HookEvent, parse
 from .keeping import Noise, close, flush, hasty, waiting
 from .log import log
@@ -85,30 +85,32 @@ def respond(
     """Answer one event, whatever it is and whatever happens."""
     if around.environ.get(INSIDE):
         return Answer()
-    workspaces: list[Workspace] = []
-    name = ""
+    name, log_to = "", None
     try:
-        try:
-            event = parse(data)
-        except MemError:
-            workspaces = find(around)
-            raise
+        event = parse(data)
         name = event.name
         folder = event.folder or around.environ.get("CLAUDE_PROJECT_DIR", "")
-        workspaces = [hasty(one, _PATIENCE) for one in find(replace(around, folder=Path(folder)) if folder else around)]
+        around = replace(around, folder=Path(folder)) if folder else around
         act = _ACTS.get(name)
-        if act is None or not workspaces[0].settings["hooks.enabled"]:
+        workspaces = [hasty(one, _PATIENCE) for one in find(around)]
+        log_to = workspaces[0]
+        if act is None or not log_to.settings["hooks.enabled"]:
             return Answer()
         answer = act(Scene(workspaces, event, noise, detach, behind))
         if len(answer.context) <= CHARACTERS:
             return answer
-        log(workspaces[0], f"hook {agent} {name}: {len(answer.context):,} characters are more than an agent takes")
-    except NotFoundError as error:
-        if workspaces:
-            log(workspaces[0], f"hook {agent} {name}: {error}")
+        log(log_to, f"hook {agent} {name}: {len(answer.context):,} characters are more than an agent takes")
+    except SwitchedOffError:
+        return Answer()
     except Exception as error:  # an agent must not stop because its memory does
-        if workspaces:
-            log(workspaces[0], f"hook {agent} {name}: {type(error).__name__}: {error}")
+        told = str(error) if isinstance(error, MemError) else f"{type(error).__name__}: {error}"
+        is_open = log_to is not None
+        log_to = log_to or unopened(around)
+        if log_to is not None:
+            log(log_to, f"hook {agent} {name}: {told}")
+        if log_to is not None and not is_open and name == "SessionStart":
+            # Without the reason, which may quote a file of somebody else's.
+            return Answer(name, f"The long-term memory in {log_to.root} cannot be used: `mem check` there says why.")
     return Answer()
 
 

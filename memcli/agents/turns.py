@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..store.redaction import redactor
 from ..store.workspace import Workspace
 from ..text.blake import blake2b
 from ..text.ids import new_id
@@ -23,6 +24,7 @@ from .log import log
 FOLDER = "turns"
 LONGEST = 100_000  # characters of one message
 LARGEST = 4 << 20  # bytes a session may have waiting
+_OVERLAP = 4096  # characters beyond which no secret reaches
 _TAKEN = ".taken-"
 _ABANDONED = 120.0  # seconds after which whoever took a file is dead
 _MOST = 200  # files; the oldest go
@@ -41,7 +43,9 @@ class Taken:
 
 def keep(workspace: Workspace, session: str, role: str, text: str, remembered: str = "") -> None:
     """Note one message of a session; `remembered` is the id of the entry that was made of it already."""
-    told = {"session": session, "role": role, "content": text[:LONGEST], "timestamp": stamp(workspace.now)}
+    # It may wait long, and a backup may take it. Redacted before it is cut, since no rule sees half a secret.
+    said = redactor(workspace, session).text(text[: LONGEST + _OVERLAP])[:LONGEST]
+    told = {"session": session, "role": role, "content": said, "timestamp": stamp(workspace.now)}
     # The nanosecond tells a thing said twice from one brought in twice.
     noise = blake2b(f"{told}{os.getpid()} {time.time_ns()}".encode("utf-8", "surrogateescape"), digest_size=8).digest()
     turn = told | {"id": new_id("msg", workspace.now, noise)}

@@ -43,7 +43,7 @@ def check(
         raise UsageError("--fix changes files on disk, not what is staged", "run `mem check --fix`, then `git add`")
     if dry_run and not fix:
         raise UsageError("--dry-run shows what --fix would do", "give both")
-    where = world.writing(workspace, scope)
+    where = world.writing(workspace, scope, even_off=True)
     plan = Plan()
     if in_index:
         found = _staged(where)

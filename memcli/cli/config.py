@@ -45,7 +45,7 @@ def set_(
     setting = _known(name)
     around = world.surroundings()
     own = user or setting.user_only
-    path = around.config_file if own else workspaces.find(around, workspace)[0].root / MARKER
+    path = around.config_file if own else workspaces.find(around, workspace, even_off=True)[0].root / MARKER
     checked = setting.read(value, f"mem config set {name}")
     _require_workable(around, name, checked)
     set_in_file(path, name, checked)
@@ -79,7 +79,7 @@ def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
 def _in_force(workspace: str) -> Any:
     around = world.surroundings()
     try:
-        return workspaces.find(around, workspace)[0].settings
+        return workspaces.find(around, workspace, even_off=True)[0].settings
     except NotFoundError:
         if workspace:
             raise

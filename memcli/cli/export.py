@@ -48,7 +48,7 @@ def export(
         raise UsageError(f"no format {form!r}", f"use {' or '.join(FORMATS)}")
     if as_json and file == "-":
         raise UsageError("standard output is the export itself", "name a file with -o, or leave out --json")
-    where = world.writing(workspace, scope, "exported from")
+    where = world.writing(workspace, scope, "exported from", even_off=True)
     target = None if file == "-" else _target(where, file)
     wanted = _wanted(choice, where)
     chosen = chosen_files(where, wanted)

@@ -2,6 +2,7 @@
 
 import typer
 
+from ..errors import SwitchedOffError
 from ..lifecycle.tend import TASKS
 from ..lifecycle.tend import tend as tended
 from ..lifecycle.tend_talk import TALK
@@ -23,7 +24,14 @@ def tend(
     task failed and others did not.
     A line for crontab: 17 3 * * * mem tend --quiet --workspace ~/memory
     """
-    where = world.writing(workspace, scope)
+    try:
+        where = world.writing(workspace, scope)
+    except SwitchedOffError as error:  # cron would mail it every night
+        if as_json:
+            output.say_json({"done": []})
+        elif not quiet:
+            output.note(error.message)
+        return
     done = tended(where, lambda seed: world.noise(seed)(0), (*TALK, *TASKS))
     failed = [one.error for one in done if one.error]
     for one in done:

@@ -24,19 +24,19 @@ def surroundings() -> Surroundings:
     return Surroundings(folder, os.environ, workspaces.clock(os.environ, datetime.now(UTC)))
 
 
-def reading(workspace: str, scope: str) -> list[Workspace]:
+def reading(workspace: str, scope: str, *, even_off: bool = False) -> list[Workspace]:
     """Find the workspaces to read from, the project's first."""
-    found = workspaces.find(surroundings(), workspace, scope)
+    found = workspaces.find(surroundings(), workspace, scope, even_off=even_off)
     for line in dict.fromkeys(line for one in found for line in one.settings.ignored):
         output.note(line)
     return found
 
 
-def writing(workspace: str, scope: str, done: str = "written to") -> Workspace:
+def writing(workspace: str, scope: str, done: str = "written to", *, even_off: bool = False) -> Workspace:
     """Find the one workspace to write to, or to do something else with."""
     if scope == "all":
         raise UsageError(f"a memory is {done} one workspace", "use --scope project or --scope user")
-    return reading(workspace, scope)[0]
+    return reading(workspace, scope, even_off=even_off)[0]
 
 
 def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:

@@ -108,6 +108,7 @@ _DECAY_DAYS = {
 }
 
 TABLE = (
+    Setting("memory.enabled", True, "Memory as a whole: where it is off, nothing is kept, found or recalled."),
     Setting(
         "timezone",
         "",

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
 
-from ..errors import NotFoundError, UsageError
+from ..errors import MemError, NotFoundError, SwitchedOffError, UsageError
 from ..text.times import parse_time
 from .boundary import contained
 from .layout import DERIVED, DOCUMENTS, LAYOUTS, Layout, adjusted
@@ -97,25 +97,39 @@ def clock(environ: Mapping[str, str], now: datetime) -> datetime:
     return moment
 
 
-def find(around: Surroundings, explicit: str = "", scope: str = "") -> list[Workspace]:
+def find(around: Surroundings, explicit: str = "", scope: str = "", *, even_off: bool = False) -> list[Workspace]:
     """Find the workspaces of a command, the project's first.
 
     Without a scope these are the nearest project workspace and the user's; a workspace named outright stands
-    alone. Raises NotFoundError where there is none.
+    alone. Raises NotFoundError where there is none, and SwitchedOffError where memory is switched off in the first of
+    them; others that are switched off are left out. `even_off` is for commands that look after the folder alone.
     """
+    found = [opened(around, root, name) for root, name in roots(around, explicit, scope)]
+    if even_off:
+        return found
+    if not found[0].settings["memory.enabled"]:
+        place = found[0].settings.places["memory.enabled"]
+        raise SwitchedOffError(
+            f"memory is switched off (memory.enabled in {place})", "run `mem config set memory.enabled true`"
+        )
+    return [one for one in found if one.settings["memory.enabled"]]
+
+
+def roots(around: Surroundings, explicit: str = "", scope: str = "") -> list[tuple[Path, str]]:
+    """Find the folders of a command's workspaces, each with its scope, without opening them."""
     if scope and scope not in SCOPES:
         raise UsageError(f"no scope {scope!r}", f"use one of {', '.join(SCOPES)}")
     named = explicit or around.environ.get("MEM_WORKSPACE", "")
-    roots: list[tuple[Path, str]] = []
+    found: list[tuple[Path, str]] = []
     if scope != "user":
         project = _named(around.folder, named) if named else nearest(around.folder)
         if project:
-            roots.append((project, "project"))
+            found.append((project, "project"))
     if scope in ("user", "all") or not (scope or named):
         user = around.user_root
-        if (user / MARKER).is_file() and user.resolve() not in [root for root, _ in roots]:
-            roots.append((user.resolve(), "user"))
-    if not roots:
+        if (user / MARKER).is_file() and user.resolve() not in [root for root, _ in found]:
+            found.append((user.resolve(), "user"))
+    if not found:
         where = (
             f"no user workspace at {around.user_root}"
             if scope == "user"
@@ -123,13 +137,22 @@ def find(around: Surroundings, explicit: str = "", scope: str = "") -> list[Work
         )
         fix = f"run `mem init {around.user_root}`" if scope == "user" else "run `mem init` to make one here"
         raise NotFoundError(where, fix)
-    return [opened(around, root, name) for root, name in roots]
+    return found
 
 
 def opened(around: Surroundings, root: Path, scope: str = "project") -> Workspace:
     """Open a folder as a workspace with its settings."""
     settings = load_settings(around.config_file, root / MARKER, around.environ)
     return Workspace(root, scope, settings, around.now, around.cache_folder)
+
+
+def unopened(around: Surroundings) -> Workspace | None:
+    """Return the first workspace without its settings, which could not be read, for the log; None where none is."""
+    try:
+        root, name = roots(around)[0]
+    except MemError:
+        return None
+    return Workspace(root, name, Settings({}, {}), around.now, around.cache_folder)
 
 
 def nearest(folder: Path) -> Path | None:

@@ -337,6 +337,41 @@ def test_what_goes_wrong_is_a_line_in_the_log(mem: Mem, workspace: Path) -> None
     assert "not JSON" in line
 
 
+@pytest.mark.parametrize(
+    "text", ["search: [limit: 5\n", "layout: of-nobody\n", "hooks:\n  within: soon\n", "recall.days: -3\n"]
+)
+def test_settings_that_cannot_be_read_are_told_at_the_start_and_logged(mem: Mem, workspace: Path, text: str) -> None:
+    (workspace / "mem.yaml").write_text(text)
+
+    def said(name: str) -> str:
+        event = {"hook_event_name": name, "session_id": "s", "cwd": str(workspace.parent), "prompt": "Which port?"}
+        return mem("hook", "run", "claude-code", stdin=json.dumps(event)).out
+
+    told = json.loads(said("SessionStart"))["hookSpecificOutput"]["additionalContext"]
+    assert told == f"The long-term memory in {workspace} cannot be used: `mem check` there says why."
+    assert said("UserPromptSubmit") == ""
+    assert len(log(workspace)) == 2
+    assert "mem.yaml" in log(workspace)[1]
+    assert "mem.yaml" in mem("check").err
+
+
+def test_the_users_own_broken_settings_are_told_too(mem: Mem, workspace: Path, tmp_path: Path) -> None:
+    own = tmp_path / "home/.config/mem/config.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("llm: {model: [\n")
+    event = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(workspace.parent)}
+    assert "cannot be used" in mem("hook", "run", "codex", stdin=json.dumps(event)).out
+    assert "config.yaml" in log(workspace)[0]
+
+
+@pytest.mark.parametrize("text", ["the token is " + SECRET, "x" * 99_990 + " " + SECRET])
+def test_what_waits_to_be_brought_in_holds_no_secret(say: Say, workspace: Path, text: str) -> None:
+    say("UserPromptSubmit", prompt=text)
+    (path,) = (workspace / ".mem/turns").glob("*.jsonl")
+    assert SECRET[:20] not in path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 def test_the_log_is_bounded(mem: Mem, workspace: Path) -> None:
     path = workspace / ".mem" / "log"
     path.parent.mkdir(exist_ok=True)
