@@ -41,8 +41,9 @@ def import_(
     conflict: it is named, and nothing is overwritten. A memory that says what another one here says is merged into it,
     and what contradicts is settled or marked, as `mem write` does; an export comes into an empty workspace byte for
     byte. Secrets are blanked out and named. Importing again, also after an interruption, goes on where it stopped.
-    Besides mem's own lines it reads the graph of the MCP memory server and records with a content. Exit code 3 where
-    something was not taken in.
+    Besides mem's own lines it reads the graph of the MCP memory server, jcode's global.json and records with a content,
+    one a line or as one document. What they say is retired stays so; vectors are left out. Exit code 3 where something
+    was not taken in.
     """
     from ..exchange.admitting import known
     from ..exchange.intake import Intake, Outcome

@@ -1,5 +1,6 @@
-"""Memories that other tools write one a line: the MCP memory server's graph, golemcore's items, and any record with a
-content. Each becomes an entry; what it says in keys of its own is kept as metadata.
+"""Memories that other tools write, one a line or as one JSON document: the MCP memory server's graph, golemcore's
+items, jcode's store, and any record with a content. Each becomes an entry; what it says in keys of its own is kept as
+metadata, but for what is derived from its text.
 """
 
 import json
@@ -13,7 +14,7 @@ from ..store.layout import Layout
 from ..store.manner import new_fields
 from ..text import frontmatter
 from ..text.blake import blake2b
-from ..text.entry import SOURCES, SPELLINGS, TYPES, read_entry
+from ..text.entry import EPISODIC, SOURCES, SPELLINGS, TYPES, read_entry
 from ..text.frontmatter import Document
 from ..text.ids import new_id, slug
 from ..text.summary import first_line
@@ -32,6 +33,15 @@ _TYPES = {
     "task_state": "observation",
     "command_result": "observation",
 }
+_CONTAINERS = ("memories", "entries", "items", "results", "data")
+"""Keys under which a document keeps its memories: a list, or a map from id to memory."""
+_GRAPH = {"entities": "entity", "relations": "relation"}
+_NOT_HELD = ("active", "isActive", "is_active", "enabled", "valid", "is_valid")
+_RETIRED = ("deleted", "isDeleted", "is_deleted", "archived", "isArchived", "is_archived", "retracted", "forgotten")
+_DERIVED = re.compile(r"(?i)(?:.*_)?(?:embedding|vector)s?(?:_.*)?|(?-i:search_text|(?:embedding|vector)s?[A-Z].*)")
+_NUMBERS = 32
+"""From so many numbers on a list is no memory but a vector."""
+_TRUST_WORDS = {"high": "user", "medium": "observed", "low": "inferred"}
 _KNOWN = {name for key, others in SPELLINGS.items() for name in (key, *others)}
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
 _ID = re.compile(r"[\w.:-]{1,80}")
@@ -56,6 +66,25 @@ def parcel_from(record: Mapping[str, Any], layout: Layout, now: datetime) -> Par
     if problem:
         raise ValueError(f"no entry can hold its fields: {problem.reason}")
     return Parcel(path, "entry", text.encode("utf-8", "replace"))
+
+
+def records_in(document: object) -> list[dict[str, Any]] | None:
+    """Give the records of a document that holds several; None for what is one record, or none."""
+    if isinstance(document, list):
+        return document if document and all(isinstance(one, dict) for one in document) else None
+    if not isinstance(document, dict) or "path" in document or any(key in document for key in _CONTENTS):
+        return None
+    found: list[dict[str, Any]] = []
+    for key, kind in _GRAPH.items():
+        if isinstance(document.get(key), list):
+            found += [{"type": kind, **one} for one in document[key] if isinstance(one, dict)]
+    for key in _CONTAINERS:
+        held = document.get(key)
+        if isinstance(held, dict):
+            found += [{"id": name, **one} for name, one in held.items() if isinstance(one, dict)]
+        elif isinstance(held, list):
+            found += [one for one in held if isinstance(one, dict)]
+    return found or None
 
 
 def is_made_here(path: str) -> bool:
@@ -93,18 +122,55 @@ def _relation(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
 
 def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
     """Keep the keys that are an entry's and put the others aside; a time to live becomes a date."""
+    record = {key: value for key, value in record.items() if not _is_derived(key, value)}
     fields = {key: value for key, value in record.items() if key in _KNOWN and key != content and value is not None}
-    kind = str(next((fields.pop(key) for key in ("type", *SPELLINGS["type"]) if key in fields), "")).lower()
-    kind = _TYPES.get(kind, kind)
-    fields["type"] = kind if kind in TYPES else "fact"
+    given = next((fields.pop(key) for key in ("type", *SPELLINGS["type"]) if key in fields), "")
+    if isinstance(given, Mapping):  # a variant of its own, as Rust writes it: {"custom": "workflow"}
+        given = next((value for value in given.values() if isinstance(value, str)), "")
+    kind = _TYPES.get(str(given).lower(), str(given).lower())
+    is_episode = str(record.get("layer", "")).lower() == "episodic" and kind not in EPISODIC
+    fields["type"] = "episode" if is_episode else kind if kind in TYPES else "fact"
     days, created = record.get("ttlDays"), parse_time(str(record.get("createdAt", "")))
     if isinstance(days, int) and 0 < days < 36500 and created:
         with suppress(OverflowError):  # after the year 9999 is never
             fields["expires_at"] = stamp(created + timedelta(days=days))
-    aside = {key: value for key, value in record.items() if key not in (*_KNOWN, content) and value not in _NOTHING}
+    if status := _retired(record, fields):
+        fields["status"] = status
+    aside = {
+        key: value
+        for key, value in record.items()
+        if key not in (*_KNOWN, content, *_NOT_HELD, *_RETIRED) and value not in _NOTHING
+    }
+    if fields["type"] not in (kind, "") and given:
+        aside["kind"] = given
     if "source" in fields and str(fields["source"]).lower() not in SOURCES:
         aside["source"] = fields.pop("source")
+    if str(fields.get("trust", "")).lower() in _TRUST_WORDS:
+        fields.setdefault("source", _TRUST_WORDS[str(fields.pop("trust")).lower()])
     nested = fields.get("metadata")
-    if aside:
-        fields["metadata"] = {**(nested if isinstance(nested, Mapping) else {}), **aside}
+    nested = {key: one for key, one in nested.items() if not _is_derived(key, one)} if isinstance(nested, dict) else {}
+    if aside or "metadata" in fields:
+        fields["metadata"] = {**nested, **aside}
     return fields
+
+
+def _retired(record: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
+    """Tell whether a memory is no longer held, and how; empty where it is, or where it states a status itself."""
+    if any(fields.get(name) for name in ("status", *SPELLINGS["status"])):
+        return ""
+    if any(fields.get(name) for name in ("superseded_by", *SPELLINGS["superseded_by"])):
+        return "superseded"
+    is_off = any(_truth(record.get(key)) is False for key in _NOT_HELD)
+    return "archived" if is_off or any(_truth(record.get(key)) for key in _RETIRED) else ""
+
+
+def _truth(value: object) -> bool | None:
+    """Read yes or no, however it is written; None for anything else."""
+    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
+
+
+def _is_derived(key: str, value: object) -> bool:
+    """Tell what a tool has computed from the text, which says nothing to a reader: vectors above all."""
+    if isinstance(value, list) and len(value) >= _NUMBERS:
+        return all(isinstance(one, int | float) for one in value)
+    return _DERIVED.fullmatch(key) is not None
