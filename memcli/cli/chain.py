@@ -8,7 +8,7 @@ from ..retrieval.versions import Version, versions
 from ..store.workspace import Workspace
 from ..text.entry import stated_id
 from ..text.frontmatter import Document
-from . import output
+from . import output, world
 
 
 def show_chain(where: Workspace, path: str, document: Document, *, as_json: bool) -> None:
@@ -31,7 +31,7 @@ def show_chain(where: Workspace, path: str, document: Document, *, as_json: bool
         _show(found, log)
     else:
         for link in found.links:
-            output.say_row((link.created_at[:10], link.status, link.id, link.path, link.summary))
+            output.say_row((link.created_at[:10], link.status, link.id, world.here(where, link.path), link.summary))
         for one in log:
             output.say_row((one.date[:10], "commit", one.commit, one.author, one.subject))
 

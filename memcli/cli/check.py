@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -117,7 +118,7 @@ def _tell(where: Workspace, found: Checked, plan: Plan, left: Sequence[Fault], *
     for reason in plan.reasons:
         output.note(f"mended {reason}")
     for fault in left:
-        output.say(str(fault))
+        output.say(str(replace(fault, path=world.here(where, fault.path))))
     fixable = sum(fault.mends for fault in left)
     if fixable and not fix:
         output.note(f"{fixable:,} of these can be mended: `mem check --fix`")

@@ -62,12 +62,10 @@ def decay(
     entries = judged(found, moment, where.settings, counts, unread)
     seed = " ".join(one.row["id"] for one in entries if one.verdict == "archive")
     done = archive(where, entries, world.noise(seed), max_fraction) if apply else None
-    if not done:
-        output.problems(problems)
     if as_json:
         output.say_json(_document(where, entries, stamp(moment), done, problems))
     elif done:
-        _tell(done)
+        _tell(where, done)
     else:
         _show(where, entries, everything=all_ or not output.is_watched())
     if done and done.problems:
@@ -102,11 +100,11 @@ def _document(
     }
 
 
-def _tell(done: Decayed) -> None:
+def _tell(where: Workspace, done: Decayed) -> None:
     for identifier, path in done.archived:
-        output.say_row(("archived", identifier, path))
+        output.say_row(("archived", identifier, world.here(where, path)))
     for path, reason in done.problems:
-        output.note(f"{path}: {reason}")
+        output.note(f"{world.here(where, path)}: {reason}")
     if output.is_heard():
         count = len(done.archived)
         output.note(f"{count:,} archived; `mem restore ID` brings one back" if count else "nothing has faded")

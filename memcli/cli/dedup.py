@@ -32,10 +32,10 @@ def dedup(
     for notice in tidied.notices:
         output.note(notice)
     for path, reason in tidied.problems:
-        output.note(f"{path}: {reason}")
+        output.note(f"{world.here(where, path)}: {reason}")
     kept = applied(where, tidied.plan, "mem dedup").kept if apply else ()
     for path, place in kept:
-        output.note(f"{path} was changed meanwhile: our text is in {place}")
+        output.note(f"{world.here(where, path)} was changed meanwhile: our text is in {world.here(where, place)}")
     if as_json:
         groups = [asdict(group) for group in tidied.groups]
         document = {"applied": apply, "groups": groups, "problems": [list(one) for one in tidied.problems]}

@@ -60,10 +60,12 @@ def edit(
         written = _in_editor(where, place, guarded)
     if as_json:
         output.say_json({"action": written.action, "id": written.id, "path": written.path})
-    elif output.is_watched():
-        output.say(f"{written.action} {written.id} ({written.path})")
+        return
+    path = world.here(where, written.path)
+    if output.is_watched():
+        output.say(f"{written.action} {written.id} ({path})")
     else:
-        output.say_row((written.action, written.id, written.path))
+        output.say_row((written.action, written.id, path))
 
 
 def _patched(diff: str) -> Callable[[str], str]:

@@ -72,7 +72,7 @@ def export(
 
         write_out(target, (piece.encode("utf-8") for piece in pieces))
     for problem in problems:
-        output.note(str(problem))
+        output.note(str(replace(problem, path=world.here(where, problem.path))))
     if as_json:
         told = {"file": str(target), "files": count or len(chosen), "problems": [asdict(one) for one in problems]}
         output.say_json(told)

@@ -88,19 +88,22 @@ def _each(
         where, place = world.locate(workspace, scope, name, strict=True)
         found.setdefault((where.root, place.path), (name, where))
     done = []
+    places = []  # as the current folder has them
     failed: MemError | None = None
     for (_, path), (name, where) in found.items():
         try:
             done.append({"action": action, "name": name, "from": path, "path": change(where, path)})
+            places.append(world.here(where, done[-1]["path"]))
         except MemError as error:
             failed = error
             output.failure(error, as_json=as_json)
     if as_json:
         output.say_json({"entries": done})
-    for one in [] if as_json else done:
-        if output.is_watched():
-            output.say(f"{one['action']} {one['name']} ({one['path']})")
-        else:
-            output.say_row((one["action"], one["name"], one["path"]))
+    else:
+        for one, shown in zip(done, places, strict=True):
+            if output.is_watched():
+                output.say(f"{action} {one['name']} ({shown})")
+            else:
+                output.say_row((action, one["name"], shown))
     if failed:
         raise typer.Exit(3 if done else failed.exit_code)

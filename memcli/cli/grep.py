@@ -43,6 +43,7 @@ def grep(
         raise UsageError("the pattern is empty", "say what to look for")
     found_in = world.reading(workspace, scope)
     rows: list[dict[str, Any]] = []
+    places: list[str] = []  # as the current folder has them
     problems: list[FileProblem] = []
     for where in found_in:
         looked = Pattern(pattern, fixed, ignore_case, words, where.settings["grep.timeout"])
@@ -56,22 +57,23 @@ def grep(
                 found = [{"path": path, "count": number} for path, number in count(index, looked, wanted)]
             else:
                 found = [asdict(line) for line in matches(index, looked, wanted, context)]
-            return found, index.problems()
+            return found, index.problems(wanted, within="texts")
 
         found, wrong = ask(where, answer)
+        places += [world.here(where, row["path"]) for row in found]
         rows += _named(where, found_in, found)
         problems += wrong
-    output.problems(problems)
+    world.tell_problems(found_in, problems)
     if as_json:
         output.say_json({"pattern": pattern, "matches": rows, "problems": [asdict(one) for one in problems]})
     elif names:
-        for row in rows:
-            output.say(row["path"])
+        for place in places:
+            output.say(place)
     elif counts:
-        for row in rows:
-            output.say(f"{row['path']}:{row['count']}")
+        for place, row in zip(places, rows, strict=True):
+            output.say(f"{place}:{row['count']}")
     else:
-        _show([Line(**row) for row in rows], context)
+        _show([Line(**{**row, "path": place}) for place, row in zip(places, rows, strict=True)], context)
     if not rows:
         raise typer.Exit(1)
 

@@ -1,6 +1,6 @@
 """`mem history`."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -38,9 +38,9 @@ def add(
         redacted = [asdict(one) for one in cleaner.found]
         output.say_json({"id": step.mark, "path": step.path, "redacted": redacted})
     elif output.is_watched():
-        output.say(f"recorded {step.mark} ({step.path})")
+        output.say(f"recorded {step.mark} ({world.here(where, step.path)})")
     else:
-        output.say_row(("recorded", step.mark, step.path))
+        output.say_row(("recorded", step.mark, world.here(where, step.path)))
 
 
 @app.command("show")
@@ -59,17 +59,18 @@ def show(
         raise UsageError(f"-n {limit}", "ask for at least one, or leave it out for all")
     rows: list[dict[str, Any]] = []
     problems: list[FileProblem] = []
-    for where in world.reading(workspace, scope):
+    found_in = world.reading(workspace, scope)
+    for where in found_in:
         first, last = _moment("since", since, where, end=False), _moment("until", until, where, end=True)
         log = read_log(where)
-        problems += log.problems
+        problems += [replace(one, scope=where.scope, left_out=True) for one in log.problems]
         for told in log.records:
             if (not first or told.record.timestamp >= first) and (not last or told.record.timestamp[:19] <= last[:19]):
                 record = {"id": told.record.id, "timestamp": told.record.timestamp, "text": told.record.text}
                 rows.append({**record, "path": told.path, "line": told.record.line, "scope": where.scope})
     rows.sort(key=lambda row: str(row["timestamp"]))
     rows = rows[-limit:] if limit else rows
-    output.problems(problems)
+    world.tell_problems(found_in, problems)
     if as_json:
         output.say_json({"records": rows, "problems": [asdict(one) for one in problems]})
     elif output.is_watched():

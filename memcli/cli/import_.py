@@ -69,7 +69,7 @@ def import_(
             if outcome.action in ("conflict", "refused"):
                 _complain(file, outcome, counts)
             elif outcome.action in ("created", "merged") and not as_json:
-                _say(outcome, dry_run=dry_run)
+                _say(where, outcome, dry_run=dry_run)
             if as_json and outcome.action not in ("unchanged", "left out"):
                 shown.append(outcome)
     for notice in intake.notices:
@@ -87,13 +87,13 @@ def import_(
         raise typer.Exit(3)
 
 
-def _say(outcome: Any, *, dry_run: bool) -> None:
+def _say(where: "Workspace", outcome: Any, *, dry_run: bool) -> None:
     """Say what was made, and what became of what stood before."""
     if outcome.action == "merged":
-        output.say_row(("would merge" if dry_run else "merged", outcome.path, outcome.id))
+        output.say_row(("would merge" if dry_run else "merged", world.here(where, outcome.path), outcome.id))
         return
     remark = relations(outcome.supersedes, outcome.superseded_by, outcome.conflicts_with)
-    row = ("would create" if dry_run else "created", outcome.path)
+    row = ("would create" if dry_run else "created", world.here(where, outcome.path))
     output.say_row((*row, remark) if remark else row)
 
 

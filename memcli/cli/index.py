@@ -1,6 +1,6 @@
 """`mem index`."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -32,11 +32,14 @@ def index(
         raise UsageError("--rebuild and --status", "give one of them")
     answers = []
     problems: list[FileProblem] = []
+    lines: list[str] = []  # the same, with the paths the current folder has
     for where in world.reading(workspace, scope):
         if rebuild:
             database.discard(database.folder_of(where.derived, where.cache) or where.derived)
         answers.append(ask(where, lambda found: _report(found, embed=not status)))
-        problems += answers[-1].pop("found")
+        found = answers[-1].pop("found")
+        problems += found
+        lines += [str(replace(one, path=world.here(where, one.path))) for one in found]
     if as_json:
         rows = [{key: value for key, value in one.items() if key != "lines"} for one in answers]
         output.say_json({**rows[0], "workspaces": rows, "problems": [asdict(problem) for problem in problems]})
@@ -44,8 +47,8 @@ def index(
         for one in answers:
             for line in one["lines"]:
                 output.say(line)
-        for problem in problems:
-            output.note(str(problem))
+        for line in lines:
+            output.note(line)
     for one in answers:
         if one["unfinished"]:
             output.note(f"{one['workspace']}: {one['not_embedded']:,} texts are not embedded: {one['unfinished']}")

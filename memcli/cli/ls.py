@@ -1,6 +1,7 @@
 """`mem ls`."""
 
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -8,6 +9,7 @@ import typer
 from ..errors import UsageError
 from ..index.filters import Filter
 from ..index.index import Index, ask
+from ..store.address import prefixes
 from ..text.problem import FileProblem
 from . import output, world
 from .options import AsJson, Choice, InScope, InWorkspace, choosing
@@ -29,7 +31,7 @@ def ls(
         str,
         typer.Argument(
             metavar="[PREFIX]",
-            help="Only entries whose path begins with this, below the workspace or its entries.",
+            help="Only entries whose path, from here, in the workspace or in its entries, begins so.",
             show_default=False,
         ),
     ] = "",
@@ -51,35 +53,36 @@ def ls(
         raise UsageError(f"-n {limit}", "ask for at least one, or leave it out for all")
     found_in = world.reading(workspace, scope)
     rows: list[dict[str, Any]] = []
+    places: list[str] = []  # as the current folder has them
     problems: list[FileProblem] = []
     for where in found_in:
         wanted = choice.filter(where)
         if prefix:
-            below = f"{where.layout.entries}/{prefix}".lstrip("/")
-            wanted = replace(wanted, below=(prefix, below, f"archive/{below}"))
+            wanted = replace(wanted, below=prefixes(where, prefix, Path.cwd()))
 
         def answer(index: Index, wanted: Filter = wanted) -> tuple[list[dict[str, Any]], list[FileProblem]]:
             index.refresh()
             listed = index.list_entries(wanted, SORTS[sort], -1 if conflicts else limit or -1)
-            return _in_conflict(index, listed) if conflicts else listed, index.problems()
+            return _in_conflict(index, listed) if conflicts else listed, index.problems(wanted)
 
         found, wrong = ask(where, answer)
+        places += [world.here(where, row["path"]) for row in found]
         rows += [{**row, "scope": where.scope} for row in found]
         problems += wrong
     rows = rows[: limit or None]
     for row in rows:
         row.pop("file", None)
-    output.problems(problems)
+    world.tell_problems(found_in, problems)
     if as_json:
         output.say_json({"entries": rows, "problems": [asdict(one) for one in problems]})
         return
-    shown = [(row["id"], row["type"], row["updated_at"][:10], row["summary"], row["path"]) for row in rows]
+    shown = [(row["id"], row["type"], row["updated_at"][:10], row["summary"]) for row in rows]
     if output.is_watched():
         if shown:
-            output.table(("id", "type", "changed", "what it says"), [row[:4] for row in shown], flexible=3)
+            output.table(("id", "type", "changed", "what it says"), shown, flexible=3)
     else:
-        for one in shown:
-            output.say_row((one[0], one[1], one[2], one[4], one[3]))
+        for one, place in zip(shown, places, strict=False):
+            output.say_row((*one[:3], place, one[3]))
 
 
 def _in_conflict(index: Index, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

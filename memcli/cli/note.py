@@ -56,6 +56,6 @@ def _note(text: str, user: str, assistant: str, workspace: str, scope: str, *, a
             {"path": path, "line": written.rstrip("\n"), "redacted": [asdict(one) for one in cleaner.found]}
         )
     elif output.is_watched():
-        output.say(f"noted in {path}")
+        output.say(f"noted in {world.here(where, path)}")
     else:
-        output.say_row(("noted", path))
+        output.say_row(("noted", world.here(where, path)))

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from ..errors import UsageError
+from ..store.address import prefixes
 from ..store.layout import KINDS
 from ..store.workspace import Workspace
 from ..text.entry import LAYERS, SOURCES, STATUSES
@@ -52,7 +54,11 @@ class Choice:
     source: Annotated[_Many, typer.Option("--source", help="Only what came from: user, observed or inferred.")] = None
     project: Annotated[_Many, typer.Option("--project", help="Only entries of this project.")] = None
     path: Annotated[
-        _Many, typer.Option("--path", help="Only files whose path begins with this, or fits this glob.")
+        _Many,
+        typer.Option(
+            "--path",
+            help="Only files whose path, from here, in the workspace or in its entries, begins so or fits this glob.",
+        ),
     ] = None
     since: Annotated[
         str,
@@ -80,10 +86,14 @@ class Choice:
             sources=tuple(self.source or ()),
             tags=tuple(self.tag or ()),
             projects=tuple(self.project or ()),
-            paths=tuple(self.path or ()),
+            paths=self.paths(workspace),
             since=_moment("since", self.since, workspace, end=False),
             until=_moment("until", self.until, workspace, end=True),
         )
+
+    def paths(self, workspace: Workspace) -> tuple[str, ...]:
+        """Give what the paths asked for begin with in a workspace."""
+        return tuple(one for name in self.path or () for one in prefixes(workspace, name, Path.cwd()))
 
 
 def choosing(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -72,7 +72,7 @@ def recall(
         output.say(text, end="" if text.endswith("\n") else "\n")
     for notice in pack.notices:
         output.note(notice)
-    output.problems(pack.problems)
+    world.tell_problems(found_in, pack.problems)
     if pack.is_late:
         output.leave()
 

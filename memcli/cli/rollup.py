@@ -8,6 +8,7 @@ from ..errors import RefusedError, UsageError
 from ..lifecycle.llm.choice import chosen_llm
 from ..lifecycle.plan import applied, shown
 from ..lifecycle.rollup import Group, RolledUp, groups, rollup_plan
+from ..store.workspace import Workspace
 from . import output, world
 from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
 
@@ -50,14 +51,14 @@ def rollup(
         done.append(proposed)
         if proposed.error:
             output.note(f"{group.name}: the LLM failed ({proposed.error}); told in the episodes' own words")
-    _tell(done, dry_run=dry_run, quiet=quiet, as_json=as_json)
+    _tell(where, done, dry_run=dry_run, quiet=quiet, as_json=as_json)
     if any(one.error for one in done):
         raise typer.Exit(7)
     if is_partly:
         raise typer.Exit(3)
 
 
-def _tell(done: list[RolledUp], *, dry_run: bool, quiet: bool, as_json: bool) -> None:
+def _tell(where: Workspace, done: list[RolledUp], *, dry_run: bool, quiet: bool, as_json: bool) -> None:
     if as_json:
         output.say_json({"summaries": [_document(one, dry_run=dry_run) for one in done]})
         return
@@ -68,7 +69,7 @@ def _tell(done: list[RolledUp], *, dry_run: bool, quiet: bool, as_json: bool) ->
         if dry_run:
             output.say(shown(one.plan), end="")
         else:
-            output.say_row((one.path, one.how, one.episodes))
+            output.say_row((world.here(where, one.path), one.how, one.episodes))
     if not changed and output.is_heard():
         output.note("nothing new to sum up")
 

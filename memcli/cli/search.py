@@ -1,6 +1,7 @@
 """`mem search`."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -47,22 +48,27 @@ def search(
     request = Request(
         query=query,
         limit=limit or settings["search.limit"],
-        wanted=choice.filter(found_in[0], settings["search.kinds"]),
+        wanted=replace(
+            choice.filter(found_in[0], settings["search.kinds"]),
+            paths=tuple(path for one in found_in for path in choice.paths(one)),
+        ),
         mode=mode,
         min_score=(least if (least := settings["search.min_score"]) >= 0 else None) if min_score is None else min_score,
         vector_weight=weight if (weight := settings["search.vector_weight"]) >= 0 else None,
         embed_budget=settings["search.embed_budget"],
         may_mean_alone=True,
+        folder=Path.cwd(),
     )
     found = find(found_in, request)
     if as_json:
         output.say_json(_document(query, found, explain))
     else:
+        roots = {one.scope: one for one in found_in}
         for hit in found.hits:
-            _show(hit, explain)
+            _show(hit, f"{world.here(roots[hit.scope], hit.path)}:{hit.line}", explain)
     for notice in found.notices:
         output.note(notice)
-    output.problems(found.problems)
+    world.tell_problems(found_in, found.problems)
     if not found.hits:
         if found.weaker:
             output.note(f"nothing found but {found.weaker} of hardly any relevance: --min-score 0 shows them")
@@ -89,9 +95,8 @@ def _document(query: str, found: Found, explain: bool) -> dict[str, Any]:
     }
 
 
-def _show(hit: Hit, explain: bool) -> None:
+def _show(hit: Hit, place: str, explain: bool) -> None:
     day = hit.timestamp[:10]
-    place = f"{hit.path}:{hit.line}"
     parts = " + ".join(f"{value:.3f} {name}" for name, value in hit.parts.items())
     if not output.is_watched():
         row = [f"{hit.relevance:.2f}", hit.id, hit.type or hit.kind, day, place, hit.summary]

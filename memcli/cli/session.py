@@ -7,7 +7,7 @@ import typer
 from ..errors import MemError
 from ..store.sessions import Session, counts
 from ..store.workspace import Workspace
-from . import output
+from . import output, world
 from .app import STYLE
 from .options import AsJson, InScope, InWorkspace
 from .redacted import tell_redacted
@@ -35,7 +35,7 @@ def clear(name: WholeId, workspace: InWorkspace = "", scope: InScope = "", as_js
     if as_json:
         output.say_json({"session": session.id, "archived": place or None})
     elif place:
-        output.say_row(("cleared", session.id, place))
+        output.say_row(("cleared", session.id, world.here(where, place)))
     else:
         output.note(f"nothing was said in {session.id} yet")
 
@@ -58,7 +58,7 @@ def delete(
         output.say_json({"session": session.id, "action": action, "paths": places})
     else:
         for place in places:
-            output.say_row((action, session.id, place))
+            output.say_row((action, session.id, world.here(where, place)))
 
 
 def _remember(workspace: Workspace, session: Session) -> None:

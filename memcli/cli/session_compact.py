@@ -57,12 +57,13 @@ def _one(where: Workspace, session: Session, llm: Any, keep: int, *, force: bool
         if outcome.error:
             output.note(f"{outcome.session}: the LLM failed ({outcome.error}); the messages stay due")
     before, after = done.tokens
+    place = world.here(where, done.place)
     if told and done.moved:
         if output.is_watched():
             what = counted(done.moved, "event")
-            output.say(f"{done.session}: {what} moved to {done.place}, {before:,} to {after:,} tokens")
+            output.say(f"{done.session}: {what} moved to {place}, {before:,} to {after:,} tokens")
         else:
-            output.say_row(("compacted", done.session, done.moved, before, after, done.place))
+            output.say_row(("compacted", done.session, done.moved, before, after, place))
     elif told and output.is_heard():
         output.note(f"{done.session}: nothing to do at {before:,} tokens; --force compacts it all the same")
     return {

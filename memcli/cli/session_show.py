@@ -30,13 +30,15 @@ def ls(
     """
     if state and state.upper() not in STATES:
         raise UsageError(f"no state {state!r}", f"use one of {', '.join(STATES)}")
-    rows = []
+    listed: list[tuple[str, dict[str, Any]]] = []  # a session with its place as the current folder has it
     for where in world.reading(workspace, scope):
         for session in sessions(where, archived=archived):
             complain(session)
             if not state or session.metadata.state == state.upper():
-                rows.append({**_row(where, session), "scope": where.scope})
-    rows.sort(key=lambda row: str(row["updated_at"]), reverse=True)
+                place = world.here(where, session.folder)
+                listed.append((place, {**_row(where, session), "scope": where.scope}))
+    listed.sort(key=lambda one: str(one[1]["updated_at"]), reverse=True)
+    rows = [row for _, row in listed]
     if as_json:
         output.say_json({"sessions": rows})
         return
@@ -46,8 +48,8 @@ def ls(
         if shown:
             output.table(head, [tuple(map(str, one)) for one in shown], flexible=0)
     else:
-        for one, row in zip(shown, rows, strict=True):
-            output.say_row((*one, row["path"]))
+        for one, (place, _) in zip(shown, listed, strict=True):
+            output.say_row((*one, place))
 
 
 def show(
@@ -90,7 +92,7 @@ def show(
         return
     for position, one in events:
         output.say(view(one, position, where.zone, TOOL_TEXT))
-    output.problems([f"{session.path}:{one.line}: {one.reason}" for one in problems])
+    output.problems([f"{world.here(where, session.path)}:{one.line}: {one.reason}" for one in problems])
 
 
 def stats(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:

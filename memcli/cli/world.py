@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -12,6 +13,7 @@ from ..errors import UsageError
 from ..store import workspace as workspaces
 from ..store.address import Place
 from ..store.workspace import Surroundings, Workspace
+from ..text.problem import FileProblem
 from . import output
 
 
@@ -60,6 +62,30 @@ def noise(text: str) -> Callable[[int], bytes]:
     from ..text.blake import blake2b
 
     return lambda attempt: blake2b(f"{seed}\0{attempt}\0{text}".encode(), digest_size=8).digest()
+
+
+def here(workspace: Workspace, path: str) -> str:
+    """Write a path of a workspace as the current folder has it; in full where the workspace is somewhere else."""
+    folder = Path.cwd()
+    is_near = workspace.root.is_relative_to(folder) or folder.is_relative_to(workspace.root.parent)
+    whole = workspace.root / path
+    return os.path.relpath(whole, folder) if is_near else str(whole)
+
+
+def within(workspace: Workspace, path: str) -> str:
+    """Take the path of a new file that begins with a dot, or with the workspace's own name, from the current folder."""
+    folder = Path.cwd()
+    inside = workspace.root.is_relative_to(folder) and workspace.root != folder
+    named = path.startswith(("./", "../", f"{workspace.root.relative_to(folder)}/" if inside else "./"))
+    closing = "/" if path.endswith("/") else ""
+    return f"{os.path.normpath(folder / path)}{closing}" if named else path
+
+
+def tell_problems(found_in: Sequence[Workspace], problems: Iterable[FileProblem]) -> None:
+    """Say in one line which files an answer leaves out; what was found all the same is left to `mem check`."""
+    by_scope = {one.scope: one for one in found_in}
+    left_out = [one for one in problems if one.left_out]
+    output.problems([replace(one, path=here(by_scope.get(one.scope, found_in[0]), one.path)) for one in left_out])
 
 
 def shown(path: Path) -> str:

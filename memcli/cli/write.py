@@ -134,7 +134,7 @@ def write(
         if supersedes:
             done = _in_place_of(where, workspace, scope, supersedes, told, body)
         elif no_dedup or path or by_hand:
-            done = _as_it_is(entries.write(where, told, body, world.noise(body), path))
+            done = _as_it_is(entries.write(where, told, body, world.noise(body), world.within(where, path)))
         else:
             done = _admitted(where, told, body, judge=judge)
     _tell(where, done, as_json=as_json)
@@ -198,12 +198,13 @@ def _tell(where: Workspace, done: dict[str, Any], *, as_json: bool) -> None:
         fields = {key: value for key, value in done.items() if key != "error"}
         output.say_json({**fields, "workspace": str(where.root)})
         return
-    row = [done["action"], done["id"], done["path"]]
+    path = world.here(where, done["path"])
+    row = [done["action"], done["id"], path]
     remark = relations(done.get("supersedes", ()), done.get("superseded_by", ""), done.get("conflicts_with", ()))
     if output.is_watched():
         said = f"confirmed {done['strength']} times" if done["action"] == "merged" else remark
         action = "merged into" if done["action"] == "merged" else done["action"]
-        output.say(f"{action} {done['id']} ({done['path']})" + (f": {said}" if said else ""))
+        output.say(f"{action} {done['id']} ({path})" + (f": {said}" if said else ""))
         if done.get("conflicts_with"):
             output.note(f"`mem supersede {done['conflicts_with'][0]} {done['id']}` settles it if the new one is right")
     else:

@@ -158,16 +158,31 @@ class Index:
             f"select path, kind from files where {where} order by path", where.values
         ).fetchall()
 
-    def problems(self) -> list[FileProblem]:
-        """List what is wrong with files, two of one id included."""
-        rows = self.connection.execute("select path, line, reason from problems order by path, line")
-        found = [FileProblem(*row) for row in rows]
+    def problems(self, wanted: Filter | None = None, within: str = "chunks") -> list[FileProblem]:
+        """List what is wrong with files, two of one id included.
+
+        A file is left out of an answer to `wanted` where it cannot be read, where the table asked, `chunks` or `texts`,
+        has nothing of it, and where the fields of entries, which cannot be trusted here, are asked for.
+        """
+        asks = bool(wanted and wanted.asks_entries)
+        rows = self.connection.execute(
+            "select path, line, reason, case file when 0 then reason like 'cannot %' else"
+            f" file not in (select file from {within})"
+            " or ? and file in (select file from files where kind = 'entry') end"
+            " from problems order by path, line",
+            (asks,),
+        )
+        scope = self.workspace.scope
+        found = [
+            FileProblem(path, line, reason, scope=scope, left_out=bool(left_out))
+            for path, line, reason, left_out in rows
+        ]
         doubles = self.connection.execute(
             "select id, path, min(path) over (partition by id) from entries join files using(file)"
             " where id in (select id from entries group by id having count(*) > 1) order by path"
         )
         found += [
-            FileProblem(path, 1, f"has the id {identifier} of {first}: give one of them another")
+            FileProblem(path, 1, f"has the id {identifier} of {first}: give one of them another", scope=scope)
             for identifier, path, first in doubles
             if path != first
         ]

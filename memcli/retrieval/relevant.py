@@ -1,6 +1,7 @@
 """What fits a prompt: memories of every layer by relevance and by how much is left of them, and documents."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import MemError
@@ -110,7 +111,7 @@ def documents(workspace: Workspace, query: str, mode: str, seconds: float) -> Fi
         except MemError as error:
             notices.append(f"index.include: {name}: {error}")
             continue
-        problems += [FileProblem(f"{name}/{one.path}", one.line, one.reason) for one in found.problems]
+        problems += [replace(one, path=f"{name}/{one.path}") for one in found.problems]
         for hit in found.hits:
             if (folder.root / hit.path).is_relative_to(workspace.root):
                 continue  # memories, which have their own rules

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from ..errors import UnavailableError
@@ -39,6 +40,7 @@ class Request:
     vector_weight: float | None = None  # share of meaning; None: by the shape of the text
     embed_budget: float = 2.0
     weights: Weights = WEIGHTS
+    folder: Path | None = None  # from which a query that is a path may be named
     may_mean_alone: bool = False  # a question was asked on purpose: words that stand nowhere need not hold it down
 
 
@@ -65,7 +67,7 @@ def search_index(index: Index, request: Request) -> Found:
     first = dict(nlargest(_pool(request), own.items(), key=itemgetter(1)))
     meaning = _NO_MEANING if request.mode == "keyword" else _meaning(index, question, postings, request, first)
     near = meaning.cosines
-    called = frozenset(named(index, request.query, request.wanted))
+    called = frozenset(named(index, request.query, request.wanted, request.folder))
     best = nlargest(
         _pool(request),
         {*first, *near} - called,
@@ -84,7 +86,7 @@ def search_index(index: Index, request: Request) -> Found:
             hit_of(index.workspace, pieces[one.chunk], one, request.query)
             for one in distinct(enough, pieces, request.limit)
         ),
-        tuple(index.problems()),
+        tuple(index.problems(request.wanted)),
         meaning.notices,
         meaning.missing,
         meaning.total,

@@ -140,15 +140,11 @@ def _text(workspace: Workspace, path: str, problems: list[FileProblem]) -> str:
         text = files.read(target).decode("utf-8", "replace")
     except (MemError, OSError) as error:
         said = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
-        problems.append(_problem(path, 1, said))
+        problems.append(FileProblem(path, 1, said, scope=workspace.scope, left_out=True))
         return ""
     marker = conflict_marker(text)
     if marker is not None:
         told = "a git conflict marker: resolve the conflict; it is passed over"
-        problems.append(_problem(path, marker, told))
+        problems.append(FileProblem(path, marker, told, scope=workspace.scope, left_out=True))
         return ""
     return text
-
-
-def _problem(path: str, line: int, reason: str) -> FileProblem:
-    return FileProblem(path, line, reason)

@@ -1,9 +1,10 @@
 """Find the file that a path names, and the part of it that an anchor names."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import NotFoundError
+from ..errors import AmbiguousError, NotFoundError, RefusedError
 from .boundary import contained
 from .layout import ARCHIVE
 from .workspace import Workspace
@@ -21,17 +22,61 @@ class Place:
 
 
 def by_path(workspace: Workspace, name: str, folder: Path) -> Place | None:
-    """Read a name as a path: within the workspace, below its entries, from the current folder, or in the archive."""
+    """Read a name as a path: within the workspace, below its entries or from the current folder, or of what was there.
+
+    What was there lies in the archive. A name that begins with a dot or a slash is of the current folder first. Raises
+    AmbiguousError where the workspace and a folder of it both have a file of that name.
+    """
     if "\x00" in name:
         return None
     root = workspace.root
+    within = (root, root / workspace.layout.entries)
+    bases = (folder, *within) if name.startswith(("./", "../", "/")) else (*within, folder)
     # The name of a file may hold a # itself, and so may an anchor: the longest file that is there has it.
     for cut in (len(name), *(at for at in range(len(name) - 1, 0, -1) if name[at] == "#")):
         path, anchor = name[:cut], name[cut + 1 :]
-        for candidate in (root / path, root / workspace.layout.entries / path, folder / path, root / ARCHIVE / path):
-            if path and _is_file(candidate):
-                return Place(workspace.relative(contained(root, candidate)), anchor)
+        candidates = [base / path for base in bases] if path else []
+        gone = [root / ARCHIVE / inside for one in candidates if (inside := _inside(root, one)) is not None]
+        found = next((one for one in (*candidates, *gone) if _is_file(one)), None)
+        if found is not None:
+            place = workspace.relative(contained(root, found))
+            if found in candidates and bases[0] != folder:
+                _require_one(workspace, place, folder, path)
+            return Place(place, anchor)
     return None
+
+
+def prefixes(workspace: Workspace, name: str, folder: Path) -> tuple[str, ...]:
+    """Give what the paths of a workspace may begin with where a person asks for those below `name`.
+
+    It is read as `by_path` reads a name, and what lies in the archive is below the folder it was in. A glob stays one.
+    """
+    inside = _inside(workspace.root, folder / name)
+    closing = "/" if inside and name.endswith("/") else ""
+    here = () if inside is None else (f"{inside}{closing}",)
+    if name.startswith(("./", "../", "/")):
+        found = here or (name,)  # which is in no workspace
+    else:
+        found = (name, f"{workspace.layout.entries}/{name}".lstrip("/"), *here)
+    return tuple(dict.fromkeys((*found, *(f"{ARCHIVE}{one}" for one in found))))
+
+
+def _inside(root: Path, path: Path) -> str | None:
+    """Give a path within the workspace, empty for the workspace itself; None for one that is not in it."""
+    inside = os.path.relpath(path, root)
+    return None if inside.split("/", 1)[0] == ".." else "" if inside == "." else inside
+
+
+def _require_one(workspace: Workspace, place: str, folder: Path, path: str) -> None:
+    """Refuse a path that is also that of another file of the workspace, seen from the current folder."""
+    if not _is_file(folder / path):
+        return
+    try:
+        there = workspace.relative(contained(workspace.root, folder / path))
+    except RefusedError:
+        return
+    if there != place:
+        raise AmbiguousError(f"{path} is {place} and {there}", f"write ./{path} for the one in this folder")
 
 
 def _is_file(path: Path) -> bool:

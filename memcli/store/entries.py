@@ -24,6 +24,12 @@ from .removal import remove
 from .workspace import Workspace
 
 TRIES = 100
+_OTHERWISE = {
+    "memory": ("long-term memory", "`mem write --id {0}` replaces it, `mem edit {0}` changes it"),
+    "history": ("history", "`mem history add` adds to it"),
+    "note": ("a day's notes", "`mem note` adds to those of today"),
+}
+"""What the files are that are no entries, and how they are written, by kind."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +53,14 @@ def write(
     chosen = _chosen_path(workspace, path) if path else ""
     for attempt in range(TRIES):
         entry = draft if draft.id else replace(draft, id=new_id("mem", workspace.now, noise(attempt)))
-        place = chosen or _place(workspace, entry)
+        place = _place(workspace, entry)
+        if chosen:
+            place = chosen + place.rpartition("/")[2] if chosen.endswith("/") else chosen
         text = frontmatter.render(new_fields(workspace.layout, entry), entry.body)
         try:
             files.create(workspace.path(place), text.encode("utf-8"))
         except FileExistsError:
-            if chosen:
+            if place == chosen:
                 raise RefusedError(
                     f"{place} exists", f"change it with `mem write --id {place}` or `mem edit {place}`"
                 ) from None
@@ -273,20 +281,25 @@ def _place(workspace: Workspace, entry: Entry) -> str:
 
 
 def _chosen_path(workspace: Workspace, path: str) -> str:
-    """Take a path for a new entry as it stands, or below the folder of entries."""
+    """Take a path for a new entry as it stands, or below the folder of entries; one that ends in / is a folder."""
     if Path(path).is_absolute():
         try:
-            path = Path(path).relative_to(workspace.root).as_posix()
+            path = Path(path).relative_to(workspace.root).as_posix() + "/" * path.endswith("/")
         except ValueError:
             raise RefusedError(f"{path} is outside the workspace {workspace.root}", "give a path within it") from None
     if not path.isprintable():
         raise UsageError(f"{path!r} cannot be the name of a file", "leave out newlines and control characters")
-    if not path.endswith(".md"):
-        raise UsageError(f"{path} is not a markdown file", "end the path with .md")
+    if not path.endswith((".md", "/")):
+        raise UsageError(f"{path} is not a markdown file", "end the path with .md, or with / for a folder")
+    kind = workspace.layout.kind_of(path)
+    if kind in _OTHERWISE:
+        what, fix = _OTHERWISE[kind]
+        raise RefusedError(f"{path} is {what}, not an entry", fix.format(path))
     for place in (path, f"{workspace.layout.entries}/{path}".lstrip("/")):
-        inside = workspace.relative(workspace.path(place))
+        file = f"{place}new.md" if place.endswith("/") else place
+        inside = workspace.relative(workspace.path(file))
         if workspace.layout.kind_of(inside) == "entry" and not inside.startswith(ARCHIVE):
-            return inside
+            return inside.removesuffix("new.md") if place.endswith("/") else inside
     raise RefusedError(f"{path} is no place for an entry", f"use a path below {workspace.layout.entries}/")
 
 

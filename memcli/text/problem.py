@@ -1,6 +1,6 @@
 """What is wrong with a file, in words for the person who will mend it."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,9 @@ class FileProblem:
     path: str
     line: int
     reason: str
+    _: KW_ONLY
+    scope: str = ""  # of its workspace; empty where only one is looked at
+    left_out: bool = False  # the answer may lack what it says; else its text was found all the same
 
     def __str__(self) -> str:
         path = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in self.path)
