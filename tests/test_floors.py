@@ -32,8 +32,9 @@ OWNERS = {
     "numpy": "index/",
     "sqlite3": "index/",
     "litellm": "lifecycle/llm/__init__.py",
-    "mcp": "agents/mcp.py",
-    "mcp_types": "agents/mcp.py",
+    "mcp": "agents/mcp",
+    "mcp_types": "agents/mcp",
+    "pydantic": "agents/mcp_tools.py",
     "typer": "cli/",
     "rich": "cli/output.py",
 }

@@ -97,10 +97,9 @@ class Door(TyperGroup):
         """Find the command meant; a wrong name gets a guess at the right one."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            from difflib import get_close_matches
+            from .unknown import meant
 
-            near = get_close_matches(name, COMMANDS, 1)
-            raise UsageError(f"no command {name!r}", f"did you mean `mem {near[0]}`?" if near else "see `mem --help`")
+            raise UsageError(f"no command {name!r}", meant(name, COMMANDS))
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
@@ -203,8 +202,13 @@ def _invoked(arguments: Sequence[str]) -> int:
 
 def _told(error: Any) -> tuple[str, str]:
     """Give a usage error's message in our manner, and where to read on."""
+    from .unknown import said
+
     message = error.format_message().strip().rstrip(".")
     command = error.ctx.command_path if getattr(error, "ctx", None) else "mem"
+    better = said(message, command)
+    if better:
+        return better
     if message.startswith("Got unexpected extra argument"):
         extra = message.partition(" (")[2].removesuffix(")")
         return f"too many words: {extra}", f"quote words that belong together; see `{command} --help`"

@@ -146,6 +146,9 @@ def _known(where: Workspace, name: str) -> Session | None:
     try:
         return find(where, name)
     except NotFoundError:
+        if Path(name).expanduser().is_dir():
+            fix = "name a transcript in it, or a session: `mem session ls` lists them"
+            raise UsageError(f"{name} is a folder", fix) from None
         if not Path(name).expanduser().is_file():
             raise
         return None

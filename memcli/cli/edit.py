@@ -42,6 +42,7 @@ def edit(
     """Change the text of an entry or of another file, in place or in your editor.
 
     Without --replace or --patch it opens $VISUAL or $EDITOR. What would break the file's frontmatter is refused.
+    MEMORY.md, history and notes are changed by their path; mem write --id MEMORY.md puts another text in its place.
     """
     where, place = world.locate(workspace, scope, name, strict=True)
     if replace and patch:

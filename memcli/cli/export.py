@@ -9,7 +9,7 @@ import typer
 
 from ..errors import RefusedError, UsageError
 from . import output, world
-from .options import AsJson, Choice, InScope, InWorkspace, choosing
+from .options import AsJson, Choice, InScope, InWorkspace, choosing, require_types
 
 if TYPE_CHECKING:
     from ..index.filters import Filter
@@ -49,6 +49,7 @@ def export(
     if as_json and file == "-":
         raise UsageError("standard output is the export itself", "name a file with -o, or leave out --json")
     where = world.writing(workspace, scope, "exported from", even_off=True)
+    require_types(choice.type or (), [where])
     target = None if file == "-" else _target(where, file)
     wanted = _wanted(choice, where)
     chosen = chosen_files(where, wanted)

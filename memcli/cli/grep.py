@@ -9,13 +9,13 @@ import typer
 from ..errors import UsageError
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..retrieval.grep import Line, Pattern, count
+from ..retrieval.grep import Line, Pattern, count, first
 from ..retrieval.grep import grep as matches
 from ..store.layout import KINDS
 from ..store.workspace import Workspace
 from ..text.problem import FileProblem
 from . import output, world
-from .options import AsJson, Choice, InScope, InWorkspace, choosing
+from .options import AsJson, Choice, InScope, InWorkspace, choosing, require_types
 
 
 @choosing
@@ -29,6 +29,9 @@ def grep(
     names: Annotated[bool, typer.Option("-l", "--files-with-matches", help="Print the names of files only.")] = False,
     counts: Annotated[bool, typer.Option("-c", "--count", help="Print the number of matching lines a file.")] = False,
     context: Annotated[int, typer.Option("-C", "--context", min=0, help="Lines to show around a match.")] = 0,
+    limit: Annotated[
+        int, typer.Option("-n", "--limit", min=0, help="At most so many matches, or files.", show_default="all")
+    ] = 0,
     choice: Choice = Choice(),
     workspace: InWorkspace = "",
     scope: InScope = "",
@@ -42,30 +45,38 @@ def grep(
     if not pattern:
         raise UsageError("the pattern is empty", "say what to look for")
     found_in = world.reading(workspace, scope)
+    require_types(choice.type or (), found_in)
     rows: list[dict[str, Any]] = []
     places: list[str] = []  # as the current folder has them
     problems: list[FileProblem] = []
+    is_cut = False
     for where in found_in:
         looked = Pattern(pattern, fixed, ignore_case, words, where.settings["grep.timeout"])
         wanted = _everything(choice, where)
 
+        room = limit - sum(row.get("is_match", True) for row in rows) if limit else None
+
         def answer(
-            index: Index, looked: Pattern = looked, wanted: Filter = wanted
-        ) -> tuple[list[dict[str, Any]], list[FileProblem]]:
+            index: Index, looked: Pattern = looked, wanted: Filter = wanted, room: int | None = room
+        ) -> tuple[list[dict[str, Any]], bool, list[FileProblem]]:
             index.refresh(talk="session" in wanted.kinds)
             if names or counts:
-                found = [{"path": path, "count": number} for path, number in count(index, looked, wanted)]
+                files = [{"path": path, "count": number} for path, number in count(index, looked, wanted)]
+                found, more = files[:room], len(files) > len(files[:room])
             else:
-                found = [asdict(line) for line in matches(index, looked, wanted, context)]
-            return found, index.problems(wanted, within="texts")
+                lines, more = first(matches(index, looked, wanted, context), room, context)
+                found = [asdict(line) for line in lines]
+            return found, more, index.problems(wanted, within="texts")
 
-        found, wrong = ask(where, answer)
+        found, more, wrong = ask(where, answer)
+        is_cut |= more
         places += [world.here(where, row["path"]) for row in found]
         rows += _named(where, found_in, found)
         problems += wrong
     world.tell_problems(found_in, problems)
     if as_json:
-        output.say_json({"pattern": pattern, "matches": rows, "problems": [asdict(one) for one in problems]})
+        told = {"pattern": pattern, "matches": rows, "is_cut": is_cut}
+        output.say_json({**told, "problems": [asdict(one) for one in problems]})
     elif names:
         for place in places:
             output.say(place)
@@ -74,6 +85,8 @@ def grep(
             output.say(f"{place}:{row['count']}")
     else:
         _show([Line(**{**row, "path": place}) for place, row in zip(places, rows, strict=True)], context)
+    if is_cut and not as_json:
+        output.note(f"more than {limit:,} match: raise --limit, or look for less")
     if not rows:
         raise typer.Exit(1)
 

@@ -1,10 +1,13 @@
 """`mem import`."""
 
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import UsageError
+from ..store.workspace import nearest
 from . import output, world
 from .admitted import relations
 from .app import STYLE
@@ -50,6 +53,8 @@ def import_(
     from ..index.index import ask
     from ..store.journal import finish_first
 
+    if Path(file).expanduser().is_dir():
+        raise _is_folder(file)
     where = world.writing(workspace, scope, "imported into")
     if not dry_run:
         finish_first(where, "mem import")
@@ -85,6 +90,16 @@ def import_(
         output.note(f"{_called(file)} holds no memories")
     if counts.get("conflict") or counts.get("refused"):
         raise typer.Exit(3)
+
+
+def _is_folder(name: str) -> UsageError:
+    """Say how the memories of a folder come in: the files of another tool are used where they are."""
+    if nearest(Path(name).expanduser().resolve()) == Path(name).expanduser().resolve():
+        return UsageError(f"{name} is a workspace", f"`mem export --workspace {name} | mem import -` brings it in")
+    return UsageError(
+        f"{name} is a folder, and an import is one file",
+        f"`mem init {name}` uses markdown where it is; `mem import FILE` reads records",
+    )
 
 
 def _say(where: "Workspace", outcome: Any, *, dry_run: bool) -> None:

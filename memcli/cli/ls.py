@@ -7,22 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
-from ..index.filters import Filter
+from ..index.filters import SORTS, Filter
 from ..index.index import Index, ask
 from ..store.address import prefixes
 from ..text.problem import FileProblem
 from . import output, world
-from .options import AsJson, Choice, InScope, InWorkspace, choosing
-
-SORTS = {
-    "updated": "updated_at desc, id desc",
-    "created": "created_at desc, id desc",
-    "type": "type, updated_at desc",
-    "title": "summary collate nocase",
-    "path": "path",
-    "strength": "strength desc, updated_at desc",
-    "trust": "trust desc, updated_at desc",
-}
+from .options import AsJson, Choice, InScope, InWorkspace, choosing, require_types
 
 
 @choosing
@@ -52,6 +42,7 @@ def ls(
     if limit < 0:
         raise UsageError(f"-n {limit}", "ask for at least one, or leave it out for all")
     found_in = world.reading(workspace, scope)
+    require_types(choice.type or (), found_in)
     rows: list[dict[str, Any]] = []
     places: list[str] = []  # as the current folder has them
     problems: list[FileProblem] = []

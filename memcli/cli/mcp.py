@@ -6,7 +6,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from threading import Lock
 
 from .. import __version__
-from ..agents.mcp import Ran, serve
+from ..agents.mcp import serve
+from ..agents.mcp_answers import Ran
 from . import world
 from .options import InScope, InWorkspace
 

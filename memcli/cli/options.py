@@ -1,7 +1,7 @@
 """Options that several commands share, said once."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import wraps
@@ -14,7 +14,7 @@ from ..errors import UsageError
 from ..store.address import prefixes
 from ..store.layout import KINDS
 from ..store.workspace import Workspace
-from ..text.entry import LAYERS, SOURCES, STATUSES
+from ..text.entry import LAYERS, SOURCES, STATUSES, TYPES
 from ..text.times import parse_when, stamp
 from . import complete
 
@@ -94,6 +94,23 @@ class Choice:
     def paths(self, workspace: Workspace) -> tuple[str, ...]:
         """Give what the paths asked for begin with in a workspace."""
         return tuple(one for name in self.path or () for one in prefixes(workspace, name, Path.cwd()))
+
+
+def require_types(values: Collection[str], workspaces: Sequence[Workspace]) -> None:
+    """Refuse a type that is neither one of mem's nor that of an entry here: another tool has types of its own."""
+    unknown = {value for value in values if value not in TYPES}
+    if not unknown:
+        return
+    from ..index.index import ask
+    from ..index.names import types
+
+    for workspace in workspaces:
+        unknown -= {workspace.settings["write.type"], *ask(workspace, types)}
+    for value in sorted(unknown):
+        from difflib import get_close_matches
+
+        near = get_close_matches(value.lower(), TYPES, 1, 0.75)
+        raise UsageError(f"no type {value!r}", f"did you mean {near[0]}?" if near else f"use one of {', '.join(TYPES)}")
 
 
 def choosing(command: Callable[..., Any]) -> Callable[..., Any]:

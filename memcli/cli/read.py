@@ -12,7 +12,7 @@ from ..store import access, address, files
 from ..store.layout import ARCHIVE
 from ..text import frontmatter
 from ..text.conflict import conflict_marker
-from ..text.entry import stated_id
+from ..text.entry import listed, stated_id
 from ..text.lines import BOM
 from ..text.lines import lines as lines_of
 from ..text.problem import FileProblem, Problem
@@ -99,7 +99,7 @@ def read(
             "limit": limit,
             "total": len(content),
             "next_offset": rest,
-            "fields": document.fields if is_entry else {},
+            "fields": listed(document.fields) if is_entry else {},
             "problems": [asdict(one) for one in problems],
         })  # fmt: skip
         return

@@ -10,7 +10,7 @@ from ..errors import UsageError
 from ..retrieval.search import MODES, Found, Hit, Request
 from ..retrieval.search import search as find
 from . import output, world
-from .options import AsJson, Choice, InScope, InWorkspace, choosing
+from .options import AsJson, Choice, InScope, InWorkspace, choosing, require_types
 
 
 @choosing
@@ -40,6 +40,7 @@ def search(
     if mode not in MODES:
         raise UsageError(f"no mode {mode!r}", f"use one of {', '.join(MODES)}")
     found_in = world.reading(workspace, scope)
+    require_types(choice.type or (), found_in)
     settings = found_in[0].settings
     if limit is not None and limit < 1:
         raise UsageError(f"-n {limit}", "ask for at least one hit")
@@ -72,7 +73,7 @@ def search(
     if not found.hits:
         if found.weaker:
             output.note(f"nothing found but {found.weaker} of hardly any relevance: --min-score 0 shows them")
-        elif output.is_heard():
+        elif not as_json:
             output.note("nothing found")
         raise typer.Exit(1)
 

@@ -90,7 +90,7 @@ def _lines(found: Stats, state: Health, problems: int, size: int, budget: int) -
             yield section, name, count
     yield from (("used", one.row["id"], one.fading.accesses, one.row["summary"]) for one in found.used)
     yield from (("stale", one.row["id"], f"{one.fading.age:.0f}", one.row["summary"]) for one in found.stale)
-    yield from (("conflict", row["id"], row["conflicts_with"], row["summary"]) for row in found.conflicts)
+    yield from (("conflict", row["id"], " ".join(row["conflicts_with"]), row["summary"]) for row in found.conflicts)
     yield from (("is", name, count) for name, count in (("pinned", found.pinned), ("faded", found.faded)))
     yield from (("file", kind, count) for kind, count in state.kinds.items())
     yield from (("memory", name, count) for name, count in (("bytes", size), ("budget", budget)))
@@ -123,7 +123,7 @@ def _draw(where: Workspace, found: Stats, state: Health, problems: int, size: in
     for head, rows in (
         ("reads", [(f"{one.fading.accesses:,}", one.row) for one in found.used]),
         ("days old", [(f"{one.fading.age:,.0f}", one.row) for one in found.stale]),
-        ("conflicts with", [(row["conflicts_with"].split(" ")[0], row) for row in found.conflicts[:TOP]]),
+        ("conflicts with", [(row["conflicts_with"][0], row) for row in found.conflicts[:TOP]]),
     ):
         if rows:
             output.say("")

@@ -14,26 +14,30 @@ TOPICS = {"workspace": "what lies where, and the formats of the files", "setting
 
 def help_(
     ctx: typer.Context,
-    topic: Annotated[str, typer.Argument(metavar="[TOPIC]", help="A command, or one of: workspace, settings.")] = "",
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TOPIC...]", help="A command such as hook install, or one of: workspace, settings."),
+    ] = None,
 ) -> None:
     """Show the help of a command or of a topic.
 
     Topics are workspace (what lies where, and the formats of the files) and settings.
     """
     root = ctx.find_root()
+    topic, *below = words or [""]
     if not topic:
         output.say(root.get_help())
         for name, about in TOPICS.items():
             output.say(f"  mem help {name}: {about}")
         return
-    if topic in TOPICS:
+    if topic in TOPICS and not below:
         output.say(page(topic), end="")
         return
     from .app import COMMANDS, run
 
     if topic not in COMMANDS:
         raise UsageError(f"no command or topic {topic!r}", f"commands: see `mem --help`; topics: {', '.join(TOPICS)}")
-    raise typer.Exit(run([topic, "--help"]))
+    raise typer.Exit(run([topic, *below, "--help"]))
 
 
 def page(topic: str) -> str:

@@ -110,6 +110,8 @@ def opened(file: str, what: str) -> Iterator[BinaryIO]:
     if file == "-":
         yield _standard_bytes(what)
         return
+    if Path(file).expanduser().is_dir():
+        raise UsageError(f"{file} is a folder", "name a file in it")
     try:
         stream = Path(file).expanduser().open("rb")
     except (OSError, ValueError) as error:

@@ -11,7 +11,7 @@ from ..text.entry import SOURCES, TYPES
 from . import complete, output, world
 from .admitted import document, relations
 from .guarded import AllowSecret, Redact, looked_through
-from .options import AsJson, InScope, InWorkspace
+from .options import AsJson, InScope, InWorkspace, require_types
 
 
 def write(
@@ -113,7 +113,7 @@ def write(
     }  # fmt: skip
     told = {key: value for key, value in told.items() if value is not None}
     if kind and kind not in TYPES:
-        _doubt(kind)
+        require_types([kind], [world.writing(workspace, scope)])
     body = _body(text, file)
     if identifier and path:
         raise UsageError("--id changes an entry where it is", "leave out --path")
@@ -140,14 +140,6 @@ def write(
     _tell(where, done, as_json=as_json)
     if done.pop("error", ""):
         raise typer.Exit(7)
-
-
-def _doubt(kind: str) -> None:
-    """Refuse a type that is a known one misspelt; any other may be somebody's own."""
-    from difflib import get_close_matches
-
-    for meant in get_close_matches(kind.lower(), TYPES, 1, 0.75):
-        raise UsageError(f"no type {kind!r}", f"did you mean {meant}?")
 
 
 def _as_it_is(written: entries.Written) -> dict[str, Any]:

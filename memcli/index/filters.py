@@ -5,6 +5,17 @@ from typing import Any
 
 from ..text.times import parse_time, stamp
 
+SORTS = {
+    "updated": "updated_at desc, id desc",
+    "created": "created_at desc, id desc",
+    "type": "type, updated_at desc",
+    "title": "summary collate nocase",
+    "path": "path",
+    "strength": "strength desc, updated_at desc",
+    "trust": "trust desc, updated_at desc",
+}
+"""The orders of entries, in SQL."""
+
 
 @dataclass(frozen=True)
 class Filter:

@@ -300,4 +300,5 @@ def _rows(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
     for row in found:
         row["tags"] = json.loads(row["tags"] or "[]")
         row["pinned"] = bool(row["pinned"])
+        row["conflicts_with"] = (row["conflicts_with"] or "").split()
     return found

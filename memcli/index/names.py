@@ -37,3 +37,9 @@ def ids(index: Index) -> dict[str, str]:
     return dict(
         index.connection.execute("select id, path from entries join files using(file) order by path desc").fetchall()
     )
+
+
+def types(index: Index) -> list[str]:
+    """List the types of the entries there are."""
+    index.refresh()
+    return [row[0] for row in index.connection.execute("select distinct type from entries")]

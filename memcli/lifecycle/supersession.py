@@ -208,4 +208,4 @@ def over(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
 
 def is_in_conflict(row: Mapping[str, Any], gone: Collection[str]) -> bool:
     """Tell whether an entry contradicts one that is not over: a mark that names any other is history."""
-    return any(one not in gone for one in str(row["conflicts_with"] or "").split())
+    return any(one not in gone for one in row["conflicts_with"])

@@ -1,7 +1,7 @@
 """Exact text search over every file, as grep does it, on the text the index keeps."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
@@ -45,6 +45,22 @@ def grep(index: Index, pattern: Pattern, wanted: Filter, context: int = 0) -> It
         numbers = matches(text)
         if numbers:
             yield from _lines(path, text, numbers, context)
+
+
+def first(lines: Iterable[Line], most: int | None, context: int) -> tuple[list[Line], bool]:
+    """Take the first matches with the context of each, and tell whether there are more."""
+    taken: list[Line] = []
+    kept, last = 0, Line("", -context, "")  # how many belong to the matches so far, and the latest of these
+    left = most
+    for line in lines:
+        if line.is_match:
+            if left == 0:
+                return taken[:kept], True
+            left, last = None if left is None else left - 1, line
+        taken.append(line)
+        if line.path == last.path and line.line <= last.line + context:
+            kept = len(taken)
+    return taken, False
 
 
 def count(index: Index, pattern: Pattern, wanted: Filter) -> Iterator[tuple[str, int]]:

@@ -183,6 +183,15 @@ def _text(value: object) -> str:
     raise TypeError("should be a text")
 
 
+def listed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the fields of a file under the names it has for them, the ids an entry conflicts with always as a list."""
+    names = ("conflicts_with", *SPELLINGS["conflicts_with"])
+    return {
+        name: (list(_texts(value)) if isinstance(value, str | list) else [str(value)]) if name in names else value
+        for name, value in fields.items()
+    }
+
+
 def _texts(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         value = value.split(",")

@@ -138,12 +138,12 @@ def test_a_secret_in_a_field_is_refused_too(mem: Mem, workspace: Path, option: s
 
 
 def test_an_edit_brings_no_secret_in_and_holds_no_old_one_against_anybody(mem: Mem, workspace: Path) -> None:
-    path = mem("write", f"Old: {TOKEN}", "--allow-secret", "--no-dedup").rows[0][2]
+    path = mem("write", f"Old: {TOKEN}", "--allow-secret", "--no-dedup").rows[0][2].removeprefix("memory/")
     assert mem("edit", path, "--replace", "Old", "Older").code == 0
     ran = mem("edit", path, "--replace", "Older", f"{TOKEN[::-1][:-4]} password: 'x9!Kq2#LmZ7'")
     assert ran.code == 5
     assert mem("read", path).out == f"Older: {TOKEN}\n"
     assert mem("edit", path, "--replace", "Older", "New", "--redact").code == 0
     assert mem("read", path).out == "New: [REDACTED:github-token]\n"
-    other = mem("write", "plain", "--no-dedup").rows[0][2]
+    other = mem("write", "plain", "--no-dedup").rows[0][2].removeprefix("memory/")
     assert mem("edit", other, "--replace", "plain", TOKEN, "--allow-secret").code == 0

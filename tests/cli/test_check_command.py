@@ -30,7 +30,7 @@ def test_nothing_wrong_prints_nothing(mem: Mem, workspace: Path) -> None:
 def test_a_problem_is_one_line_and_exit_code_one(mem: Mem, broken: Path) -> None:
     ran = mem("check")
     assert ran.code == 1
-    assert ran.out == "entries/bad.md:2: mapping values are not allowed here; quote the value\n"
+    assert ran.out == "memory/entries/bad.md:2: mapping values are not allowed here; quote the value\n"
     assert ran.err == "mem: 1 entry has no id but its path: `mem check --fix` gives one\n"
 
 
@@ -55,7 +55,7 @@ def test_fix_mends_and_says_what_is_left(mem: Mem, broken: Path) -> None:
     assert (broken / "entries/plain.md").read_text() == "Plain.\n"
     ran = mem("check", "--fix")
     assert ran.code == 3
-    assert ran.out.startswith("entries/bad.md:2: ")
+    assert ran.out.startswith("memory/entries/bad.md:2: ")
     assert "mended entries/plain.md: the id mem_" in ran.err
     assert (broken / "entries/plain.md").read_text().endswith("\n---\n\nPlain.\n")
     assert mem("check", "--fix").code == 1
@@ -65,6 +65,7 @@ def test_fix_mends_and_says_what_is_left(mem: Mem, broken: Path) -> None:
 
 def test_two_files_of_one_id_are_mended(mem: Mem, workspace: Path) -> None:
     identifier, path = mem("write", "One memory.").rows[0][1:]
+    path = path.removeprefix("memory/")
     (workspace / path).with_name("copy.md").write_bytes((workspace / path).read_bytes())
     ran = mem("check")
     assert ran.code == 1
@@ -94,7 +95,7 @@ def test_secrets_are_looked_for_when_asked(mem: Mem, workspace: Path) -> None:
     assert mem("check").code == 0
     ran = mem("check", "--secrets")
     assert ran.code == 1
-    assert ran.out.startswith("entries/a.md:5: looks like a secret (github-token): ")
+    assert ran.out.startswith("memory/entries/a.md:5: looks like a secret (github-token): ")
 
 
 @pytest.mark.parametrize(
@@ -174,4 +175,4 @@ def test_a_secret_that_is_staged_and_gone_from_the_disk_is_found(mem: Mem, repos
     page.write_text("# Memory\n")
     ran = mem("check", "--secrets")
     assert ran.code == 1
-    assert ran.out.startswith("MEMORY.md:1: looks like a secret (github-token) in the version staged for git: ")
+    assert ran.out.startswith("memory/MEMORY.md:1: looks like a secret (github-token) in the version staged for git: ")

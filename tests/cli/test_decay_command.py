@@ -65,7 +65,7 @@ def test_what_was_restored_fades_anew_from_that_day(mem: Mem, aged: Path, monkey
 
 
 def test_what_had_expired_and_was_restored_stays(mem: Mem, aged: Path) -> None:
-    path = mem("write", "The sale ends soon", "--expires-at", "2026-11-21T20:15:03Z", "--no-dedup").rows[0][2]
+    path = mem("write", "The sale ends soon", "--expires-at", "2026-11-21T20:15:03Z", "--no-dedup").rows[0][2].removeprefix("memory/")
     mem("decay", "--apply", "--max-fraction", "1")
     before = (aged / "archive" / path).read_bytes()
     mem("restore", f"archive/{path}")
@@ -86,6 +86,7 @@ def test_reading_counts_and_pages_of_one_reading_count_once(mem: Mem, aged: Path
 
 def test_reading_changes_no_file_until_decay_is_applied(mem: Mem, aged: Path) -> None:
     identifier, path = (mem("ls", "-n", "1").rows[0][place] for place in (0, 3))
+    path = path.removeprefix("memory/")
     before = (aged / path).read_text()
     mem("read", identifier)
     assert (aged / path).read_text() == before
@@ -109,7 +110,7 @@ def test_a_file_that_does_not_parse_is_left_alone_and_makes_it_partly_done(mem: 
     ran = mem("decay", "--apply")
     assert ran.code == 3
     assert len(ran.rows) == 1
-    assert "entries/broken.md: left alone" in ran.err
+    assert "memory/entries/broken.md: left alone" in ran.err
     assert broken.exists()
 
 

@@ -19,7 +19,7 @@ def test_write_makes_one_readable_file(mem: Mem, workspace: Path) -> None:
     assert ran.code == 0
     path = only_file(workspace)
     identifier = ran.rows[0][1]
-    assert ran.rows == [["created", identifier, path.relative_to(workspace).as_posix()]]
+    assert ran.rows == [["created", identifier, path.relative_to(workspace.parent).as_posix()]]
     assert path.read_text() == (
         f"---\nid: {identifier}\ntype: preference\ntags: [editor, ui]\ncreated_at: 2026-11-21T20:15:03Z\n"
         "updated_at: 2026-11-21T20:15:03Z\nsource: user\n---\n\nUser prefers dark mode and concise responses.\n"
@@ -119,6 +119,7 @@ def test_an_error_under_json_is_json_on_stderr(mem: Mem, workspace: Path) -> Non
 
 def test_read_takes_an_id_a_part_of_it_and_a_path(mem: Mem, workspace: Path) -> None:
     identifier, path = mem("write", "One memory.").rows[0][1:]
+    path = path.removeprefix("memory/")
     for name in (identifier, identifier[:14], identifier[-6:], path, path.removeprefix("entries/"), f"memory/{path}"):
         assert mem("read", name).out == "One memory.\n", name
 
@@ -186,7 +187,7 @@ def test_edit_keeps_every_other_byte(mem: Mem, workspace: Path) -> None:
 
 
 def test_edit_applies_a_patch(mem: Mem, workspace: Path) -> None:
-    path = mem("write", "alpha\nbeta\ngamma").rows[0][2]
+    path = mem("write", "alpha\nbeta\ngamma").rows[0][2].removeprefix("memory/")
     diff = "--- a\n+++ b\n@@ -10,3 +10,3 @@\n alpha\n-beta\n+BETA\n gamma\n"
     assert mem("edit", path, "--patch", "-", stdin=diff).code == 0
     assert mem("read", path).out == "alpha\nBETA\ngamma\n"
@@ -197,7 +198,7 @@ def test_edit_applies_a_patch(mem: Mem, workspace: Path) -> None:
 def test_edit_opens_the_editor_and_refuses_what_does_not_parse(
     mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    path = mem("write", "plain words").rows[0][2]
+    path = mem("write", "plain words").rows[0][2].removeprefix("memory/")
     monkeypatch.setenv("EDITOR", "sed -i s/plain/bold/")
     assert mem("edit", path).code == 0
     assert mem("read", path).out == "bold words\n"
@@ -214,6 +215,7 @@ def test_write_with_an_id_changes_only_what_is_given(
     mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     identifier, path = mem("write", "Old words.", "--title", "Name", "--tag", "a").rows[0][1:]
+    path = path.removeprefix("memory/")
     before = (workspace / path).read_text()
     assert mem("write", "--id", identifier, "--tag", "b,c", "--title", "").code == 0
     expected = before.replace("tags: [a]", "tags: [b, c]").replace("title: Name\n", "")
@@ -224,7 +226,7 @@ def test_write_with_an_id_changes_only_what_is_given(
 
 def test_a_chosen_place_lies_below_the_entries(mem: Mem, workspace: Path) -> None:
     ran = mem("write", "Status: green.", "--path", "projects/hdrpop/status.md")
-    assert ran.rows[0][2] == "entries/projects/hdrpop/status.md"
+    assert ran.rows[0][2] == "memory/entries/projects/hdrpop/status.md"
     assert mem("read", "projects/hdrpop/status.md").out == "Status: green.\n"
     again = mem("write", "Status: red.", "--path", "projects/hdrpop/status.md")
     assert again.code == 5
@@ -233,8 +235,9 @@ def test_a_chosen_place_lies_below_the_entries(mem: Mem, workspace: Path) -> Non
 
 def test_forget_and_restore_bring_back_the_same_bytes(mem: Mem, workspace: Path) -> None:
     identifier, path = mem("write", "Remember me.").rows[0][1:]
+    path = path.removeprefix("memory/")
     before = (workspace / path).read_bytes()
-    assert mem("forget", identifier).rows == [["archived", identifier, f"archive/{path}"]]
+    assert mem("forget", identifier).rows == [["archived", identifier, f"memory/archive/{path}"]]
     assert mem("search", "remember", "--mode", "keyword").code == 1
     assert mem("search", "remember", "--mode", "keyword", "--archived").rows[0][1] == identifier
     assert mem("read", identifier).out == "Remember me.\n"
@@ -245,7 +248,7 @@ def test_forget_and_restore_bring_back_the_same_bytes(mem: Mem, workspace: Path)
 
 
 def test_forget_finds_every_name_before_it_changes_anything(mem: Mem, workspace: Path) -> None:
-    path = mem("write", "Remember me.").rows[0][2]
+    path = mem("write", "Remember me.").rows[0][2].removeprefix("memory/")
     assert mem("forget", path, "nosuch").code == 4
     assert (workspace / path).exists()
 
@@ -324,9 +327,15 @@ def test_reading_says_what_is_wrong_with_a_file(mem: Mem, workspace: Path) -> No
     (workspace / "MEMORY.md").write_bytes(b"good\nbad \xff\n")
     ran = mem("read", "MEMORY.md", "--json")
     assert ran.json["problems"] == [
-        {"path": "MEMORY.md", "line": 2, "reason": "not UTF-8 (byte 0xff): convert it, for example with iconv"}
+        {
+            "path": "MEMORY.md",
+            "line": 2,
+            "reason": "not UTF-8 (byte 0xff): convert it, for example with iconv",
+            "scope": "project",
+            "left_out": True,
+        }
     ]
-    assert ran.err == "mem: MEMORY.md:2: not UTF-8 (byte 0xff): convert it, for example with iconv\n"
+    assert ran.err == "mem: memory/MEMORY.md:2: not UTF-8 (byte 0xff): convert it, for example with iconv\n"
     (workspace / "MEMORY.md").write_text("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n")
     assert "MEMORY.md:1: a git conflict marker" in mem("read", "MEMORY.md").err
 
@@ -342,7 +351,8 @@ def test_an_id_is_the_same_text_wherever_it_is_shown(mem: Mem, workspace: Path, 
 
 def test_an_entry_named_twice_is_forgotten_once(mem: Mem, workspace: Path) -> None:
     identifier, path = mem("write", "Once.", "--no-dedup").rows[0][1:]
-    assert mem("forget", identifier, path).rows == [["archived", identifier, f"archive/{path}"]]
+    path = path.removeprefix("memory/")
+    assert mem("forget", identifier, path).rows == [["archived", identifier, f"memory/archive/{path}"]]
     ran = mem("restore", identifier, f"archive/{path}")
     assert (ran.code, len(ran.rows)) == (0, 1)
 
@@ -372,7 +382,7 @@ def test_ls_narrows_with_every_word_it_is_given(mem: Mem, workspace: Path) -> No
         (workspace / "entries" / name).write_text(f"{name}\n")
 
     def paths(*words: str) -> list[str]:
-        return sorted(row[3] for row in mem("ls", *words).rows)
+        return sorted(row[3].removeprefix("memory/") for row in mem("ls", *words).rows)
 
     assert paths("a") == ["entries/a/one.md", "entries/a/two.md"]
     assert paths("a", "--path", "*one.md") == ["entries/a/one.md"]

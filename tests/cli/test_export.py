@@ -24,6 +24,7 @@ def paths(text: str) -> list[str]:
 
 def test_a_line_holds_a_file_and_what_an_entry_says(mem: Mem, workspace: Path) -> None:
     identifier, path = mem("write", "Uses zsh.", "--type", "preference", "--tag", "shell").rows[0][1:]
+    path = path.removeprefix("memory/")
     entry, page = records(mem("export").out)[::-1]
     assert page == {
         "path": "MEMORY.md",
@@ -66,7 +67,7 @@ def test_the_filters_of_ls_choose(mem: Mem, world: Path) -> None:
 
 
 def test_what_was_superseded_is_not_left_behind(mem: Mem, workspace: Path) -> None:
-    path = mem("write", "Uses poetry.", "--status", "superseded").rows[0][2]
+    path = mem("write", "Uses poetry.", "--status", "superseded").rows[0][2].removeprefix("memory/")
     assert path in paths(mem("export").out)
     assert path not in paths(mem("export", "--status", "active").out)
 
@@ -123,7 +124,7 @@ def test_a_mistake_is_told(mem: Mem, workspace: Path, arguments: list[str], code
 def test_a_file_that_cannot_be_read_is_named_and_the_rest_goes_out(
     mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    large = mem("write", "A " * 600).rows[0][2]
+    large = mem("write", "A " * 600).rows[0][2].removeprefix("memory/")
     mem("write", "Small.")
     monkeypatch.setattr(exporting, "LARGEST", 1000)
     ran = mem("export")
@@ -181,7 +182,7 @@ def test_conversations_are_no_part_of_a_document(mem: Mem, world: Path) -> None:
 
 
 def test_a_file_that_vanishes_meanwhile_is_named(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = mem("write", "One.").rows[0][2]
+    path = mem("write", "One.").rows[0][2].removeprefix("memory/")
     real = exporting.chosen_files
 
     def late(*given: Any) -> Any:

@@ -27,7 +27,7 @@ def month(workspace: Path) -> str:
 
 def test_a_record_stands_under_its_time_and_id(mem: Mem, workspace: Path) -> None:
     action, identifier, path = mem("history", "add", "The staging box moved.").rows[0]
-    assert (action, path) == ("recorded", "HISTORY-2026-11.md")
+    assert (action, path) == ("recorded", "memory/HISTORY-2026-11.md")
     assert month(workspace) == (
         f"## 2026-11-21T20:15:03.000Z <!-- {identifier} -->\n\n[2026-11-21 20:15] The staging box moved.\n"
     )

@@ -133,16 +133,16 @@ def test_a_dry_run_says_the_same_and_does_nothing(mem: Mem, other: Path) -> None
     assert dry.json["files"] == real.json["files"]
     assert dry.json["counts"] == real.json["counts"] == {"created": 2, "conflict": 2, "unchanged": 1, "refused": 1}
     assert mem("--workspace", "other", "import", "-", "--dry-run", stdin=line("notes/2026-01-01.md", "x")).rows == [
-        ["would create", "notes/2026-01-01.md"]
+        ["would create", "other/notes/2026-01-01.md"]
     ]
 
 
 def test_what_stands_there_is_never_overwritten(mem: Mem, workspace: Path) -> None:
-    path = mem("write", "Mine.", "--path", "a.md").rows[0][2]
+    path = mem("write", "Mine.", "--path", "a.md").rows[0][2].removeprefix("memory/")
     before = content(workspace)
     ran = mem("import", "-", stdin=line(path, "Theirs.") + line("entries/b.md", "New."))
     assert ran.code == 3
-    assert ran.rows == [["created", "entries/b.md"]]
+    assert ran.rows == [["created", "memory/entries/b.md"]]
     assert ran.err == (
         f"mem: standard input:1: {path}: it exists and says something else\nmem: 1 conflict, 1 created\n"
     )
@@ -152,6 +152,7 @@ def test_what_stands_there_is_never_overwritten(mem: Mem, workspace: Path) -> No
 
 def test_an_id_that_another_file_has_is_a_conflict(mem: Mem, workspace: Path) -> None:
     identifier, path = mem("write", "Mine.").rows[0][1:]
+    path = path.removeprefix("memory/")
     text = (workspace / path).read_text()
     moved = mem("import", "-", "--json", stdin=line("entries/moved.md", text))
     assert (moved.code, moved.json["counts"]) == (0, {"unchanged": 1})
@@ -197,7 +198,7 @@ def test_a_bad_line_is_named_and_the_others_go_in(mem: Mem, workspace: Path, wor
     (world / "in.jsonl").write_text(line("entries/a.md", "A") + bad + line("entries/b.md", "B"))
     ran = mem("import", "in.jsonl")
     assert ran.code == 3
-    assert ran.rows == [["created", "entries/a.md"], ["created", "entries/b.md"]]
+    assert ran.rows == [["created", "memory/entries/a.md"], ["created", "memory/entries/b.md"]]
     assert ran.err.startswith("mem: in.jsonl:2: ")
     assert words in ran.err
     assert list((world / "outside").iterdir()) == []
@@ -210,11 +211,11 @@ def test_half_an_export_takes_in_its_whole_lines_and_the_rest_comes_later(
     whole = line("entries/a.md", "A") + line("entries/b.md", "B")
     (world / "in.jsonl").write_text(whole[:-12])
     ran = mem("import", "in.jsonl")
-    assert (ran.code, ran.rows) == (3, [["created", "entries/a.md"]])
+    assert (ran.code, ran.rows) == (3, [["created", "memory/entries/a.md"]])
     assert "in.jsonl:2: the file is cut off in this line" in ran.err
     (world / "in.jsonl").write_text(whole)
     ran = mem("import", "in.jsonl")
-    assert (ran.code, ran.rows) == (0, [["created", "entries/b.md"]])
+    assert (ran.code, ran.rows) == (0, [["created", "memory/entries/b.md"]])
 
 
 def test_an_import_cut_short_is_finished_by_the_next_one(
@@ -252,13 +253,13 @@ def test_a_full_disk_stops_nothing_but_what_does_not_fit(
     ran = mem("import", "-", stdin=line("entries/a.md", "large") + line("entries/b.md", "small"))
     assert ran.code == 3
     assert "no space left on device: free some space" in ran.err
-    assert ran.rows == [["created", "entries/b.md"]]
+    assert ran.rows == [["created", "memory/entries/b.md"]]
 
 
 def test_a_line_that_is_too_long_is_passed_over(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(json_lines, "LONGEST", 1000)
     ran = mem("import", "-", stdin=line("entries/a.md", "x" * 5000) + line("entries/b.md", "B"))
-    assert (ran.code, ran.rows) == (3, [["created", "entries/b.md"]])
+    assert (ran.code, ran.rows) == (3, [["created", "memory/entries/b.md"]])
     assert "standard input:1: longer than" in ran.err
 
 
@@ -293,7 +294,7 @@ def test_the_filters_of_ls_choose(mem: Mem, other: Path, world: Path) -> None:
         return {row[1] for row in ran.rows}
 
     def listed(*options: str) -> set[str]:
-        return {row[3] for row in mem("--workspace", "memory", "ls", *options).rows}
+        return {row[3].removeprefix("memory/") for row in mem("--workspace", "memory", "ls", *options).rows}
 
     assert taken("--kind", "memory") == {"MEMORY.md"}
     assert taken("--path", "notes/") == {path for path in taken("--kind", "note") if path.startswith("notes/")}
@@ -346,7 +347,7 @@ def test_memories_of_other_tools_become_entries_once(
 
 def test_a_process_of_its_own_reads_a_pipe(spawn: Any, workspace: Path) -> None:
     ran = spawn("import", "-", stdin=line("entries/a.md", "A").encode())
-    assert (ran.code, ran.out) == (0, "created\tentries/a.md\n")
+    assert (ran.code, ran.out) == (0, "created\tmemory/entries/a.md\n")
 
 
 def test_two_imports_at_once_make_each_file_once(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

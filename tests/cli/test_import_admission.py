@@ -40,13 +40,14 @@ def state(root: Path) -> dict[str, bytes]:
 
 def test_what_stands_already_takes_it_in_and_a_second_import_does_nothing(mem: Mem, workspace: Path) -> None:
     known, path = mem("write", "User prefers tabs", "--type", "preference", "--tag", "a").rows[0][1:]
+    path = path.removeprefix("memory/")
     lines = own("mem_theirs", "The user really prefers tabs.", type="preference", tags=["b"], strength=3) + own(
         "mem_other", "The retry limit is 3"
     )
     dry = mem("import", "-", "--dry-run", stdin=lines)
-    assert dry.rows == [["would merge", path, known], ["would create", "entries/mem_other.md"]]
+    assert dry.rows == [["would merge", f"memory/{path}", known], ["would create", "memory/entries/mem_other.md"]]
     ran = mem("import", "-", stdin=lines)
-    assert (ran.code, ran.rows) == (0, [["merged", path, known], ["created", "entries/mem_other.md"]])
+    assert (ran.code, ran.rows) == (0, [["merged", f"memory/{path}", known], ["created", "memory/entries/mem_other.md"]])
     assert ran.err == "mem: 1 created, 1 merged\n"
     text = (workspace / path).read_text()
     assert "strength: 4\n" in text
@@ -91,7 +92,7 @@ def test_without_dedup_everything_comes_in_as_it_is(mem: Mem, workspace: Path, m
     mem("write", "User prefers tabs", "--no-dedup")
     line = own("mem_theirs", "User prefers tabs")
     ran = mem("import", "-", "--no-dedup", stdin=line)
-    assert (ran.rows, ran.err) == ([["created", "entries/mem_theirs.md"]], "mem: 1 created\n")
+    assert (ran.rows, ran.err) == ([["created", "memory/entries/mem_theirs.md"]], "mem: 1 created\n")
     assert (workspace / "entries/mem_theirs.md").read_text() == json.loads(line)["text"]
 
 

@@ -167,7 +167,7 @@ def test_a_file_is_no_place_for_a_workspace(mem: Mem, world: Path) -> None:
 def test_paths_may_be_set_one_by_one(mem: Mem, workspace: Path) -> None:
     assert mem("config", "set", "paths.entries", "docs/memories").code == 0
     path = mem("write", "Kept elsewhere.").rows[0][2]
-    assert path.startswith("docs/memories/2026-11/")
+    assert path.startswith("memory/docs/memories/2026-11/")
     assert mem("ls").rows[0][3] == path
     (workspace / "mem.yaml").write_text("paths:\n  entries: ../outside\n")
     ran = mem("ls")

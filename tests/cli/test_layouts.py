@@ -206,7 +206,7 @@ def test_a_new_entry_is_in_the_manner_of_jarvis(mem: Mem, world: Path) -> None:
 def test_a_claude_memory_is_as_old_as_its_stamp(mem: Mem, world: Path) -> None:
     shutil.copytree(FIXTURES / "claude", world / "memory")
     assert mem("init").code == 0
-    dates = {row[3]: row[2] for row in mem("ls").rows}
+    dates = {row[3].removeprefix("memory/"): row[2] for row in mem("ls").rows}
     assert dates["feedback_testing.md"] == "2026-08-03"
     assert dates["project_release-train.md"] == "2026-07-27"
 

@@ -14,7 +14,7 @@ def today(workspace: Path) -> str:
 
 
 def test_a_note_is_a_line_of_its_day(mem: Mem, workspace: Path) -> None:
-    assert mem("note", "ran 5 km").rows == [["noted", "notes/2026-11-21.md"]]
+    assert mem("note", "ran 5 km").rows == [["noted", "memory/notes/2026-11-21.md"]]
     assert mem("note", "-", stdin="two\nlines\u2028and a\ttab\n").code == 0
     assert today(workspace) == "[20:15] ran 5 km\n[20:15] two lines and a tab\n"
 

@@ -84,7 +84,9 @@ def test_json_keeps_paths_of_the_workspace_wherever_one_stands(
         assert mem("ls", "--json").json["entries"][0]["path"] == "entries/projects/otter.md"
 
 
-@pytest.mark.parametrize("prefix", ["projects/", "projects", "entries/projects/", "memory/entries/projects", "./memory/"])
+@pytest.mark.parametrize(
+    "prefix", ["projects/", "projects", "entries/projects/", "memory/entries/projects", "./memory/"]
+)
 def test_a_folder_means_the_same_in_every_command(mem: Mem, kept: Path, prefix: str) -> None:
     assert mem("write", "The heron lives by the lake.", "--no-dedup").code == 0
     listed = {row[3] for row in mem("ls", "--path", prefix).rows}
@@ -139,7 +141,8 @@ def test_an_editor_opens_what_grep_lists_in_a_pipe(mem: Mem, kept: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "command", [("search", "walrus"), ("ls",), ("grep", "walrus"), ("recall", "walrus"), ("decay",), ("history", "show")]
+    "command",
+    [("search", "walrus"), ("ls",), ("grep", "walrus"), ("recall", "walrus"), ("decay",), ("history", "show")],
 )
 def test_a_broken_file_that_is_found_all_the_same_is_not_named_on_every_call(
     mem: Mem, workspace: Path, command: tuple[str, ...]

@@ -160,6 +160,6 @@ def test_words_and_parts_of_words_are_found(mem: Mem, zoo: Path, query: str, pat
 
 
 def test_a_query_comes_from_standard_input(mem: Mem, zoo: Path) -> None:
-    assert mem("search", "-", "--mode", "keyword", stdin="quagga\n").rows[0][4] == "entries/zoo.md:6"
+    assert mem("search", "-", "--mode", "keyword", stdin="quagga\n").rows[0][4] == "memory/entries/zoo.md:6"
     assert mem("search", "-", stdin=b"\xff").code == 2
     assert mem("search", "-", stdin=b"").code == 2

@@ -25,7 +25,7 @@ def test_a_projects_episodes_become_a_page_that_is_found(mem: Mem, episodes: Pat
     shown = mem("rollup", "shop", "--dry-run")
     assert "+++ b/entries/projects/shop/summary.md" in shown.out
     assert not (episodes / "entries/projects").exists()
-    assert mem("rollup", "shop").rows == [["entries/projects/shop/summary.md", "rules", "1"]]
+    assert mem("rollup", "shop").rows == [["memory/entries/projects/shop/summary.md", "rules", "1"]]
     assert mem("rollup", "--all").out == ""
     hits = mem("search", "shop postgres", "--json", "--type", "summary").json["hits"]
     assert [hit["path"] for hit in hits] == ["entries/projects/shop/summary.md"]
@@ -51,7 +51,7 @@ def test_a_page_in_conflict_keeps_no_other_project_from_its_page(mem: Mem, works
     page.write_text("<<<<<<< a\nx\n=======\ny\n>>>>>>> b\n")
     ran = mem("rollup", "--all")
     assert ran.code == 3
-    assert ran.rows == [["entries/projects/beta/summary.md", "rules", "2"]]
+    assert ran.rows == [["memory/entries/projects/beta/summary.md", "rules", "2"]]
     assert "entries/projects/alpha/summary.md:1: a git conflict marker" in ran.err
     (workspace / "entries" / "projects" / "beta" / "summary.md").unlink()
     ran = mem("tend")

@@ -279,7 +279,7 @@ def test_what_puts_away_wants_the_whole_id(mem: Mem, year: Path, command: str) -
 
 def test_a_session_cleared_begins_anew_and_its_words_stay_readable(mem: Mem, year: Path) -> None:
     ran = mem("session", "clear", "telegram:12345")
-    assert ran.rows == [["cleared", "telegram:12345", "archive/sessions/telegram%3A12345"]]
+    assert ran.rows == [["cleared", "telegram:12345", "memory/archive/sessions/telegram%3A12345"]]
     assert mem("session", "stats", "telegram:12345", "--json").json["messages"] == 0
     assert mem("session", "ls", "--archived", "--json").json["sessions"][0]["waiting"] == 0
     assert "and the motor?" in mem("read", "archive/sessions/telegram%3A12345/session.jsonl#3").out
@@ -288,7 +288,7 @@ def test_a_session_cleared_begins_anew_and_its_words_stay_readable(mem: Mem, yea
 
 
 def test_a_session_deleted_is_in_the_archive_until_it_is_purged(mem: Mem, year: Path) -> None:
-    assert mem("session", "delete", "cli-2026-11-20").rows[0][2] == "archive/sessions/cli-2026-11-20"
+    assert mem("session", "delete", "cli-2026-11-20").rows[0][2] == "memory/archive/sessions/cli-2026-11-20"
     assert "Christmas freeze" in mem("session", "show", "cli-2026-11-20").out
     assert mem("session", "delete", "cli-2026-11-20", "--purge", "--json").json["action"] == "purged"
     assert mem("session", "show", "cli-2026-11-20").code == 4

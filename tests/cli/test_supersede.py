@@ -12,7 +12,7 @@ from tests.conftest import Mem
 
 def put(mem: Mem, text: str, *options: str) -> tuple[str, Path]:
     row = mem("write", text, "--no-dedup", *options).rows[0]
-    return row[1], Path("memory") / row[2]
+    return row[1], Path(row[2])
 
 
 def test_one_takes_the_place_of_another_and_back(mem: Mem, workspace: Path) -> None:

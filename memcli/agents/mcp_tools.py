@@ -1,0 +1,173 @@
+"""The tools of the Model Context Protocol: what a client is told of each, and the command of mem that answers it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Field, WithJsonSchema
+
+from ..index.filters import SORTS
+from ..store.layout import KINDS
+from ..text.entry import SOURCES, TYPES
+from .mcp_answers import Command, failed
+
+
+def _one_of(values: Sequence[str]) -> WithJsonSchema:
+    """Tell a client which values there are; another one is refused in the words of the command."""
+    return WithJsonSchema({"type": "string", "enum": list(values)})
+
+
+_Id: TypeAlias = Annotated[
+    str, Field(description="An id, a unique part of one, a path, or a hit's address such as MEMORY.md#people.")
+]
+_Ids: TypeAlias = Annotated[
+    str | list[str], Field(description="An id, a unique part of one, or a path; or a list of these.")
+]
+_Type: TypeAlias = Annotated[str, _one_of(TYPES)]
+_OfTypes: TypeAlias = Annotated[list[_Type] | None, Field(description="Only memories of these types.")]
+_Tags: TypeAlias = Annotated[list[str] | None, Field(description="Only memories that have all of these tags.")]
+_MAY_BE = "; empty for none"
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The tools: what the SDK tells a client of each is read from its name, its arguments and its docstring."""
+
+    command: Command
+
+    @property
+    def safe(self) -> list[Callable[..., Any]]:
+        """Give those that change nothing."""
+        return [self.memory_search, self.memory_read, self.memory_ls, self.memory_grep, self.memory_recall]
+
+    @property
+    def changing(self) -> list[Callable[..., Any]]:
+        """Give those that change memory."""
+        return [self.memory_write, self.memory_edit, self.memory_delete, self.memory_promote]
+
+    def memory_search(
+        self,
+        query: Annotated[str, Field(description="A question, or some words.")],
+        limit: Annotated[int, Field(description="How many hits.")] = 5,
+        kind: Annotated[
+            list[Annotated[str, _one_of((*KINDS, "all"))]] | None,
+            Field(description="Only these kinds; without it all but conversations (session)."),
+        ] = None,
+        type: _OfTypes = None,
+        tag: _Tags = None,
+        since: Annotated[str, Field(description="Only from then on: 2026-11-21, 2026-11, yesterday or 7d.")] = "",
+        until: Annotated[str, Field(description="Only up to then, written as `since` is.")] = "",
+    ) -> Any:
+        """Find memories by meaning and by words, best first: id, summary, relevance in [0,1], date, path."""
+        options = [*_many("--kind", kind), *_many("--type", type), *_many("--tag", tag)]
+        options += [*_one("--since", since), *_one("--until", until), "--limit", str(limit)]
+        return self._answer("search", options, [query])
+
+    def memory_read(
+        self,
+        id: _Id,
+        offset: Annotated[int, Field(description="Begin at this character: `next_offset` of the page before.")] = 0,
+        limit: Annotated[int | None, Field(description="At most this many characters; without it all.")] = None,
+    ) -> Any:
+        """Show the text an id, a path or a hit's address names, in pages."""
+        options = ["--offset", str(offset), *([] if limit is None else ["--limit", str(limit)])]
+        return self._answer("read", options, [id])
+
+    def memory_write(
+        self,
+        text: Annotated[str, Field(description="What to remember: one thing, understood without its context.")],
+        type: Annotated[_Type | None, Field(description="What the memory claims; without it a fact.")] = None,
+        title: Annotated[str, Field(description=f"A short name{_MAY_BE}.")] = "",
+        tags: Annotated[list[str] | None, Field(description="Words to find it by.")] = None,
+        project: Annotated[str, Field(description=f"The project it belongs to{_MAY_BE}.")] = "",
+        source: Annotated[
+            Annotated[str, _one_of(SOURCES)] | None,
+            Field(description="user: they said so; observed: seen in tools and files; inferred: your own conclusion."),
+        ] = None,
+        id: Annotated[str, Field(description="Change this memory instead of making one: its id or path.")] = "",
+        path: Annotated[
+            str, Field(description=f"Keep it at this place below the entries, such as projects/app/status.md{_MAY_BE}.")
+        ] = "",
+        supersedes: Annotated[str, Field(description=f"The id of the memory it takes the place of{_MAY_BE}.")] = "",
+    ) -> Any:
+        """Remember something; with `id` change that memory instead. Secrets are refused.
+
+        What is known already is confirmed: the action is then `merged`. `conflicts_with` in the answer names what may
+        contradict it.
+        """
+        options = [*_one("--type", type), *_one("--title", title), *_many("--tag", tags), *_one("--project", project)]
+        options += [*_one("--source", source), *_one("--id", id), *_one("--path", path)]
+        options += _one("--supersedes", supersedes)
+        return self._answer("write", options, [text])
+
+    def memory_edit(
+        self,
+        id: _Id,
+        old: Annotated[str, Field(description="Words that stand there exactly once, as memory_read shows them.")],
+        new: Annotated[str, Field(description="The words to put in their place.")],
+    ) -> Any:
+        """Replace words in a memory or a file such as MEMORY.md."""
+        return self._answer("edit", ["--replace", old, new], [id])
+
+    def memory_ls(
+        self,
+        prefix: Annotated[str, Field(description="Only memories whose path, or path in the entries, begins so.")] = "",
+        type: _OfTypes = None,
+        tag: _Tags = None,
+        sort: Annotated[
+            Annotated[str, _one_of(tuple(SORTS))] | None, Field(description="The order; without it by last change.")
+        ] = None,
+        limit: Annotated[int, Field(description="How many; 0 for all.")] = 50,
+    ) -> Any:
+        """List memories, the latest change first."""
+        options = [*_many("--type", type), *_many("--tag", tag), *_one("--sort", sort), "--limit", str(limit)]
+        return self._answer("ls", options, [prefix] if prefix else [])
+
+    def memory_grep(
+        self,
+        pattern: Annotated[str, Field(description="A regular expression, or with `fixed` a text.")],
+        fixed: Annotated[bool, Field(description="Take the pattern as it stands.")] = False,
+        ignore_case: Annotated[bool, Field(description="Take upper and lower case as the same.")] = False,
+        context: Annotated[int, Field(description="Lines to show around a match.")] = 0,
+        limit: Annotated[int, Field(description="At most so many matches; 0 for all.")] = 100,
+    ) -> Any:
+        """Find lines by their exact text, in every file; `is_cut` says that there are more."""
+        options = [*(["-F"] if fixed else []), *(["-i"] if ignore_case else []), "-C", str(context)]
+        return self._answer("grep", [*options, "--limit", str(limit)], [pattern])
+
+    def memory_delete(self, id: _Ids) -> Any:
+        """Move memories to the archive: out of search, and not lost."""
+        return self._answer("forget", [], _listed(id))
+
+    def memory_promote(
+        self, id: _Ids, demote: Annotated[bool, Field(description="Take their lines off the page again.")] = False
+    ) -> Any:
+        """Make memories lines of MEMORY.md, which is in every prompt."""
+        return self._answer("promote", ["--demote"] if demote else [], _listed(id))
+
+    def memory_recall(
+        self,
+        query: Annotated[str, Field(description="The prompt; without it what is always recalled.")] = "",
+        session: Annotated[str, Field(description=f"Show nothing twice under this name{_MAY_BE}.")] = "",
+    ) -> Any:
+        """Give the memories a prompt should have, as text within a budget."""
+        ran = self.command(["recall", *_one("--session", session), *(["--", query] if query else [])])
+        return ran.out if ran.code == 0 else failed(ran, "recall")
+
+    def _answer(self, name: str, options: Sequence[str], words: Sequence[str]) -> Any:
+        """Run a command with --json and give its document; words that begin with a dash are words."""
+        ran = self.command([name, "--json", *options, "--", *words])
+        return ran.out.rstrip("\n") if ran.out.strip() else failed(ran, name)
+
+
+def _listed(id: str | list[str]) -> list[str]:
+    return [id] if isinstance(id, str) else id
+
+
+def _one(option: str, value: str | None) -> list[str]:
+    """Give an option with its value, which may begin with a dash."""
+    return [f"{option}={value}"] if value else []
+
+
+def _many(option: str, values: Sequence[str] | None) -> list[str]:
+    return [f"{option}={value}" for value in values or ()]

@@ -1,0 +1,63 @@
+"""What to say of a command or an option that there is not: which one does what was meant."""
+
+import re
+from collections.abc import Collection
+from difflib import get_close_matches
+
+ELSEWHERE = {
+    "add": 'write "…"',
+    "new": 'write "…"',
+    "remember": 'write "…"',
+    "save": 'write "…"',
+    "store": 'write "…"',
+    "ask": 'search "…"',
+    "find": 'search "…"',
+    "query": 'search "…"',
+    "cat": "read ID",
+    "get": "read ID",
+    "open": "read ID",
+    "show": "read ID",
+    "view": "read ID",
+    "list": "ls",
+    "change": "edit ID",
+    "update": "edit ID",
+    "archive": "forget ID",
+    "delete": "forget ID",
+    "remove": "forget ID",
+    "rm": "forget ID",
+    "log": "history show",
+    "status": "stats",
+    "doctor": "check",
+    "sync": "index",
+}
+"""Names other programs have for what a command of ours does."""
+_UNDO = "undo", "revert", "unforget", "undelete"
+_COMMAND = re.compile(r"No such command '(?P<name>[^']*)'\.?(?: Did you mean (?P<near>.+)\?)?")
+_OPTION = re.compile(
+    r"No such option: (?P<name>\S+)(?: \(Possible options?: (?P<near>.+)\)| Did you mean (?P<one>.+)\?)?"
+)
+
+
+def meant(name: str, commands: Collection[str]) -> str:
+    """Give the fix for a command that there is not."""
+    if name.lower() in _UNDO:
+        return "`mem restore ID` brings back what was forgotten or superseded; what git keeps, git brings back"
+    if name.lower() in ELSEWHERE:
+        return f"that is `mem {ELSEWHERE[name.lower()]}`"
+    near = get_close_matches(name, commands, 1)
+    return f"did you mean `mem {near[0]}`?" if near else "see `mem --help`"
+
+
+def said(message: str, command: str) -> tuple[str, str] | None:
+    """Put the parser's words about an unknown name into ours, with a fix; None for another message."""
+    found = _COMMAND.match(message)
+    if found:
+        near = [f"`{command} {one}`" for one in re.findall(r"'([^']+)'", found["near"] or "")]
+        fix = f"did you mean {' or '.join(near)}?" if near else f"see `{command} --help`"
+        return f"no command {command.removeprefix('mem ')} {found['name']}".replace("  ", " "), fix
+    found = _OPTION.match(message)
+    if found:
+        near = re.findall(r"--?[\w-]+", found["near"] or found["one"] or "")
+        fix = f"did you mean {' or '.join(near)}? " if near else ""
+        return f"{command} has no option {found['name']}", f"{fix}see `{command} --help`"
+    return None

@@ -1,0 +1,211 @@
+"""What a person types by guess: each gets the one line that says how it is done."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("find x", "mem search"),
+        ("query x", "mem search"),
+        ("add x", "mem write"),
+        ("remember x", "mem write"),
+        ("show x", "mem read"),
+        ("cat x", "mem read"),
+        ("rm x", "mem forget"),
+        ("delete x", "mem forget"),
+        ("list", "mem ls"),
+        ("undo", "mem restore"),
+        ("serach x", "mem search"),
+        ("Write x", "mem write"),
+        ("session shw", "mem session show"),
+        ("hook instal", "mem hook install"),
+        ("config st", "mem config set"),
+        ("search --lmit 3 x", "--limit"),
+        ("ls --arhived", "--archived"),
+    ],
+)
+def test_a_name_that_is_not_known_gets_the_command_that_does_it(
+    mem: Mem, workspace: Path, typed: str, told: str
+) -> None:
+    ran = mem(*typed.split())
+    assert ran.code == 2
+    assert ran.out == ""
+    assert told in ran.err
+    assert ran.err.count("\n") == 1
+    assert "?:" not in ran.err
+
+
+def test_every_command_that_a_wrong_name_leads_to_exists(mem: Mem) -> None:
+    from memcli.cli.app import COMMANDS
+    from memcli.cli.unknown import ELSEWHERE
+
+    assert {told.split()[0] for told in ELSEWHERE.values()} <= COMMANDS.keys()
+    assert not ELSEWHERE.keys() & COMMANDS.keys()
+
+
+@pytest.mark.parametrize("command", [("write", "A fact."), ("ls",), ("search", "x"), ("grep", "x"), ("export",)])
+@pytest.mark.parametrize(("name", "told"), [("blah", "fact, preference"), ("prefrence", "did you mean preference?")])
+def test_a_type_that_there_is_not_is_refused_by_every_command(
+    mem: Mem, workspace: Path, command: tuple[str, ...], name: str, told: str
+) -> None:
+    ran = mem(*command, "--type", name)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"no type '{name}'" in ran.err
+    assert told in ran.err
+    assert not list(workspace.glob("entries/**/*.md"))
+
+
+def test_a_type_of_another_tool_that_is_in_use_is_known(mem: Mem, workspace: Path) -> None:
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries" / "own.md").write_text("---\nid: mem_own\ntype: recipe\n---\n\nBread.\n")
+    assert mem("ls", "--type", "recipe").rows[0][0] == "mem_own"
+    assert mem("write", "Soup.", "--type", "recipe", "--no-dedup").code == 0
+
+
+@pytest.mark.parametrize(
+    "path", ["MEMORY.md", "HISTORY-2026-11.md", "notes/2026-11-21.md", "memory/MEMORY.md", "./memory/MEMORY.md"]
+)
+def test_write_makes_no_entry_at_the_place_of_another_file(mem: Mem, workspace: Path, path: str) -> None:
+    before = (workspace / "MEMORY.md").read_bytes()
+    ran = mem("write", "A fact.", "--path", path)
+    assert ran.code == 5
+    assert "not an entry: `mem " in ran.err
+    assert not list(workspace.glob("entries/**/*.md"))
+    assert (workspace / "MEMORY.md").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["MEMORY.md", "memory/MEMORY.md"])
+def test_long_term_memory_is_replaced_and_patched_by_a_command(mem: Mem, workspace: Path, name: str) -> None:
+    page = workspace / "MEMORY.md"
+    assert mem("write", "--id", name, "-", stdin="# People\n\nKai builds boats.\n").code == 0
+    assert page.read_text() == "# People\n\nKai builds boats.\n"
+    patch = "--- a/MEMORY.md\n+++ b/MEMORY.md\n@@ -1,3 +1,3 @@\n # People\n \n-Kai builds boats.\n+Kai mends boats.\n"
+    assert mem("edit", name, "--patch", "-", stdin=patch).code == 0
+    assert page.read_text() == "# People\n\nKai mends boats.\n"
+    assert mem("edit", name, "--replace", "mends", "sells").code == 0
+    assert page.read_text() == "# People\n\nKai sells boats.\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("import", "notes"), "`mem init notes`"),
+        (("import", "memory"), "`mem export --workspace memory | mem import -`"),
+        (("session", "import", "notes"), "notes is a folder"),
+        (("consolidate", "notes"), "notes is a folder"),
+        (("write", "--file", "notes"), "notes is a folder"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, tuple) else "",
+)
+def test_a_folder_in_the_place_of_a_file_is_called_one(
+    mem: Mem, workspace: Path, command: tuple[str, ...], told: str
+) -> None:
+    (workspace.parent / "notes").mkdir()
+    ran = mem(*command)
+    assert ran.code == 2
+    assert told in ran.err
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("hook", "install"), "Usage: mem hook install"),
+        (("session", "ls"), "Usage: mem session ls"),
+        (("config", "set"), "Usage: mem config set"),
+        (("hook",), "Usage: mem hook"),
+        (("search",), "Usage: mem search"),
+    ],
+    ids=" ".join,
+)
+def test_help_takes_the_words_of_a_command(mem: Mem, words: tuple[str, ...], shown: str) -> None:
+    ran = mem("help", *words)
+    assert ran.code == 0
+    assert ran.out.startswith(shown)
+
+
+def test_help_for_what_there_is_not_says_so(mem: Mem) -> None:
+    assert mem("help", "hook", "instal").code == 2
+    assert mem("help", "settings", "more").code == 2
+
+
+@pytest.mark.parametrize("options", [(), ("--mode", "keyword"), ("--tag", "none"), ("--path", "nowhere/")])
+def test_a_search_without_hits_says_so_in_a_pipe(mem: Mem, workspace: Path, options: tuple[str, ...]) -> None:
+    ran = mem("search", "zebra", *options)
+    assert (ran.code, ran.out, ran.err) == (1, "", "mem: nothing found\n")
+    ran = mem("search", "zebra", *options, "--json")
+    assert (ran.code, ran.json["hits"], ran.err) == (1, [], "")
+
+
+FORMS = [
+    "projects/otter.md",
+    "entries/projects/otter.md",
+    "memory/entries/projects/otter.md",
+    "./memory/entries/projects/otter.md",
+]
+
+
+@pytest.mark.parametrize("form", [*FORMS, "id", "suffix", "whole"])
+def test_restore_takes_what_forget_took(mem: Mem, workspace: Path, form: str) -> None:
+    written = mem("write", "Otters.", "--path", "projects/otter.md", "--no-dedup", "--json").json
+    names = {"id": written["id"], "suffix": written["id"][-6:], "whole": str(workspace / written["path"])}
+    name = names.get(form, form)
+    assert mem("forget", name).code == 0
+    assert not (workspace / written["path"]).exists()
+    ran = mem("restore", name)
+    assert ran.code == 0, ran.err
+    assert (workspace / written["path"]).exists()
+
+
+def test_a_file_without_an_id_comes_back_by_the_name_it_was_forgotten_by(mem: Mem, workspace: Path) -> None:
+    (workspace / "entries").mkdir(exist_ok=True)
+    plain = workspace / "entries" / "plain.md"
+    plain.write_text("Plain.\n")
+    for name in ("plain.md", "plain", "entries/plain.md", "memory/entries/plain.md"):
+        assert mem("forget", name).code == 0
+        assert not plain.exists()
+        assert mem("restore", name).code == 0
+        assert plain.read_text() == "Plain.\n"
+
+
+def test_grep_stops_at_its_limit_and_says_so(mem: Mem, workspace: Path) -> None:
+    (workspace / "entries").mkdir(exist_ok=True)
+    for number in range(4):
+        (workspace / "entries" / f"{number}.md").write_text(f"before\nA seal, {number}.\nafter\nA seal again.\n")
+    ran = mem("grep", "seal", "-n", "3")
+    assert [row[0].split(":")[1] for row in ran.rows] == ["2", "4", "2"]
+    assert ran.err == "mem: more than 3 match: raise --limit, or look for less\n"
+    assert len(mem("grep", "seal").rows) == 8
+    assert mem("grep", "seal", "-n", "8").err == ""
+    assert len(mem("grep", "-l", "seal", "--limit", "2").rows) == 2
+    assert len(mem("grep", "-c", "seal", "--limit", "2").rows) == 2
+    ran = mem("grep", "seal", "-n", "1", "-C", "1")
+    assert [row[0].rpartition("memory/entries/0.md")[2] for row in ran.rows] == [
+        "-1-before",
+        ":2:A seal, 0.",
+        "-3-after",
+    ]
+    document = mem("grep", "seal", "-n", "2", "--json").json
+    assert (len(document["matches"]), document["is_cut"]) == (2, True)
+    assert json.loads(mem("grep", "seal", "--json").out)["is_cut"] is False
+
+
+def test_a_limit_of_grep_counts_over_all_workspaces(mem: Mem, workspace: Path, tmp_path: Path) -> None:
+    user = tmp_path / "home" / ".local" / "share" / "mem"
+    shutil.copytree(workspace, user)
+    for root in (workspace, user):
+        (root / "entries").mkdir(exist_ok=True)
+        (root / "entries" / "a.md").write_text("A seal.\nAnother seal.\n")
+    assert len(mem("grep", "seal", "--scope", "all").rows) == 4
+    ran = mem("grep", "seal", "--scope", "all", "-n", "3")
+    assert len(ran.rows) == 3
+    assert "more than 3" in ran.err
+    ran = mem("grep", "seal", "--scope", "all", "-n", "2")
+    assert len(ran.rows) == 2
+    assert "more than 2" in ran.err
