@@ -26,6 +26,8 @@ _Ids: TypeAlias = Annotated[
 _Type: TypeAlias = Annotated[str, _one_of(TYPES)]
 _OfTypes: TypeAlias = Annotated[list[_Type] | None, Field(description="Only memories of these types.")]
 _Tags: TypeAlias = Annotated[list[str] | None, Field(description="Only memories that have all of these tags.")]
+_ANSWERED = (0, 1, 3, 7)
+"""Exit codes of a command whose document is the answer: done, nothing found, partly done, kept by a fallback."""
 _MAY_BE = "; empty for none"
 
 
@@ -157,7 +159,7 @@ class Tools:
     def _answer(self, name: str, options: Sequence[str], words: Sequence[str]) -> Any:
         """Run a command with --json and give its document; words that begin with a dash are words."""
         ran = self.command([name, "--json", *options, "--", *words])
-        return ran.out.rstrip("\n") if ran.out.strip() else failed(ran, name)
+        return ran.out.rstrip("\n") if ran.out.strip() and ran.code in _ANSWERED else failed(ran, name)
 
 
 def _listed(id: str | list[str]) -> list[str]:

@@ -89,16 +89,17 @@ def _each(
         found.setdefault((where.root, place.path), (name, where))
     done = []
     places = []  # as the current folder has them
-    failed: MemError | None = None
+    failed: list[tuple[str, MemError]] = []
     for (_, path), (name, where) in found.items():
         try:
             done.append({"action": action, "name": name, "from": path, "path": change(where, path)})
             places.append(world.here(where, done[-1]["path"]))
         except MemError as error:
-            failed = error
+            failed.append((name, error))
             output.failure(error, as_json=as_json)
     if as_json:
-        output.say_json({"entries": done})
+        wrong = [{"name": name, "message": one.message, "fix": one.fix} for name, one in failed]
+        output.say_json({"entries": done, "failed": wrong})
     else:
         for one, shown in zip(done, places, strict=True):
             if output.is_watched():
@@ -106,4 +107,4 @@ def _each(
             else:
                 output.say_row((action, one["name"], shown))
     if failed:
-        raise typer.Exit(3 if done else failed.exit_code)
+        raise typer.Exit(3 if done else failed[-1][1].exit_code)

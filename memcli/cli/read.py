@@ -85,7 +85,7 @@ def read(
     if kind == "entry" and offset == 0 and not place.path.startswith(ARCHIVE):
         access.note(where, [stated_id(document.fields) or place.path])
     wrong = (damage, document.problem, _conflict(text))
-    problems = [FileProblem(place.path, one.line, one.reason, left_out=True) for one in wrong if one]
+    problems = [FileProblem(place.path, one.line, one.reason, scope=where.scope, left_out=True) for one in wrong if one]
     world.tell_problems([where], problems)
     if as_json:
         is_entry = kind == "entry"

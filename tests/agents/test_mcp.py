@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Coroutine
@@ -13,6 +14,9 @@ import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from memcli.index.filters import SORTS
+from memcli.store.layout import KINDS
+from memcli.text.entry import SOURCES, TYPES
 from tests.conftest import Mem, Ran
 
 TOOLS = {f"memory_{name}" for name in ("search", "read", "write", "edit", "ls", "grep", "delete", "promote", "recall")}
@@ -61,6 +65,38 @@ def test_a_client_lists_the_tools_writes_searches_and_reads_a_page(workspace: Pa
     talk(workspace, said)
 
 
+def test_a_client_is_told_what_every_argument_means_and_may_be(workspace: Path) -> None:
+    closed = {
+        "type": set(TYPES),
+        "kind": {*KINDS, "all"},
+        "source": set(SOURCES),
+        "sort": set(SORTS),
+    }
+
+    async def said(session: ClientSession, call: Call) -> None:
+        seen = set()
+        for tool in (await session.list_tools()).tools:
+            schema = tool.model_dump(by_alias=True)["inputSchema"]
+            for name, one in schema["properties"].items():
+                assert len(one.get("description", "")) > 10, (tool.name, name)
+                assert name not in ("ids", "path_or_id", "entry_id"), tool.name
+                if name in closed:
+                    seen.add(name)
+                    assert set(enums(one)) == closed[name], (tool.name, name)
+            if tool.name.removeprefix("memory_") in ("read", "edit", "delete", "promote"):
+                assert "id" in schema["required"], tool.name
+        assert seen == closed.keys()
+
+    talk(workspace, said)
+
+
+def enums(schema: Any) -> list[str]:
+    """Collect the values a schema gives to choose from, however deep they stand."""
+    if isinstance(schema, dict):
+        return [*schema.get("enum", []), *(one for part in schema.values() for one in enums(part))]
+    return [one for part in schema for one in enums(part)] if isinstance(schema, list) else []
+
+
 def test_each_tool_answers_as_its_command(mem: Mem, workspace: Path) -> None:
     for text in ("-- A dash at the start", "Tea at five."):
         assert mem("write", "--", text).code == 0
@@ -74,10 +110,10 @@ def test_each_tool_answers_as_its_command(mem: Mem, workspace: Path) -> None:
         identifier = asked["hits"][0]["id"]
         assert (await call("edit", id=identifier, old="five", new="six"))["action"] == "updated"
         assert mem("read", identifier).out == "Tea at six.\n"
-        assert (await call("promote", ids=[identifier]))["applied"]
+        assert (await call("promote", id=[identifier]))["applied"]
         assert "Tea at six." in (workspace / "MEMORY.md").read_text()
         assert "Tea at six." in await call("recall", query="tea")
-        assert (await call("delete", ids=[identifier]))["entries"][0]["action"] == "archived"
+        assert (await call("delete", id=identifier))["entries"][0]["action"] == "archived"
         assert (await call("write", text="- a list item"))["action"] == "created"
 
     talk(workspace, said)
@@ -94,16 +130,34 @@ def test_each_tool_answers_as_its_command(mem: Mem, workspace: Path) -> None:
         ("edit", {"id": "MEMORY.md", "old": "not there", "new": "x"}, "does not stand in the text"),
         ("read", {"id": "../../etc/passwd"}, "no entry"),
         ("grep", {"pattern": "("}, "not a regular expression"),
+        ("read", {"id": "mem_nobody"}, "find it with memory_search or memory_ls"),
+        ("read", {"id": "MEMORY.md", "offset": -1}, "check offset and limit"),
+        ("search", {"query": "x", "limit": 0}, "limit 0: ask for at least one"),
+        ("search", {"query": "x", "since": "soon"}, "since 'soon' is no date"),
+        ("search", {"query": "x", "type": ["song"]}, "no type 'song'"),
+        ("ls", {"sort": "size"}, "no order 'size'"),
+        ("ls", {"limit": -1}, "limit -1"),
+        ("write", {"text": "x", "type": "song"}, "no type 'song'"),
+        ("write", {"text": "x", "source": "nobody"}, "no source 'nobody'"),
+        ("write", {"text": "x", "path": "MEMORY.md"}, "memory_write replaces it, memory_edit changes it"),
+        ("write", {"text": "x", "id": "mem_a", "path": "b.md"}, "id changes an entry where it is: leave out path"),
+        ("write", {"text": "x", "id": "mem_a", "supersedes": "mem_b"}, "leave out id and path"),
+        ("write", {"text": f"The token is {SECRET}"}, "looks like a secret (github-token): leave it out"),
+        ("delete", {"id": ["MEMORY.md"]}, "is not an entry: change it with memory_edit"),
+        ("promote", {"id": "MEMORY.md"}, "is not an entry"),
     ],
 )
 def test_refusals_are_those_of_the_commands(
     workspace: Path, name: str, arguments: dict[str, object], said: str
 ) -> None:
+    """They name arguments and tools, never what only the command line has."""
+
     async def asked(session: ClientSession, call: Call) -> None:
         answer = await call(name, **arguments)
         assert isinstance(answer, str)
         assert answer.startswith("refused: ")
         assert said in answer
+        assert not re.search(r"(^|[\s(])--?[a-zA-Z]", answer)
 
     talk(workspace, asked)
 
@@ -111,7 +165,7 @@ def test_refusals_are_those_of_the_commands(
 def test_a_secret_is_refused_in_the_words_of_the_command(mem: Mem, workspace: Path) -> None:
     refused = mem("write", f"The token is {SECRET}")
     assert refused.code == 5
-    words = refused.err.removeprefix("mem: ").strip()
+    words = refused.err.removeprefix("mem: ").partition(";")[0].strip()
     assert mem("write", "Tea at five.").code == 0
     before = {path: path.read_bytes() for path in workspace.rglob("*.md")}
 

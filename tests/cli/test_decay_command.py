@@ -65,7 +65,11 @@ def test_what_was_restored_fades_anew_from_that_day(mem: Mem, aged: Path, monkey
 
 
 def test_what_had_expired_and_was_restored_stays(mem: Mem, aged: Path) -> None:
-    path = mem("write", "The sale ends soon", "--expires-at", "2026-11-21T20:15:03Z", "--no-dedup").rows[0][2].removeprefix("memory/")
+    path = (
+        mem("write", "The sale ends soon", "--expires-at", "2026-11-21T20:15:03Z", "--no-dedup")
+        .rows[0][2]
+        .removeprefix("memory/")
+    )
     mem("decay", "--apply", "--max-fraction", "1")
     before = (aged / "archive" / path).read_bytes()
     mem("restore", f"archive/{path}")

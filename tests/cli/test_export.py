@@ -193,7 +193,7 @@ def test_a_file_that_vanishes_meanwhile_is_named(mem: Mem, workspace: Path, monk
     monkeypatch.setattr(exporting, "chosen_files", late)
     ran = mem("export")
     assert (ran.code, paths(ran.out)) == (3, ["MEMORY.md"])
-    assert ran.err == f"mem: {path}:1: cannot be looked at: no such file or directory\n"
+    assert ran.err == f"mem: memory/{path}:1: cannot be looked at: no such file or directory\n"
 
 
 def test_conversations_are_chosen_by_their_last_change(mem: Mem, workspace: Path) -> None:

@@ -47,7 +47,10 @@ def test_what_stands_already_takes_it_in_and_a_second_import_does_nothing(mem: M
     dry = mem("import", "-", "--dry-run", stdin=lines)
     assert dry.rows == [["would merge", f"memory/{path}", known], ["would create", "memory/entries/mem_other.md"]]
     ran = mem("import", "-", stdin=lines)
-    assert (ran.code, ran.rows) == (0, [["merged", f"memory/{path}", known], ["created", "memory/entries/mem_other.md"]])
+    assert (ran.code, ran.rows) == (
+        0,
+        [["merged", f"memory/{path}", known], ["created", "memory/entries/mem_other.md"]],
+    )
     assert ran.err == "mem: 1 created, 1 merged\n"
     text = (workspace / path).read_text()
     assert "strength: 4\n" in text

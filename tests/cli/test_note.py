@@ -79,7 +79,7 @@ def test_a_hook_is_only_warned(mem: Mem, workspace: Path, world: Path) -> None:
 def test_another_tools_folder_gets_its_note_where_it_keeps_them(mem: Mem, world: Path) -> None:
     (world / "claw").mkdir()
     assert mem("init", "claw", "--layout", "openclaw").code == 0
-    assert mem("note", "x", "--workspace", "claw").rows == [["noted", "memory/2026-11-21.md"]]
+    assert mem("note", "x", "--workspace", "claw").rows == [["noted", "claw/memory/2026-11-21.md"]]
 
 
 CONFLICT = "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n"

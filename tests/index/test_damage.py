@@ -307,7 +307,7 @@ def test_what_fails_in_the_middle_of_a_file_is_taken_back(
 
     with monkeypatch.context() as broken:
         broken.setattr(Writer, "_keep_chunk", failing)
-        assert mem("search", "laughs", "--mode", "keyword").rows[0][4] == "entries/hyena.md:1"
+        assert mem("search", "laughs", "--mode", "keyword").rows[0][4] == "memory/entries/hyena.md:1"
     ask(here, assert_as_new)
 
 
