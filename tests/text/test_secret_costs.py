@@ -6,10 +6,11 @@ import sys
 
 def test_hostile_texts_of_a_megabyte_come_to_an_end() -> None:
     code = """
-from memcli.text.secrets import env_values, scan
+from memcli.text.secrets import PERSONAL, env_values, scan
 for piece in ["a", "eyJ", "-----BEGIN PRIVATE" + " KEY-----", "://a:b", "password=", "AccountKey=", "aa_aa_aa-",
-              "key is ", "+12345678901234567890 ", "'", "a@b.", "sk-"]:
-    scan(piece * (1_000_000 // len(piece)), personal=True)
+              "key is ", "curl -u a:", "sshpass -p ", "mysql ", "cookie: a=b;", "able about ",
+              "seed phrase: able ", "echo ", "passport ", "1 85 05 78 ", "+12345678901234567890 ", "'", "a@b.", "sk-"]:
+    scan(piece * (1_000_000 // len(piece)), personal=PERSONAL)
 env_values("A= " * 300_000)
 print("done")
 """

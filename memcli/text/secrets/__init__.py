@@ -12,9 +12,11 @@ from typing import Literal
 
 from .rules import compiled, word_set
 
-__all__ = ["Finding", "env_values", "redact", "scan"]
+__all__ = ["PERSONAL", "Finding", "env_values", "redact", "scan", "without_secrets"]
 
 Group = Literal["secret", "personal"]
+PERSONAL = ("card-number", "national-id", "email", "phone", "iban")
+"""The rules of personal data."""
 _ENOUGH = 10_000  # findings, after which a text is hostile and is not looked at again
 _MARK = r"\[REDACTED:[a-z0-9-]{1,40}\]"
 # What stands in .env files of every project and would blank out ordinary words.
@@ -38,8 +40,11 @@ class Finding:
     group: Group
 
 
-def scan(text: str, *, personal: bool = False, values: Collection[str] = ()) -> list[Finding]:
-    """Find the secrets of a text in order; values are literal ones to guard, from .env files nearby."""
+def scan(text: str, *, personal: Collection[str] = (), values: Collection[str] = ()) -> list[Finding]:
+    """Find the secrets of a text in order.
+
+    `personal` names the rules of personal data to heed; `values` are literal ones to guard, from .env files nearby.
+    """
     found = _distinct(_once(text, personal, values))
     more = found
     while more and len(found) <= _ENOUGH:
@@ -58,6 +63,11 @@ def scan(text: str, *, personal: bool = False, values: Collection[str] = ()) -> 
 def redact(text: str, findings: Iterable[Finding]) -> str:
     """Put `[REDACTED:rule]` in the place of each finding; overlapping ones become one."""
     return _masked(text, [(f.start, f.end, f.rule, f.group) for f in findings])[0]
+
+
+def without_secrets(text: str) -> str:
+    """Blank out the secrets of a text that is shown or becomes a name; personal data of every kind goes too."""
+    return redact(text, scan(text, personal=PERSONAL))
 
 
 def env_values(text: str) -> frozenset[str]:
@@ -90,11 +100,13 @@ def _is_guarded(name: str, value: str) -> bool:
     return is_random(value) and not is_uuid(value) and not is_hex(value)
 
 
-def _once(text: str, personal: bool, values: Collection[str]) -> list[tuple[int, int, str, Group]]:
+def _once(text: str, personal: Collection[str], values: Collection[str]) -> list[tuple[int, int, str, Group]]:
     """Find what one look finds, marks of earlier redactions left alone."""
     # Many commands import this module and scan nothing.
     from .carriers import carried
+    from .command_lines import passwords_of_commands
     from .names import assignments
+    from .seed_phrases import seed_phrases
     from .shapes import shapes
 
     low = text.lower()
@@ -103,6 +115,8 @@ def _once(text: str, personal: bool, values: Collection[str]) -> list[tuple[int,
     found: list[tuple[int, int, str, Group]] = [(*place, "secret") for place in shapes(text)]
     found += [(*place, "secret") for place in carried(text, low)]
     found += [(*place, "secret") for place in assignments(text, low)]
+    found += [(*place, "secret") for place in passwords_of_commands(text, low)]
+    found += [(*place, "secret") for place in seed_phrases(text, low)]
     for value in values:
         if value and value in text:
             whole = compiled(
@@ -112,7 +126,7 @@ def _once(text: str, personal: bool, values: Collection[str]) -> list[tuple[int,
     if personal:
         from .personal import personal_data
 
-        found += [(*place, "personal") for place in personal_data(text)]
+        found += [(*place, "personal") for place in personal_data(text, low) if place[2] in personal]
     if not found or "[REDACTED:" not in text:
         return found
     marks = [match.span() for match in compiled(_MARK).finditer(text)]

@@ -1,10 +1,10 @@
-"""Find the secrets that URLs and HTTP headers carry; placeholders and the defaults of every manual pass."""
+"""Find the secrets that URLs, HTTP headers and cookies carry; placeholders and the defaults of every manual pass."""
 
 import re
 from collections.abc import Iterator
 
-from .rules import compiled, word_set
-from .values import is_monotonous, is_random, is_stand_in, is_uuid
+from .rules import DEFAULT_PASSWORDS, compiled
+from .values import is_hex, is_monotonous, is_random, is_stand_in, is_uuid
 from .wraps import wrapped_end
 
 Place = tuple[int, int, str]  # start, end, rule
@@ -15,11 +15,19 @@ _AUTHORIZATION = (
     r"(?i)\bauthorization[\"'\\]{0,2}[ \t]*[:=][ \t]*[\"'`\\]{0,2}"
     r"(basic|token|apikey|key)[ \t]+([A-Za-z0-9._~+/=-]{8,4096})"
 )
-_DEFAULTS = word_set(
-    "a the password passwd pass pwd secret pw pass1 user admin root guest postgres mysql redis test testing example "
-    "mypassword mypass yourpassword token tiger changeme pswd passphrase credentials apikey api_key key "
-    "minioadmin"
+_PAIRS = r"([^\s=;,\"'`]{1,64}=[^\n\"'`]{4,8192})"
+# A sign that is there wherever cookies are, and how they are written, in lower case.
+_COOKIES = (
+    ("cookie", rf"cookies?[\"'\\\]]{{0,3}}[ \t]*[:=][ \t]*[\"'`\\]{{0,2}}{_PAIRS}"),
+    ("curl", rf"(?<!\S)(?:-b|--cookie)[ \t=]{{1,4}}[\"'\\]{{0,2}}{_PAIRS}"),
+    (
+        "sess",
+        r"(?<![\w-])((?:phpsessid|jsessionid|asp\.net_sessionid|sessionid|laravel_session)=[^\s;,&\"'`<>]{16,512})",
+    ),
 )
+_PAIR = r"([^\s=;,\"'`]{1,64})=(?:s%3A|s:)?([^\s;,\"'`]{4,4096})"
+_SESSION = r"(?i)sess|sid$|sid\b|auth|token|jwt|remember|login|logged_in|identity|credential|secret|sso|passw"
+_HARMLESS_COOKIE = r"(?i)csrf|xsrf|consent|lang|locale|theme|expires|max-age"
 
 
 def carried(text: str, low: str) -> Iterator[Place]:
@@ -28,6 +36,7 @@ def carried(text: str, low: str) -> Iterator[Place]:
         yield from _passwords_of_urls(text)
     if "bearer" in low or "authorization" in low:
         yield from _headers(text)
+    yield from _cookies(text, low)
 
 
 def _passwords_of_urls(text: str) -> Iterator[Place]:
@@ -37,7 +46,7 @@ def _passwords_of_urls(text: str) -> Iterator[Place]:
         local = host in ("localhost", "127.0.0.1", "host", "hostname", "server", "db") or "example" in host
         if (
             is_stand_in(password)
-            or _DEFAULTS.issuperset(re.split("%20|[^a-z0-9]", password.lower()))
+            or DEFAULT_PASSWORDS.issuperset(re.split("%20|[^a-z0-9]", password.lower()))
             or password == user
             or password[0] in "$,"
             or (":" in password and not user)
@@ -62,6 +71,18 @@ def _headers(text: str) -> Iterator[Place]:
             yield match.start(2), wrapped_end(text, *match.span(2)), "bearer-token"
 
 
+def _cookies(text: str, low: str) -> Iterator[Place]:
+    """Yield the values of cookies that sign somebody in, by their names, and of others where they are random."""
+    for sign, pattern in _COOKIES:
+        for header in compiled(pattern).finditer(low) if sign in low else ():
+            for pair in compiled(_PAIR).finditer(text, *header.span(1)):
+                name, value = pair.groups()
+                if compiled(_HARMLESS_COOKIE).search(name) or is_stand_in(value) or value[0] in "$%{[":
+                    continue
+                if compiled(_SESSION).search(name) or is_random(value, 20) or (is_hex(value) and len(value) >= 32):
+                    yield *pair.span(2), "session-cookie"
+
+
 def _is_basic(value: str) -> bool:
     """Tell the base64 of `user:password`."""
     from base64 import b64decode
@@ -70,4 +91,4 @@ def _is_basic(value: str) -> bool:
         user, colon, password = b64decode(value + "=" * (-len(value) % 4)).decode().partition(":")
     except (ValueError, UnicodeDecodeError):
         return False
-    return bool(colon) and (user + password).isprintable() and password.lower() not in _DEFAULTS
+    return bool(colon) and (user + password).isprintable() and password.lower() not in DEFAULT_PASSWORDS

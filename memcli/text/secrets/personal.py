@@ -1,10 +1,12 @@
-"""Find personal data that has a checkable shape: addresses, telephone numbers, cards and bank accounts.
+"""Find personal data that has a checkable shape: addresses, telephone numbers, cards, bank accounts and
+national ids.
 
 Names, birthdays and postal addresses are out of reach of patterns and are not attempted.
 """
 
 from collections.abc import Iterator
 
+from .national_ids import national_ids
 from .rules import compiled, word_set
 
 Place = tuple[int, int, str]  # start, end, rule
@@ -17,13 +19,20 @@ _NO_DOMAIN = word_set(
 _NOBODY = word_set("git noreply no-reply donotreply")
 _PHONE = r"(?<![\w+.])(?<!\d )(?:\+|00)[1-9][\d ()./-]{6,22}\d(?!\w)"
 _CARD = (
-    r"(?<![\w.-])[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,7}(?![\w.-])|(?<![\w.-])3[47]\d{2}[ -]?\d{6}[ -]?\d{5}(?![\w.-])"
+    r"(?<![\w.-])(?<!\d )(?:[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,4}(?:[ -]?\d{3})?"
+    r"|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}|3[0689]\d{2}[ -]?\d{6}[ -]?\d{4})(?![\w-]|\.\d| \d)"
+)
+# Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay, Maestro: what their numbers begin with.
+_ISSUED = (
+    r"4\d{12}(?:\d{3})?|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}"
+    r"|3(?:0[0-5]|[689]\d)\d{11}|(?:6011|65\d\d|64[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
+    r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{8,15}"
 )
 _IBAN = r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
 
 
-def personal_data(text: str) -> Iterator[Place]:
-    """Yield the place and rule of each piece of personal data."""
+def personal_data(text: str, low: str) -> Iterator[Place]:
+    """Yield the place and rule of each piece of personal data; `low` is the text in lower case."""
     if "@" in text:
         yield from _addresses(text)
     if not any(char.isdigit() for char in text):
@@ -33,8 +42,9 @@ def personal_data(text: str) -> Iterator[Place]:
             yield match.start(), match.end(), "iban"
     for match in compiled(_CARD).finditer(text):
         digits = [int(char) for char in match[0] if char.isdigit()]
-        if 13 <= len(digits) <= 19 and len(set(digits)) > 1 and _is_luhn(digits):
+        if compiled(_ISSUED).fullmatch("".join(map(str, digits))) and len(set(digits)) > 1 and _is_luhn(digits):
             yield match.start(), match.end(), "card-number"
+    yield from national_ids(text, low)
     if "+" in text or "00" in text:
         for match in compiled(_PHONE).finditer(text):
             size = sum(char.isdigit() for char in match[0]) - 2 * match[0].startswith("00")

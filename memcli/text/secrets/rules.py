@@ -155,3 +155,11 @@ def prefixed(prefixes: str, tail: str) -> re.Pattern[str]:
     """Compile a row of PREFIXED: guarded on both sides, so that `risk-` is not `sk-`."""
     choices = "|".join(re.escape(prefix) for prefix in prefixes.split())
     return re.compile(f"(?<!{A})(?:{choices})(?:{tail})(?!{A})")
+
+
+DEFAULT_PASSWORDS = word_set(
+    "a the password passwd pass pwd secret pw pass1 user admin root guest postgres mysql redis test testing example "
+    "mypassword mypass yourpassword token tiger changeme pswd passphrase credentials apikey api_key key "
+    "minioadmin"
+)
+"""Passwords of every manual, which are none."""
