@@ -13,10 +13,11 @@ from ..errors import NotFoundError, RefusedError, UsageError
 from ..store import entries, files
 from ..store.archive import explain_folder, is_hollow, keep_folders
 from ..store.layout import ARCHIVE
+from ..store.redaction import require_no_secret
 from ..store.removal import remove_folder
 from ..store.workspace import Workspace
 from ..text.conflict import require_no_conflict
-from .guard import refuse_secrets
+from .guard import keepable
 from .memories import ROOT, Place, existing, listed, place
 
 MOST_LINES = 999_999
@@ -54,7 +55,8 @@ def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
     if found.is_root:
         raise RefusedError(f"File {name} already exists")
     _require_sound(name, text)
-    refuse_secrets(workspace, name, text)
+    require_no_secret(workspace, found.path, "the path")
+    text = keepable(workspace, name, text)
     try:
         files.create(found.file, text.encode("utf-8"))
     except FileExistsError:
@@ -127,6 +129,7 @@ def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
     taken = RefusedError(f"The destination {new} already exists")
     if (dst.file.exists() and not is_hollow(dst.file)) or dst.is_root:
         raise taken
+    require_no_secret(workspace, dst.path, "the path")
     if not src.file.exists():
         raise NotFoundError(f"The path {old} does not exist")
     if dst.file.is_relative_to(src.file):
@@ -160,7 +163,7 @@ def _edited(workspace: Workspace, name: str, change: Callable[[str], str]) -> st
         is_windows = 0 < text.count("\n") == text.count("\r\n")  # where both stand, each line keeps its own
         new = change(text.replace("\r\n", "\n") if is_windows else text)
         _require_sound(name, new)
-        refuse_secrets(workspace, name, new, text)
+        new = keepable(workspace, name, new, text)
         return new.replace("\n", "\r\n") if is_windows else new
 
     return entries.edit(workspace, found.path, changed).text.replace("\r\n", "\n")

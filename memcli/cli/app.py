@@ -175,7 +175,7 @@ def run(arguments: Sequence[str]) -> int:
         output.flush()
         return code
     except MemError as error:
-        output.failure(error, as_json=as_json)
+        output.failure(error, arguments, as_json=as_json)
         return error.exit_code
     except (_PipeClosed, BrokenPipeError):
         # Whoever reads has seen enough. Python would complain again when it closes the stream.

@@ -28,7 +28,7 @@ def check(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --fix: show it as a diff only.")] = False,
     in_index: Annotated[bool, typer.Option("--staged", help="Check what git is about to commit, secrets too.")] = False,
     for_secrets: Annotated[
-        bool, typer.Option("--secrets", help="Look for secrets too, and in what is staged.")
+        bool, typer.Option("--secrets", help="Look for secrets in conversations and in what is staged too.")
     ] = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
@@ -36,9 +36,9 @@ def check(
 ) -> None:
     """Find what is wrong with the files, and mend what has one right answer.
 
-    Prints `path:line: problem`; the exit code is 1 when there is one. --fix gives an id to files that have none and to
-    the second of two files with one, sorts history by time and makes a damaged index anew; it exits with 3 when other
-    problems remain. As a git hook (.git/hooks/pre-commit): mem check --staged
+    Prints `path:line: problem`, secrets included; the exit code is 1 when there is one. --fix gives an id to files that
+    have none and to the second of two files with one, sorts history by time and makes a damaged index anew; it exits
+    with 3 when other problems remain. As a git hook (.git/hooks/pre-commit): mem check --staged
     """
     if fix and in_index:
         raise UsageError("--fix changes files on disk, not what is staged", "run `mem check --fix`, then `git add`")
@@ -51,8 +51,7 @@ def check(
     else:
         found = check_all(where)
         plan = mend_plan(where, found.readings, found.faults, lambda seed: world.noise(seed)(0)) if fix else plan
-        if for_secrets:
-            found = Checked((*found.faults, *_leaks(where)), found.readings)
+        found = Checked((*found.faults, *_leaks(where, everywhere=for_secrets)), found.readings)
     mended = _mended(where, found.faults, plan) if fix and not dry_run else 0
     left = found.faults if not mended or dry_run else _again(where, for_secrets)
     if as_json:
@@ -72,13 +71,13 @@ def _staged(where: Workspace) -> Checked:
     return Checked((*found.faults, *leaks(where, texts)), found.readings)
 
 
-def _leaks(where: Workspace) -> list[Fault]:
-    """Look at the files and, in a repository, at staged versions that are not those on disk."""
+def _leaks(where: Workspace, *, everywhere: bool) -> list[Fault]:
+    """Look at the files; everywhere: at conversations too and, in a repository, at staged versions not on disk."""
     from ..lifecycle.leaks import all_texts, leaks
 
-    texts = dict(all_texts(where))
+    texts = dict(all_texts(where, sessions=everywhere))
     found = list(leaks(where, texts.items()))
-    if in_repository(where, os.environ, Path.cwd()):
+    if everywhere and in_repository(where, os.environ, Path.cwd()):
         versions = [(one.path, one.data.decode("utf-8", "replace")) for one in staged(where, os.environ, Path.cwd())]
         others = [(path, text) for path, text in versions if texts.get(path) != text]
         found += leaks(where, others, " in the version staged for git")
@@ -96,7 +95,7 @@ def _mended(where: Workspace, faults: Sequence[Fault], plan: Plan) -> int:
 
 
 def _again(where: Workspace, for_secrets: bool) -> tuple[Fault, ...]:
-    return (*check_all(where).faults, *(_leaks(where) if for_secrets else ()))
+    return (*check_all(where).faults, *_leaks(where, everywhere=for_secrets))
 
 
 def _document(found: Checked, plan: Plan, left: Sequence[Fault], *, done: bool) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _each(
             places.append(world.here(where, done[-1]["path"]))
         except MemError as error:
             failed.append((name, error))
-            output.failure(error, as_json=as_json)
+            output.failure(error, [name], as_json=as_json)
     if as_json:
         wrong = [{"name": name, "message": one.message, "fix": one.fix} for name, one in failed]
         output.say_json({"entries": done, "failed": wrong})

@@ -28,8 +28,8 @@ def looked_through(
     for key, value in told.items():
         guard.name = f"--{key.replace('_', '-')}"
         told = {**told, key: _cleaned(guard.text, value)}
-    if guard.found and not redact:
-        first = guard.found[0]
+    if guard.refused and not redact:
+        first = guard.refused[0]
         where = f"line {first.line} of the text" if first.name == "the text" else first.name
         raise RefusedError(f"{where} looks like a secret ({first.rule})", _FIX)
     if guard.found:
@@ -47,14 +47,13 @@ def guarded_change(
         raise UsageError("--redact and --allow-secret", "give one of them")
     if allow:
         return change
-    from ..agents.guard import refuse_secrets
+    from ..agents.guard import keepable
+    from ..store.redaction import redactor
 
     def looked(text: str) -> str:
         new = change(text)
         if not redact:
-            refuse_secrets(workspace, path, new, text, _FIX)
-            return new
-        from ..store.redaction import redactor
+            return keepable(workspace, path, new, text, _FIX)
         from .redacted import tell_redacted
 
         guard = redactor(workspace, path)

@@ -124,13 +124,16 @@ def problems(found: Sequence[object]) -> None:
         note(f"{found[0]}{rest}")
 
 
-def failure(error: MemError, *, as_json: bool) -> None:
-    """Say on stderr what went wrong and what mends it."""
+def failure(error: MemError, arguments: Sequence[str] = (), *, as_json: bool) -> None:
+    """Say on stderr what went wrong and what mends it, without the secrets among the words of the command."""
+    from ..text.secrets import unsaid
+
     if as_json:
-        fault = {"code": error.code, "message": error.message, "fix": error.fix}
+        message, fix = unsaid(error.message, arguments), unsaid(error.fix, arguments)
+        fault = {"code": error.code, "message": message, "fix": fix}
         print(f"{json.dumps({'error': fault}, ensure_ascii=False)}\n", file=sys.stderr, end="")
     else:
-        note(str(error))
+        note(unsaid(str(error), arguments))
 
 
 class Bar:

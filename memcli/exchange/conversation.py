@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO
 
-from ..store.redaction import Redacted, redactor
+from ..store.redaction import Redacted, Redactor, redactor, secret_in_name
 from ..store.sessions import EVENTS, METADATA, Session
 from ..store.sessions.append import Line, line_of, take_in
 from ..store.sessions.counting import Counts
@@ -74,6 +74,8 @@ def bring_in(workspace: Workspace, file: BinaryIO, name: str, into: str = "") ->
     """
     transcript = read_transcript(file, name, workspace.zone)
     cleaner = redactor(workspace, name)
+    if secret_in_name(cleaner, name):
+        cleaner.name = "the transcript"
     opening = b""
     with _spool(workspace) as spool:
         for event in transcript.events:
@@ -83,7 +85,8 @@ def bring_in(workspace: Workspace, file: BinaryIO, name: str, into: str = "") ->
             noted = [line.id, sums.messages, sums.waiting, sums.characters, sums.first]
             spool.write(f"{json.dumps(noted)}\n{line.text}\n")
         spool.seek(0)
-        appended = take_in(workspace, into or _id_of(transcript, name, opening), _lines(spool), _told(transcript))
+        into = into or _id_of(transcript, opening, cleaner)
+        appended = take_in(workspace, into, _lines(spool), cleaner.fields(_told(transcript)))
     return Imported(
         appended.session,
         transcript.format,
@@ -119,9 +122,9 @@ def _lines(spool: IO[str]) -> Iterator[Line]:
         yield Line(identifier, text, Counts(1, messages, waiting, characters, 0, timestamp, timestamp))
 
 
-def _id_of(transcript: Transcript, name: str, opening: bytes) -> str:
-    """Name a conversation that came in a pipe and does not name itself by how it begins."""
-    if name != STANDARD_INPUT or transcript.session_id != name:
+def _id_of(transcript: Transcript, opening: bytes, cleaner: Redactor) -> str:
+    """Name a conversation that came in a pipe and does not name itself, or would by a secret, by how it begins."""
+    if transcript.session_id != STANDARD_INPUT and not secret_in_name(cleaner, transcript.session_id):
         return transcript.session_id
     started = parse_time(transcript.started) or datetime.fromtimestamp(0, UTC)
     return new_id("ses", started, blake2b(opening, digest_size=8).digest())

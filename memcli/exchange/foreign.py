@@ -12,12 +12,13 @@ from typing import Any
 
 from ..store.layout import Layout
 from ..store.manner import new_fields
+from ..store.redaction import file_words
 from ..text import frontmatter
 from ..text.blake import blake2b
 from ..text.entry import EPISODIC, SOURCES, SPELLINGS, TYPES, read_entry
 from ..text.frontmatter import Document
-from ..text.ids import new_id, slug
-from ..text.summary import first_line
+from ..text.ids import new_id
+from ..text.secrets import scan
 from ..text.times import parse_time, stamp
 from .parcel import Parcel
 
@@ -56,10 +57,10 @@ def parcel_from(record: Mapping[str, Any], layout: Layout, now: datetime) -> Par
     stated = next((fields[name] for name in ("created_at", *SPELLINGS["created_at"]) if name in fields), "")
     created = parse_time(str(stated)) or now
     given = str(fields.get("id", ""))
-    fields["id"] = given if _ID.fullmatch(given) else new_id("mem", created, sign)
+    fields["id"] = given if _ID.fullmatch(given) and not scan(given) else new_id("mem", created, sign)
     document = Document(False, "\n", None, 0, body, 1, fields, None)
     entry, _ = read_entry(document, "", created)
-    name = slug(entry.title or first_line(body)) or entry.type
+    name = file_words(entry.title, body) or entry.type
     path = f"{layout.entries}/{FOLDER}/{name}-{sign.hex()}.md".lstrip("/")
     text = frontmatter.render(new_fields(layout, entry), entry.body)
     problem = frontmatter.parse(text).problem

@@ -16,7 +16,7 @@ from ..store import files
 from ..store.init import PAGE_TEXT
 from ..store.layout import ARCHIVE, Layout
 from ..store.placing import place
-from ..store.redaction import Redacted, Redactor, redactor
+from ..store.redaction import Redacted, Redactor, nameable, redactor
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import Entry, read_entry
@@ -71,6 +71,7 @@ class Intake:
         self.dedup = dedup
         self.dry_run = dry_run
         self._guard = None if allow_secret else redactor(workspace, "")
+        self._names = redactor(workspace, "")
         self.notices: list[str] = []  # what is to be said of the whole
         self._planned: dict[str, str] = {}  # path → digest of what is about to be made, or would be
         self._together: set[str] = set()  # paths that stand here and in the file: they lived together before
@@ -109,7 +110,8 @@ class Intake:
         parcel = unpacked(line.record) if own else parcel_from(line.record, layout, self.workspace.now)
         if parcel.kind == SETTINGS:
             return self._take_settings(line, parcel)
-        parcel = replace(parcel, path=place_in(layout, parcel), kind=parcel.kind or layout.kind_of(parcel.path) or "")
+        path = nameable(self._names, place_in(layout, parcel))
+        parcel = replace(parcel, path=path, kind=parcel.kind or layout.kind_of(path) or "")
         entry = self._entry(parcel)
         if not passes(self.wanted, parcel, entry):
             return Outcome(line.number, "left out", parcel.path)

@@ -46,6 +46,7 @@ def add_events(
     before = recent_events(workspace.path(made(workspace, into).path)) if into else []
     events, skipped = spoken(given, before, workspace.zone)
     cleaner = redactor(workspace, into or "the event")
+    told = cleaner.fields(told or {})
     now = moment(workspace.now.isoformat())
     kept = [replace(cleaner.event(event), timestamp=event.timestamp or now) for event in events]
     done = append(workspace, into, kept, noise, told)

@@ -30,10 +30,11 @@ def leaks(workspace: Workspace, texts: Iterable[tuple[str, str]], where: str = "
             yield Fault(path, one.line, reason, "secret")
 
 
-def all_texts(workspace: Workspace) -> Iterator[tuple[str, str]]:
-    """Yield path and text of every file of a workspace, conversations included."""
+def all_texts(workspace: Workspace, *, sessions: bool) -> Iterator[tuple[str, str]]:
+    """Yield path and text of every file of a workspace, conversations included where that is asked."""
     for path in sorted(scan(workspace.root, workspace.layout).stats):
-        got = try_bytes(workspace, path) if workspace.layout.kind_of(path) else ""
+        kind = workspace.layout.kind_of(path)
+        got = try_bytes(workspace, path) if kind and (sessions or kind != "session") else ""
         if not isinstance(got, str):
             yield path, got[0].decode("utf-8", "replace")
 

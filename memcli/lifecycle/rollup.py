@@ -15,12 +15,11 @@ from ..store import files
 from ..store.entries import decoded, entry_text, free_name
 from ..store.journal import Change, Step
 from ..store.layout import ARCHIVE
-from ..store.redaction import redactor
+from ..store.redaction import file_words, redactor
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.blake import blake2b
 from ..text.conflict import require_no_conflict
-from ..text.ids import slug
 from ..text.summary import first_line, shorten
 from ..text.times import stamp
 from .llm import Llm
@@ -49,7 +48,7 @@ class Group:
     @property
     def path(self) -> str:
         """Give the page's place below the entries."""
-        return f"{'tags' if self.is_tag else 'projects'}/{slug(self.name) or 'unnamed'}/summary.md"
+        return f"{'tags' if self.is_tag else 'projects'}/{file_words(self.name, '') or 'unnamed'}/summary.md"
 
 
 @dataclass(frozen=True)

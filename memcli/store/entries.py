@@ -12,7 +12,7 @@ from ..errors import RefusedError, UsageError
 from ..text import frontmatter, utf8
 from ..text.conflict import conflict_marker, require_no_conflict
 from ..text.entry import SOURCES, SPELLINGS, STATUSES, TRUST, Entry, checked, stated_id
-from ..text.ids import new_id, slug
+from ..text.ids import new_id
 from ..text.summary import first_line
 from ..text.times import stamp
 from . import files
@@ -275,7 +275,9 @@ def _sound(body: str) -> str:
 
 
 def _place(workspace: Workspace, entry: Entry) -> str:
-    name = slug(entry.title or first_line(entry.body)) or entry.type
+    from .redaction import file_words, redactor
+
+    name = file_words(entry.title, entry.body, redactor(workspace, "").values) or entry.type
     day = datetime.fromisoformat(entry.created_at).replace(tzinfo=UTC).astimezone(workspace.zone).date()
     return workspace.layout.entry_path(name, entry.id, day)
 
@@ -289,6 +291,9 @@ def _chosen_path(workspace: Workspace, path: str) -> str:
             raise RefusedError(f"{path} is outside the workspace {workspace.root}", "give a path within it") from None
     if not path.isprintable():
         raise UsageError(f"{path!r} cannot be the name of a file", "leave out newlines and control characters")
+    from .redaction import require_no_secret
+
+    require_no_secret(workspace, path, "the path")
     if not path.endswith((".md", "/")):
         raise UsageError(f"{path} is not a markdown file", "end the path with .md, or with / for a folder")
     kind = workspace.layout.kind_of(path)

@@ -1,6 +1,7 @@
 """Blank out secrets on the ways in that nobody watches: imports, sessions, notes, history, hooks.
 
-What is blanked out cannot be had back, so every place is remembered and told.
+What is blanked out cannot be had back, so every place is remembered and told. Names of files and sessions hold no
+secret at all: they stand in listings, logs and commits.
 """
 
 import json
@@ -9,11 +10,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..text.secrets import env_values, redact, scan
+from ..errors import RefusedError
+from ..text.blake import blake2b
+from ..text.ids import slug
+from ..text.secrets import PERSONAL, env_values, redact, scan
 from ..text.session import Event
+from ..text.session.folder import session_id
+from ..text.summary import first_line
 from .workspace import Workspace
 
 _LARGEST = 1 << 20
+_NAMING = 4096  # characters of a text that its name is made of
 _IDS = {"call_id"}
 
 
@@ -24,6 +31,7 @@ class Redacted:
     name: str  # the file, or what it came by
     line: int
     rule: str
+    group: str = "secret"  # or personal
 
     def __str__(self) -> str:
         return f"{self.name}:{self.line}: {self.rule} redacted"
@@ -35,16 +43,24 @@ class Redactor:
 
     name: str
     values: Collection[str] = ()
-    personal: bool = False
+    personal: Collection[str] = ()  # rules of personal data that are heeded
+    refuses_personal: bool = True  # where a person writes on purpose, as secrets are; else it is blanked out
     found: list[Redacted] = field(default_factory=list)
 
-    def text(self, text: str, line: int = 1, *, one_line: bool = False) -> str:
-        """Blank out the secrets of a text that begins at a line, or lies in it as a whole."""
+    @property
+    def refused(self) -> list[Redacted]:
+        """Give what was found and is not to be kept where a person writes on purpose."""
+        return [one for one in self.found if one.group == "secret" or self.refuses_personal]
+
+    def text(self, text: str, line: int = 1, *, one_line: bool = False, only: str = "") -> str:
+        """Blank out the secrets of a text that begins at a line, or lies in it as a whole; `only` those of a group."""
         findings = scan(text, personal=self.personal, values=self.values)
+        findings = [one for one in findings if not only or one.group == only]
         if not findings:
             return text
-        places = (line if one_line else line + one.line - 1 for one in findings)
-        self.found += [Redacted(self.name, place, one.rule) for place, one in zip(places, findings, strict=True)]
+        for one in findings:
+            place = line if one_line else line + one.line - 1
+            self.found.append(Redacted(self.name, place, one.rule, one.group))
         return redact(text, findings)
 
     def event(self, event: Event, line: int = 0) -> Event:
@@ -56,6 +72,16 @@ class Redactor:
         if text is event.text and extra is event.extra and name == event.name:
             return event
         return replace(event, text=text, extra=extra, name=name)
+
+    def fields(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Blank out the secrets of what is told about a conversation."""
+        cleaned: dict[str, Any] = {}
+        for key, value in told.items():
+            if isinstance(value, str):
+                cleaned[key] = self.text(value, one_line=True)
+            else:
+                cleaned[key] = self._extra(value, 1) if isinstance(value, Mapping) and value else value
+        return cleaned
 
     def _extra(self, extra: Mapping[str, Any], line: int) -> Mapping[str, Any]:
         """Look at keys and values together: what a value is may be said by its key."""
@@ -79,7 +105,59 @@ def redactor(workspace: Workspace, name: str) -> Redactor:
     values: set[str] = set()
     for folder in (workspace.root, workspace.root.parent):
         values |= env_values(_text(folder / ".env"))
-    return Redactor(name, frozenset(values))
+    mode = workspace.settings["secrets.personal"]
+    rules = () if mode == "off" else workspace.settings["secrets.personal_rules"]
+    return Redactor(name, frozenset(values), rules, mode == "refuse")
+
+
+def file_words(title: str, body: str, values: Collection[str] = ()) -> str:
+    """Name a text for a file by its title or first line, without any secret or personal data of it."""
+    text = title or body[:_NAMING]
+    return slug(first_line(redact(text, scan(text, personal=PERSONAL, values=values))))
+
+
+def secret_in_name(guard: Redactor, name: str) -> str:
+    """Give the rule of a secret in a path or another name; empty where there is none."""
+    parts = name.split("/")
+    tails = ["/".join(parts[first:]) for first in range(len(parts))]
+    stems = [part.rpartition(".")[0] for part in (*parts, *tails)]
+    plain = [session_id(part) or part for part in parts]
+    for part in dict.fromkeys((*tails, *parts, *stems, *plain)):
+        for one in scan(part, personal=guard.personal, values=guard.values):
+            return one.rule
+    return ""
+
+
+def nameable(guard: Redactor, path: str) -> str:
+    """Give a path of another machine without the secrets of its names, the same path for the same secret.
+
+    Raise RefusedError where one cannot be taken out.
+    """
+    if not secret_in_name(guard, path):
+        return path
+    parts = []
+    for part in path.split("/"):
+        stem, dot, ending = part.rpartition(".") if part.endswith((".md", ".jsonl", ".json")) else (part, "", "")
+        said = session_id(stem) or stem  # a session's folder has its signs escaped
+        findings = scan(said, personal=guard.personal, values=guard.values)
+        if findings:
+            sign = blake2b(part.encode("utf-8", "replace"), digest_size=4).hexdigest()
+            stem = f"{slug(redact(said, findings)) or 'redacted'}-{sign}"
+        parts.append(f"{stem}{dot}{ending}")
+    clean = "/".join(parts)
+    rule = secret_in_name(guard, clean)
+    if rule:
+        raise RefusedError(f"its path looks like a secret ({rule})", "give it another name")
+    return clean
+
+
+def require_no_secret(workspace: Workspace, name: str, what: str) -> None:
+    """Raise RefusedError, which does not repeat it, for a name that holds a secret."""
+    rule = secret_in_name(redactor(workspace, what), name)
+    if rule:
+        raise RefusedError(
+            f"{what} looks like a secret ({rule})", "choose another name: names stand in listings and logs"
+        )
 
 
 def _text(path: Path) -> str:

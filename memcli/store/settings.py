@@ -283,6 +283,24 @@ TABLE = (
     Setting("hooks.enabled", True, "Let the hooks of agents recall, and keep what was said."),
     Setting("hooks.notes", True, "Let them keep each turn: a line of the day's notes, and the session."),
     Setting("hooks.within", 1500, "Milliseconds a recall in a hook may take.", low=50, high=60_000),
+    Setting(
+        "secrets.personal",
+        "refuse",
+        "Personal data in what is written on purpose: refuse it as secrets are, redact it, or off; where nobody watches"
+        " it is redacted.",
+        choices=("off", "redact", "refuse"),
+    ),
+    Setting(
+        "secrets.personal_rules",
+        ("card-number", "national-id"),
+        "Which personal data is meant: card-number, national-id, email, phone, iban.",
+        choices=("card-number", "national-id", "email", "phone", "iban"),
+    ),
+    Setting(
+        "secrets.allow",
+        (),
+        "Files in which `check` looks for no secrets, as in a .gitignore, such as entries/fixtures/.",
+    ),
     Setting("lock.wait", 10.0, "Seconds to wait for another process that is writing.", low=0, high=3600),
     Setting("grep.timeout", 5.0, "Seconds a regular expression may work on the files.", low=0.1, high=600),
     Setting(

@@ -1,5 +1,6 @@
 """What `mem check` prints, mends and refuses, and how git asks it before a commit."""
 
+import json
 import os
 import subprocess
 import sys
@@ -89,13 +90,20 @@ def test_a_damaged_index_is_made_anew(mem: Mem, workspace: Path) -> None:
     assert mem("check").code == 0
 
 
-def test_secrets_are_looked_for_when_asked(mem: Mem, workspace: Path) -> None:
-    (workspace / "entries").mkdir()
+def test_a_secret_typed_into_a_file_by_hand_is_named_without_being_asked_for(mem: Mem, workspace: Path) -> None:
+    (workspace / "entries").mkdir(exist_ok=True)
     (workspace / "entries/a.md").write_text(f"---\nid: a\n---\n\n{TOKEN}\n")
-    assert mem("check").code == 0
-    ran = mem("check", "--secrets")
+    (workspace / "notes").mkdir(exist_ok=True)
+    (workspace / "notes/2026-11-20.md").write_text("[10:00] mysql -uroot -phunter2x shop\n")
+    (workspace / "sessions/s").mkdir(parents=True, exist_ok=True)
+    (workspace / "sessions/s/session.jsonl").write_text(json.dumps({"role": "user", "content": TOKEN}) + "\n")
+    ran = mem("check")
     assert ran.code == 1
-    assert ran.out.startswith("memory/entries/a.md:5: looks like a secret (github-token): ")
+    assert [line.partition(": remove")[0] for line in ran.out.splitlines()] == [
+        "memory/entries/a.md:5: looks like a secret (github-token)",
+        "memory/notes/2026-11-20.md:1: looks like a secret (command-password)",
+    ]
+    assert "sessions/s/session.jsonl:1: looks like a secret (github-token)" in mem("check", "--secrets").out
 
 
 @pytest.mark.parametrize(

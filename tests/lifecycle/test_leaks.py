@@ -20,7 +20,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def found(workspace: Workspace) -> list[str]:
-    return [str(one) for one in leaks(workspace, all_texts(workspace))]
+    return [str(one) for one in leaks(workspace, all_texts(workspace, sessions=True))]
 
 
 def test_every_kind_of_file_is_looked_at(workspace: Workspace) -> None:

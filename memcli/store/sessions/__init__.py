@@ -114,6 +114,9 @@ def made(workspace: Workspace, name: str) -> Session:
         raise UsageError(f"{name[:60]!r} cannot be a session's id", f"use up to {_LONGEST_ID:,} printable characters")
     direct = f"{FOLDER}/{folder_name(name)}"
     if not (workspace.root / direct).exists():
+        from ..redaction import require_no_secret
+
+        require_no_secret(workspace, name, "the session's id")
         # Another tool may keep it in a folder named otherwise.
         for session in sessions(workspace):
             if name in (session.id, session.folder.removeprefix(f"{FOLDER}/")):

@@ -12,7 +12,7 @@ from typing import Literal
 
 from .rules import compiled, word_set
 
-__all__ = ["PERSONAL", "Finding", "env_values", "redact", "scan", "without_secrets"]
+__all__ = ["PERSONAL", "Finding", "env_values", "redact", "scan", "unsaid"]
 
 Group = Literal["secret", "personal"]
 PERSONAL = ("card-number", "national-id", "email", "phone", "iban")
@@ -65,9 +65,14 @@ def redact(text: str, findings: Iterable[Finding]) -> str:
     return _masked(text, [(f.start, f.end, f.rule, f.group) for f in findings])[0]
 
 
-def without_secrets(text: str) -> str:
-    """Blank out the secrets of a text that is shown or becomes a name; personal data of every kind goes too."""
-    return redact(text, scan(text, personal=PERSONAL))
+def unsaid(text: str, words: Iterable[str]) -> str:
+    """Blank out the secrets of a message, also those it quotes in part from the words of a command."""
+    for word in {part for one in words for part in (one, one.lstrip("-"), one.partition("=")[2])}:
+        for one in scan(word, personal=PERSONAL[:2]):
+            secret = word[one.start : one.end]
+            shown = next((secret[:size] for size in range(len(secret), 11, -1) if secret[:size] in text), secret)
+            text = text.replace(shown, f"[REDACTED:{one.rule}]")
+    return redact(text, scan(text, personal=PERSONAL[:2]))
 
 
 def env_values(text: str) -> frozenset[str]:

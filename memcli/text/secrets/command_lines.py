@@ -38,12 +38,12 @@ OPTIONS: tuple[tuple[str, str], ...] = (
     ),
     (
         "docker podman nerdctl buildah skopeo helm oras crane az cf oc npm gcloud",
-        rf"[ \t][^\n|;&]{{0,40}}?\blogin\b[^\n|;&]{{0,200}}?[ \t](?:-p|--password)[ \t=]{{1,4}}{_VALUE}",
+        rf"(?<=login)[^\n|;&]{{0,200}}?[ \t](?:-p|--password)[ \t=]{{1,4}}{_VALUE}",
     ),
     ("7z 7za 7zr 7zz rar unrar", rf"[ \t]-(?:hp|p){_ATTACHED}"),
     ("zip unzip", rf"[ \t](?:-P|--password)[ \t=]{{1,4}}{_VALUE}"),
     ("openssl", rf"[ \t]-(?:pass|passin|passout|password)[ \t]+[\"']?pass:{_VALUE}"),
-    ("openssl", rf"[ \t]enc[^\n|;&]{{0,200}}?[ \t]-k[ \t]+{_VALUE}"),
+    ("openssl", rf"(?<= enc)[^\n|;&]{{0,200}}?[ \t]-k[ \t]+{_VALUE}"),
     ("ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami ldappasswd ldapmodrdn", rf"[ \t]-w[ \t]?{_VALUE}"),
     (
         "smbclient rpcclient smbmap smbget wmic",

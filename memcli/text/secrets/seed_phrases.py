@@ -51,7 +51,7 @@ def _phrases(low: str) -> Iterator[Place]:
 
 def _is_phrase(numbers: list[int]) -> bool:
     """Check the last bits of a phrase, a 32nd of the others, which are the beginning of their SHA-256 (BIP-39)."""
-    if -1 in numbers or len(set(numbers)) < 2:
+    if -1 in numbers or len(set(numbers)) < 8:
         return False
     from hashlib import sha256  # not paid by every text
 

@@ -1,0 +1,157 @@
+"""No door makes a name of a secret, and no message repeats one."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memcli.text.session.folder import folder_name
+from tests.conftest import Mem
+
+TOKEN = "ghp_" + "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"
+SECRETS = [
+    TOKEN,
+    "AKIA" + "QYLPMN5HFIQR7XYA",
+    "password=Som!mer" + "2024x9",
+    "4111-1111-1111-" + "1111",
+    "123-45-" + "6789",
+    "https://jane:rose" + "bud77@git.acme.io",
+    "sshpass -p Tr0ub" + "4dor",
+]
+PIECES = [TOKEN[4:14], "QYLPMN", "mer2024x", "1111-1111", "45-6789", "bud77", "Tr0ub4dor"]
+
+
+def names(folder: Path) -> str:
+    """Give all names in a folder, in lower case as slugs have them."""
+    return "\n".join(path.relative_to(folder).as_posix() for path in folder.rglob("*")).lower()
+
+
+def holds(text: str) -> list[str]:
+    """Give the pieces of secrets in a text, signs between words aside."""
+    plain = text.lower().replace("-", "").replace(" ", "")
+    return [piece for piece in PIECES if piece.lower().replace("-", "") in plain]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_path_that_holds_a_secret_is_refused_without_repeating_it(mem: Mem, workspace: Path, secret: str) -> None:
+    for path in (f"{secret}.md", f"projects/{secret}/notes.md", f"projects/about {secret} here.md"):
+        ran = mem("write", "The build is green", "--path", path)
+        assert ran.code == 5, ran
+        assert "looks like a secret" in ran.err
+        assert holds(ran.err + ran.out) == []
+    assert holds(names(workspace)) == []
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_session_is_not_called_by_a_secret(mem: Mem, workspace: Path, world: Path, secret: str) -> None:
+    ran = mem("session", "append", "--session", secret, "--role", "user", "--text", "hello")
+    assert ran.code == 5, ran
+    assert holds(ran.err + ran.out) == []
+    said = world / "talk.jsonl"
+    said.write_text(json.dumps({"role": "user", "content": "hello"}) + "\n")
+    ran = mem("session", "import", str(said), "--session", secret)
+    assert ran.code == 5, ran
+    assert holds(ran.err + ran.out + names(workspace)) == []
+
+
+def test_a_transcript_in_a_file_named_by_a_secret_gets_a_name_of_its_own(
+    mem: Mem, workspace: Path, world: Path
+) -> None:
+    said = world / f"talk {TOKEN}.jsonl"
+    said.write_text(json.dumps({"role": "user", "content": f"hello {TOKEN}"}) + "\n")
+    ran = mem("session", "import", str(said))
+    assert ran.code == 0, ran
+    assert holds(ran.err + ran.out + names(workspace)) == []
+    assert mem("session", "import", str(said)).rows[0][:3] == ["imported", ran.rows[0][1], "0"]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_an_import_makes_no_file_name_of_a_secret(mem: Mem, workspace: Path, secret: str) -> None:
+    records = [
+        {"content": f"{secret} is for the staging host"},
+        {"title": f"Access: {secret}", "content": "For the staging host"},
+        {"path": f"entries/{folder_name(secret)}.md", "text": "---\nid: mem_a\n---\n\nTea\n"},
+        {"path": f"sessions/{folder_name(secret)}/session.jsonl", "text": '{"role": "user", "content": "hi"}\n'},
+    ]
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    ran = mem("import", "-", "--no-dedup", stdin=lines)
+    assert ran.code == 0, ran
+    assert [row[0] for row in ran.rows] == ["created"] * 4
+    assert holds(names(workspace) + ran.out + ran.err) == []
+    again = mem("import", "-", "--no-dedup", stdin=lines)
+    assert (again.code, again.out) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "text", [*SECRETS, "jane.doe@acme.io likes tea", "+49 151 2345 6789 is her number", "DE89 3704 0044 0532 0130 00"]
+)
+def test_what_is_kept_on_purpose_still_makes_no_file_name(mem: Mem, workspace: Path, text: str) -> None:
+    ran = mem("write", f"{text} for the staging host", "--allow-secret", "--no-dedup")
+    assert ran.code == 0, ran
+    assert holds(ran.rows[0][2]) == []
+    assert "redacted" in ran.rows[0][2]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["write", "a", "{}", "c"],
+        ["read", "{}"],
+        ["ls", "--type", "{}"],
+        ["--{}"],
+        ["write", "a", "--trust", "{}"],
+        ["write", "a", "--status={}", "--json"],
+        ["{}"],
+        ["forget", "{}"],
+        ["session", "show", "{}"],
+        ["write", "--file", "{}"],
+    ],
+)
+def test_no_error_repeats_a_secret_of_the_command_line(
+    mem: Mem, workspace: Path, words: list[str], secret: str
+) -> None:
+    ran = mem(*(word.format(secret) for word in words))
+    assert ran.code in (0, 2, 4, 5), ran
+    assert holds(ran.err) == []
+
+
+def test_the_memory_tool_makes_no_name_of_a_secret(mem: Mem, workspace: Path) -> None:
+    for call in (
+        {"command": "create", "path": f"/memories/{TOKEN}.md", "file_text": "Tea"},
+        {"command": "create", "path": f"/memories/people/{TOKEN}/a.md", "file_text": "Tea"},
+    ):
+        mem("memory-tool", stdin=json.dumps(call))
+    mem("memory-tool", stdin=json.dumps({"command": "create", "path": "/memories/tea.md", "file_text": "Tea"}))
+    call = {"command": "rename", "old_path": "/memories/tea.md", "new_path": f"/memories/{TOKEN}.md"}
+    mem("memory-tool", stdin=json.dumps(call))
+    assert "tea.md" in names(workspace)
+    assert holds(names(workspace)) == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "code", "kept"), [("refuse", 5, ""), ("redact", 0, "[REDACTED:card-number]"), ("off", 0, "4111")]
+)
+def test_personal_data_is_treated_as_the_settings_say(
+    mem: Mem, workspace: Path, mode: str, code: int, kept: str
+) -> None:
+    (workspace / "mem.yaml").write_text(f"secrets.personal: {mode}\n")
+    ran = mem("write", "Her card is 4111 1111 1111 " + "1111", "--no-dedup")
+    assert ran.code == code
+    if kept:
+        assert kept in (workspace / ran.rows[0][2]).read_text()
+    note = mem("note", "paid with 4111 1111 1111 " + "1111")
+    assert note.code == 0
+    stored = "".join(path.read_text() for path in (workspace / "notes").glob("*.md"))
+    assert ("4111" in stored) == (mode == "off")
+    path = mem("write", "Tea at four", "--path", "tea.md").rows[0][2]
+    ran = mem("edit", path, "--replace", "four", "four with 4111 1111 1111 " + "1111")
+    assert ran.code == code
+    assert ("4111" in (workspace / path).read_text()) == (mode == "off")
+
+
+def test_personal_data_of_other_kinds_is_kept_until_it_is_asked_for(mem: Mem, workspace: Path) -> None:
+    assert mem("write", "Maria answers at maria@acme.io", "--no-dedup").code == 0
+    (workspace / "mem.yaml").write_text("secrets.personal_rules: [email, phone]\n")
+    assert mem("write", "Maria answers at maria@acme.io", "--no-dedup").code == 5
+    assert mem("write", "Her card is 4111 1111 1111 " + "1111", "--no-dedup").code == 0
