@@ -10,11 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from memcli.cli.app import run
 
 NOW = "2026-11-21T20:15:03Z"
+# How long a draw or an example takes says how busy the machine is, not whether a property holds. A test that suppresses
+# checks of its own replaces this list, so `too_slow` has to be in it too.
+hypothesis.settings.register_profile(
+    "any-machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any-machine")
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 

@@ -127,7 +127,9 @@ def test_any_pattern_and_any_name_get_an_answer(mem: Mem, zoo: Path) -> None:
             assert len(ran.err) < 300_000
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given((st.text(max_size=60) | st.text('"*():^-+{}ANDORNT quagga', max_size=30)).filter(lambda query: query != "-"))
 def test_any_text_is_a_query(mem: Mem, zoo: Path, query: str) -> None:
     ran = mem("search", "--mode", "keyword", "--", query)

@@ -379,7 +379,9 @@ def test_a_prompt_is_searched_without_what_tools_put_in(place: Workspace) -> Non
     assert ids(recall([place], Recall(prompt))) == []
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(st.text(max_size=200) | st.sampled_from(["x " * 500_000, "\x00", "\ud800", "🦓" * 5000]))
 def test_any_prompt_gets_an_answer(place: Workspace, prompt: str) -> None:
     recall([place], Recall(prompt, session=prompt[:50], gate=True, within_ms=60_000)).text("json")

@@ -63,7 +63,9 @@ def test_a_torn_line_costs_no_other(place: Workspace) -> None:
     assert read(place, "a").shown == ("one", "two")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     st.binary(max_size=200) | st.sampled_from([b'{"shown": 3}', b'{"turns": -1}', b'{"context": "!"}', b"[[[[" * 40])
 )
