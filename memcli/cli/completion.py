@@ -23,4 +23,4 @@ def completion(
     """
     if shell not in SHELLS:
         raise UsageError(f"no completion for {shell!r}", f"use one of {', '.join(SHELLS)}")
-    output.say(get_completion_script(prog_name="mem", complete_var="_MEM_COMPLETE", shell=shell))
+    output.say(get_completion_script(prog_name="mem", complete_var="_MEM_COMPLETE", shell=shell), raw=True)

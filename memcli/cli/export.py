@@ -67,7 +67,7 @@ def export(
     pieces = lines() if form == "jsonl" else _document(where, wanted, chosen, problems)
     if target is None:
         for piece in pieces:
-            output.say(piece, end="")
+            output.say(piece, end="", raw=form == "jsonl")
     else:
         from ..store.placing import write_out
 

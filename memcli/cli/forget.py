@@ -33,7 +33,7 @@ def forget(
     if purge:
         _each(names, workspace, scope, "purged", _purged, as_json)
     else:
-        _each(names, workspace, scope, "archived", entries.forget, as_json)
+        _each(names, workspace, scope, "archived", _forgotten, as_json)
 
 
 def restore(names: _Names, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
@@ -74,6 +74,11 @@ def _note_return(workspace: Workspace, path: str) -> None:
         access.note(workspace, [access.RESTORED + identifier])
 
 
+def _forgotten(workspace: Workspace, path: str) -> str:
+    """Move a file to the archive; one that lies there stays, so that a run that was cut off can be repeated."""
+    return path if path.startswith(ARCHIVE) else entries.forget(workspace, path)
+
+
 def _purged(workspace: Workspace, path: str) -> str:
     entries.purge(workspace, path)
     return path
@@ -92,8 +97,10 @@ def _each(
     failed: list[tuple[str, MemError]] = []
     for (_, path), (name, where) in found.items():
         try:
-            done.append({"action": action, "name": name, "from": path, "path": change(where, path)})
-            places.append(world.here(where, done[-1]["path"]))
+            new = change(where, path)
+            is_same = action == "archived" and new == path
+            done.append({"action": "unchanged" if is_same else action, "name": name, "from": path, "path": new})
+            places.append(world.here(where, new))
         except MemError as error:
             failed.append((name, error))
             output.failure(error, [name], as_json=as_json)
@@ -103,8 +110,8 @@ def _each(
     else:
         for one, shown in zip(done, places, strict=True):
             if output.is_watched():
-                output.say(f"{action} {one['name']} ({shown})")
+                output.say(f"{one['action']} {one['name']} ({shown})")
             else:
-                output.say_row((action, one["name"], shown))
+                output.say_row((one["action"], one["name"], shown))
     if failed:
         raise typer.Exit(3 if done else failed[-1][1].exit_code)

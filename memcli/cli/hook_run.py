@@ -18,7 +18,7 @@ def run(arguments: Sequence[str], *, is_alone: bool = False) -> bool:
         answer = _answer(arguments[0] if arguments else "", is_alone=is_alone)
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(encoding="utf-8", errors="replace")
-        output.say(answer.written(), end="")
+        output.say(answer.written(), end="", raw=True)
         output.flush()
     except Exception:  # a closed pipe, a clock that makes no sense: the agent goes on
         return True

@@ -34,6 +34,6 @@ def memory_tool(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJso
     if as_json:
         output.say_json({"content": reply, "is_error": code != 0})
     else:
-        output.say(reply)
+        output.say(reply, raw=True)
     if code:
         raise typer.Exit(code)

@@ -1,4 +1,8 @@
-"""The only place that prints: data on stdout, talk on stderr, and nothing that could drive a terminal."""
+"""The only place that prints: data on stdout, talk on stderr, and nothing that could drive a terminal.
+
+Nobody knows where a pipe ends (`mem read ID | head` ends on a terminal), so control characters are visible there too,
+but for what programs take: `read --raw`, exports and the answers of protocols.
+"""
 
 import json
 import os
@@ -48,29 +52,48 @@ def visible(text: str) -> str:
     )
 
 
-def say(text: str, end: str = "\n") -> None:
-    """Print data: as it is into a pipe, with control characters visible on a terminal."""
+def harmless(text: str) -> str:
+    """Make visible what would drive a terminal at the end of a pipe; newlines, tabs and letters of any script stay."""
+    import re
+
+    return re.sub(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def _safe(text: str) -> str:
+    return visible(text) if to_terminal(sys.stdout) else harmless(text)
+
+
+def say(text: str, end: str = "\n", *, raw: bool = False) -> None:
+    """Print data with its control characters visible; `raw` for what must reach a pipe byte for byte."""
     # With its end in one piece: where Python does not buffer, lines of several commands in a pipe would mix.
-    print(f"{visible(text) if to_terminal(sys.stdout) else text}{end}", end="")
+    print(f"{text if raw and not to_terminal(sys.stdout) else _safe(text)}{end}", end="")
 
 
 def say_styled(*pieces: tuple[str, str]) -> None:
     """Print one line of (text, colour code) pieces."""
     colour = has_colour(sys.stdout)
-    safe = visible if to_terminal(sys.stdout) else str
-    said = [f"\x1b[{code}m{safe(text)}\x1b[0m" if code and colour else safe(text) for text, code in pieces]
+    said = [f"\x1b[{code}m{_safe(text)}\x1b[0m" if code and colour else _safe(text) for text, code in pieces]
     print("".join([*said, "\n"]), end="")
 
 
 def say_json(document: Mapping[str, Any]) -> None:
     """Print one JSON document."""
     indent = 2 if to_terminal(sys.stdout) else None
-    print(f"{json.dumps(document, ensure_ascii=False, indent=indent)}\n", end="")
+    # Between its strings JSON has none of these characters, and in a string it may have them escaped.
+    print(f"{_escaped(json.dumps(document, ensure_ascii=False, indent=indent))}\n", end="")
 
 
 def say_row(values: Iterable[object]) -> None:
     """Print one line of tab-separated values; tabs and newlines inside a value become spaces."""
-    print("\t".join(str(value).translate(_ONE_LINE) for value in values) + "\n", end="")
+    print("\t".join(_safe(str(value).translate(_ONE_LINE)) for value in values) + "\n", end="")
+
+
+def _escaped(document: str) -> str:
+    """Escape the control characters that JSON may hold as they are, and on a terminal those that turn text round."""
+    import re
+
+    turning = _BIDI if to_terminal(sys.stdout) else ""
+    return re.sub(rf"[\x7f-\x9f{turning}]", lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
 def wrapped(text: str, indent: int) -> str:

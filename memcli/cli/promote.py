@@ -83,7 +83,11 @@ def _named(workspace: str, scope: str, names: list[str], *, by_line: bool) -> tu
 
 
 def _id_at(where: Workspace, place: Place) -> str:
-    rows = ask(where, lambda index: index.list_entries(Filter(statuses=(), paths=(place.path,)), "path"))
+    def named(index: Index) -> list[dict[str, Any]]:
+        index.refresh()
+        return index.list_entries(Filter(statuses=(), paths=(place.path,)), "path")
+
+    rows = ask(where, named)
     return next((str(row["id"]) for row in rows if row["path"] == place.path), place.path)
 
 

@@ -39,7 +39,9 @@ def read(
     history: Annotated[
         bool, typer.Option("--history", help="Show what it replaced, what replaced it, and git's log of its file.")
     ] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Show the file as it is, frontmatter included.")] = False,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Show the file as it is, frontmatter and control characters included.")
+    ] = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -103,7 +105,7 @@ def read(
             "problems": [asdict(one) for one in problems],
         })  # fmt: skip
         return
-    output.say(page, end="" if page.endswith("\n") or not page else "\n")
+    output.say(page, end="" if page.endswith("\n") or not page else "\n", raw=raw)
     if rest is not None:
         output.note(f"{len(page):,} of {len(content):,} characters: mem read {name} --offset {rest}")
 

@@ -69,7 +69,7 @@ def recall(
     )
     text = pack.text(form)
     if text:
-        output.say(text, end="" if text.endswith("\n") else "\n")
+        output.say(text, end="" if text.endswith("\n") else "\n", raw=form == "json")
     for notice in pack.notices:
         output.note(notice)
     world.tell_problems(found_in, pack.problems)

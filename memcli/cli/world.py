@@ -29,8 +29,7 @@ def surroundings() -> Surroundings:
 def reading(workspace: str, scope: str, *, even_off: bool = False) -> list[Workspace]:
     """Find the workspaces to read from, the project's first."""
     found = workspaces.find(surroundings(), workspace, scope, even_off=even_off)
-    for line in dict.fromkeys(line for one in found for line in one.settings.ignored):
-        output.note(line)
+    output.problems(list(dict.fromkeys(line for one in found for line in one.settings.ignored)))
     return found
 
 

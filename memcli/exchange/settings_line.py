@@ -10,12 +10,15 @@ from ..errors import MemError
 from ..store import files
 from ..store.init import MARKER_TEXT
 from ..store.placing import place
+from ..store.settings import FORMAT_KEY
 from ..store.workspace import MARKER, Workspace
 from ..text.frontmatter import load_mapping
 from .parcel import SETTINGS, Parcel
 
 _PLACES = ("layout", "paths")
 _TOLD = 5
+_AS_MADE = (MARKER_TEXT.encode(), MARKER_TEXT.rpartition(f"{FORMAT_KEY}:")[0].encode())
+"""The file as `mem init` makes it, and as it did before it said the format."""
 
 
 def settings_file(workspace: Workspace) -> list[tuple[str, str]]:
@@ -32,7 +35,7 @@ def take_settings(workspace: Workspace, parcel: Parcel, *, dry_run: bool) -> tup
     others = [name for name, value in new.items() if old.get(name) != value]
     if not others:
         return "unchanged", ""
-    if standing != MARKER_TEXT.encode() or any(name.partition(".")[0] in _PLACES for name in new):
+    if standing not in _AS_MADE or any(name.partition(".")[0] in _PLACES for name in new):
         names = ", ".join(others[:_TOLD]) + (", …" if len(others) > _TOLD else "")
         return "left out", f"{MARKER} stays as it is; the file sets {names}: `mem config set` does it here"
     if not dry_run:
@@ -49,7 +52,9 @@ def _standing(workspace: Workspace) -> bytes | None:
 
 def _said(data: bytes) -> dict[str, object]:
     """Give the settings by their dotted names; of a file that does not parse, none."""
-    return dict(_flat("", load_mapping(data.decode("utf-8", "replace"))[0]))
+    said = dict(_flat("", load_mapping(data.decode("utf-8", "replace"))[0]))
+    said.pop(FORMAT_KEY, None)  # which is the folder's own
+    return said
 
 
 def _flat(prefix: str, fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:

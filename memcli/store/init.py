@@ -7,11 +7,13 @@ from ..errors import RefusedError, UsageError
 from . import files
 from .layout import LAYOUTS, MEM
 from .recognise import Recognised, recognise
+from .settings import FORMAT, FORMAT_KEY
 from .workspace import MARKER, Surroundings, opened
 
-MARKER_TEXT = """\
+MARKER_TEXT = f"""\
 # This folder is a memory that `mem` keeps: plain markdown, yours to edit.
 # Settings go here, one a line, such as `search.limit: 8`; `mem config list` shows them all.
+{FORMAT_KEY}: {FORMAT}
 """
 PAGE_TEXT = """\
 # Memory

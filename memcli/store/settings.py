@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import RefusedError, UsageError
 from ..text.frontmatter import load_mapping
 from ..text.utf8 import decoded
 from . import disk
@@ -318,6 +318,9 @@ TABLE = (
         high=256,
     ),
 )
+FORMAT_KEY = "format"
+FORMAT = 1
+"""The format of a workspace's files that this mem writes; `mem.yaml` says it, and one that does not has the first."""
 BY_NAME = {setting.name: setting for setting in TABLE}
 
 
@@ -340,6 +343,19 @@ class Settings:
         return self.values[name]
 
 
+def _require_format(path: Path, value: Any) -> None:
+    """Refuse a workspace whose files a later mem keeps otherwise: this one would misread or damage them."""
+    try:
+        number = int(str(value))
+    except ValueError:
+        raise UsageError(f"{path}: {FORMAT_KEY} {value!r} is no number", f"write {FORMAT_KEY}: {FORMAT}") from None
+    if number > FORMAT:
+        raise RefusedError(
+            f"{path}: the workspace has format {number}, and this mem knows {FORMAT}",
+            "install a newer one: pip install --upgrade memcli",
+        )
+
+
 def load_settings(user_file: Path, workspace_file: Path | None, environ: Mapping[str, str]) -> Settings:
     """Settle every setting: defaults, then the user's file, then the workspace's, then `MEM_*`.
 
@@ -354,7 +370,9 @@ def load_settings(user_file: Path, workspace_file: Path | None, environ: Mapping
             continue
         for name, value in _file_values(path):
             setting = BY_NAME.get(name)
-            if setting is None:
+            if name == FORMAT_KEY and not trusted:
+                _require_format(path, value)
+            elif setting is None:
                 ignored.append(f"{path}: unknown setting {name}")
             elif setting.user_only and not trusted:
                 ignored.append(f"{path}: {name} is taken only from {user_file}, since a folder may come from others")

@@ -1,0 +1,64 @@
+"""A command that was cut off is repeated as it was typed, and what was written a moment ago is known to the next."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memcli.store import entries
+from memcli.store.workspace import Workspace
+from tests.conftest import Mem
+
+
+@pytest.mark.parametrize("form", ["id", "path", "here"])
+@pytest.mark.parametrize("cut", [1, 2])
+def test_forgetting_several_is_finished_by_the_same_words(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch, form: str, cut: int
+) -> None:
+    names = []
+    for text in ("One.", "Two.", "Three."):
+        written = mem("write", text, "--no-dedup", "--json").json
+        names.append({"id": written["id"], "path": written["path"], "here": f"memory/{written['path']}"}[form])
+    forget, done = entries.forget, []
+
+    def cut_off(where: Workspace, path: str) -> str:
+        if len(done) == cut:
+            raise KeyboardInterrupt
+        done.append(path)
+        return forget(where, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(entries, "forget", cut_off)
+        assert mem("forget", *names).code == 130
+    assert len(mem("ls").rows) == 3 - cut
+    ran = mem("forget", *names)
+    assert ran.code == 0, ran.err
+    assert [row[0] for row in ran.rows] == ["unchanged"] * cut + ["archived"] * (3 - cut)
+    assert mem("ls").out == ""
+    assert len(list(workspace.glob("archive/**/*.md"))) == 3
+
+
+def test_what_stands_between_two_names_stops_neither(mem: Mem, workspace: Path) -> None:
+    one, two = (mem("write", text, "--no-dedup").rows[0][1] for text in ("One.", "Two."))
+    ran = mem("forget", one, "MEMORY.md", two, "--json")
+    assert ran.code == 3
+    assert [row["action"] for row in ran.json["entries"]] == ["archived", "archived"]
+    assert [row["name"] for row in ran.json["failed"]] == ["MEMORY.md"]
+
+
+@pytest.mark.parametrize("name", ["p/ship.md", "entries/p/ship.md", "memory/entries/p/ship.md"])
+def test_what_was_written_at_a_path_is_promoted_by_it_at_once(mem: Mem, workspace: Path, name: str) -> None:
+    assert mem("write", "Ships leave at noon.", "--path", "p/ship.md").code == 0
+    ran = mem("promote", name)
+    assert ran.code == 0
+    assert "Ships leave at noon." in (workspace / "MEMORY.md").read_text()
+
+
+def test_a_file_without_an_id_that_an_editor_just_made_is_known_to_promote(mem: Mem, workspace: Path) -> None:
+    assert mem("ls").code == 0
+    (workspace / "entries").mkdir(exist_ok=True)
+    page = workspace / "entries" / "plain.md"
+    page.write_text("Ships leave at one.\n")
+    os.utime(page, (0, 0))
+    ran = mem("promote", "plain.md")
+    assert "is gone" not in ran.err
