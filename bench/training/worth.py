@@ -1,0 +1,186 @@
+"""Train the score of what is worth remembering: `python bench/training/worth.py [--write]`.
+
+Reads the labelled sentences and conversations of `bench/training/data`, trains linear outputs by iteratively reweighted
+least squares in the dual (there are far more features than sentences), chooses the strength of regularisation and the
+calibration by conversations left out, and writes `memcli/consolidation/worth.model`. Deterministic.
+"""
+
+import json
+import sys
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from memcli.consolidation.candidates import Candidate, candidates
+from memcli.consolidation.worth import FILE, FORMAT, KEEP, hashed_features, plain_features
+from memcli.text.session import Event
+
+DATA = Path(__file__).with_name("data")
+SIZE = 1 << 14
+WEIGHT = 3.0  # of the hashed features against the plain ones
+STRENGTHS = (0.5, 1.0, 2.0, 4.0)
+FOLDS = 8
+KINDS = ("rule", "preference", "fact", "person", "decision", "plan", "cause", "fix", "correction", "event")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A candidate with what somebody said of it."""
+
+    candidate: Candidate
+    keep: bool
+    kind: str
+    group: str  # conversation, or block of single sentences: left out together
+
+
+def utterances() -> list[Example]:
+    """Read single sentences: label, kind, role and text a line."""
+    found = []
+    lines = (DATA / "utterances.tsv").read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines):
+        label, kind, role, text = line.split("\t")
+        found.append(Example(Candidate(text, role), label == "keep", kind, f"u{number // 5}"))
+    return found
+
+
+def conversations() -> list[Example]:
+    """Read labelled conversations, and match their labels to the candidates mem finds in them."""
+    found = []
+    for line in (DATA / "conversations.jsonl").read_text(encoding="utf-8").splitlines():
+        told = json.loads(line)
+        events = [
+            Event(
+                str(number),
+                "tool_result" if one["role"] == "tool" else "message",
+                "system" if one["role"] == "tool" else one["role"],
+                one["content"],
+            )
+            for number, one in enumerate(told["messages"])
+        ]
+        labels: dict[int, list[tuple[int, int, bool, str]]] = {}
+        for label in told["labels"]:
+            text = told["messages"][label["message"]]["content"]
+            start = text.find(label["text"])
+            labels.setdefault(label["message"], []).append(
+                (start, start + len(label["text"]), bool(label["keep"]), label["kind"])
+            )
+        for one in candidates(events):
+            here = labels.get(int(one.message), [])
+            shared = [(min(one.stop, stop) - max(one.start, start), keep, kind) for start, stop, keep, kind in here]
+            best = max(shared, default=(0, False, ""))
+            if best[0] > 0.5 * (one.stop - one.start) or any(size > 0 and keep for size, keep, _ in shared):
+                kept = [kind for size, keep, kind in shared if keep and size > 0.3 * min(one.stop - one.start, 60)]
+                found.append(Example(one, bool(kept), kept[0] if kept else best[2], told["id"]))
+    return found
+
+
+def matrix(examples: Sequence[Example]) -> np.ndarray:
+    """Return the features, (n, SIZE + plain) float32."""
+    width = len(plain_features(examples[0].candidate))
+    found = np.zeros((len(examples), SIZE + width), np.float32)
+    for row, example in zip(found, examples, strict=True):
+        for place, value in hashed_features(example.candidate.text, SIZE):
+            row[place] += WEIGHT * value
+        row[SIZE:] = plain_features(example.candidate)
+    return found
+
+
+def fit(kernel: np.ndarray, labels: np.ndarray, strength: float) -> np.ndarray:
+    """Return the dual weights of a logistic regression, (n,): Newton steps on the kernel with its bias column."""
+    dual = np.zeros(len(labels))
+    for _ in range(25):
+        sums = kernel @ dual
+        chance = 1 / (1 + np.exp(-sums))
+        spread = np.maximum(chance * (1 - chance), 1e-4)
+        target = sums + (labels - chance) / spread
+        new = np.linalg.solve(kernel + strength * np.diag(1 / spread), target)
+        if np.abs(new - dual).max() < 1e-5:
+            return new
+        dual = new
+    return dual
+
+
+def area(sums: np.ndarray, labels: np.ndarray) -> float:
+    """Return the area under the receiver operating characteristic."""
+    order = np.argsort(sums, kind="stable")
+    ranks = np.empty(len(sums))
+    ranks[order] = np.arange(1, len(sums) + 1)
+    good = labels.sum()
+    return float((ranks[labels == 1].sum() - good * (good + 1) / 2) / (good * (len(labels) - good)))
+
+
+def left_out(kernel: np.ndarray, labels: np.ndarray, groups: np.ndarray, strength: float) -> np.ndarray:
+    """Return the sums that each example gets from a model which never saw its conversation."""
+    sums = np.empty(len(labels))
+    for fold in range(FOLDS):
+        held = groups % FOLDS == fold
+        dual = fit(kernel[np.ix_(~held, ~held)], labels[~held], strength)
+        sums[held] = kernel[np.ix_(held, ~held)] @ dual
+    return sums
+
+
+def calibration(sums: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    """Return slope and offset of Platt's scaling, by Newton's method (Platt 1999)."""
+    design = np.c_[sums, np.ones(len(sums))]
+    weights = np.array([1.0, 0.0])
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(-design @ weights))
+        step = np.linalg.solve(
+            (design * (chance * (1 - chance))[:, None]).T @ design + 1e-6 * np.eye(2), design.T @ (labels - chance)
+        )
+        weights += step
+    return float(weights[0]), float(weights[1])
+
+
+def main() -> None:
+    """Train, print the figures, and with --write put the model beside the code."""
+    examples = utterances() + conversations()
+    names = sorted({one.group for one in examples})
+    numbers = {name: zlib.crc32(name.encode()) for name in names}
+    groups = np.array([numbers[one.group] for one in examples])
+    labels = np.array([float(one.keep) for one in examples])
+    features = matrix(examples)
+    kernel = (features @ features.T).astype(np.float64) + 1.0  # the bias is a feature that is always 1
+    print(f"{len(examples)} candidates, {int(labels.sum())} to keep, {len(names)} groups")
+    scores = {strength: left_out(kernel, labels, groups, strength) for strength in STRENGTHS}
+    strength = max(STRENGTHS, key=lambda one: area(scores[one], labels))
+    for one, sums in scores.items():
+        print(f"strength {one}: area left out {area(sums, labels):.3f}")
+    slope, offset = calibration(scores[strength], labels)
+    chance = 1 / (1 + np.exp(-(slope * scores[strength] + offset)))
+    for least in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
+        told = chance >= least
+        right, wrong = told[labels == 1].mean(), told[labels == 0].mean()
+        print(f"at {least}: keeps {right:.2f} of what to keep, {wrong:.2f} of the rest")
+    duals = [fit(kernel, labels, strength)]
+    kept = np.flatnonzero(labels)
+    for kind in KINDS:
+        among = np.array([float(examples[place].kind == kind) for place in kept])
+        duals.append(np.zeros(len(labels)))
+        duals[-1][kept] = fit(kernel[np.ix_(kept, kept)], among, 2 * strength)
+    weights = np.array([features.T @ dual for dual in duals])
+    bias = [float(dual.sum()) for dual in duals]
+    hashed = weights[:, :SIZE] * WEIGHT
+    scale = np.abs(hashed).max(axis=1) / 127
+    small = np.round(hashed / scale[:, None]).astype(np.int8)
+    said = {
+        "format": FORMAT,
+        "outputs": [KEEP, *KINDS],
+        "size": SIZE,
+        "plain": [[round(float(value), 5) for value in row] for row in weights[:, SIZE:]],
+        "bias": [round(one, 5) for one in bias],
+        "scale": [round(float(one), 8) for one in scale],
+        "slope": round(slope, 5),
+        "offset": round(offset, 5),
+        "checksum": zlib.crc32(small.tobytes()),
+    }
+    if "--write" in sys.argv:
+        FILE.write_bytes(json.dumps(said).encode() + b"\n" + small.tobytes())
+        print(f"wrote {FILE}")
+
+
+if __name__ == "__main__":
+    main()
