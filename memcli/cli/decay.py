@@ -1,5 +1,7 @@
 """`mem decay`."""
 
+import shlex
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -8,9 +10,11 @@ import typer
 from ..errors import UsageError
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..lifecycle.decay import Decayed, Judged, judged, last_accessed, unread_paths
+from ..lifecycle.decay import FRACTION, Decayed, Judged, judged, last_accessed, needed_fraction, unread_paths
 from ..lifecycle.decay import decay as archive
+from ..lifecycle.edited import with_edits
 from ..store import access
+from ..store.layout import MEM
 from ..store.workspace import Workspace
 from ..text.problem import FileProblem
 from ..text.times import parse_when, stamp
@@ -30,7 +34,7 @@ def decay(
     all_: Annotated[bool, typer.Option("--all", help="Show every entry on a terminal too.")] = False,
     max_fraction: Annotated[
         float, typer.Option("--max-fraction", metavar="F", help="Archive at most this share of the active entries.")
-    ] = 0.25,
+    ] = FRACTION,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -39,8 +43,9 @@ def decay(
 
     score = e^(-age/days) × (1 + ln(reads + 1)) × trust; below the setting decay.threshold, or past its expires_at, an
     entry goes to the archive with --apply, where `mem restore` finds it; the age of what was restored counts from that
-    day. Pinned entries, episodes and summaries are spared. A terminal shows what has faded and what is next; elsewhere,
-    and with --all, every active entry is shown.
+    day. Spared are pinned entries, constraints, entities, what the user prefers, episodes and summaries, and what was
+    read or recalled within 30 days. A terminal shows what has faded, by type, and what is next; elsewhere, and with
+    --all, every active entry is shown.
     """
     if not 0 <= max_fraction <= 1:
         raise UsageError(f"--max-fraction {max_fraction:g}", "give a share between 0 and 1, such as 0.25")
@@ -58,7 +63,7 @@ def decay(
     found = ask(where, rows)
     named = {one.path for one in problems}
     unread = unread_paths(where, [row["path"] for row in found if row["path"] in named])
-    counts = access.counts(where, last_accessed(found))
+    counts = with_edits(where, found, access.counts(where, last_accessed(found)))
     entries = judged(found, moment, where.settings, counts, unread)
     seed = " ".join(one.row["id"] for one in entries if one.verdict == "archive")
     done = archive(where, entries, world.noise(seed), max_fraction) if apply else None
@@ -67,7 +72,8 @@ def decay(
     elif done:
         _tell(where, done)
     else:
-        _show(where, entries, everything=all_ or not output.is_watched())
+        words = f" --workspace {shlex.quote(workspace)}" if workspace else f" --scope {scope}" if scope else ""
+        _show(where, entries, words, everything=all_ or not output.is_watched())
     if done and done.problems:
         raise typer.Exit(3)
 
@@ -110,7 +116,7 @@ def _tell(where: Workspace, done: Decayed) -> None:
         output.note(f"{count:,} archived; `mem restore ID` brings one back" if count else "nothing has faded")
 
 
-def _show(where: Workspace, entries: Sequence[Judged], *, everything: bool) -> None:
+def _show(where: Workspace, entries: Sequence[Judged], words: str, *, everything: bool) -> None:
     if not output.is_watched():
         for one in entries:
             numbers = one.fading
@@ -123,20 +129,39 @@ def _show(where: Workspace, entries: Sequence[Judged], *, everything: bool) -> N
         return
     faded = [one for one in entries if one.verdict == "archive"]
     rest = [one for one in entries if one.verdict != "archive"]
-    shown = entries if everything else [*faded, *[one for one in rest if one.verdict == "keep"][:NEAREST]]
-    if not shown:
-        return
-    output.table(
-        ("id", "age", "days", "reads", "trust", "score", "verdict", "what it says"), [_cells(one) for one in shown], 7
-    )
-    left = len(entries) - len(shown)
-    output.say("")
-    output.say("score = e^(-age/days) × (1 + ln(reads + 1)) × trust")
-    output.say(
-        f"{len(faded):,} of {len(entries):,} have faded (below {where.settings['decay.threshold']:g}, or expired)"
-        + ("; mem decay --apply archives them" if faded else "")
-        + (f"; {left:,} more: mem decay --all" if left else "")
-    )
+    shown = rest if everything else [one for one in rest if one.verdict == "keep"][:NEAREST]
+    count = f"{len(faded):,} of {len(entries):,}"
+    if faded:
+        output.say(f"{count} have faded (below {where.settings['decay.threshold']:g}, or expired); search loses these:")
+        _table(faded)
+        output.say("")
+    if shown:
+        output.say("the next ones:" if not everything else "these stay:")
+        _table(shown)
+        output.say("")
+    if entries:
+        output.say("score = e^(-age/days) × (1 + ln(reads + 1)) × trust")
+        left = len(rest) - len(shown)
+        output.say(_advice(where, entries, words) + (f"; {left:,} more: mem decay --all" if left else ""))
+
+
+def _advice(where: Workspace, entries: Sequence[Judged], words: str) -> str:
+    """Say what can be done: a command that works as it stands, only where the folder is mem's own."""
+    if not any(one.verdict == "archive" for one in entries):
+        return "nothing has faded"
+    if where.layout.name != MEM.name:
+        return f"the folder is one of {where.layout.name}'s: keep one with `mem read`, drop one with `mem forget`"
+    needed = needed_fraction(entries)
+    more = f" --max-fraction {needed:g}" if needed else ""
+    return f"archive them, to be had back with `mem restore`: mem decay --apply{more}{words}"
+
+
+def _table(entries: Sequence[Judged]) -> None:
+    """Print entries by type, the largest group first, each with the lowest score first."""
+    sizes = Counter(one.row["type"] for one in entries)
+    ordered = sorted(entries, key=lambda one: (-sizes[one.row["type"]], one.row["type"], one.score))
+    head = ("type", "id", "age", "days", "reads", "trust", "score", "verdict", "what it says")
+    output.table(head, [(one.row["type"], *_cells(one)) for one in ordered], 8)
 
 
 def _cells(one: Judged) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from ..index.filters import Filter
 from ..index.health import Health, health
 from ..index.index import Index, ask
 from ..lifecycle.decay import last_accessed
+from ..lifecycle.edited import with_edits
 from ..lifecycle.stats import TOP, Stats
 from ..lifecycle.stats import stats as counted
 from ..store import access
@@ -29,7 +30,9 @@ def stats(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = Fa
     """
     where = world.writing(workspace, scope, "counted in")
     rows, problems, state = ask(where, _asked)
-    found = counted(rows, access.counts(where, last_accessed(rows)), where.now, where.zone, where.settings)
+    found = counted(
+        rows, with_edits(where, rows, access.counts(where, last_accessed(rows))), where.now, where.zone, where.settings
+    )
     page = where.path(where.layout.memory)
     size = page.stat().st_size if page.is_file() else 0
     budget = where.settings["memory.budget"]

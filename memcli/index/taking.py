@@ -1,8 +1,13 @@
 """Take one file into the index: read what is new in it, leave what is as it was."""
 
 import time
+from datetime import UTC, datetime
 
+from ..store import access
 from ..store.workspace import Workspace
+from ..text import frontmatter
+from ..text.entry import SPELLINGS
+from ..text.times import stamp
 from .reading import digest_of, opened, read_file, try_bytes
 from .scan import shown
 from .talk import Talk
@@ -28,7 +33,22 @@ def take_in(writer: Writer, workspace: Workspace, path: str, kind: str) -> str:
     if file is not None and digest_of(data) == digest and stat[0] // 10**9 == mtime // 10**9:
         writer.note(file, stat, noted)
         return "same"
-    return writer.keep(read_file(workspace, path, kind, data, stat, digest_of(data)), noted, file)
+    reading = read_file(workspace, path, kind, data, stat, digest_of(data))
+    if file is not None and reading.entry is not None and _is_rewritten(writer.text(file), reading.text):
+        access.note(workspace, [access.EDITED + reading.entry.id], stamp(datetime.fromtimestamp(stat[0] // 10**9, UTC)))
+    return writer.keep(reading, noted, file)
+
+
+def _is_rewritten(before: str, after: str) -> bool:
+    """Tell whether the text of an entry is another, and no word of its frontmatter says when that was.
+
+    What mem changes says so; this is for editors, and for tools that keep no such word.
+    """
+    old, new = frontmatter.parse(before), frontmatter.parse(after)
+    if old.body.split() == new.body.split() or not before:
+        return False
+    names = ("updated_at", *SPELLINGS["updated_at"])
+    return all(old.fields.get(name) == new.fields.get(name) for name in names)
 
 
 def _take_in_talk(writer: Writer, workspace: Workspace, path: str, noted: int, file: int | None, digest: str) -> str:

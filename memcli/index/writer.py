@@ -77,6 +77,11 @@ class Writer:
         reading = Reading(path, kind, status, _UNKNOWN, "", "", [], None, (Problem(1, reason),))
         return self.keep(reading, 0, file)
 
+    def text(self, file: int) -> str:
+        """Give a file's text as it was last read."""
+        row = self.connection.execute("select text from texts where file = ?", (file,)).fetchone()
+        return row[0] if row else ""
+
     def keep(self, reading: Reading, noted: int, file: int | None) -> str:
         """Put a file as it was read in the place of what the index had of it."""
         run = self.connection.execute

@@ -1,21 +1,22 @@
 """Let memories fade: score each entry, explain its number, and propose the archive for what has faded.
 
-Archiving moves a file as it is. Spared are pinned entries, episodes, summaries and what does not parse; an entry
-past its `expires_at` has faded whatever its score. One that was restored is as young as if it had changed that day.
-The formula is in `retrieval/retention.py`.
+Archiving moves a file as it is. Spared are pinned entries, constraints, entities, what the user prefers, episodes,
+summaries and what does not parse; kept is what was read or recalled lately. An entry past its `expires_at` has faded
+whatever its score. One that was restored, or edited by hand, is as young as if it had changed that day. The formula is
+in `retrieval/retention.py`.
 """
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from ..errors import MemError, RefusedError
 from ..retrieval.retention import Fading, fading
 from ..store import access, files
 from ..store.access import Access
-from ..store.entries import free_name
+from ..store.entries import free_name, require_archive
 from ..store.history import history_steps
 from ..store.journal import Move, Step, apply, exclusive
 from ..store.layout import ARCHIVE
@@ -27,6 +28,13 @@ from ..text.times import parse_time
 from .counters import countable, folding
 from .plan import Plan
 
+SPARED = (*EPISODIC, "constraint", "entity")
+"""Types whose entries stay: a rule holds until somebody changes it, and whom or what one knows is not worth less for
+being known long."""
+FRACTION = 0.25
+"""Share of the active entries that goes in one run unless more is allowed."""
+LATELY = 30.0
+"""Days after a reading in which nothing goes; the time constant of the type where that is longer."""
 NAMED = 20
 """Ids that a history record lists at most."""
 
@@ -62,16 +70,19 @@ def judged(
     found = []
     for row in rows:
         noted = accesses.get(row["id"])
-        back = accesses[access.RESTORED + row["id"]].last if access.RESTORED + row["id"] in accesses else ""
-        numbers = fading(_as_young_as(row, back), now, settings, noted.count if noted else 0)
-        score = numbers.score
-        verdict, why = _verdict(row, back, score, now, settings["decay.threshold"], row["path"] in unread)
-        found.append(Judged(row, numbers, score, verdict, f"{_explained(numbers)}; {why}"))
+        back, edited = (_last(accesses, kind + row["id"]) for kind in (access.RESTORED, access.EDITED))
+        numbers = fading(_as_young_as(row, max(back, edited)), now, settings, noted.count if noted else 0)
+        read = max(noted.last if noted else "", row.get("last_accessed_at") or "")
+        if row["path"] in unread:
+            verdict, why = "unread", "left alone: its frontmatter does not parse"
+        else:
+            verdict, why = _verdict(row, numbers, back, read, now, settings["decay.threshold"])
+        found.append(Judged(row, numbers, numbers.score, verdict, f"{_explained(numbers)}; {why}"))
     return sorted(found, key=lambda one: (one.score, one.row["id"], one.row["path"]))
 
 
 def decay_plan(
-    workspace: Workspace, entries: Sequence[Judged], noise: Callable[[int], bytes], fraction: float = 0.25
+    workspace: Workspace, entries: Sequence[Judged], noise: Callable[[int], bytes], fraction: float = FRACTION
 ) -> Plan:
     """Propose the moves of all that has faded, and the line of history that tells of it.
 
@@ -79,10 +90,10 @@ def decay_plan(
     out.
     """
     faded = [one for one in entries if one.verdict == "archive"]
-    if len(faded) > fraction * len(entries):
+    if needed := needed_fraction(entries, fraction):
         raise RefusedError(
             f"{len(faded):,} of {len(entries):,} active entries have faded, more than {fraction:.0%}",
-            f"look at them with `mem decay`; --max-fraction {_enough(len(faded), len(entries))} archives them all",
+            f"look at them with `mem decay`; --max-fraction {needed:g} archives them all",
         )
     steps: list[Step] = []
     reasons = []
@@ -102,9 +113,10 @@ def decay_plan(
 
 
 def decay(
-    workspace: Workspace, entries: Sequence[Judged], noise: Callable[[int], bytes], fraction: float = 0.25
+    workspace: Workspace, entries: Sequence[Judged], noise: Callable[[int], bytes], fraction: float = FRACTION
 ) -> Decayed:
     """Archive what has faded and fold the counters of the rest into their files, as one journaled change."""
+    require_archive(workspace)
     if not workspace.settings["decay.enabled"]:
         raise RefusedError("decay is switched off", "switch it on with `mem config set decay.enabled true`")
     staying = [one.row for one in entries if one.verdict in ("keep", "spare")]
@@ -125,6 +137,12 @@ def decay(
             problems.append((path, "cannot be read"))
     archived = tuple((one.row["id"], moves[one.row["path"]]) for one in entries if one.row["path"] in moves)
     return Decayed(archived, tuple(folded), tuple(problems))
+
+
+def needed_fraction(entries: Sequence[Judged], fraction: float = FRACTION) -> float:
+    """Give the share that has to be allowed, to two digits, where more than a fraction has faded; else 0."""
+    faded = sum(one.verdict == "archive" for one in entries)
+    return min(1.0, -(-100 * faded // len(entries)) / 100) if faded > fraction * len(entries) else 0.0
 
 
 def last_accessed(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
@@ -151,22 +169,30 @@ def _as_young_as(row: Mapping[str, Any], moment: str) -> Mapping[str, Any]:
     return {**row, "updated_at": moment} if moment > max(row["created_at"] or "", row["updated_at"] or "") else row
 
 
+def _last(accesses: Mapping[str, Access], key: str) -> str:
+    return accesses[key].last if key in accesses else ""
+
+
 def _verdict(
-    row: Mapping[str, Any], back: str, score: float, now: datetime, threshold: float, unread: bool
+    row: Mapping[str, Any], numbers: Fading, back: str, read: str, now: datetime, threshold: float
 ) -> tuple[str, str]:
-    if unread:
-        return "unread", "left alone: its frontmatter does not parse"
     if row["pinned"]:
         return "spare", "pinned"
     expires = parse_time(row["expires_at"] or "")
     if expires is not None and expires <= now and back < row["expires_at"]:
         return "archive", f"expired at {row['expires_at']}"
-    if row["layer"] == "episodic" or row["type"] in EPISODIC:
+    if row["layer"] == "episodic" or row["type"] in SPARED:
         return "spare", f"{_a(row['type'])} does not fade"
-    if score < threshold:
-        return "archive", f"below {threshold:g}"
-    restored = f", restored at {back}" if back else ""
-    return "keep", f"not below {threshold:g}{restored}"
+    if row["type"] == "preference" and row["source"] == "user":
+        return "spare", "what the user prefers does not fade"
+    if numbers.score >= threshold:
+        restored = f", restored at {back}" if back else ""
+        return "keep", f"not below {threshold:g}{restored}"
+    days = max(LATELY, numbers.days)
+    moment = parse_time(read)
+    if moment is not None and now - moment < timedelta(days=days):
+        return "keep", f"read at {read}, less than {days:g} days ago"
+    return "archive", f"below {threshold:g}"
 
 
 def _explained(numbers: Fading) -> str:
@@ -179,11 +205,6 @@ def _explained(numbers: Fading) -> str:
 
 def _a(word: str) -> str:
     return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
-
-
-def _enough(part: int, whole: int) -> str:
-    """Give the fraction that lets these through, with two digits and never too small."""
-    return f"{min(1.0, -(-100 * part // whole) / 100):g}"
 
 
 def _told(ids: Sequence[str]) -> str:

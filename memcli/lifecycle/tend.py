@@ -14,7 +14,8 @@ from ..store import access, disk
 from ..store.lock import locked
 from ..store.workspace import Workspace
 from ..text.times import stamp
-from .decay import Judged, decay, judged, last_accessed, unread_paths
+from .decay import Judged, decay, judged, last_accessed, needed_fraction, unread_paths
+from .edited import with_edits
 from .plan import applied
 from .promote import Promotion, promote_plan
 
@@ -63,17 +64,21 @@ def _rows(index: Index) -> tuple[list[dict[str, Any]], set[str]]:
 
 def _faded(workspace: Workspace) -> list[Judged]:
     """Judge the entries, where the settings let `tend` archive and any has faded."""
-    if not (workspace.settings["decay.enabled"] and workspace.settings["decay.auto"]):
+    is_on = workspace.settings["decay.enabled"] and workspace.settings["decay.auto"]
+    if not is_on or not workspace.layout.archives:
         return []
     rows, named = ask(workspace, _rows)
     active = [row for row in rows if row["status"] == "active"]
     unread = unread_paths(workspace, [row["path"] for row in active if row["path"] in named])
-    counts = access.counts(workspace, last_accessed(active))
+    counts = with_edits(workspace, active, access.counts(workspace, last_accessed(active)))
     found = judged(active, workspace.now, workspace.settings, counts, unread)
     return found if any(one.verdict == "archive" for one in found) else []
 
 
 def _archive(workspace: Workspace, entries: list[Judged], noise: Noise) -> str:
+    if needed_fraction(entries):  # a person has to look at so many, and a failure every night would be read by nobody
+        faded = sum(one.verdict == "archive" for one in entries)
+        return f"{faded:,} of {len(entries):,} have faded, too many to archive unasked: look at them with `mem decay`"
     seed = " ".join(one.row["id"] for one in entries if one.verdict == "archive")
     done = decay(workspace, entries, lambda attempt: noise(f"{seed} {attempt}"))
     return f"archived {len(done.archived):,} that have faded"

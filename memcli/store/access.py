@@ -19,6 +19,8 @@ TAKEN = "access.taken"
 """Holds the lines that are being folded into the files; left behind where that was killed."""
 RESTORED = "restored:"
 """Before the id of a memory that was brought back: its line says when."""
+EDITED = "edited:"
+"""Before the id of a memory whose text was changed without a word of when: its line says when it was."""
 LARGE = 256 * 1024
 """Size in bytes from which lines are summed up; where the sums alone are larger, at twice their size."""
 _NOTHING: Mapping[str, str] = {}
@@ -32,9 +34,9 @@ class Access:
     last: str  # RFC 3339, UTC
 
 
-def note(workspace: Workspace, ids: Iterable[str]) -> None:
-    """Count one access of each id; what cannot be written is not counted."""
-    moment = stamp(workspace.now)
+def note(workspace: Workspace, ids: Iterable[str], moment: str = "") -> None:
+    """Count one access of each id, now unless a moment is given; what cannot be written is not counted."""
+    moment = moment or stamp(workspace.now)
     lines = "".join(f"{moment}\t{one}\n" for one in ids if one.isprintable() and one.strip())
     with suppress(OSError, UnicodeEncodeError):
         if lines and _append(workspace.derived, lines.encode()):

@@ -152,7 +152,17 @@ def forget(workspace: Workspace, path: str) -> str:
 
 def put_away(workspace: Workspace, path: str, command: str) -> str:
     """Move any file of the workspace to the archive; give its new path."""
+    require_archive(workspace)
     return _moved(workspace, path, lambda: free_name(workspace, ARCHIVE + path), command)
+
+
+def require_archive(workspace: Workspace) -> None:
+    """Refuse to move files of a folder whose layout has no archive."""
+    if not workspace.layout.archives:
+        raise RefusedError(
+            f"nothing is archived in a folder of the layout {workspace.layout.name}",
+            "delete the file where you keep it",
+        )
 
 
 def restore(workspace: Workspace, path: str) -> str:
@@ -347,8 +357,19 @@ def _checked_text(workspace: Workspace, path: str, old: str, new: str, *, touch:
         return new
     before = frontmatter.parse(old)
     changes = followed(before, document)
-    names = ("updated_at", *SPELLINGS["updated_at"])
-    name = next((name for name in names if name in document.fields), None)
-    if touch and name is not None and document.fields[name] == before.fields.get(name):
+    name = _name_of_update(workspace, document.fields)
+    if touch and name and document.fields.get(name) == before.fields.get(name):
         changes[name] = stamp(workspace.now)
     return frontmatter.edit(new, changes) if changes else new
+
+
+def _name_of_update(workspace: Workspace, fields: Mapping[str, object]) -> str:
+    """Give the key under which a file says when it was changed, or is to say it because it says when it was made.
+
+    Empty where the file states no time, which makes it as old as it is on disk, and where its keys are its owner's.
+    """
+    found = next((name for name in ("updated_at", *SPELLINGS["updated_at"]) if name in fields), "")
+    made = next((name for name in ("created_at", *SPELLINGS["created_at"]) if name in fields), "")
+    if found or not made or not workspace.layout.archives:
+        return found
+    return {"createdAt": "updatedAt", "created": "updated"}.get(made, "updated_at")

@@ -35,6 +35,7 @@ class Layout:
     entries: str = "entries"  # the folder of entries, any depth below it; empty for the workspace itself
     new_entry: str = "{month}/{name}-{tail}.md"  # below `entries`; {id} and {date} may stand in it too
     history_copy: str = ""  # a file that gets a second copy of every record, for older tools
+    archives: bool = True  # whether files may be moved to the archive
     spellings: Mapping[str, str] = field(default_factory=dict)  # keys of new entries as the folder's own tool has them
     patterns: Mapping[str, tuple[str, ...]] = field(
         default_factory=lambda: {

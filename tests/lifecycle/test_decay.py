@@ -62,6 +62,9 @@ def verdicts(workspace: Workspace) -> dict[str, str]:
     return {one.row["id"]: one.verdict for one in judge(workspace)}
 
 
+LONG_AGO = "2026-09-01T00:00:00Z"
+
+
 def test_the_lowest_score_comes_first_and_explains_itself(workspace: Workspace) -> None:
     put(workspace, "young", 15, "access_count: 2\n")
     put(workspace, "old", 300)
@@ -80,6 +83,14 @@ def test_the_lowest_score_comes_first_and_explains_itself(workspace: Workspace) 
         ("type: episode\n", "spare"),
         ("type: summary\n", "spare"),
         ("type: correction\n", "keep"),
+        ("type: constraint\n", "spare"),
+        ("type: entity\n", "spare"),
+        ("type: preference\nsource: user\n", "spare"),
+        ("type: preference\nsource: inferred\n", "archive"),
+        ("type: constraint\nexpires_at: 2026-11-01\n", "archive"),
+        ("access_count: 23\nlast_accessed_at: 2026-11-01T00:00:00Z\n", "keep"),
+        ("access_count: 23\nlast_accessed_at: 2026-10-01T00:00:00Z\n", "archive"),
+        ("type: procedure\naccess_count: 1\nlast_accessed_at: 2026-11-20T00:00:00Z\n", "keep"),
         ("status: superseded\n", None),
         ("pinned: true\nexpires_at: 2026-11-01\n", "spare"),
         ("access_count: many\nstrength: strong\n", "archive"),
@@ -109,7 +120,7 @@ def test_faded_entries_move_as_they_are_and_come_back_byte_for_byte(workspace: W
     path.chmod(0o600)
     os.utime(path, (1e9, 1e9))
     before, status = path.read_bytes(), path.stat()
-    access.note(workspace, ["old"])
+    access.note(workspace, ["old"], LONG_AGO)
     done = run(workspace)
     assert done.archived == (("old", "archive/entries/old.md"),)
     assert not path.exists()
@@ -248,7 +259,7 @@ def test_killed_anywhere_and_run_again_it_ends_the_same(tmp_path: Path) -> None:
         workspace = at(tmp_path / str(cut) / "memory")
         put(workspace, "old", 300)
         young = put(workspace, "young", 0)
-        access.note(workspace, ["young", "old"])
+        access.note(workspace, ["young", "old"], LONG_AGO)
         found = judge(workspace)
         child = os.fork()
         if child == 0:
