@@ -18,6 +18,7 @@ from ..store.workspace import Workspace
 from ..text.injected import recalls_memory
 from ..text.session import Event, load, moment
 from .message import call_id
+from .own import is_header
 from .reading import Reading
 from .records import is_record, record_events
 
@@ -63,6 +64,9 @@ def spoken(
             reading.call(call_id(event.extra).get("call_id", ""), event.name, event.text)
     events: list[Event] = []
     for number, data in enumerate(given, 1):
+        if is_header(data):
+            reading.skip("line about the session")
+            continue
         if not is_record(data):
             raise UsageError(f"event {number} has no role and content of one", _SHAPE)
         for event in record_events(data, reading, number):
@@ -74,10 +78,15 @@ def spoken(
 
 
 def objects(text: str) -> list[Mapping[str, Any]]:
-    """Read one JSON object, a list of them, or one a line; UsageError names the line that is none."""
+    """Read one JSON object, a list of them, a conversation with its messages, or one a line.
+
+    UsageError names the line that is none.
+    """
     whole = load(text)
     if isinstance(whole, Mapping):
-        return [whole]
+        if not isinstance(whole.get("messages"), list) or is_record(whole):
+            return [whole]
+        whole = whole["messages"]
     lines = enumerate(whole, 1) if isinstance(whole, list) else _lines(text)
     found = []
     for number, data in lines:

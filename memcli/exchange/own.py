@@ -9,7 +9,7 @@ from typing import Any
 from ..text.session import Event
 from .feed import Line
 from .reading import Reading, records
-from .records import header, is_record, record_events
+from .records import header, is_record, record_events, tells_of_session
 
 
 def is_header(data: Mapping[str, Any]) -> bool:
@@ -22,7 +22,7 @@ def read(lines: Iterator[Line], reading: Reading) -> Iterator[Event]:
     """Yield the events of a transcript."""
     first = True
     for number, data in records(lines, reading):
-        if is_header(data) or (first and not is_record(data)):
+        if is_header(data) or (first and not is_record(data) and tells_of_session(data)):
             header(data, reading)
         else:
             yield from record_events(data, reading, number)

@@ -53,15 +53,17 @@ class Reading:
         return without_injected(text)
 
     def call(self, identifier: str, name: str, command: str) -> None:
-        """Note a tool that was called, for the answer to come."""
-        if identifier:
-            self.calls[identifier] = Call(name, recalls_memory(name, command))
-            if len(self.calls) > OPEN_CALLS:
-                del self.calls[next(iter(self.calls))]
+        """Note a tool that was called, for the answer to come; of those without an id only the last is known."""
+        self.calls[identifier] = Call(name, recalls_memory(name, command))
+        if len(self.calls) > OPEN_CALLS:
+            del self.calls[next(iter(self.calls))]
 
     def answered(self, identifier: str) -> Call:
-        """Give the call that an answer belongs to; a call without a name where none is known."""
-        return self.calls.pop(identifier, Call("", recalls=False))
+        """Give the call that an answer belongs to: the one of its id, else the last that had none.
+
+        A call without a name where none is known.
+        """
+        return self.calls.pop(identifier if identifier in self.calls else "", Call("", recalls=False))
 
 
 def records(lines: Iterator[Line], reading: Reading) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -4,23 +4,30 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..text.session import TYPES, Event, event_of, is_result_role, moment, role_of, word
+from ..text.session import NAMES, TYPES, Event, event_of, is_result_role, moment, role_of, word
 from .message import call_id, message_events
 from .reading import Reading
 from .wording import clean, output
 
 _TIMES = ("timestamp", "ts", "created_at", "createdAt", "time", "date")
-_NAMES = ("name", "toolName", "tool_name")
 _IDS = ("id", "key", "session_id", "sessionId", "jid")
 _STARTS = ("created_at", "createdAt", "startedAt", "started_at", "created", "timestamp")
 
 
 def is_record(data: Mapping[str, Any]) -> bool:
     """Tell a message by itself: somebody's role, and what was said or called."""
-    if data.get("type") == "tool_call" and "name" in data:
+    if is_tool_event(data):
         return True
     said = any(key in data for key in ("content", "tool_calls", "toolCalls", "voiceTranscription"))
     return said and (bool(role_of(data.get("role"))) or data.get("type") in TYPES)
+
+
+def is_tool_event(data: Mapping[str, Any]) -> bool:
+    """Tell a tool's call or its answer that stands for itself, whatever its keys are called."""
+    kind = data.get("type")
+    if kind == "tool_call":
+        return any(word(data.get(key)) for key in NAMES)
+    return kind == "tool_result" and any(key in data for key in ("result", "output", "error", "content"))
 
 
 def record_events(data: Mapping[str, Any], reading: Reading, line: int = 0) -> Iterator[Event]:
@@ -29,9 +36,10 @@ def record_events(data: Mapping[str, Any], reading: Reading, line: int = 0) -> I
         reading.skip_type(data.get("type"))
         return
     timestamp = next((found for key in _TIMES if (found := moment(data.get(key), reading.zone))), "")
-    name = next((word(data[key]) for key in _NAMES if word(data.get(key))), "")
+    name = next((word(data[key]) for key in NAMES if word(data.get(key))), "")
     calls = data.get("tool_calls") or data.get("toolCalls")
-    if data.get("type") in TYPES and isinstance(data.get("content"), str) and not calls:
+    is_plain = data.get("type") in TYPES and isinstance(data.get("content"), str)
+    if (is_plain or ("content" not in data and is_tool_event(data))) and not calls:
         own = event_of(data, line)
         if own:
             yield from _own(own, timestamp, reading)
@@ -59,6 +67,11 @@ def record_events(data: Mapping[str, Any], reading: Reading, line: int = 0) -> I
         yield event if event.type != "message" or event.name else replace(event, name=name)
 
 
+def tells_of_session(data: Mapping[str, Any]) -> bool:
+    """Tell whether an object that is no message names a session, or says when it began."""
+    return "type" not in data and any(key in data for key in (*_IDS, *_STARTS))
+
+
 def header(data: Mapping[str, Any], reading: Reading) -> None:
     """Note what a transcript's own page or first line says of it."""
     reading.session_id = reading.session_id or next((word(data[key]) for key in _IDS if word(data.get(key))), "")
@@ -80,9 +93,7 @@ def _own(event: Event, timestamp: str, reading: Reading) -> Iterator[Event]:
             reading.skip("recalled memory")
             return
         text = output(text)
-        event = replace(
-            event, name=event.name or call.name, is_error=event.is_error or event.extra.get("isError") is True
-        )
+        event = replace(event, name=event.name or call.name, is_error=event.is_error)
     said = reading.said(text)
     if said.strip() or event.type == "tool_call" or event.is_error:
         yield replace(event, text=said, timestamp=timestamp)

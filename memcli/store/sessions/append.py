@@ -59,13 +59,7 @@ def append(
         session = made(workspace, name or _free_id(workspace, noise))
         places = _places(workspace, session)
         taken = standing_ids(places, {event.id for event in events})
-        draws = count()
-        lines = []
-        for event in events:
-            while not event.id:
-                drawn = new_id("msg", workspace.now, noise(_within(next(draws), "a message")))
-                event = event if standing_ids(places, {drawn}) else replace(event, id=drawn)
-            lines.append(line_of(event))
+        lines = [line_of(event) for event in _named(workspace, events, places, noise)]
         fresh = tuple(dict.fromkeys(line.id for line in lines if line.id not in taken))
         appended = _add(workspace, session, lines, taken, {**(told or {}), "state": "ACTIVE"}, held)
     return replace(appended, ids=fresh)
@@ -140,6 +134,28 @@ def _places(workspace: Workspace, session: Session) -> list[Path]:
         return []
     moved = [one for one in sessions(workspace, archived=True) if one.id == session.id]
     return [own, *(workspace.path(one.path) for one in moved)]
+
+
+def _named(workspace: Workspace, events: Sequence[Event], places: Sequence[Path], noise: Noise) -> list[Event]:
+    """Give ids to those events that have none, all at once: each look at what stands there reads whole files."""
+    named = list(events)
+    used = {event.id for event in events}
+    draws = count()
+    for attempt in count():
+        drawn = {
+            number: new_id("msg", workspace.now, noise(next(draws)))
+            for number, event in enumerate(named)
+            if not event.id
+        }
+        if not drawn:
+            return named
+        _within(attempt, "a message")
+        used |= standing_ids(places, set(drawn.values()))
+        for number, identifier in drawn.items():
+            if identifier not in used:
+                named[number] = replace(named[number], id=identifier)
+                used.add(identifier)
+    raise AssertionError("unreachable")
 
 
 def _free_id(workspace: Workspace, noise: Noise) -> str:

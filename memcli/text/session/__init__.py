@@ -28,6 +28,10 @@ _ROLES = {
 _RESULT_ROLES = ("tool", "function", "toolresult")
 _ROLE_OF_TYPE = {"message": "user", "tool_call": "assistant", "tool_result": "system"}
 _KEYS = ("id", "type", "role", "content", "timestamp", "name", "is_error")
+NAMES = ("name", "toolName", "tool_name", "tool")
+"""Keys under which an event has its tool."""
+_GIVEN = {"tool_call": ("args", "arguments", "input", "params"), "tool_result": ("result", "output", "error")}
+"""Keys under which other tools keep what a tool was given and what it answered."""
 _DECODER = json.JSONDecoder(parse_constant=lambda _: None)  # NaN is no JSON
 _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 _NUMBER = re.compile(r"\d{9,17}(?:\.\d+)?")
@@ -92,6 +96,8 @@ def event_of(data: Mapping[str, Any], line: int = 0) -> Event | None:
     if stated not in TYPES and (stated is not None or not isinstance(role_word, str)):
         return None
     content = data.get("content", data.get("text"))
+    if content is None and stated in _GIVEN:
+        content = written(next((data[key] for key in _GIVEN[stated] if data.get(key) is not None), None))
     if content is None and not ("content" in data or stated in TYPES):
         return None
     kind = stated if stated in TYPES else "tool_result" if is_result_role(role_word) else "message"
@@ -106,8 +112,8 @@ def event_of(data: Mapping[str, Any], line: int = 0) -> Event | None:
         role=role_of(role_word) or _ROLE_OF_TYPE[kind],
         text=sound(content if isinstance(content, str) else words_of(content)),
         timestamp=moment(data.get("timestamp")),
-        name=word(data.get("name")),
-        is_error=data.get("is_error") is True,
+        name=next((named for key in NAMES if (named := word(data.get(key)))), ""),
+        is_error=data.get("is_error") is True or (kind == "tool_result" and failed(data)),
         line=line,
         extra=extra,
     )
@@ -187,6 +193,18 @@ def word(stated: object) -> str:
     if isinstance(stated, bool) or not isinstance(stated, str | int):
         return ""
     return sound(str(stated)).strip()
+
+
+def failed(data: Mapping[str, Any]) -> bool:
+    """Tell whether a tool's answer says that it failed, as tools other than mem spell it."""
+    return data.get("isError") is True or (bool(data.get("error")) and data.get("result") is None)
+
+
+def written(value: object) -> str | None:
+    """Write what a tool was given or answered as text: a text as it is, anything else as JSON; None for nothing."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def words_of(content: object) -> str:
