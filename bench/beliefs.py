@@ -1,6 +1,6 @@
 """Measure what mem merges, supersedes and flags on labelled pairs; `--write` puts the table into README.md.
 
-Usage: beliefs.py [DATA_DIR] [--cache FILE] [--wrong] [--write]. Pairs: `pairs.tsv` beside this file and, anywhere below
+Usage: beliefs.py [DATA_DIR] [--wrong] [--write]. Pairs: `pairs.tsv` beside this file and, anywhere below
 DATA_DIR, `sick.tsv` (number, old, new, relatedness, label), `belief_updates.jsonl` and `contradictions.jsonl`.
 The rules were made looking at the half called tuned (the even crc32 of a pair); the other half is what to believe.
 """
@@ -13,10 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memcli.index.embedder import open_embedder
-from memcli.lifecycle.beliefs import Verdict, compare, thresholds
-from memcli.lifecycle.claims.reading import claims
-from memcli.lifecycle.merging import merged_body
+from memcli.lifecycle.beliefs import Verdict, compare
 
 HERE = Path(__file__).parent
 AGAINST = ("revises", "contradicts")
@@ -53,28 +50,22 @@ class Judged:
 
     @property
     def loses(self) -> bool:
-        """Tell whether merging is wrong: they contradict each other, or a number, name or unit is gone."""
-        if self.pair.kind in AGAINST:
-            return True
-        kept = _said(merged_body(self.pair.old, self.pair.new))
-        return not (_telling(self.pair.old) | _telling(self.pair.new)) <= kept
+        """Tell whether merging is wrong."""
+        return self.pair.kind != "same"
 
 
 def main() -> None:
     """Judge all pairs and print the table."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("data", nargs="?", type=Path, help="folder with sick.tsv and the samples, anywhere below it")
-    options.add_argument("--cache", type=Path, help="file that keeps the cosines")
     options.add_argument(
         "--wrong", action="store_true", help="list the pairs of the tuned half that are judged wrongly"
     )
     options.add_argument("--write", action="store_true", help="put the table into README.md")
     chosen = options.parse_args()
     pairs = [*_ours(), *(_others(chosen.data) if chosen.data else ())]
-    cosines, model = _cosines(pairs, chosen.cache)
-    limits = thresholds(model)
-    judged = [Judged(pair, compare(pair.old, pair.new, cosines[pair.old + "\t" + pair.new], limits)) for pair in pairs]
-    text = _table(judged, model)
+    judged = [Judged(pair, compare(pair.old, pair.new)) for pair in pairs]
+    text = _table(judged)
     print(text)
     for one in judged if chosen.wrong else ():
         if one.pair.is_tuned and _is_wrong(one):
@@ -114,30 +105,6 @@ def _others(folder: Path) -> Iterator[Pair]:
                 yield Pair("contradictions", "unrelated", other, row["new"])
 
 
-def _cosines(pairs: Sequence[Pair], cache: Path | None) -> tuple[dict[str, float], str]:
-    kept = json.loads(cache.read_text(encoding="utf-8")) if cache and cache.exists() else {}
-    missing = [pair for pair in pairs if f"{pair.old}\t{pair.new}" not in kept]
-    if missing or "model" not in kept:
-        embedder = open_embedder(None, bulk=True)
-        texts = sorted({text for pair in missing for text in (pair.old, pair.new)})
-        rows = dict(zip(texts, embedder.embed(texts), strict=True)) if texts else {}
-        kept |= {f"{pair.old}\t{pair.new}": float(rows[pair.old] @ rows[pair.new]) for pair in missing}
-        kept["model"] = embedder.model
-        if cache:
-            cache.write_text(json.dumps(kept), encoding="utf-8")
-    return kept, kept["model"]
-
-
-def _telling(text: str) -> set[str]:
-    """Give the numbers, names and units of a text."""
-    found = [term for claim in claims(text) for term in claim.all_terms]
-    return {term.key for term in found if term.kind != "word" or term.capital}
-
-
-def _said(text: str) -> set[str]:
-    return {key for claim in claims(text) for key in claim.all_keys}
-
-
 def _is_wrong(one: Judged) -> bool:
     against = one.pair.kind in AGAINST
     return (
@@ -145,9 +112,9 @@ def _is_wrong(one: Judged) -> bool:
     )
 
 
-def _table(judged: Sequence[Judged], model: str) -> str:
+def _table(judged: Sequence[Judged]) -> str:
     lines = [
-        f"{len(judged):,} pairs, {model}. Limits: "
+        f"{len(judged):,} pairs. Limits: "
         + ", ".join(f"{name} {'≤' if name == 'flags of others' else '≥'} {limit}" for name, limit in LIMITS.items())
         + ".\n",
         "| pairs | half | merges, right | of the same | supersedes, right | flags | flags of others |",

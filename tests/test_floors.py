@@ -13,6 +13,7 @@ FLOORS = {
     "store": 2,
     "index": 3,
     "retrieval": 4,
+    "beliefs": 5,
     "lifecycle": 5,
     "consolidation": 5,
     "exchange": 5,

@@ -17,20 +17,14 @@ def dedup(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Merge entries that say the same.
+    """Merge entries that say the same word for word, but for white space, letter case and closing full stops.
 
     Shows as a diff what would change, and changes it with --apply. Of each group the oldest of the most trusted stays;
     it takes in sources, tags and strength of the others, which are marked as superseded by it. `mem restore` brings one
     back.
     """
     where = world.writing(workspace, scope, "tidied in")
-    bar = output.Bar("embedding texts")
-    try:
-        tidied = dedup_plan(where, bar)
-    finally:
-        bar.clear()
-    for notice in tidied.notices:
-        output.note(notice)
+    tidied = dedup_plan(where)
     for path, reason in tidied.problems:
         output.note(f"{world.here(where, path)}: {reason}")
     kept = applied(where, tidied.plan, "mem dedup").kept if apply else ()

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 
 from ..errors import NotFoundError
+from ..store import access
 from ..store.workspace import Workspace
 from ..text.entry import read_entry
 from ..text.frontmatter import Document
@@ -15,9 +16,11 @@ def show_origins(workspace: Workspace, path: str, document: Document, *, as_json
     from ..retrieval.origin import origins
 
     entry, _ = read_entry(document, path, datetime.fromtimestamp(0, UTC))
-    if workspace.layout.kind_of(path) != "entry" or not entry.sources:
+    waiting = access.confirmations(workspace).get(entry.id)
+    sources = tuple(dict.fromkeys([*map(str, entry.sources), *(waiting.sources if waiting else ())]))
+    if workspace.layout.kind_of(path) != "entry" or not sources:
         raise NotFoundError(f"{path} does not say what it was taken from", "`mem write --sources` notes it")
-    found = list(origins(workspace, entry.sources))
+    found = list(origins(workspace, sources))
     if as_json:
         output.say_json({"id": entry.id, "path": path, "sources": [asdict(one) for one in found]})
         return

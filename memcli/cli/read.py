@@ -91,6 +91,8 @@ def read(
     world.tell_problems([where], problems)
     if as_json:
         is_entry = kind == "entry"
+        identifier = stated_id(document.fields) or place.path
+        waiting = access.confirmations(where).get(identifier) if is_entry else None
         output.say_json({
             "id": (is_entry and stated_id(document.fields)) or (name if is_talk else str(place)),
             "path": place.path,
@@ -101,7 +103,7 @@ def read(
             "limit": limit,
             "total": len(content),
             "next_offset": rest,
-            "fields": listed(document.fields) if is_entry else {},
+            "fields": listed(access.renewed(document.fields, waiting)) if is_entry else {},
             "problems": [asdict(one) for one in problems],
         })  # fmt: skip
         return

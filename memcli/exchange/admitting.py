@@ -16,6 +16,7 @@ from ..index.names import ids
 from ..lifecycle.admission import Admitted, Draft
 from ..lifecycle.admit import Looked, Settled, is_settled_here, look, settle
 from ..lifecycle.page import without_lines
+from ..store import access
 from ..store.journal import Change, apply, exclusive
 from ..store.layout import ARCHIVE
 from ..store.turn import next_turn, one_by_one
@@ -28,7 +29,7 @@ from .parcel import USUAL_MODES, Parcel
 MARK = "import:"
 """What a source begins with that names an imported memory."""
 MARKS = frozenset(["status", "superseded_by", "conflicts_with", "references", "sources", "strength"]) | frozenset(
-    ["updated_at", "access_count", "last_accessed_at"]
+    ["updated_at", "access_count", "last_accessed_at", "superseded_at", "wordings"]
 )
 """Fields that mem changes by itself: two files that differ in them alone hold the same memory."""
 _TRIES = 3
@@ -61,7 +62,11 @@ def known(index: Index) -> Known:
         f"select path, text from texts join files using(file) where kind = 'entry' and text like '%{MARK}%'"
     )
     taken = {found[1]: path for path, text in rows for found in _MARKED.finditer(text)}
-    return Known(ids(index), taken, not index.list_entries(Filter(kinds=("entry",)), "path", 1))
+    places = ids(index)
+    for one, noted in access.confirmations(index.workspace).items():
+        marks = (source.removeprefix(MARK) for source in noted.sources if source.startswith(MARK))
+        taken |= {name: places[one] for name in marks if one in places}
+    return Known(places, taken, not index.list_entries(Filter(kinds=("entry",)), "path", 1))
 
 
 def name_of(parcel: Parcel, entry: Entry) -> str:
@@ -142,6 +147,7 @@ def _let_in(
                 changes, as_they_are = _sorted_out(settled, candidates, put)
                 plan = without_lines(workspace, settled.superseded)
                 apply(workspace, [*changes, *plan.steps], held)
+                access.confirm(workspace, settled.confirmed)
         for one in as_they_are:
             put(one)
         return settled

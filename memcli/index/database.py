@@ -24,7 +24,7 @@ create table entries(
     file integer primary key, id text not null, type text, layer text, title text, tags text, project text,
     created_at text, updated_at text, source text, status text, trust real, confidence real, salience real,
     strength integer, pinned integer, expires_at text, superseded_by text, conflicts_with text,
-    access_count integer, last_accessed_at text, summary text
+    access_count integer, last_accessed_at text, summary text, key text, superseded_at text, version_of text
 );
 create index entries_by_id on entries(id);
 create index entries_by_tail on entries(substr(id, -6));
@@ -44,7 +44,7 @@ create table talks(
 );
 create table vectors(hash blob primary key, vector integer not null, used integer not null) without rowid;
 """
-_READING = 2  # to be raised when files are read or cut differently
+_READING = 3  # to be raised when files are read or cut differently
 _OURS = 0x6D656D31  # application_id: a database of somebody else is not emptied but put aside
 VERSION = int.from_bytes(blake2b(f"{_READING}{_SCHEMA}".encode(), digest_size=4).digest()) >> 1
 """The schema's fingerprint: an index of another one is dropped and made anew, never migrated."""

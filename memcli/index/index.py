@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import MemError, UnavailableError
+from ..store.access import confirmations
 from ..store.workspace import Workspace
+from ..text.chunk import WORDING
 from ..text.problem import FileProblem
 from . import database, refresh
 from .filters import Filter, chunk_condition, entry_condition, file_condition
@@ -47,6 +49,12 @@ class Piece:
     timestamp: str
     is_whole: bool  # all its document has to say
     entry: Mapping[str, Any]  # the row of its entry; empty for what is none
+
+
+_COUNTED = {
+    "strength": "coalesce(strength, 1) + coalesce(more, 0) as strength",
+    "updated_at": "max(updated_at, coalesce(last, '')) as updated_at",
+}
 
 
 class _MovedError(Exception):
@@ -119,8 +127,8 @@ class Index:
         cursor = self.connection.execute(
             "select chunk, file, path, chunks.kind, chunks.status, anchor, line, chunks.title,"
             f" {database.TEXT} as text, timestamp, prefix, hash,"
-            " chunks.kind <> 'entry' or 1 = (select count(*) from chunks as other where other.file = chunks.file)"
-            " as is_whole"
+            " chunks.kind <> 'entry' or 1 = (select count(*) from chunks as other"
+            f" where other.file = chunks.file and other.anchor <> '{WORDING}') as is_whole"
             f" from chunks left join files using(file) {database.TEXTS}"
             f" where chunk in ({', '.join(map(str, chunks))})"
         )
@@ -136,11 +144,19 @@ class Index:
         return {row["chunk"]: Piece(**row, entry=entries.get(row["file"], {})) for row in rows}
 
     def list_entries(self, wanted: Filter, order: str, limit: int = -1) -> list[dict[str, Any]]:
-        """List entries with their paths; `order` is an SQL order of our own making."""
+        """List entries with their paths; `order` is an SQL order of our own making.
+
+        Confirmations that wait beside the files are counted in.
+        """
         where = entry_condition(wanted)
+        names = [row[1] for row in self.connection.execute("pragma table_info(entries)")]
+        columns = [_COUNTED.get(name, f"entries.{name}") for name in names]
+        waiting = {one: [noted.count, noted.last] for one, noted in confirmations(self.workspace).items()}
         cursor = self.connection.execute(
-            f"select entries.*, path from entries join files using(file) where {where} order by {order} limit ?",
-            (*where.values, limit),
+            f"select {', '.join(columns)}, path from entries join files using(file)"
+            " left join (select key as one, json_extract(value, '$[0]') as more, json_extract(value, '$[1]') as last"
+            f" from json_each(?)) on one = id where {where} order by {order} limit ?",
+            (json.dumps(waiting), *where.values, limit),
         )
         return _rows(cursor)
 

@@ -99,7 +99,10 @@ class Writer:
         self._keep_problems(file, reading.path, reading.problems)
         tags = self._keep_entry(reading, file) or index_text(_path_words(reading.path))
         for chunk in reading.chunks:
-            self._keep_chunk(file, (reading.kind, reading.status), tags, chunk, reading.text[chunk.start : chunk.stop])
+            said = chunk.text or reading.text[chunk.start : chunk.stop]
+            number = self._keep_chunk(file, (reading.kind, reading.status), tags, chunk, said)
+            if chunk.text:
+                run("insert into turns values(?, ?)", (number, chunk.text))
         return "changed" if known else "added"
 
     def known(self, file: int | None) -> Known:
@@ -185,7 +188,7 @@ class Writer:
         if entry is None:
             return ""
         self.connection.execute(
-            "insert into entries values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into entries values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(
                     file,
@@ -210,11 +213,13 @@ class Writer:
                     entry.access_count,
                     entry.last_accessed_at,
                 ),
-                entry.summary,
+                *(entry.summary, entry.key, entry.superseded_at, entry.version_of),
             ),
         )
         status = "" if reading.status == "active" else reading.status
-        return index_text(" ".join([*entry.tags, entry.project, entry.type, status, _path_words(reading.path)]))
+        return index_text(
+            " ".join([*entry.tags, entry.key, entry.project, entry.type, status, _path_words(reading.path)])
+        )
 
     def _begin(self) -> None:
         self.connection.execute("begin immediate")

@@ -1,10 +1,14 @@
 """Decide, draft after draft, what becomes of new memories, and keep the changes that follow; writes nothing."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..beliefs.changes import opened_by
+from ..beliefs.comparison import Compared, Verdict, compare, nothing_learned, plain
+from ..beliefs.phrases import phrases
 from ..errors import MemError, RefusedError
+from ..store.access import Access, confirmations
 from ..store.entries import TRIES, entry_text, revised
 from ..store.journal import Change
 from ..store.workspace import Workspace
@@ -12,8 +16,7 @@ from ..text import frontmatter
 from ..text.entry import EPISODIC, Entry, read_entry
 from ..text.summary import shorten
 from ..text.times import stamp
-from .beliefs import Verdict, compare, plain, thresholds
-from .merging import are_of_one_kind, kind_of, merged_body, merged_fields
+from .merging import are_of_one_kind, kind_of, says, told_anew
 from .neighbours import Neighbour
 from .plan import Plan
 from .supersession import Standing, conflicting_text, standing, superseded_text
@@ -49,18 +52,28 @@ class Admitted:
     strength: int = 1  # how often it was confirmed, this time included
 
 
-FLAGGED = 3  # memories that a new one is marked as contradicting, the nearest first
+NO_VERDICTS: Mapping[tuple[str, str], Verdict] = {}
+
+
+FLAGGED = 3  # memories that a new one is flagged with, the nearest first
 
 
 class Admission:
     """One run of drafts: the standing entries they touch, as they will be, and what became of each draft."""
 
-    def __init__(self, workspace: Workspace, model: str, verdicts: Mapping[tuple[str, str], Verdict]) -> None:
-        """Start with nothing read; `verdicts` of a judge hold for pairs of texts, `model` gave the cosines."""
+    def __init__(
+        self,
+        workspace: Workspace,
+        verdicts: Mapping[tuple[str, str], Verdict] = NO_VERDICTS,
+        likelihoods: Compared = nothing_learned,
+    ) -> None:
+        """Start with nothing read; `verdicts` of a judge hold for pairs of texts (old, new)."""
         self.workspace = workspace
-        self.limits = thresholds(model)
         self.verdicts = verdicts
+        self.likelihoods = likelihoods
         self.admitted: list[Admitted] = []
+        self.confirmed: list[tuple[str, Access]] = []  # id → how often it was said again, and where
+        self._waiting = confirmations(workspace)
         self._files: dict[str, Standing | None] = {}
         self._before: dict[str, str | None] = {}  # path → text on disk; None for a file to be made
         self._said: dict[tuple[str, str], str] = {}  # kind and plain text of a draft → path of the entry that says it
@@ -89,14 +102,17 @@ class Admission:
         self._said.setdefault((kind_of(entry.type), plain(entry.body)), self.admitted[-1].path)
 
     def _decide(self, draft: Draft, entry: Entry, weighed: Sequence[tuple[Standing, Verdict]]) -> None:
+        against = []
         for one, verdict in weighed:
-            if verdict.kind == "same" and verdict.sure and _may_be_one(one.entry, entry):
-                body = merged_body(one.entry.body, entry.body)
-                if entry.trust >= one.entry.trust or body == one.entry.body:
-                    self._merge(draft, one, entry, body, verdict)
-                    return
-                # Who is trusted less confirms what stands, but puts no words into its mouth.
-        against = [(one, verdict) for one, verdict in weighed if verdict.is_against]
+            if verdict.kind == "same" and verdict.sure:
+                if _may_be_one(one.entry, entry):
+                    if entry.trust >= one.entry.trust or says(one.entry, entry.body):
+                        self._confirm(draft, one, entry, verdict)
+                        return
+                    # Who is trusted less puts no words into the mouth of what stands: both are kept.
+                    against.append((one, replace(verdict, sure=False)))
+            elif verdict.kind != "distinct":
+                against.append((one, verdict))
         self._create(draft, entry, against)
 
     def plan(self) -> Plan:
@@ -116,37 +132,58 @@ class Admission:
         if twin := self._said.get((kind_of(entry.type), plain(entry.body))):
             cosines[twin] = 1.0
         found = []
-        for path, cosine in sorted(cosines.items(), key=lambda item: -2.0 if item[1] is None else -item[1]):
+        for path, _ in sorted(cosines.items(), key=lambda item: -2.0 if item[1] is None else -item[1]):
             one = self.standing(path)
             if one is None or _are_apart(one.entry, entry):
                 continue
-            verdict = self.verdicts.get((one.entry.body, entry.body)) or compare(
-                one.entry.body, entry.body, cosine, self.limits
-            )
-            found.append((one, verdict))
+            found.append((one, self._compared(one.entry, entry.body)))
         return found
 
-    def _merge(self, draft: Draft, one: Standing, entry: Entry, body: str, verdict: Verdict) -> None:
+    def _compared(self, old: Entry, text: str) -> Verdict:
+        if known := self.verdicts.get((old.body, text)):
+            return known
+        if says(old, text):
+            return Verdict("same", True, "the same words")
+        return compare(old.body, text, self.likelihoods(old.body, text))
+
+    def _confirm(self, draft: Draft, one: Standing, entry: Entry, verdict: Verdict) -> None:
+        """Count that a memory was said again; into its file goes only what it did not say yet."""
         now = stamp(self.workspace.now)
-        told = merged_fields(one.entry, entry, now if draft.is_told_now else min(entry.updated_at, now))
-        text = revised(self.workspace, one.path, one.text, told, None if body == one.entry.body else body)
-        self._put(one.path, text)
-        self.admitted.append(
-            Admitted("merged", one.entry.id, one.path, reason=verdict.reason, strength=told["strength"])
-        )
-        self._reasons.append(f"{one.entry.id} is confirmed: {shorten(entry.body, 80)}")
+        moment = now if draft.is_told_now else min(entry.updated_at, now)
+        identifier = one.entry.id
+        told, body = told_anew(one.entry, entry)
+        if told:
+            self._put(one.path, revised(self.workspace, one.path, one.text, told, body, touch=False))
+            self._reasons.append(f"{identifier} is confirmed: {shorten(entry.body, 80)}")
+        if one.path in self._before and self._before[one.path] is None:  # made in this run
+            self._put(one.path, self._counted(one.path, entry, moment))
+            strength = one.entry.strength + entry.strength
+        else:
+            sources = tuple(str(source) for source in entry.sources)
+            self.confirmed.append((identifier, Access(entry.strength, max(moment, one.entry.updated_at), sources)))
+            counted = sum(noted.count for name, noted in self.confirmed if name == identifier)
+            waiting = self._waiting[identifier].count if identifier in self._waiting else 0
+            strength = one.entry.strength + waiting + counted
+        self.admitted.append(Admitted("merged", identifier, one.path, reason=verdict.reason, strength=strength))
+
+    def _counted(self, path: str, entry: Entry, moment: str) -> str:
+        """Give the text of an entry of this run with a confirmation: nobody else has its file yet."""
+        now = self._files[path]
+        assert now is not None
+        sources = [*now.entry.sources, *(one for one in entry.sources if one not in now.entry.sources)]
+        told = {"strength": now.entry.strength + entry.strength, "updated_at": max(moment, now.entry.updated_at)}
+        return revised(self.workspace, path, now.text, {**told, "sources": sources}, touch=False)
 
     def _create(self, draft: Draft, entry: Entry, against: Sequence[tuple[Standing, Verdict]]) -> None:
-        """Make a new entry and settle what it contradicts: the loser is superseded, the undecided are marked."""
+        """Make a new entry: what it surely updates is superseded, the undecided are flagged."""
         identifier, path, text = self._made(draft, entry)
-        lost = [one for one, verdict in against if verdict.sure and not _wins(one.entry, entry, draft)]
-        won = [] if lost else [one for one, verdict in against if verdict.sure and _decides(one.entry, entry)]
-        unsure = [one for one, _ in against if one not in lost and one not in won][:FLAGGED]
-        if lost:
-            unsure = []
+        won = [
+            one
+            for one, verdict in against
+            if verdict.sure and _decides(one.entry, entry) and _wins(one.entry, entry, draft)
+        ]
+        unsure = [one for one, _ in against if one not in won][:FLAGGED]
         told: dict[str, object] = {}
-        if lost:
-            told = {"status": "superseded", "superseded_by": lost[0].entry.id}
         if won:
             told["references"] = [
                 *entry.references,
@@ -162,21 +199,20 @@ class Admission:
             self._put(one.path, superseded_text(self.workspace, one, identifier))
         for one in unsure:
             self._put(one.path, conflicting_text(self.workspace, one, identifier))
-        reason = next((verdict.reason for one, verdict in against if one in [*lost, *won, *unsure]), "")
+        reason = next((verdict.reason for one, verdict in against if one in [*won, *unsure]), "")
         self.admitted.append(
             Admitted(
                 "created",
                 identifier,
                 path,
                 tuple(one.entry.id for one in won),
-                lost[0].entry.id if lost else "",
+                "",
                 tuple(one.entry.id for one in unsure),
                 reason,
             )
         )
         self._reasons += [f"{one.entry.id} is superseded by {identifier}: {reason}" for one in won]
-        self._reasons += [f"{identifier} is superseded by {one.entry.id}, which is trusted more" for one in lost[:1]]
-        self._reasons += [f"{one.entry.id} and {identifier} may contradict each other" for one in unsure]
+        self._reasons += [f"{one.entry.id} and {identifier} are flagged: {reason}" for one in unsure]
 
     def _made(self, draft: Draft, entry: Entry) -> tuple[str, str, str]:
         if draft.text:
@@ -201,7 +237,7 @@ def _are_apart(old: Entry, new: Entry) -> bool:
 
 def _may_be_one(old: Entry, new: Entry) -> bool:
     """Tell whether two memories that say the same are the same memory."""
-    return are_of_one_kind(old.type, new.type) and old.project == new.project
+    return are_of_one_kind(old.type, new.type) and (old.project == new.project or not (old.project and new.project))
 
 
 def _decides(old: Entry, new: Entry) -> bool:
@@ -214,19 +250,10 @@ def _wins(old: Entry, new: Entry, draft: Draft) -> bool:
 
     What is told now without a date of its own is the newer one, whatever the clocks of the two say.
     """
-    if not _decides(old, new):
-        return True
-    corrects = new.source == "user" and (new.type == "correction" or _opens_by_correcting(new.body))
-    if corrects:
+    if new.source == "user" and (new.type == "correction" or opened_by(new.body, phrases().corrections)):
         return True
     if old.source == "user" and old.type == "correction" and new.source != "user":
         return False
     if old.trust != new.trust:
         return new.trust > old.trust
     return draft.is_told_now or max(new.created_at, new.updated_at) >= max(old.created_at, old.updated_at)
-
-
-def _opens_by_correcting(body: str) -> bool:
-    from .claims.reading import claims
-
-    return any(claim.corrects for claim in claims(body)[:1])

@@ -7,22 +7,23 @@ once more. A crash leaves all of it or nothing.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ..beliefs.comparison import Verdict, is_comparable
 from ..errors import LlmError
+from ..store import access
+from ..store.access import Access
 from ..store.entries import drafted
 from ..store.journal import apply, exclusive
 from ..store.turn import next_turn, one_by_one, turn
 from ..store.workspace import Workspace
 from ..text.entry import EPISODIC, Entry, read_entry
 from ..text.frontmatter import parse
-from .admission import Admission, Admitted, Draft
-from .beliefs import Verdict, is_comparable
+from .admission import NO_VERDICTS, Admission, Admitted, Draft
 from .neighbours import Surroundings, look_around
 from .plan import Plan
 
 Judge = Callable[[str, Sequence[str]], Sequence[Verdict | None]]
 """Says of a new text and some standing ones what it is to each; None where the rules are to say it."""
 JUDGED = 5  # standing memories shown to a judge for one new text
-NO_VERDICTS: Mapping[tuple[str, str], Verdict] = {}
 SECOND_LOOK = 0.3  # seconds that entries without a vector may take while the lock is held
 
 
@@ -34,6 +35,7 @@ class Settled:
     plan: Plan
     notices: tuple[str, ...] = ()
     error: str = ""  # why the judge was not heard; the rules decided then
+    confirmed: tuple[tuple[str, Access], ...] = ()  # to be counted once the plan is applied
 
     @property
     def superseded(self) -> frozenset[str]:
@@ -66,6 +68,7 @@ def admit(workspace: Workspace, drafts: Sequence[Draft], command: str, judge: Ju
             settled = settle(workspace, looked, verdicts)
             next_turn(workspace)
             apply(workspace, (settled.plan + _off_the_page(workspace, settled.superseded)).steps, held)
+            access.confirm(workspace, settled.confirmed)
     return replace(settled, error=error)
 
 
@@ -90,12 +93,12 @@ def look(
 
 def settle(workspace: Workspace, looked: Looked, verdicts: Mapping[tuple[str, str], Verdict] = NO_VERDICTS) -> Settled:
     """Decide about drafts by the files as they are now; for one who holds the lock and applies the plan."""
-    admission = Admission(workspace, looked.seen.model, verdicts)
+    admission = Admission(workspace, verdicts, looked.seen.likelihoods)
     for number, (draft, entry) in enumerate(zip(looked.drafts, looked.entries, strict=True)):
         near, before = looked.seen.near[number], looked.seen.before[number]
         admission.settle(draft, entry, near, before, is_open=is_settled_here(entry))
     notices = (looked.seen.notice,) if looked.seen.notice else ()
-    return Settled(tuple(admission.admitted), admission.plan(), notices)
+    return Settled(tuple(admission.admitted), admission.plan(), notices, confirmed=tuple(admission.confirmed))
 
 
 def _entry(workspace: Workspace, draft: Draft) -> Entry:
@@ -134,7 +137,7 @@ def _judged(
     workspace: Workspace, entries: Sequence[Entry], seen: Surroundings, judge: Judge
 ) -> tuple[dict[tuple[str, str], Verdict], str]:
     """Ask the judge of every draft and its nearest memories; what it says holds for these two texts."""
-    admission = Admission(workspace, seen.model, {})
+    admission = Admission(workspace)
     found: dict[tuple[str, str], Verdict] = {}
     for entry, near in zip(entries, seen.near, strict=True):
         standing = [one for one in map(admission.standing, (neighbour.path for neighbour in near)) if one]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from ..errors import LlmError, RefusedError
-from ..store import disk
+from ..store import access, disk
 from ..store.journal import apply, exclusive
 from ..store.lock import locked
 from ..store.redaction import redactor
@@ -150,10 +150,12 @@ def _applied(
                     if not is_last:
                         continue  # embedding what others wrote meanwhile is not for those who hold the lock
                     looked = look(workspace, thought.drafts, looked, budget=0.0)
-                planned = _planned(workspace, now, found, thought, settle(workspace, looked))
+                settled = settle(workspace, looked)
+                planned = _planned(workspace, now, found, thought, settled)
                 next_turn(workspace)
                 try:
                     applied = apply(workspace, planned.plan.steps, held)
+                    access.confirm(workspace, settled.confirmed)
                 except RefusedError:
                     # An editor takes no lock: what it saved while this was planned is planned for once more.
                     if is_last:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from ..errors import RefusedError
-from ..store.entries import entry_text, free_name
+from ..store import files
+from ..store.entries import decoded, entry_text, free_name
 from ..store.history import history_steps
 from ..store.journal import Change, Step
 from ..store.redaction import Redacted
@@ -185,7 +186,8 @@ def _lines(workspace: Workspace, found: Sequence[Finding], settled: Settled) -> 
     for finding, one in zip(found, settled.admitted, strict=True):
         if finding.source != "user" or finding.type not in _ON_PAGE:
             continue
-        entry, _ = read_entry(frontmatter.parse(stands[one.path] or ""), one.path, workspace.now)
+        stood = None if one.path in stands else decoded(one.path, files.read(workspace.path(one.path)))
+        entry, _ = read_entry(frontmatter.parse(stands.get(one.path) or stood or ""), one.path, workspace.now)
         if entry.status == "active":
             lines[one.id] = statement_of("", entry.body)
     return lines

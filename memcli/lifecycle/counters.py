@@ -1,6 +1,7 @@
-"""Bring the counters of accesses from `.mem/` into the files, touching nothing but the two lines they take.
+"""Bring the counters of accesses and confirmations from `.mem/` into the files, touching only the lines they take.
 
-A change of these is no change of the memory: `updated_at` stays, or every folding would make all of them young.
+An access is no change of the memory: `updated_at` stays, or every folding would make all of them young. A
+confirmation is one: strength, `updated_at` and sources follow it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -9,7 +10,7 @@ from typing import Any
 
 from ..errors import MemError, RefusedError
 from ..store import files
-from ..store.access import Access
+from ..store.access import CONFIRMED, Access
 from ..store.entries import decoded
 from ..store.journal import Change
 from ..store.workspace import Workspace
@@ -28,19 +29,29 @@ class Counted:
     @property
     def last(self) -> str:
         """Give the time of the last access the file knows of."""
-        name = _spelled(self.fields, "last_accessed_at")
-        return str(checked("last_accessed_at", self.fields[name])) if name in self.fields else ""
+        return self._moment("last_accessed_at")
+
+    def lasts(self, identifier: str) -> list[tuple[str, str]]:
+        """Give the names under which it is counted with the last moments that the file knows of."""
+        return [(identifier, self.last), (CONFIRMED + identifier, self._moment("updated_at"))]
+
+    def _moment(self, key: str) -> str:
+        name = _spelled(self.fields, key)
+        return str(checked(key, self.fields[name])) if name in self.fields else ""
 
 
 def countable(
     workspace: Workspace, rows: Iterable[Mapping[str, Any]], ids: Collection[str]
 ) -> tuple[dict[str, Counted], list[tuple[str, str]]]:
-    """Read the files of entries that were read, by id; one without frontmatter keeps its counter beside it."""
+    """Read the files of entries that were read or confirmed, by id.
+
+    One without frontmatter keeps its counters beside it. `ids` are the names under which they are counted.
+    """
     found: dict[str, Counted] = {}
     problems = []
     for row in rows:
         identifier, path = row["id"], row["path"]
-        if identifier not in ids or identifier in found:
+        if identifier in found or not (identifier in ids or CONFIRMED + identifier in ids):
             continue
         try:
             text = decoded(path, files.read(workspace.path(path)))
@@ -58,21 +69,39 @@ def folding(found: Mapping[str, Counted], taken: Mapping[str, Access]) -> tuple[
     changes = []
     folded = {}
     for identifier, file in found.items():
-        if identifier not in taken:
+        names = [name for name in (identifier, CONFIRMED + identifier) if name in taken]
+        if not names:
             continue
-        noted = taken[identifier]
-        name = _spelled(file.fields, "access_count")
-        old = file.fields.get(name)
-        counters = {
-            name: (old if isinstance(old, int) else 0) + noted.count,
-            _spelled(file.fields, "last_accessed_at"): max(noted.last, file.last),
-        }
+        told = _accessed(file, taken[identifier]) if identifier in names else {}
+        if CONFIRMED + identifier in names:
+            told |= _confirmed(file, taken[CONFIRMED + identifier])
         try:
-            changes.append(Change(file.path, file.text, frontmatter.edit(file.text, counters)))
-        except RefusedError:  # a frontmatter in which no single line can be changed; its accesses go on counting
+            changes.append(Change(file.path, file.text, frontmatter.edit(file.text, told)))
+        except RefusedError:  # a frontmatter in which no single line can be changed; its counters go on counting
             continue
-        folded[identifier] = noted
+        folded.update({name: taken[name] for name in names})
     return changes, folded
+
+
+def _accessed(file: Counted, noted: Access) -> dict[str, Any]:
+    name = _spelled(file.fields, "access_count")
+    old = file.fields.get(name)
+    return {
+        name: (old if isinstance(old, int) else 0) + noted.count,
+        _spelled(file.fields, "last_accessed_at"): max(noted.last, file.last),
+    }
+
+
+def _confirmed(file: Counted, noted: Access) -> dict[str, Any]:
+    fields = file.fields
+    strength, updated, sources = (_spelled(fields, key) for key in ("strength", "updated_at", "sources"))
+    old = checked("strength", fields[strength]) if strength in fields else 1
+    told: dict[str, Any] = {strength: old + noted.count}
+    told[updated] = max(noted.last, str(checked("updated_at", fields[updated])) if updated in fields else "")
+    known = checked("sources", fields[sources]) if sources in fields else ()
+    if more := [one for one in noted.sources if one not in known]:
+        told[sources] = [*known, *more]
+    return told
 
 
 def _spelled(fields: Mapping[str, object], key: str) -> str:

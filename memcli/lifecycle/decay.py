@@ -124,7 +124,8 @@ def decay(
         # Under the lock, since another run may just have archived the same, or having the lock finished a killed one.
         plan = decay_plan(workspace, entries, noise, fraction)
         counted, problems = countable(workspace, staying, access.counts(workspace))
-        taken = access.take(workspace, {identifier: file.last for identifier, file in counted.items()})
+        known = {name: last for identifier, file in counted.items() for name, last in file.lasts(identifier)}
+        taken = access.take(workspace, known)
         changes, folded = folding(counted, taken)
         apply(workspace, [*changes, *plan.steps], held)
         access.settle(workspace, taken, folded)
@@ -136,7 +137,9 @@ def decay(
         elif one.verdict == "archive" and path not in moves and os.path.lexists(workspace.root / path):
             problems.append((path, "cannot be read"))
     archived = tuple((one.row["id"], moves[one.row["path"]]) for one in entries if one.row["path"] in moves)
-    return Decayed(archived, tuple(folded), tuple(problems))
+    return Decayed(
+        archived, tuple(dict.fromkeys(name.removeprefix(access.CONFIRMED) for name in folded)), tuple(problems)
+    )
 
 
 def needed_fraction(entries: Sequence[Judged], fraction: float = FRACTION) -> float:

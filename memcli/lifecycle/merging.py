@@ -1,13 +1,15 @@
-"""Make one memory of two that say the same: nothing of either is lost, and nothing stands there twice."""
+"""Make one memory of two that say the same: nothing of either is lost, and nothing stands there twice.
+
+What is said again only counts, beside the file. What it brings along goes into the file: another wording, tags, files.
+"""
 
 from typing import Any
 
+from ..beliefs.comparison import are_twins
 from ..text.entry import SEMANTIC, Entry
-from .beliefs import plain
-from .claims.reading import claims, sentences
 
 _PLAIN = "fact"  # what a memory is where nobody says more exactly
-_JOINED = ("tags", "sources", "references", "files")
+_JOINED = ("tags", "references", "files")
 
 
 def are_of_one_kind(one: str, other: str) -> bool:
@@ -20,16 +22,24 @@ def kind_of(name: str) -> str:
     return "semantic" if name in SEMANTIC and name != "correction" else name
 
 
-def merged_fields(old: Entry, new: Entry, moment: str) -> dict[str, Any]:
-    """Give the fields of the standing entry that change when another one confirms it, said at a moment.
+def says(entry: Entry, text: str) -> bool:
+    """Tell whether an entry has a text already, as its body or as another wording."""
+    return any(are_twins(one, text) for one in (entry.body, *entry.wordings))
 
-    Whoever is trusted more stands for it from now on. The old one keeps its id, its time of creation and, unless the
-    new one's says more, its type.
+
+def told_anew(old: Entry, new: Entry) -> tuple[dict[str, Any], str | None]:
+    """Give the fields, and the body where it is another one, that change when a memory is said again.
+
+    Both wordings stay: the body is that of who is trusted more, and the other one goes to `wordings`. The old entry
+    keeps its id, its time of creation and, unless the new one's says more, its type. Empty where it only counts.
     """
-    told: dict[str, Any] = {
-        "strength": old.strength + new.strength,
-        "updated_at": max(moment, old.created_at, old.updated_at),
-    }
+    told: dict[str, Any] = {}
+    body = None
+    if not says(old, new.body):
+        is_trusted_more = new.trust > old.trust
+        body = new.body if is_trusted_more else None
+        told["wordings"] = [*old.wordings, old.body if is_trusted_more else new.body]
+    told |= _wordings_of(old, new, told.get("wordings", old.wordings), body or old.body)
     if old.type == _PLAIN != new.type:
         told["type"] = new.type
     for key in _JOINED:
@@ -44,31 +54,20 @@ def merged_fields(old: Entry, new: Entry, moment: str) -> dict[str, Any]:
         told["salience"] = new.salience
     if new.pinned and not old.pinned:
         told["pinned"] = True
-    if new.title and not old.title:
-        told["title"] = new.title
+    for key in ("title", "project", "key"):
+        if getattr(new, key) and not getattr(old, key):
+            told[key] = getattr(new, key)
     more = {key: value for key, value in new.metadata.items() if key not in old.metadata}
     if more:
         told["metadata"] = {**old.metadata, **more}
-    return told
+    return told, body
 
 
-def merged_body(old: str, new: str) -> str:
-    """Give the text of a merged memory: the one that holds all of the other, else the old one with what is new."""
-    if plain(old) == plain(new):
-        return old
-    said, told = _spoken_of(old), _spoken_of(new)
-    if told <= said:
-        return old
-    kept = [sentence for sentence in sentences(old) if plain(sentence)]
-    if said <= told and len(kept) <= 1:
-        return new
-    known = {plain(sentence) for sentence in kept}
-    return old.rstrip() + "".join(f"\n{one}" for one in sentences(new) if plain(one) not in known)
-
-
-def _spoken_of(text: str) -> frozenset[str]:
-    """Give all that the statements of a text speak of."""
-    return frozenset().union(*(claim.all_keys for claim in claims(text)))
+def _wordings_of(old: Entry, new: Entry, known: Any, body: str) -> dict[str, Any]:
+    """Take over the other wordings of the new one."""
+    found = list(known)
+    found += [one for one in new.wordings if not any(are_twins(one, other) for other in (body, *found))]
+    return {"wordings": found} if found != list(old.wordings) else {}
 
 
 def _joined(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:

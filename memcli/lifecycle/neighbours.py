@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Any
 
+from ..beliefs.comparison import Compared, nothing_learned
 from ..errors import UnavailableError
 from ..index.filters import Filter
 from ..index.index import Index, ask, glance
@@ -43,6 +44,7 @@ class Surroundings:
     notice: str = ""
     embedder: "Embedder | None" = None
     vectors: Any = None  # a row for each text that has no twin
+    likelihoods: Compared = nothing_learned  # for the texts and their neighbours, made before the lock is taken
 
 
 def look_around(
@@ -81,6 +83,7 @@ def _look(
     cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
     if last is not None:
         found.embedder, found.vectors, found.model = last.embedder, last.vectors, last.model
+        found.likelihoods = last.likelihoods
     if not all(not text or _is_known(index, kind, exact.get(text, ())) for kind, text in told):
         by_words = [_by_words(index, text) if len(texts) <= ALONE else [] for text in texts]
         try:

@@ -14,6 +14,7 @@ from ..store.journal import Change
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import Entry, read_entry
+from ..text.times import stamp
 from .plan import Plan
 
 LONGEST = 1000
@@ -42,7 +43,7 @@ def standing(workspace: Workspace, path: str) -> Standing:
 
 def superseded_text(workspace: Workspace, old: Standing, by: str) -> str:
     """Give the text of an entry that another one takes the place of; its age stays."""
-    told = {"status": "superseded", "superseded_by": by}
+    told = {"status": "superseded", "superseded_by": by, "superseded_at": stamp(workspace.now)}
     return entries.revised(workspace, old.path, old.text, told, touch=False)
 
 
@@ -106,7 +107,7 @@ def replacing_plan(
 
 def restored_text(workspace: Workspace, old: Standing) -> str:
     """Give the text of a superseded entry made active again."""
-    told = {"status": "", "superseded_by": ""}
+    told = {"status": "", "superseded_by": "", "superseded_at": ""}
     return entries.revised(workspace, old.path, old.text, told, touch=False)
 
 

@@ -139,7 +139,7 @@ def _memory(
     text, is_whole = shown(said.text or hit.title or hit.summary, query)
     accesses = noted[hit.id].count if hit.id in noted else 0
     # What is no entry fades like an episode, and was observed.
-    measured = row or {"type": "episode", "source": "observed"}
+    measured = access.renewed(row, noted.get(access.CONFIRMED + hit.id)) or {"type": "episode", "source": "observed"}
     kept = retention(measured, workspace.now, workspace.settings, accesses)
     weight = workspace.settings["recall.recency_weight"]
     return Memory(

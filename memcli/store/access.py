@@ -1,15 +1,17 @@
-"""Count how often each memory is read, in `.mem/access`, so that reading makes no noise in git.
+"""Count how often each memory is read and confirmed, in `.mem/access`, so that neither makes noise in git.
 
-A line is a moment, an id and, where lines were summed up, how many of them it stands for. Takes no lock and never
-fails its caller: a count is worth less than the command it belongs to.
+A line is a moment, an id and, where lines were summed up, how many of them it stands for; a confirmation names its
+sources too. Takes no lock and never fails its caller: a count is worth less than the command it belongs to.
 """
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from stat import S_ISREG
+from typing import Any
 
 from ..text.times import parse_time, stamp
 from .workspace import Workspace
@@ -21,6 +23,8 @@ RESTORED = "restored:"
 """Before the id of a memory that was brought back: its line says when."""
 EDITED = "edited:"
 """Before the id of a memory whose text was changed without a word of when: its line says when it was."""
+CONFIRMED = "confirmed:"
+"""Before the id of a memory that was said again: `mem decay --apply` brings its strength and sources into the file."""
 LARGE = 256 * 1024
 """Size in bytes from which lines are summed up; where the sums alone are larger, at twice their size."""
 _NOTHING: Mapping[str, str] = {}
@@ -28,16 +32,49 @@ _NOTHING: Mapping[str, str] = {}
 
 @dataclass(frozen=True)
 class Access:
-    """How often an id was read since its count was last folded, and when for the last time."""
+    """How often an id was read or confirmed since its count was last folded, and when for the last time."""
 
     count: int
     last: str  # RFC 3339, UTC
+    sources: tuple[str, ...] = ()  # of confirmations, as the entry's frontmatter has them
+
+
+_Line = tuple[str, str, int, tuple[str, ...]]
 
 
 def note(workspace: Workspace, ids: Iterable[str], moment: str = "") -> None:
     """Count one access of each id, now unless a moment is given; what cannot be written is not counted."""
     moment = moment or stamp(workspace.now)
-    lines = "".join(f"{moment}\t{one}\n" for one in ids if one.isprintable() and one.strip())
+    _note(workspace, "".join(f"{moment}\t{one}\n" for one in ids if one.isprintable() and one.strip()))
+
+
+def confirm(workspace: Workspace, confirmed: Iterable[tuple[str, Access]]) -> None:
+    """Count confirmations of ids; what cannot be written is not counted."""
+    _note(workspace, "".join(_line(CONFIRMED + one, said) for one, said in confirmed if one.isprintable()))
+
+
+def confirmations(workspace: Workspace) -> dict[str, Access]:
+    """Give the confirmations that are not in the files yet, by id."""
+    return {
+        name.removeprefix(CONFIRMED): noted for name, noted in counts(workspace).items() if name.startswith(CONFIRMED)
+    }
+
+
+def renewed(fields: Mapping[str, Any], noted: Access | None) -> Mapping[str, Any]:
+    """Give an entry's fields with the confirmations that wait beside its file."""
+    if noted is None or not fields:
+        return fields
+    strength = fields.get("strength")
+    more = {
+        "strength": (strength if isinstance(strength, int) else 1) + noted.count,
+        "updated_at": max(str(fields.get("updated_at") or ""), noted.last),
+    }
+    known = fields.get("sources")
+    listed = list(known) if isinstance(known, list | tuple) else []
+    return {**fields, **more} | ({"sources": [*listed, *noted.sources]} if noted.sources else {})
+
+
+def _note(workspace: Workspace, lines: str) -> None:
     with suppress(OSError, UnicodeEncodeError):
         if lines and _append(workspace.derived, lines.encode()):
             path = workspace.derived / FILE
@@ -58,7 +95,9 @@ def take(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[str
     noted, taken = workspace.derived / FILE, workspace.derived / TAKEN
     with suppress(OSError):
         if taken.exists():  # left by a folding that was killed
-            _replace(taken, "".join(f"{moment}\t{one}\t{count}\n" for moment, one, count in lines))
+            _replace(
+                taken, "".join(_line(one, Access(count, moment, sources)) for moment, one, count, sources in lines)
+            )
             noted.unlink()
         else:
             noted.rename(taken)
@@ -70,7 +109,7 @@ def settle(workspace: Workspace, taken: Mapping[str, Access], folded: Mapping[st
     rest = ""
     for identifier, access in taken.items():
         left = access.count - (folded[identifier].count if identifier in folded else 0)
-        rest += f"{access.last}\t{identifier}\t{left}\n" * (left > 0)
+        rest += _line(identifier, replace(access, count=left)) * (left > 0)
     with suppress(OSError):
         if rest:
             _append(workspace.derived, rest.encode())
@@ -101,7 +140,7 @@ def _append(folder: Path, data: bytes) -> bool:
 
 def _write(path: Path, sums: Mapping[str, Access]) -> None:
     """Write one line an id; an access noted by another process in this very moment may go uncounted."""
-    text = "".join(f"{one.last}\t{identifier}\t{one.count}\n" for identifier, one in sums.items())
+    text = "".join(_line(identifier, one) for identifier, one in sums.items())
     _replace(path, f"#{len(text.encode())}\n{text}")
 
 
@@ -117,30 +156,45 @@ def _size_of_sums(head: bytes) -> int:
     return int(number) if head.startswith(b"#") and number.isdigit() else 0
 
 
-def _summed(lines: Iterable[tuple[str, str, int]]) -> dict[str, Access]:
+def _summed(lines: Iterable[_Line]) -> dict[str, Access]:
     sums: dict[str, Access] = {}
-    for moment, identifier, count in lines:
-        known = sums.get(identifier)
-        sums[identifier] = Access(known.count + count, max(known.last, moment)) if known else Access(count, moment)
+    for moment, identifier, count, sources in lines:
+        known = sums.get(identifier, Access(0, moment))
+        joined = tuple(dict.fromkeys(known.sources + sources)) if sources else known.sources
+        sums[identifier] = Access(known.count + count, max(known.last, moment), joined)
     return sums
 
 
-def _counting(workspace: Workspace, folded: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
-    for moment, identifier, count in _lines(workspace.derived / TAKEN):
-        if moment > folded.get(identifier, ""):
-            yield moment, identifier, count
+def _line(name: str, noted: Access) -> str:
+    """Write a line; JSON has neither tabs nor newlines of its own."""
+    sources = f"\t{json.dumps(noted.sources, ensure_ascii=False)}" if noted.sources else ""
+    return f"{noted.last}\t{name}\t{noted.count}{sources}\n"
+
+
+def _counting(workspace: Workspace, folded: Mapping[str, str]) -> Iterator[_Line]:
+    for line in _lines(workspace.derived / TAKEN):
+        if line[0] > folded.get(line[1], ""):
+            yield line
     yield from _lines(workspace.derived / FILE)
 
 
-def _lines(path: Path) -> Iterator[tuple[str, str, int]]:
-    """Yield moment, id and count of each sound line; torn and damaged ones are skipped."""
+def _lines(path: Path) -> Iterator[_Line]:
+    """Yield moment, id, count and sources of each sound line; torn and damaged ones are skipped."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() and not path.is_symlink() else ""
     except OSError:
         return
     for line in text.split("\n"):
         fields = line.split("\t")
-        if len(fields) in (2, 3) and fields[1] and parse_time(fields[0]):
-            count = fields[2] if len(fields) == 3 else "1"
+        if len(fields) in (2, 3, 4) and fields[1] and parse_time(fields[0]):
+            count = fields[2] if len(fields) > 2 else "1"
             if count.isdecimal() and len(count) < 10:
-                yield fields[0], fields[1], int(count)
+                yield fields[0], fields[1], int(count), _sources(fields[3]) if len(fields) == 4 else ()
+
+
+def _sources(text: str) -> tuple[str, ...]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return ()
+    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()

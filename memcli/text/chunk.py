@@ -17,6 +17,9 @@ WINDOW, WHOLE = 500, 700
 """Characters of a piece at most, and of a text that stays in one. Measured on sessions and long pages: 350 to 500 find
 more than 700, 1,000 or 1,500. (The model reads 256 word pieces, about a thousand characters of English.)"""
 
+WORDING = "wording"
+"""Anchor of a piece that is another wording of an entry, from its frontmatter."""
+
 _BREAK = re.compile(r"\n[ \t]*\n\s*|\n(?=[-*+>#|]|\d+[.)])|(?<=[.!?。！？])\s+|\s+")
 
 
@@ -48,6 +51,9 @@ def entry_chunks(text: str, body_start: int, entry: Entry) -> list[Chunk]:
     if not found and (title or entry.tags):  # an entry without a body is embedded by its title or tags
         named = title or " ".join(entry.tags)
         found.append(Chunk(len(text), len(text), 1, "", title, named, entry.updated_at or entry.created_at))
+    first = line_of(body_start)
+    for wording in entry.wordings:  # each found by its own words, and shown where it is what was found
+        found.append(Chunk(body_start, body_start, first, WORDING, title, "", entry.updated_at, wording))
     return found
 
 

@@ -23,6 +23,7 @@ STATUSES = ("active", "superseded", "archived")
 SPELLINGS: dict[str, tuple[str, ...]] = {
     "id": ("memory_id", "uuid"),
     "type": ("category", "kind", "memory_type"),
+    "key": (),
     "title": ("name",),
     "tags": ("tag", "keywords", "labels"),
     "project": (),
@@ -38,6 +39,9 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "files": (),
     "status": ("state",),
     "superseded_by": ("supersededBy",),
+    "superseded_at": ("supersededAt",),
+    "version_of": (),
+    "wordings": (),
     "conflicts_with": ("conflictsWith",),
     "pinned": ("pin",),
     "expires_at": ("expiresAt", "expires", "valid_until"),
@@ -57,6 +61,7 @@ class Entry:
     id: str
     body: str
     type: str = "fact"
+    key: str = ""  # the slot it fills, such as staging/port
     title: str = ""
     tags: tuple[str, ...] = ()
     project: str = ""
@@ -72,6 +77,9 @@ class Entry:
     files: tuple[str, ...] = ()
     status: str = "active"
     superseded_by: str = ""
+    superseded_at: str = ""
+    version_of: str = ""  # the entry whose text this was until it was written anew
+    wordings: tuple[str, ...] = ()  # other texts that say the same
     conflicts_with: tuple[str, ...] = ()
     pinned: bool = False
     expires_at: str = ""
@@ -201,6 +209,14 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in found if item))
 
 
+def _sentences(value: object) -> tuple[str, ...]:
+    """Read texts that may hold commas."""
+    if not isinstance(value, str | list | tuple):
+        raise TypeError("should be a list of texts")
+    found = [_text(item) for item in ([value] if isinstance(value, str) else value) if item is not None]
+    return tuple(dict.fromkeys(item for item in found if item))
+
+
 def _tags(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag.lstrip("#") for tag in _texts(value) if tag.lstrip("#")))
 
@@ -282,6 +298,7 @@ def _status(value: object) -> str:
 _READERS = {
     "id": _text,
     "type": lambda value: _text(value).lower(),
+    "key": _text,
     "title": _text,
     "tags": _tags,
     "project": _text,
@@ -297,6 +314,9 @@ _READERS = {
     "files": _texts,
     "status": _status,
     "superseded_by": _text,
+    "superseded_at": _time,
+    "version_of": _text,
+    "wordings": _sentences,
     "conflicts_with": _texts,
     "pinned": _truth,
     "expires_at": _time,

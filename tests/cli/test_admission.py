@@ -25,8 +25,15 @@ def test_a_preference_written_fifty_times_is_one_entry_of_strength_fifty(mem: Me
         ran = mem(*TABS)
         assert ran.rows == [["merged", *first.rows[0][1:]]]
     (path,) = files(workspace)
-    assert "strength: 50\n" in path.read_text()
+    identifier = first.rows[0][1]
+    assert "strength" not in path.read_text(), "confirmations wait beside the file"
+    assert mem("read", identifier, "--json").json["fields"]["strength"] == 50
+    assert mem("ls", "--sort", "strength", "--json").json["entries"][0]["strength"] == 50
     assert ran.err == ""
+    assert mem("decay", "--apply").code == 0
+    assert "strength: 50\n" in path.read_text()
+    assert mem("read", identifier, "--json").json["fields"]["strength"] == 50
+    assert mem(*TABS, "--json").json["strength"] == 51
 
 
 def test_fifty_processes_at_once_make_one_entry_of_strength_fifty(mem: Mem, workspace: Path) -> None:
@@ -39,13 +46,14 @@ def test_fifty_processes_at_once_make_one_entry_of_strength_fifty(mem: Mem, work
     ended = [process.communicate() for process in running]
     assert [err for _, err in ended if err] == []
     assert sorted(out.split("\t")[0] for out, _ in ended) == ["created"] + ["merged"] * 49
-    (path,) = files(workspace)
-    assert "strength: 50\n" in path.read_text()
+    files(workspace)
+    (row,) = mem("ls", "--json").json["entries"]
+    assert row["strength"] == 50
 
 
 def test_what_the_user_corrects_is_superseded_out_of_search_and_readable(mem: Mem, workspace: Path) -> None:
     old = mem("write", "Deploys run on Fly").rows[0][1]
-    ran = mem("write", "No, deploys run on Hetzner")
+    ran = mem("write", "Deploys run on Hetzner, no longer on Fly")
     new = ran.rows[0][1]
     assert ran.rows[0] == ["created", new, ran.rows[0][2], f"supersedes {old}"]
     assert [row[1] for row in mem("search", "deploys").rows] == [new]
@@ -61,8 +69,8 @@ def test_what_the_user_corrects_is_superseded_out_of_search_and_readable(mem: Me
 
 def test_what_may_contradict_is_listed_as_a_conflict(mem: Mem, workspace: Path) -> None:
     mem("write", "Something else entirely", "--no-dedup")
-    old = mem("write", "User uses vim").rows[0][1]
-    ran = mem("write", "User uses emacs", "--json")
+    old = mem("write", "The staging port is 5432").rows[0][1]
+    ran = mem("write", "The staging port is 5433", "--json")
     assert ran.json["conflicts_with"] == [old]
     assert ran.json["reason"]
     listed = {row[0] for row in mem("ls", "--conflicts").rows}

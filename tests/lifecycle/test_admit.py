@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from memcli.beliefs.comparison import Verdict
 from memcli.errors import LlmError, RefusedError
 from memcli.lifecycle.admission import Admitted, Draft
 from memcli.lifecycle.admit import Settled, admit
-from memcli.lifecycle.beliefs import Verdict
 from memcli.lifecycle.judging import llm_judge
 from memcli.lifecycle.supersession import standing
-from memcli.store import entries, files
+from memcli.store import access, entries, files
+from memcli.store.access import Access
 from memcli.store.workspace import Surroundings, Workspace, opened
 from memcli.text.entry import Entry
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
@@ -65,7 +66,7 @@ def test_what_is_known_is_confirmed_and_loses_nothing(workspace: Workspace) -> N
     later = at(workspace.root, datetime(2026, 12, 1, tzinfo=UTC))
     again = let_in(
         later,
-        "The user really prefers tabs.",
+        "The user  prefers TABS.",
         type="preference",
         tags=["editor", "python"],
         sources=["session:b#2"],
@@ -74,18 +75,76 @@ def test_what_is_known_is_confirmed_and_loses_nothing(workspace: Workspace) -> N
     assert (again.action, again.id, again.strength) == ("merged", first.id, 2)
     assert count(workspace) == 1
     merged = entry(workspace, first)
-    assert (merged.tags, merged.sources) == (("editor", "python"), ("session:a#1", "session:b#2"))
-    assert (merged.files, merged.strength) == (("setup.cfg",), 2)
-    assert (merged.created_at, merged.updated_at) == ("2026-11-21T20:15:03Z", "2026-12-01T00:00:00Z")
-    assert merged.body == "User prefers tabs"
+    assert (merged.tags, merged.files) == (("editor", "python"), ("setup.cfg",))
+    assert (merged.body, merged.wordings) == ("User prefers tabs", ("The user  prefers TABS.",))
+    waiting = access.confirmations(workspace)[first.id]
+    assert waiting == Access(1, "2026-12-01T00:00:00Z", ("session:b#2",))
 
 
-def test_a_merged_memory_keeps_the_text_that_says_more(workspace: Workspace) -> None:
-    first = let_in(workspace, "User has a dog")
-    assert let_in(workspace, "User has a small dog").action == "merged"
-    assert entry(workspace, first).body == "User has a small dog"
-    assert let_in(workspace, "User has a dog").id == first.id
-    assert (entry(workspace, first).body, entry(workspace, first).strength) == ("User has a small dog", 3)
+def test_what_is_only_said_again_leaves_the_file_as_it_is(workspace: Workspace) -> None:
+    """Two clones that confirm the same memory must not conflict."""
+    first = let_in(workspace, "User prefers tabs", type="preference")
+    before = (workspace.root / first.path).read_bytes()
+    for number, text in enumerate(("User prefers tabs.", "user  prefers TABS", "User prefers\ntabs"), 2):
+        assert let_in(workspace, text, type="preference", sources=[f"session:s#{number}"]).strength == number
+    assert (workspace.root / first.path).read_bytes() == before
+    waiting = access.confirmations(workspace)[first.id]
+    assert (waiting.count, waiting.sources) == (3, ("session:s#2", "session:s#3", "session:s#4"))
+
+
+def test_another_wording_is_kept_and_known_from_then_on(workspace: Workspace) -> None:
+    first = let_in(workspace, "deploys run on Fly")
+    before = entry(workspace, first)
+    again = let_in(workspace, "The deploys run on Fly")
+    assert (again.action, again.id) == ("merged", first.id)
+    assert entry(workspace, first).wordings == ("The deploys run on Fly",)
+    assert entry(workspace, first).updated_at == before.updated_at
+    file = (workspace.root / first.path).read_bytes()
+    assert let_in(workspace, "the deploys run on fly.").strength == 3
+    assert (workspace.root / first.path).read_bytes() == file
+
+
+def test_who_is_trusted_more_has_the_word_and_the_other_wording_stays(workspace: Workspace) -> None:
+    first = let_in(workspace, "The deploys run on Fly", source="inferred")
+    assert let_in(workspace, "Deploys run on Fly", source="user").id == first.id
+    merged = entry(workspace, first)
+    assert (merged.body, merged.source, merged.trust) == ("Deploys run on Fly", "user", 1.0)
+    assert merged.wordings == ("The deploys run on Fly",)
+
+
+def test_who_is_trusted_less_puts_no_words_into_the_mouth_of_what_stands(workspace: Workspace) -> None:
+    first = let_in(workspace, "Deploys run on Fly", source="user")
+    guess = let_in(workspace, "The deploys run on Fly", source="inferred")
+    assert (guess.action, guess.conflicts_with) == ("created", (first.id,))
+    assert entry(workspace, first).wordings == ()
+
+
+HOSTILE = [
+    ("The migration is almost done", "The migration is done"),
+    ("Maria is the CTO", "Maria is the CTO's sister"),
+    ("The API is stable", "The API is barely stable"),
+    ("User is a vegetarian", "User is a former vegetarian"),
+    ("The offset is -5", "The offset is 5"),
+    ("The ratio is 1.5", "The ratio is 15"),
+    ("The team writes C", "The team writes C++"),
+    ("Alert when load > 5", "Alert when load < 5"),
+    ("The discount is 10", "The discount is 10%"),
+    ("Is the cache on?", "Is the cache on"),
+    ("Start it with -v", "Start it with -V"),
+    ("The disk holds 5 MB", "The disk holds 5 Mb"),
+    ("User runs every morning", "User runs 5 km every morning"),
+    ("User prefers short answers", "User prefers short answers except in reviews"),
+    ("Read .env first", "Read env first"),
+    ("用户喜欢猫", "用户不喜欢猫"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), [*HOSTILE, *((new, old) for old, new in HOSTILE)])
+def test_a_text_that_says_something_else_is_never_merged_away(workspace: Workspace, old: str, new: str) -> None:
+    first, second = let_in(workspace, old), let_in(workspace, new)
+    assert second.action == "created"
+    assert [entry(workspace, one).body for one in (first, second)] == [old, new]
+    assert {entry(workspace, one).status for one in (first, second)} == {"active"}
 
 
 def test_a_merge_keeps_every_other_byte_of_the_file(workspace: Workspace) -> None:
@@ -97,27 +156,24 @@ def test_a_merge_keeps_every_other_byte_of_the_file(workspace: Workspace) -> Non
     path.write_bytes(text.encode())
     one = let_in(workspace, "User prefers tabs", type="preference")
     assert one.path == "entries/by hand.md"
-    assert path.read_bytes().decode() == text.replace(
-        "---\r\nUser", "strength: 2\r\nupdated_at: 2026-11-21T20:15:03Z\r\ntrust: 1.0\r\nsource: user\r\n---\r\nUser"
-    )
+    assert path.read_bytes().decode() == text.replace("---\r\nUser", "trust: 1.0\r\nsource: user\r\n---\r\nUser")
 
 
-def test_what_contradicts_surely_takes_the_place_and_both_name_each_other(workspace: Workspace) -> None:
+def test_an_explicit_change_takes_the_place_and_both_name_each_other(workspace: Workspace) -> None:
     old = let_in(workspace, "Deploys run on Fly")
     before = entry(workspace, old)
-    new = let_in(workspace, "No, deploys run on Hetzner")
+    new = let_in(workspace, "Correction: deploys run on Hetzner")
     assert (new.action, new.supersedes) == ("created", (old.id,))
     after = entry(workspace, old)
     assert (after.status, after.superseded_by) == ("superseded", new.id)
+    assert after.superseded_at == "2026-11-21T20:15:03Z"
     assert after.updated_at == before.updated_at
     assert entry(workspace, new).references == (old.id,)
-    back = let_in(workspace, "Deploys run on Fly again, not on Hetzner")
-    assert back.supersedes == (new.id,)
 
 
 def test_what_may_contradict_marks_both(workspace: Workspace) -> None:
-    old = let_in(workspace, "User uses vim")
-    new = let_in(workspace, "User uses emacs")
+    old = let_in(workspace, "The retry limit is 3")
+    new = let_in(workspace, "The retry limit is 5")
     assert (new.supersedes, new.conflicts_with) == ((), (old.id,))
     assert entry(workspace, old).conflicts_with == (new.id,)
     assert entry(workspace, new).conflicts_with == (old.id,)
@@ -127,12 +183,12 @@ def test_what_may_contradict_marks_both(workspace: Workspace) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "winner"),
     [
-        ({"source": "user"}, {"source": "inferred"}, "old"),
+        ({"source": "user"}, {"source": "inferred"}, "both"),
         ({"source": "inferred"}, {"source": "user"}, "new"),
         ({"source": "observed"}, {"source": "observed"}, "new"),
         ({"source": "observed", "trust": 0.9}, {"source": "user", "trust": 0.5, "type": "correction"}, "new"),
-        ({"source": "user", "type": "correction"}, {"source": "observed", "trust": 1.0}, "old"),
-        ({"source": "user"}, {"source": "user", "created_at": "2020-01-01"}, "old"),
+        ({"source": "user", "type": "correction"}, {"source": "observed", "trust": 1.0}, "both"),
+        ({"source": "user"}, {"source": "user", "created_at": "2020-01-01"}, "both"),
         ({"source": "user", "created_at": "2099-01-01"}, {"source": "user"}, "new"),
         ({"project": "shop"}, {"project": "shop"}, "new"),
         ({"project": "shop"}, {}, "both"),
@@ -143,13 +199,11 @@ def test_what_may_contradict_marks_both(workspace: Workspace) -> None:
 )
 def test_who_is_believed(workspace: Workspace, old: dict[str, Any], new: dict[str, Any], winner: str) -> None:
     first = let_in(workspace, "Deploys run on Fly", **old)
-    second = let_in(workspace, "Deploys run on Hetzner", **new)
+    second = let_in(workspace, "Deploys moved from Fly to Hetzner", **new)
     status = {"old": entry(workspace, first).status, "new": entry(workspace, second).status}
-    losers = {"old": ["new"], "new": ["old"], "both": [], "strangers": []}[winner]
+    losers = {"new": ["old"], "both": [], "strangers": []}[winner]
     assert [name for name, said in status.items() if said == "superseded"] == losers
     assert bool(second.conflicts_with) == (winner == "both")
-    if winner == "old":
-        assert second.superseded_by == first.id
 
 
 @pytest.mark.parametrize("types", [("fact", "preference"), ("preference", "fact"), ("constraint", "fact")])
@@ -177,7 +231,7 @@ def test_another_type_or_title_or_an_episode_is_another_memory(workspace: Worksp
 
 def test_what_is_superseded_or_archived_is_not_confirmed(workspace: Workspace) -> None:
     old = let_in(workspace, "Deploys run on Fly")
-    let_in(workspace, "No, deploys run on Hetzner")
+    let_in(workspace, "Deploys run on Hetzner instead of Fly")
     third = let_in(workspace, "Deploys run on Fly")
     assert third.action == "created"
     entries.forget(workspace, third.path)
@@ -189,10 +243,10 @@ def test_a_duplicate_of_a_duplicate_in_one_batch_is_one_memory(workspace: Worksp
     bodies = [
         "User prefers tabs",
         "The user prefers tabs",
-        "I prefer tabs.",
-        "The retry limit is three",
+        "user prefers TABS.",
+        "The retry limit is 3.",
         "Deploys run on Fly",
-        "No, deploys run on Hetzner",
+        "Correction: deploys run on Hetzner",
         "User prefers tabs",
     ]
     done = settled(workspace, [draft(body) for body in bodies])
@@ -203,7 +257,7 @@ def test_a_duplicate_of_a_duplicate_in_one_batch_is_one_memory(workspace: Worksp
     assert entry(workspace, done.admitted[0]).strength == 4
     assert done.admitted[5].supersedes == (done.admitted[4].id,)
     assert entry(workspace, done.admitted[4]).status == "superseded"
-    assert len({step.path for step in done.plan.steps}) == len(done.plan.steps) == 4
+    assert len({step.path for step in done.plan.steps}) == len(done.plan.steps) == 3
 
 
 DOCUMENT = "# How we deploy\n\n" + "\n\n".join(f"## Step {number}\n\n{'Do it well. ' * 40}" for number in range(9))
@@ -216,7 +270,7 @@ def test_a_long_document_is_confirmed_by_its_twin_and_by_nothing_else(
     first = let_in(workspace, DOCUMENT, type="procedure")
     again = settled(workspace, [draft(DOCUMENT, type="procedure"), draft(f"{DOCUMENT} More.", type="procedure")])
     assert [one.action for one in again.admitted] == ["merged", "created"]
-    assert (entry(workspace, first).strength, entry(workspace, first).body) == (2, DOCUMENT)
+    assert (again.admitted[0].strength, entry(workspace, first).body) == (2, DOCUMENT)
 
 
 def test_a_clock_that_went_back_makes_nothing_older(workspace: Workspace) -> None:
@@ -224,7 +278,6 @@ def test_a_clock_that_went_back_makes_nothing_older(workspace: Workspace) -> Non
     earlier = at(workspace.root, datetime(2020, 1, 1, tzinfo=UTC))
     assert let_in(earlier, "User prefers tabs").strength == 2
     assert entry(workspace, first).updated_at == "2026-11-21T20:15:03Z"
-    assert let_in(earlier, "No, user prefers spaces").action == "created"
 
 
 @pytest.mark.parametrize("line", ["trust: .nan", "trust: -3", "trust: 1e300", "strength: strong", "strength: -4"])
@@ -234,7 +287,7 @@ def test_numbers_that_make_no_sense_are_taken_for_the_usual_ones(workspace: Work
     path.write_text(f"---\nid: odd\ntype: fact\nsource: user\n{line}\n---\nThe retry limit is 3\n")
     merged = let_in(workspace, "The retry limit is 3")
     assert (merged.action, merged.id, merged.strength) == ("merged", "odd", 2)
-    assert let_in(workspace, "No, the retry limit is 5").supersedes == ("odd",)
+    assert let_in(workspace, "Correction: the retry limit is 5").supersedes == ("odd",)
 
 
 def test_a_large_batch_opens_the_model_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,11 +309,10 @@ def test_a_large_batch_opens_the_model_once(workspace: Workspace, monkeypatch: p
 def test_without_a_model_the_words_decide_and_it_is_said(tmp_path: Path) -> None:
     workspace = at(tmp_path / "memory", **NO_MODEL)
     old = let_in(workspace, "Deploys run on Fly")
-    done = settled(workspace, [draft("No, deploys run on Hetzner")])
+    done = settled(workspace, [draft("Correction: deploys run on Hetzner")])
     assert done.admitted[0].supersedes == (old.id,)
     assert "by words alone" in done.notices[0]
-    assert let_in(workspace, "no, deploys run on hetzner").action == "merged"
-    assert let_in(workspace, "The deploys run on Hetzner").action == "created"
+    assert let_in(workspace, "correction: deploys run on hetzner").action == "merged"
 
 
 def test_a_file_that_cannot_be_changed_is_left_as_it_is(workspace: Workspace) -> None:
@@ -306,7 +358,7 @@ def test_a_power_cut_at_any_step_leaves_all_or_nothing(tmp_path: Path) -> None:
         child = os.fork()
         if child == 0:
             wire(FailingOS(number, power_cut))
-            let_in(workspace, "No, deploys run on Hetzner")
+            let_in(workspace, "Correction: deploys run on Hetzner")
             os._exit(0)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert code in (0, POWER_CUT)
@@ -339,7 +391,7 @@ def test_a_judge_that_fails_leaves_it_to_the_rules(workspace: Workspace) -> None
     def failing(new: str, kept: Sequence[str]) -> list[Verdict | None]:
         raise LlmError("no answer within 5 s")
 
-    done = settled(workspace, [draft("No, deploys run on Hetzner")], failing)
+    done = settled(workspace, [draft("Correction: deploys run on Hetzner")], failing)
     assert done.error == "no answer within 5 s"
     assert done.admitted[0].supersedes == (old.id,)
 

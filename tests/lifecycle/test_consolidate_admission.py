@@ -17,6 +17,7 @@ from memcli.lifecycle.consolidation import Outcome
 from memcli.lifecycle.supersession import standing
 from memcli.store import entries as kept
 from memcli.store import turn
+from memcli.store.access import confirmations
 from memcli.store.sessions import find
 from memcli.store.sessions.append import append
 from memcli.store.workspace import Workspace
@@ -65,7 +66,9 @@ def test_what_is_known_is_confirmed_with_where_it_was_said(workspace: Workspace)
     assert [(one.action, one.id) for one in outcome.admitted] == [("merged", first)]
     assert outcome.entries == 0
     merged = entry(workspace, first)
-    assert (merged.strength, merged.sources) == (2, ("session:before#1", "session:s#m1"))
+    assert (merged.strength, merged.sources) == (1, ("session:before#1",)), "what only counts stays beside the file"
+    assert outcome.admitted[0].strength == 2
+    assert confirmations(workspace)[first].sources == ("session:s#m1",)
     assert entries(workspace) == ["User prefers tabs over spaces"]
     assert f"<!-- {first} " in page(workspace)
 
@@ -73,15 +76,14 @@ def test_what_is_known_is_confirmed_with_where_it_was_said(workspace: Workspace)
 def test_duplicates_and_contradictions_within_one_conversation_are_settled_in_their_order(workspace: Workspace) -> None:
     say(
         workspace,
-        *("remember this: the retry limit is 3", "Yes.", "remember this: The retry limit is three", "Yes."),
-        *("remember this: retry limit is 3", "Yes.", "Actually the retry limit is 5", "Noted."),
+        *("remember this: the retry limit is 3", "Yes.", "remember this: The retry limit is 3.", "Yes."),
+        *("remember this: Correction: the retry limit is 5", "Noted."),
     )
     outcome = done(workspace)
-    assert [one.action for one in outcome.admitted] == ["created", "merged", "merged", "created"]
-    assert entry(workspace, "the retry limit is 3").strength == 3
+    assert [one.action for one in outcome.admitted] == ["created", "merged", "created"]
+    assert entry(workspace, "the retry limit is 3").strength == 2
     assert entry(workspace, "the retry limit is 3").status == "superseded"
-    (now,) = [one for one in outcome.admitted if one.supersedes]
-    assert entry(workspace, now.id).body == "The retry limit is 5."
+    assert outcome.admitted[2].supersedes == (outcome.admitted[0].id,)
     assert "retry limit is 3" not in page(workspace)
 
 
@@ -89,27 +91,30 @@ def test_an_assistants_word_supersedes_no_users_and_puts_none_into_their_mouth(w
     fly = known(workspace, "Deploys run on Fly")
     dog = known(workspace, "User has a dog")
     say(workspace, "hi", "Deploys run on Hetzner, and you have a small dog.")
-    guesses = [found("Deploys run on Hetzner", source="inferred"), found("User has a small dog", source="inferred")]
+    guesses = [
+        found("Deploys moved from Fly to Hetzner", source="inferred"),
+        found("The user has a dog", source="inferred"),
+    ]
     outcome = done(workspace, reply("They spoke.", None, *guesses))
     assert (entry(workspace, fly).status, entry(workspace, dog).body) == ("active", "User has a dog")
-    assert outcome.admitted[0].superseded_by == fly
-    assert entry(workspace, outcome.admitted[0].id).status == "superseded"
-    assert entry(workspace, "User has a small dog").trust < 1
+    assert [one.conflicts_with for one in outcome.admitted] == [(fly,), (dog,)]
+    assert entry(workspace, dog).wordings == ()
+    assert entry(workspace, "The user has a dog").trust < 1
 
 
 def test_what_was_said_earlier_takes_no_place_of_what_was_said_later(workspace: Workspace) -> None:
     """The later conversation is consolidated first, and what a user writes now is later than both."""
-    old = Event("m1", "message", "user", "remember this: the standup is at 10:00", "2026-10-01T09:00:00Z")
+    text = "remember this: the standup moved from 11:00 to 10:00"
+    old = Event("m1", "message", "user", text, "2026-10-01T09:00:00Z")
     append(workspace, "old", [old], bytes)
-    append(
-        workspace, "new", [replace(old, text=old.text.replace("10:", "11:"), timestamp="2026-11-01T09:00:00Z")], bytes
-    )
+    new = "remember this: the standup is at 11:00"
+    append(workspace, "new", [replace(old, text=new, timestamp="2026-11-01T09:00:00Z")], bytes)
     for name in ("new", "old"):
         done(workspace, name=name)
     eleven = entry(workspace, "the standup is at 11:00")
     assert (eleven.status, eleven.created_at) == ("active", "2026-11-01T09:00:00Z")
-    assert entry(workspace, "the standup is at 10:00").superseded_by == eleven.id
-    noon = known(workspace, "The standup is at 12:00")
+    assert entry(workspace, "the standup moved from 11:00 to 10:00").conflicts_with == (eleven.id,)
+    noon = known(workspace, "The standup was moved from 11:00 to 12:00")
     assert entry(workspace, eleven.id).superseded_by == noon
 
 
@@ -117,10 +122,9 @@ def test_the_line_of_what_is_superseded_leaves_the_page_and_a_persons_stays(work
     say(workspace, "I prefer tabs over spaces.", "Noted.", "I always deploy on Fridays", "Noted.")
     done(workspace)
     (tabs, *_) = (line for line in page(workspace).splitlines() if "tabs" in line)
-    say(workspace, "Actually I prefer spaces over tabs.", "Noted.", first=5)
+    say(workspace, "remember this: User no longer prefers tabs over spaces.", "Noted.", first=5)
     done(workspace)
     assert tabs not in page(workspace)
-    assert "spaces over tabs" in page(workspace)
 
 
 def test_without_a_model_the_words_decide(tmp_path: Path) -> None:
@@ -138,8 +142,8 @@ def test_a_preview_tells_of_it_and_writes_nothing(workspace: Workspace) -> None:
     before = state(workspace)
     (outcome,) = preview(workspace, find(workspace, "s"), None)
     assert [one.id for one in outcome.admitted] == [first]
-    assert outcome.plan.reasons
     assert state(workspace) == before
+    assert confirmations(workspace) == {}
 
 
 def test_no_text_is_embedded_while_the_lock_is_held_and_nothing_is_missed(
@@ -187,12 +191,12 @@ def test_what_a_failed_llm_leaves_to_be_kept_is_let_in_as_well(workspace: Worksp
     first = known(workspace, "the deploy key lives in vault")
     say(workspace, "remember this: the deploy key lives in vault", "Yes.")
     assert done(workspace, "no JSON", "again none").how == "fallback"
-    assert entry(workspace, first).strength == 2
+    assert confirmations(workspace)[first].count == 1
     before = state(workspace)
     assert done(workspace, "no JSON", "again none").how == "fallback"
     assert state(workspace) == before
     done(workspace, reply("They spoke.", None, found("CI is slow.")))
-    assert entry(workspace, first).strength == 2
+    assert confirmations(workspace)[first].count == 1
     assert json.loads((workspace.root / "sessions/s/metadata.json").read_text())["consolidatedTo"] == "m2"
 
 

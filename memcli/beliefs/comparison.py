@@ -1,0 +1,187 @@
+"""What two texts are to each other: the same, an update, a conflict, or distinct.
+
+Acts surely only on twins and on explicit sentences of change; a learned comparison may add to that. Never by cosine.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from .changes import is_ended_by, opened_by, replaced_span
+from .phrases import Words, core, phrases, words
+
+Kind = Literal["same", "update", "conflict", "distinct"]
+
+LONGEST = 1500
+"""Characters of a text that is compared with others; a longer one is a document, of which only twins are known."""
+SURE = 0.98
+"""Probability from which "same" acts by itself: its precision on pairs nobody trained on."""
+FLAG = 0.5
+"""Probability of anything but "distinct" from which two memories are flagged."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a new text is to an old one; `sure` where it may act by itself."""
+
+    kind: Kind
+    sure: bool = False
+    reason: str = ""
+
+    @property
+    def is_against(self) -> bool:
+        """Tell whether the two texts cannot both hold, or may not."""
+        return self.kind in ("update", "conflict")
+
+
+@dataclass(frozen=True)
+class Likelihoods:
+    """Calibrated probabilities of a learned comparison; they add up to 1."""
+
+    same: float
+    update: float
+    conflict: float
+    distinct: float
+
+
+Compared = Callable[[str, str], Likelihoods | None]
+"""Gives what a learned comparison says of an old and a new text; None where it cannot tell."""
+DISTINCT = Verdict("distinct")
+_STOPS = " .。"
+_CAPITAL = re.compile(r"[^\W\d_a-zß-öø-ÿ]\w*")
+
+
+def nothing_learned(old: str, new: str) -> Likelihoods | None:
+    """Stand in where no comparison was learned for the embedding model."""
+    return None
+
+
+def compare(old: str, new: str, likelihoods: Likelihoods | None = None) -> Verdict:
+    """Judge a new text against an old one; `likelihoods` are of these two texts, where a model could tell them."""
+    if are_twins(old, new):
+        return Verdict("same", True, "the same words")
+    if not (is_comparable(old) and is_comparable(new)):
+        return DISTINCT
+    ended = is_ended_by(old, new)
+    if ended:
+        return Verdict("update", True, "says what has changed")
+    lists = phrases()
+    if correction := opened_by(new, lists.corrections):
+        return _correcting(old, correction)
+    if objection := opened_by(new, lists.objections):
+        objected = _correcting(old, objection)
+        return _by_likelihoods(likelihoods) or replace(objected, sure=False)
+    if are_twins(without_article(old), without_article(new)):
+        return Verdict("same", True, "the same but for an article")
+    if ended is False:
+        return Verdict("update", False, "may say what has changed")
+    return _by_likelihoods(likelihoods) or _by_words(old, new)
+
+
+def is_comparable(text: str) -> bool:
+    """Tell whether a text is short enough to be a belief and no document."""
+    return len(text) <= LONGEST
+
+
+def are_twins(one: str, other: str) -> bool:
+    """Tell whether two texts are the same but for white space, letter case and closing full stops.
+
+    The case of a flag, a path, an identifier or a unit counts: `-v` is not `-V`, and 5 Mb are not 5 MB.
+    """
+    if plain(one) != plain(other):
+        return False
+    ours, theirs = (" ".join(text.split()).rstrip(_STOPS).split() for text in (one, other))
+    return all(
+        a == b or not _is_exact(a, ours[place - 1] if place else "")
+        for place, (a, b) in enumerate(zip(ours, theirs, strict=False))
+    )
+
+
+def plain(text: str) -> str:
+    """Give a text without what never makes it another one: case, white space, full stops at its end."""
+    return " ".join(text.lower().split()).rstrip(_STOPS)
+
+
+def _is_exact(word: str, before: str) -> bool:
+    inner = word.strip(".,;:!?()\"'")
+    is_unit = len(inner) < 4 and before[-1:].isdigit()
+    return is_unit or word.startswith("-") or any(sign.isdigit() or sign in "_/\\=$@" for sign in inner)
+
+
+def without_article(text: str) -> str:
+    """Give a text without the article it begins with: "The user prefers tabs" says what "User prefers tabs" does."""
+    return text.strip()[4:] if text.strip()[:4].lower() == "the " else text
+
+
+def _correcting(old: str, correction: str) -> Verdict:
+    """Judge what follows "Correction:": sure where it is the old statement with another value, or its denial."""
+    stated, said = core(words(old)), core(words(correction))
+    lists = phrases()
+    if stated == said:
+        return Verdict("same", False, "says it again as a correction")
+    if _is_denial(stated, said):
+        return Verdict("update", True, "says that it is a correction")
+    first, last = replaced_span(stated, said)
+    ours, theirs = stated[first : len(stated) - last], said[first : len(said) - last]
+    is_value = bool(ours and theirs) and not lists.links.intersection(ours[:-1] + theirs[:-1])
+    if first > 1 and is_value and lists.links.intersection(stated[1:first]):
+        return Verdict("update", True, "says that it is a correction")
+    return Verdict("conflict", False, "may correct it") if first and is_value else DISTINCT
+
+
+def _by_likelihoods(likelihoods: Likelihoods | None) -> Verdict | None:
+    """Judge by a learned comparison: only "same" may act by itself; None where there is none."""
+    if likelihoods is None:
+        return None
+    if likelihoods.same >= SURE:
+        return Verdict("same", True, "the same in other words")
+    if 1 - likelihoods.distinct < FLAG:
+        return DISTINCT
+    kinds: tuple[Kind, ...] = ("same", "update", "conflict")
+    best = max(kinds, key=lambda kind: float(getattr(likelihoods, kind)))
+    return Verdict(best, False, "by the learned comparison")
+
+
+def _by_words(old: str, new: str) -> Verdict:
+    """Flag statements that are the same but for a negation, a number or a name."""
+    stated, said = core(words(old)), core(words(new))
+    if _is_denial(stated, said):
+        return Verdict("conflict", False, "one denies the other")
+    if sorted(stated) == sorted(said):
+        return Verdict("same", False, "the same words in another order")
+    first, last = replaced_span(stated, said)
+    ours, theirs = stated[first : len(stated) - last], said[first : len(said) - last]
+    lists = phrases()
+    if first < 2 or not ours or not theirs or len(ours) > 3 or len(theirs) > 3 or lists.many.intersection(stated):
+        return DISTINCT
+    if not lists.links.intersection(stated[1:first]):
+        return DISTINCT
+    if all(any(sign.isdigit() for sign in side[0]) and len(side) < 3 for side in (ours, theirs)):
+        return Verdict("conflict", False, "the same but for a number")
+    if _is_name(old, ours) and _is_name(new, theirs):
+        return Verdict("conflict", False, "the same but for a name")
+    return DISTINCT
+
+
+def _is_denial(stated: Words, said: Words) -> bool:
+    """Tell whether one text denies the other, perhaps within a longer sentence."""
+    negations = phrases().negations
+    bare = [tuple(word for word in side if word not in negations and word != "do") for side in (stated, said)]
+    odd = [sum(word in negations for word in side) % 2 for side in (stated, said)]
+    if odd[0] == odd[1] or min(map(len, bare)) < 2:
+        return False
+    shorter, longer = sorted(bare, key=len)
+    starts = range(len(longer) - len(shorter) + 1)
+    is_within = any(longer[start : start + len(shorter)] == shorter for start in starts)
+    return bare[0] == bare[1] or (len(shorter) > 2 and is_within)
+
+
+def _is_name(text: str, value: Words) -> bool:
+    """Tell whether the words of a value begin with capitals where the text has them."""
+    names = {word for found in _capitals(text) for word in core(words(found))}
+    return names.issuperset(value)
+
+
+def _capitals(text: str) -> Iterator[str]:
+    yield from (found.group() for found in re.finditer(r"\S+", text) if _CAPITAL.match(found.group().lstrip("(\"'")))

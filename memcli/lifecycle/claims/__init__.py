@@ -1,1 +1,0 @@
-"""Short statements taken apart and compared: what they claim, and where two of them differ."""
