@@ -89,7 +89,8 @@ def _moved(stated: Words, said: Words) -> Iterator[bool]:
     if stated[: len(subject)] != subject:
         return
     rest = stated[len(subject) :]
-    value, new_value = core(said[start + 1 : to] if to > start else said[start + 1 :]), core(said[max(start, to) + 1 :])
+    value = core(said[start + 1 : to] if to > start else said[start + 1 :])
+    new_value = core(said[to + 1 :] if to >= start else said[to + 1 : start])
     if start == to:  # "moved to B", which does not say from where
         if subject and rest[:1] and rest[0] in lists.links and _has_digit(rest) == _has_digit(new_value):
             yield False

@@ -99,10 +99,12 @@ def write(
 ) -> None:
     """Remember something, or change an entry with --id.
 
-    What is known already is confirmed and not kept twice. What surely contradicts it takes its place; where that is not
-    sure, both are marked. At a --path of your own it is kept as it is.
+    What is known word for word is confirmed and not kept twice; of another wording of the same both stay. It takes the
+    place of what it says is over ("no longer", "moved from … to", "instead of", "Correction:") or of what --supersedes
+    names. What else may contradict it is flagged on both. At a --path of your own it is kept as it is.
 
-    With --id only the fields given and, where there is one, the text change; an empty value takes a field away.
+    With --id only the fields given and, where there is one, the text change; an empty value takes a field away. The old
+    text stays in the archive: `mem read ID --history` lists it.
     """
     told: dict[str, Any] = {
         "type": kind, "title": title, "tags": _split(tag), "project": project, "source": source, "trust": trust,

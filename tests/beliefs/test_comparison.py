@@ -1,0 +1,161 @@
+"""What two texts are to each other: acted on only where that is sure, and never at the cost of a true memory."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memcli.beliefs.comparison import LONGEST, SURE, Likelihoods, Verdict, are_twins, compare
+
+
+def told(old: str, new: str) -> tuple[str, bool]:
+    verdict = compare(old, new)
+    return verdict.kind, verdict.sure
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("User prefers tabs", "user  prefers\nTABS."),
+        ("Redis is fast.", "redis is fast"),
+        ("The limit is 3.", "the limit is 3"),
+        ("用户喜欢猫。", "用户喜欢猫"),
+        ("User prefers tabs", "The user prefers tabs."),
+    ],
+)
+def test_form_alone_makes_no_other_memory(old: str, new: str) -> None:
+    assert told(old, new) == told(new, old) == ("same", True)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The offset is -5", "The offset is 5"),
+        ("The ratio is 1.5", "The ratio is 15"),
+        ("Written in C", "Written in C++"),
+        ("Alert at < 5", "Alert at 5"),
+        ("The rate is 10", "The rate is 10%"),
+        ("Is it on?", "Is it on"),
+        ("Load .env first", "Load env first"),
+        ("Call it with -v", "Call it with -V"),
+        ("The link does 5 Mb", "The link does 5 MB"),
+        ("Read /etc/Hosts", "Read /etc/hosts"),
+        ("Set MAX_SIZE", "Set max_size"),
+        ("Alle Maße prüfen", "Alle Masse prüfen"),
+    ],
+)
+def test_a_sign_or_a_case_that_carries_meaning_is_kept_apart(one: str, other: str) -> None:
+    assert not are_twins(one, other)
+    assert told(one, other) != ("same", True) != told(other, one)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("User drinks coffee", "User no longer drinks coffee"),
+        ("Kai is allergic to peanuts", "Kai is no longer allergic to peanuts since May."),
+        ("The team uses Slack", "The team doesn't use Slack any more"),
+        ("The API has a rate limit", "Since 2026 things changed.\nThe API no longer has a rate limit."),
+        ("User smokes", "User quit smoking"),
+        ("The project uses npm", "The project switched from npm to pnpm"),
+        ("The standup is at 9:30", "We moved the standup from 9:30 to 10:00"),
+        ("Backups are stored in S3", "Backups were moved from S3 to Glacier"),
+        ("Ana lives in Lisbon", "Ana moved to Porto from Lisbon"),
+        ("We use Jenkins for CI", "We use GitHub Actions instead of Jenkins for CI"),
+        ("The port is 5432", "The port is 5433, no longer 5432"),
+        ("The service is called billing-api", "billing-api was renamed to payments-api"),
+        ("Our repo is named core", "They renamed core to kernel"),
+        ("Deploys run on Fly", "Correction: deploys run on Hetzner"),
+        ("Kai is allergic to nuts", "Correction: Kai is not allergic to nuts."),
+    ],
+)
+def test_an_explicit_change_of_exactly_what_stands_supersedes_it(old: str, new: str) -> None:
+    assert told(old, new) == ("update", True)
+    assert told(new, old) != ("update", True), "what is over never ends what came after it"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Rachel Kim is a member of the platform team.", "Daniel Ortiz is a member of the platform team."),
+        ("Ana is a citizen of Spain", "Ben is a citizen of Peru"),
+        ("Mia reviews the storage code", "Correction: Tom reviews the storage code"),
+        ("Kai's brother is allergic to peanuts", "Kai is no longer allergic to peanuts"),
+        ("Kai is allergic to peanuts and shellfish", "Kai is no longer allergic to peanuts"),
+        ("Uses Unity and C#", "Switched from Unity to Godot"),
+        ("Ana was born in Lisbon", "Ana moved from Lisbon to Porto"),
+        ("Standup is at 9:30. Rita leads it.", "The standup moved from 9:30 to 10:00"),
+        ("Backups are stored in S3", "Backups are moved from S3 to Glacier after 30 days"),
+        ("User uses npm", "User is thinking about switching from npm to pnpm"),
+        ("We use MySQL", "Should we use Postgres instead of MySQL?"),
+        ("We use MySQL", "If it is slow, we use Postgres instead of MySQL"),
+        ("User drinks coffee", "User no longer drinks coffee in the evening"),
+        ("The team uses npm", "The team of Maria no longer uses npm"),
+        ("The billing service uses Redis", "Correction: the billing service runs on Fly"),
+        ("The migration is almost done", "The migration is done"),
+        ("Maria is the CTO", "Maria is the CTO's sister"),
+        ("The retry limit is 3", "The retry limit is 5"),
+        ("User works at Netflix", "User works at Spotify"),
+        ("Deploys run on Fly", "No, deploys run on Hetzner"),
+        ("Kai is allergic to peanuts", "The allergist confirmed that Kai is not allergic to peanuts"),
+    ],
+)
+def test_what_may_still_be_true_is_never_superseded(old: str, new: str) -> None:
+    assert not compare(old, new).sure
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Kai is allergic to peanuts", "The allergist confirmed that Kai is not allergic to peanuts"),
+        ("The cache is on", "The cache is not on"),
+        ("Das Büro ist in Köln", "Das Büro ist nicht in Köln"),
+        ("The retry limit is 3", "The retry limit is 5"),
+        ("User works at Netflix", "User works at Spotify"),
+        ("Standup is at 9:30", "Standup has moved to 10:00"),
+        ("Deploys run on Fly", "No, deploys run on Hetzner"),
+        ("Uses Unity and C#", "Switched from Unity to Godot"),
+    ],
+)
+def test_what_a_plain_rule_doubts_is_flagged(old: str, new: str) -> None:
+    assert compare(old, new).is_against
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Rachel Kim is a member of the team.", "Daniel Ortiz is a member of the team."),
+        ("User likes Hiking", "User likes Cooking"),
+        ("Ana speaks French", "Ana speaks Spanish"),
+        ("Issue 12 is fixed", "Issue 13 is fixed"),
+        ("Ran 5 km today", "Ran 7 km today"),
+        ("The turtle is green", "The ship is late"),
+    ],
+)
+def test_strangers_are_left_alone(old: str, new: str) -> None:
+    assert compare(old, new).kind == "distinct"
+
+
+def test_a_learned_comparison_confirms_when_it_is_sure_and_else_only_flags() -> None:
+    pair = "Tomás wrote the export", "The export was written by Tomás"
+    assert compare(*pair, Likelihoods(SURE, 0.01, 0.01, 0.0)) == Verdict("same", True, "the same in other words")
+    for likelihoods, kind in (
+        (Likelihoods(0.9, 0.05, 0.05, 0.0), "same"),
+        (Likelihoods(0.0, 0.99, 0.01, 0.0), "update"),
+        (Likelihoods(0.1, 0.2, 0.5, 0.2), "conflict"),
+        (Likelihoods(0.3, 0.1, 0.0, 0.6), "distinct"),
+    ):
+        verdict = compare(*pair, likelihoods)
+        assert (verdict.kind, verdict.sure) == (kind, False)
+    assert compare("User drinks tea", "User no longer drinks tea", Likelihoods(1.0, 0, 0, 0)).kind == "update"
+
+
+def test_a_document_is_known_by_its_twin_alone() -> None:
+    text = "The limit is 5. " * (LONGEST // 10)
+    assert compare(text, f"{text} More.").kind == "distinct"
+    assert compare(text, text.upper()).kind == "same"
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_any_two_texts_have_a_verdict_and_the_same_one_again(old: str, new: str) -> None:
+    assert compare(old, new) == compare(old, new)
+    assert compare(old, old).kind == "same"
