@@ -94,8 +94,9 @@ class Tools:
     ) -> Any:
         """Remember something; with `id` change that memory instead. Secrets are refused.
 
-        What is known already is confirmed: the action is then `merged`. `conflicts_with` in the answer names what may
-        contradict it.
+        What is known already is confirmed: the action is then `merged`. Where something has changed, name the memory
+        that is over in `supersedes`; `id` is for mending how a memory is put. `conflicts_with` in the answer names what
+        may contradict it.
         """
         options = [*_one("--type", type), *_one("--title", title), *_many("--tag", tags), *_one("--project", project)]
         options += [*_one("--source", source), *_one("--id", id), *_one("--path", path)]

@@ -97,7 +97,11 @@ def _in_editor(workspace: Workspace, place: Place, guarded: Callable[[_Change], 
         raise RefusedError(f"the editor ended with {code}", "nothing was changed")
     try:
         written = entries.edit(
-            workspace, place.path, guarded(lambda old: entries.decoded(place.path, text)), expected=files.digest(data)
+            workspace,
+            place.path,
+            guarded(lambda old: entries.decoded(place.path, text)),
+            expected=files.digest(data),
+            keeps=False,
         )
     except MemError as error:
         raise type(error)(f"{error.message}; your text is kept in {copy}", error.fix) from None

@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import MemError
 from ..store import entries
-from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
 from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
@@ -37,30 +36,24 @@ def forget(
 
 
 def restore(names: _Names, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
-    """Bring entries back from the archive, and superseded ones back into use.
+    """Bring entries back from the archive, superseded ones back into use, and the text of before an edit.
 
-    An entry comes back byte for byte; of a superseded one the marks go. For `mem decay` its age counts from today, so
-    that it does not go again at once.
+    An entry comes back byte for byte; of a superseded one the marks go, and it is flagged together with what took its
+    place. An earlier text, which `mem read --history` lists, takes its entry's place again. For `mem decay` the age of
+    what is restored counts from today, so that it does not go again at once.
     """
     _each(names, workspace, scope, "restored", _restored, as_json)
 
 
 def _restored(workspace: Workspace, path: str) -> str:
-    """Bring a file back from the archive; one that lies in its place is made active again if it was superseded."""
-    if path.startswith(ARCHIVE) or workspace.layout.kind_of(path) != "entry":
-        place = entries.restore(workspace, path)
-    else:
-        from ..lifecycle.plan import Plan, applied
-        from ..lifecycle.supersession import restored_text, standing
-        from ..store.journal import Change
+    from ..lifecycle.restoring import restore
 
-        before = standing(workspace, path)
-        if before.entry.status != "superseded" and not before.entry.superseded_by:
-            return entries.restore(workspace, path)
-        applied(workspace, Plan((Change(path, before.text, restored_text(workspace, before)),)), "mem restore")
-        place = path
-    _note_return(workspace, place)
-    return place
+    done = restore(workspace, path)
+    if done.flagged:
+        others = ", ".join(done.flagged)
+        output.note(f"{path} and {others} are flagged: `mem supersede` the one that is over")
+    _note_return(workspace, done.path)
+    return done.path
 
 
 def _note_return(workspace: Workspace, path: str) -> None:
@@ -84,6 +77,14 @@ def _purged(workspace: Workspace, path: str) -> str:
     return path
 
 
+def _replaced_by(workspace: Workspace, path: str) -> list[str]:
+    """Give the ids of entries that the one at a path took the place of: without it, search finds neither."""
+    from ..index.index import ask
+    from ..lifecycle.supersession import earlier_of
+
+    return ask(workspace, lambda index: earlier_of(index, path))
+
+
 def _each(
     names: list[str], workspace: str, scope: str, action: str, change: Callable[[Workspace, str], str], as_json: bool
 ) -> None:
@@ -92,15 +93,20 @@ def _each(
     for name in names:
         where, place = world.locate(workspace, scope, name, strict=True)
         found.setdefault((where.root, place.path), (name, where))
-    done = []
+    done: list[dict[str, Any]] = []
     places = []  # as the current folder has them
     failed: list[tuple[str, MemError]] = []
     for (_, path), (name, where) in found.items():
         try:
+            earlier = _replaced_by(where, path) if action in ("archived", "purged") else []
             new = change(where, path)
             is_same = action == "archived" and new == path
             done.append({"action": "unchanged" if is_same else action, "name": name, "from": path, "path": new})
             places.append(world.here(where, new))
+            if earlier:
+                done[-1]["superseded"] = earlier
+                way = f"`mem restore {earlier[0]}` brings it back"
+                output.note(f"{name} had taken the place of {', '.join(earlier)}: {way}")
         except MemError as error:
             failed.append((name, error))
             output.failure(error, [name], as_json=as_json)

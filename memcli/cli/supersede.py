@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from ..index.index import Index, ask
+from ..index.index import ask
 from ..lifecycle.page import without_lines
 from ..lifecycle.plan import applied, shown
-from ..lifecycle.supersession import standing, supersede_plan
+from ..lifecycle.supersession import standing, successors, supersede_plan
 from . import complete, output, world
 from .options import AsJson, DryRun, InScope, InWorkspace
 
@@ -33,9 +33,9 @@ def supersede(
     for name, one in ((old, place), (new, other)):
         if where.layout.kind_of(one.path) != "entry" or one.anchor:
             raise UsageError(f"{name} is not an entry", "name two entries; `mem ls` lists them")
-    successors = ask(where, _successors)
+    after_each = ask(where, successors)
     before, after = standing(where, place.path), standing(where, other.path)
-    plan = supersede_plan(where, before, after, lambda one: successors.get(one, ""))
+    plan = supersede_plan(where, before, after, lambda one: after_each.get(one, ""))
     plan += without_lines(where, [before.entry.id])
     if not dry_run:
         applied(where, plan, "mem supersede")
@@ -49,8 +49,3 @@ def supersede(
         output.say(f"{before.entry.id} is {'now ' if plan else ''}superseded by {after.entry.id}")
     else:
         output.say_row((action, before.entry.id, after.entry.id))
-
-
-def _successors(index: Index) -> dict[str, str]:
-    index.refresh()
-    return dict(index.connection.execute("select id, superseded_by from entries where superseded_by <> ''").fetchall())

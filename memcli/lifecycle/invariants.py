@@ -77,6 +77,22 @@ def faults(readings: Sequence[Reading], names: Names, zone: tzinfo, budget: int)
         elif reading.kind == "history":
             yield from _history(reading, zone)
     yield from circles([(one.path, one.text, one.entry) for one in readings if one.entry is not None])
+    yield from _out_of_use(readings)
+
+
+def _out_of_use(readings: Sequence[Reading]) -> Iterator[Fault]:
+    """Yield the superseded entries of which nothing that took their place is in use: search finds none of them."""
+    known = {one.entry.id: (one.status, bare(one.entry.superseded_by)) for one in readings if one.entry is not None}
+    for one in readings:
+        if one.entry is None or one.status != "superseded":
+            continue
+        seen = [one.entry.id]
+        while (after := known.get(seen[-1], ("", ""))[1]) and after not in seen:
+            seen.append(after)
+        status = known.get(seen[-1], ("", ""))[0]
+        if len(seen) > 1 and status == "archived":
+            reason = f"is superseded by {_short(seen[-1])}, which is in the archive: `mem restore` one of them"
+            yield Fault(one.path, line_in_head(one.text, "superseded_by"), reason, "chain")
 
 
 def doubles(readings: Iterable[Reading], others: Mapping[str, str]) -> Iterator[Fault]:

@@ -123,6 +123,23 @@ def followed(identifier: str, successor: Callable[[str], str]) -> list[str]:
     return found
 
 
+def successors(index: Index) -> dict[str, str]:
+    """Give what took the place of each id that is superseded."""
+    index.refresh()
+    return dict(index.connection.execute("select id, superseded_by from entries where superseded_by <> ''").fetchall())
+
+
+def earlier_of(index: Index, path: str) -> list[str]:
+    """Give the ids of entries that the one at a path took the place of, and that are out of use for that alone."""
+    index.refresh()
+    rows = index.connection.execute(
+        "select id from entries join files using(file) where files.status = 'superseded' and superseded_by ="
+        " (select entries.id from entries join files using(file) where path = ?) order by id",
+        (path,),
+    )
+    return [identifier for (identifier,) in rows]
+
+
 @dataclass(frozen=True)
 class Link:
     """One memory of a chain."""

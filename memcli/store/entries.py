@@ -21,6 +21,7 @@ from .layout import ARCHIVE
 from .manner import followed, new_fields
 from .moves import move
 from .removal import remove
+from .versions import keep_replaced, without_old_wordings
 from .workspace import Workspace
 
 TRIES = 100
@@ -110,9 +111,12 @@ def revised(
     return _checked_text(workspace, path, text, new, touch="updated_at" not in told) if touch and new != text else new
 
 
-def edit(workspace: Workspace, path: str, change: Callable[[str], str], expected: str | None = None) -> Written:
+def edit(
+    workspace: Workspace, path: str, change: Callable[[str], str], expected: str | None = None, *, keeps: bool = True
+) -> Written:
     """Change a file's text through a function, under the lock; `updated_at` follows where the file keeps it.
 
+    The text that goes stays in the archive, unless a person edits the file: then `keeps` is false.
     `expected` is the digest of the text the change was made from. Raises RefusedError when the file is not
     UTF-8, changed underneath, or would end up with conflict markers or a frontmatter that does not parse.
     """
@@ -126,11 +130,13 @@ def edit(workspace: Workspace, path: str, change: Callable[[str], str], expected
         text = decoded(path, data)
         new = change(text)
         if new != text:
-            new = _checked_text(workspace, path, text, new)
+            new = _checked_text(workspace, path, text, without_old_wordings(text, new) if keeps else new)
         identifier = stated_id(frontmatter.parse(new).fields) or path
         if new == text:
             return Written(identifier, path, "unchanged", text)
         held.check()
+        if keeps:
+            keep_replaced(workspace, path, text, new)
         explain(workspace, {path: new.encode("utf-8")})
         files.replace(target, new.encode("utf-8"), files.digest(data))
     return Written(identifier, path, "updated", new)

@@ -1,0 +1,74 @@
+"""Bring memories back: from the archive, from being superseded, and the text of before an edit."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import NotFoundError
+from ..index.index import Index, ask
+from ..index.names import ids
+from ..store import entries
+from ..store.journal import Change
+from ..store.layout import ARCHIVE
+from ..store.workspace import Workspace
+from .plan import Plan, applied
+from .supersession import Standing, conflicting_text, followed, restored_text, standing, successors
+
+
+@dataclass(frozen=True)
+class Restored:
+    """Where a memory is now, and what stood in its place: that stays, and both are flagged."""
+
+    path: str
+    flagged: tuple[str, ...] = ()
+
+
+def restore(workspace: Workspace, path: str) -> Restored:
+    """Bring back what a path names; RefusedError where it is in use, NotFoundError where a version has no entry."""
+    if workspace.layout.kind_of(path) != "entry" or workspace.path(path).is_dir():
+        return Restored(entries.restore(workspace, path))
+    before = standing(workspace, path)
+    if path.startswith(ARCHIVE):
+        version_of = before.entry.version_of
+        return _put_back(workspace, before) if version_of else Restored(entries.restore(workspace, path))
+    if before.entry.status != "superseded" and not before.entry.superseded_by:
+        return Restored(entries.restore(workspace, path))
+    plan, flagged = _active_again(workspace, before)
+    applied(workspace, plan, "mem restore")
+    return Restored(path, flagged)
+
+
+def _put_back(workspace: Workspace, version: Standing) -> Restored:
+    """Give an entry the text it had; the one it has becomes a version in turn."""
+    entry = version.entry
+    place = ask(workspace, lambda index: _places(index)[0].get(entry.version_of))
+    if place is None or place.startswith(ARCHIVE):
+        where = f"is in the archive: `mem restore {entry.version_of}` first" if place else "is gone"
+        raise NotFoundError(
+            f"{entry.id} is an earlier text of {entry.version_of}, which {where}",
+            f"`mem write` the text anew: it is in {version.path}",
+        )
+    told: dict[str, Any] = {"type": entry.type, "title": entry.title, "wordings": list(entry.wordings)}
+    entries.update(workspace, place, told, entry.body)
+    return Restored(place)
+
+
+def _active_again(workspace: Workspace, before: Standing) -> tuple[Plan, tuple[str, ...]]:
+    """Propose to believe an entry again, and flag it with what took its place, since both cannot go unsaid."""
+    places, after = ask(workspace, _places)
+    text = restored_text(workspace, before)
+    steps: list[Change] = []
+    flagged = []
+    for one in followed(before.entry.id, lambda identifier: after.get(identifier, "")):
+        if one == before.entry.id or one not in places or places[one].startswith(ARCHIVE):
+            continue
+        other = standing(workspace, places[one])
+        if other.entry.status == "active":
+            text = conflicting_text(workspace, Standing(before.path, text, before.entry), one)
+            steps.append(Change(other.path, other.text, conflicting_text(workspace, other, before.entry.id)))
+            flagged.append(one)
+    return Plan((Change(before.path, before.text, text), *steps)), tuple(flagged)
+
+
+def _places(index: Index) -> tuple[dict[str, str], dict[str, str]]:
+    after = successors(index)
+    return ids(index), after
