@@ -1,6 +1,7 @@
 """Whatever is done to memories but purging, every text once stored stands in some file."""
 
 import os
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -102,11 +103,9 @@ class Memories(RuleBasedStateMachine):
         old = (self.root / path).read_text().rstrip("\n").rpartition("\n")[2]
         name = "/memories/" + path.removeprefix("entries/")
         call = {"command": "str_replace", "path": name, "old_str": old, "new_str": text}
-        try:
+        with suppress(MemError):
             memory_tool.answer(self.workspace(), call)
             self.stored.add(text)
-        except MemError:
-            pass
 
     @precondition(lambda self: len(self.paths("entries")) > 1)
     @rule(one=PLACE, other=PLACE)
@@ -139,10 +138,8 @@ class Memories(RuleBasedStateMachine):
     def bring_back(self, place: int) -> None:
         """Restore anything."""
         paths = [*self.paths("archive"), *self.paths("entries")]
-        try:
+        with suppress(MemError):
             restore(self.workspace(), paths[place % len(paths)])
-        except MemError:
-            pass
 
     @invariant()
     def every_text_stands_in_some_file(self) -> None:

@@ -154,7 +154,7 @@ class Admission:
         told, body = told_anew(one.entry, entry)
         if told:
             self._put(one.path, revised(self.workspace, one.path, one.text, told, body, touch=False))
-            self._reasons.append(f"{identifier} is confirmed: {shorten(entry.body, 80)}")
+        self._reasons.append(f"{identifier} is confirmed: {shorten(entry.body, 80)}")
         if one.path in self._before and self._before[one.path] is None:  # made in this run
             self._put(one.path, self._counted(one.path, entry, moment))
             strength = one.entry.strength + entry.strength

@@ -120,12 +120,12 @@ def test_what_is_to_be_remembered_and_known_is_confirmed(say: Say, workspace: Pa
 
 def test_what_is_to_be_remembered_is_held_against_what_is_known(say: Say, workspace: Path) -> None:
     old = say("UserPromptSubmit", prompt="Remember this: the staging port is 8080.").split()[4].rstrip(":")
-    new = say("UserPromptSubmit", prompt="Remember this: the staging port is 9090.")
+    new = say("UserPromptSubmit", prompt="Remember this: the staging port is 9090, no longer 8080.")
     assert new.endswith(f"It takes the place of {old}.")
     assert "status: superseded" in entries(workspace)
-    vim = say("UserPromptSubmit", prompt="Remember this: User uses vim.").split()[4].rstrip(":")
-    assert say("UserPromptSubmit", prompt="Remember this: User uses emacs.").endswith(
-        f"It may contradict {vim}: both are kept."
+    three = say("UserPromptSubmit", prompt="Remember this: the retry limit is 3.").split()[4].rstrip(":")
+    assert say("UserPromptSubmit", prompt="Remember this: the retry limit is 5.").endswith(
+        f"It may contradict {three}: both are kept."
     )
 
 

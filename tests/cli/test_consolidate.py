@@ -88,17 +88,14 @@ def test_a_transcript_becomes_history_the_page_and_entries_that_are_found(mem: M
 
 def test_what_became_of_each_memory_is_reported(mem: Mem, workspace: Path, talk: str) -> None:
     known = mem("write", "The deploy key lives in vault").rows[0][1]
-    old = mem("write", "User prefers spaces over tabs in every project", "--type", "preference").rows[0][1]
     shown = mem("consolidate", "--dry-run", talk)
     assert f"mem: {known} is confirmed: the deploy key lives in vault" in shown.err
-    assert "+strength: 2" in shown.out
     told = mem("consolidate", "--dry-run", "--json", talk).json["sessions"][0]
     actions = {one["action"]: one for one in told["memories"]}
     assert actions["merged"]["id"] == known
     assert actions["merged"]["strength"] == 2
-    assert actions["created"]["superseded_by"] == old, "which was written a day after the talk"
     assert told["entries"] == 1
-    assert mem("consolidate", talk).rows == [["talk", "rules", "4", "1", "1 merged, 1 superseded"]]
+    assert mem("consolidate", talk).rows == [["talk", "rules", "4", "1", "1 merged"]]
 
 
 def test_a_command_of_ones_own_can_be_the_llm(mem: Mem, workspace: Path, talk: str, llm: Callable[[str], None]) -> None:
@@ -322,7 +319,7 @@ def test_the_power_may_fail_at_any_step(mem: Mem, workspace: Path, talk: str, wo
     mem("session", "import", talk)
     even = _copied(world, tmp_path / "even")
     assert _run(even) == 0
-    assert sum(b"strength: 2\n" in data for data in tree(even / "memory").values()) == 1
+    assert b"confirmed:" in (even / "memory/.mem/access").read_bytes()
     wanted = _comparable(even / "memory")
     cut = 0
     for at in range(1, 200):

@@ -1,10 +1,11 @@
 """The text that an edit replaces: listed by its history, brought back by restore, never gone."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Mem
+from tests.conftest import Mem, Ran
 
 
 def put(mem: Mem, text: str, *options: str) -> str:
@@ -16,14 +17,16 @@ def listed(mem: Mem, name: str) -> list[tuple[str, str]]:
     return [(row[1], row[4]) for row in mem("read", name, "--history").rows]
 
 
+def by_the_memory_tool(mem: Mem, one: str) -> Ran:
+    path = mem("read", one, "--json").json["path"].removeprefix("entries/")
+    call = {"command": "str_replace", "path": f"/memories/{path}", "old_str": "Fly", "new_str": "Hetzner"}
+    return mem("memory-tool", stdin=json.dumps(call))
+
+
 CHANGES = {
     "write --id": lambda mem, one: mem("write", "--id", one, "Deploys run on Hetzner"),
     "edit --replace": lambda mem, one: mem("edit", one, "--replace", "Fly", "Hetzner"),
-    "memory tool": lambda mem, one: mem(
-        "memory-tool",
-        stdin='{"command": "str_replace", "path": "/memories/%s", "old_str": "Fly", "new_str": "Hetzner"}'
-        % mem("read", one, "--json").json["path"].removeprefix("entries/"),
-    ),
+    "memory tool": by_the_memory_tool,
 }
 
 
