@@ -9,6 +9,7 @@ import typer
 
 from ..errors import MemError
 from ..store import entries
+from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
 from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
