@@ -53,7 +53,7 @@ def test_a_change_that_takes_nothing_away_keeps_no_second_copy(mem: Mem, workspa
 
 
 def test_a_private_memory_s_old_text_is_private(mem: Mem, workspace: Path) -> None:
-    path = workspace / mem("write", "Deploys run on Fly", "--no-dedup").rows[0][2]
+    path = workspace.parent / mem("write", "Deploys run on Fly", "--no-dedup").rows[0][2]
     path.chmod(0o600)
     mem("write", "--id", path.relative_to(workspace).as_posix(), "Deploys run on Hetzner")
     (old,) = (workspace / "archive").rglob("*.md")
