@@ -52,8 +52,8 @@ class Tools:
         query: Annotated[str, Field(description="A question, or some words.")],
         limit: Annotated[int, Field(description="How many hits.")] = 5,
         kind: Annotated[
-            list[Annotated[str, _one_of((*KINDS, "all"))]] | None,
-            Field(description="Only these kinds; without it all but conversations (session)."),
+            list[Annotated[str, _one_of((*KINDS, "document", "all"))]] | None,
+            Field(description="Only these kinds; without it all but conversations (session) and documents."),
         ] = None,
         type: _OfTypes = None,
         tag: _Tags = None,

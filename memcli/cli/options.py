@@ -68,18 +68,18 @@ class Choice:
     archived: Annotated[bool, typer.Option("--archived", help="Look in the archive too.")] = False
     status: Annotated[_Many, typer.Option("--status", help="Only this status: active, superseded or archived.")] = None
 
-    def filter(self, workspace: Workspace, kinds: tuple[str, ...] = ()) -> "Filter":
-        """Make the filter of a workspace; `kinds` stand where none were asked for."""
+    def filter(self, workspace: Workspace, kinds: tuple[str, ...] = (), also: tuple[str, ...] = ()) -> "Filter":
+        """Make a filter; `kinds` stand where none were asked for, `also` are kinds beside those of memories."""
         from ..index.filters import Filter
 
-        _known("kind", self.kind, (*KINDS, "all"))
+        _known("kind", self.kind, (*KINDS, *also, "all"))
         _known("layer", self.layer, LAYERS)
         _known("source", self.source, SOURCES)
         _known("status", self.status, STATUSES)
         asked = tuple(self.kind or ())
         statuses = tuple(self.status or ()) or (("active", "archived") if self.archived else ("active",))
         return Filter(
-            kinds=KINDS if "all" in asked else asked or kinds,
+            kinds=(*KINDS, *also) if "all" in asked else asked or kinds,
             statuses=statuses,
             types=tuple(self.type or ()),
             layers=tuple(self.layer or ()),

@@ -7,8 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
+from ..retrieval.documents import KIND
 from ..retrieval.search import MODES, Found, Hit, Request
 from ..retrieval.search import search as find
+from ..store.workspace import Workspace
 from . import output, world
 from .options import AsJson, Choice, InScope, InWorkspace, choosing, require_types
 
@@ -31,7 +33,7 @@ def search(
     """Find memories by meaning and by words.
 
     Prints relevance, id, type, date, path:line and the passage that fits, best first; `mem read ID` shows the whole.
-    Nothing found is exit code 1.
+    Nothing found is exit code 1. --kind document looks in the folders that the setting index.include names.
     """
     if query == "-":
         query = world.standard_input("the query")
@@ -50,7 +52,7 @@ def search(
         query=query,
         limit=limit or settings["search.limit"],
         wanted=replace(
-            choice.filter(found_in[0], settings["search.kinds"]),
+            choice.filter(found_in[0], settings["search.kinds"], also=(KIND,)),
             paths=tuple(path for one in found_in for path in choice.paths(one)),
         ),
         mode=mode,
@@ -60,7 +62,7 @@ def search(
         may_mean_alone=True,
         folder=Path.cwd(),
     )
-    found = find(found_in, request)
+    found = find(found_in, request) if KIND not in request.wanted.kinds else _with_documents(found_in, request)
     if as_json:
         output.say_json(_document(query, found, explain))
     else:
@@ -76,6 +78,12 @@ def search(
         elif not as_json:
             output.note("nothing found")
         raise typer.Exit(1)
+
+
+def _with_documents(found_in: list[Workspace], request: Request) -> Found:
+    from ..retrieval.document_search import search_with_documents
+
+    return search_with_documents(found_in, request)
 
 
 def _document(query: str, found: Found, explain: bool) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Each is searched as a workspace whose derived data lies in ours. A folder named 
 may have come with a clone, must lie in the same repository; one named by the user may lie anywhere.
 """
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from ..store.workspace import MARKER, Workspace
 from ..text.blake import blake2b
 
 FOLDER = "include"
+KIND = "document"
+"""What a hit in a folder of documents is called."""
 
 
 def folders(workspace: Workspace) -> tuple[dict[str, Workspace], tuple[str, ...]]:
@@ -38,14 +41,18 @@ def folders(workspace: Workspace) -> tuple[dict[str, Workspace], tuple[str, ...]
     return found, tuple(notices)
 
 
-def by_name(workspace: Workspace, name: str) -> tuple[Workspace, Place] | None:
-    """Find a document by the name recall gives it, such as `../docs/setup.md#install`; None for other names."""
+def by_name(workspace: Workspace, name: str, here: Path) -> tuple[Workspace, Place] | None:
+    """Find a document by the name recall gives it, such as `../docs/setup.md#install`, or by its path from `here`.
+
+    None for other names.
+    """
     if not workspace.settings["index.include"]:
         return None
     for prefix, folder in folders(workspace)[0].items():
-        if name.startswith(f"{prefix}/"):
+        inside = os.path.relpath(here / name, folder.root)
+        for path in (name.removeprefix(f"{prefix}/") if name.startswith(f"{prefix}/") else "", inside):
             try:
-                place = by_path(folder, name.removeprefix(f"{prefix}/"), folder.root)
+                place = by_path(folder, path, folder.root) if path and not path.startswith("..") else None
             except MemError:
                 continue
             if place is not None and folder.layout.kind_of(place.path):

@@ -37,7 +37,7 @@ def locate(
             return _in_session(workspaces, *said)
     looks_like_path = any(mark in name for mark in "/#") or name.endswith(".md")
     for workspace in workspaces:
-        document = None if strict else by_name(workspace, name)  # which is read, never changed
+        document = None if strict else by_name(workspace, name, folder)  # which is read, never changed
         if document is not None:
             return document
         place = by_path(workspace, name, folder) if looks_like_path else None

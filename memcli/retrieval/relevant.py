@@ -19,7 +19,7 @@ from ..text.entry import layer_of
 from ..text.problem import FileProblem
 from ..text.session.folder import folder_name
 from ..text.times import day_of, parse_time
-from .documents import folders
+from .documents import KIND, folders
 from .gathered import Fitting
 from .pack import DOCUMENTS, EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory
 from .retention import retention
@@ -194,7 +194,7 @@ def _document(folder: Workspace, name: str, hit: Hit, file: Known, query: str, c
         f"{name}/{hit.id}",
         DOCUMENTS,
         text,
-        kind="document",
+        kind=KIND,
         path=f"{name}/{hit.path}",
         scope=hit.scope,
         summary=clean(hit.summary),

@@ -1,7 +1,7 @@
 """Find what a markdown text links to: [[wiki links]], embedded pictures, and links to other markdown files.
 
-Code is passed over, since `[[ -f x ]]` is a test in shell and `[[table]]` a heading in TOML. Whether what is linked
-exists is the caller's to say.
+In a table the words shown for a link stand behind `\\|`, since a bare `|` ends the cell. Code is passed over, since
+`[[ -f x ]]` is a test in shell and `[[table]]` a heading in TOML. Whether what is linked exists is the caller's to say.
 """
 
 import re
@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 _FENCE = re.compile(r"\s{0,3}(?:[-*+]\s+|\d+[.)]\s+|>\s*)*(```+|~~~+)")
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
-_WIKI = re.compile(r"(?<!\\)(!?)\[\[([^\[\]|#^\n]*)(?:[#^][^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
+_WIKI = re.compile(r"(?<!\\)(!?)\[\[([^\[\]|#^\n]*?)(?:[#^][^\[\]|\n]*?)?(?:\\?\|[^\[\]\n]*)?\]\]")
 _MARKDOWN = re.compile(r"\]\(\s*(?:<([^<>\n]+)>|([^()<>\s]+))(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|/|~|#|mailto:")
 

@@ -68,7 +68,7 @@ def test_a_client_lists_the_tools_writes_searches_and_reads_a_page(workspace: Pa
 def test_a_client_is_told_what_every_argument_means_and_may_be(workspace: Path) -> None:
     closed = {
         "type": set(TYPES),
-        "kind": {*KINDS, "all"},
+        "kind": {*KINDS, "document", "all"},
         "source": set(SOURCES),
         "sort": set(SORTS),
     }

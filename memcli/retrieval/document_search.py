@@ -1,0 +1,85 @@
+"""Search over memories and over the folders of documents that `index.include` names, as one answer."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+from ..errors import MemError
+from ..index.filters import Filter
+from ..index.index import ask
+from ..store.workspace import Workspace
+from .documents import KIND, folders
+from .hits import Found, Hit
+from .search import Request, search, search_index
+
+
+def search_with_documents(workspaces: Sequence[Workspace], request: Request) -> Found:
+    """Search what the request's kinds ask for; hits of documents have the names `mem read` takes them by.
+
+    A document has no type, tag, layer, source or project: where one is asked for, none is found.
+    """
+    kinds = tuple(kind for kind in request.wanted.kinds if kind != KIND)
+    found = [search(workspaces, replace(request, wanted=replace(request.wanted, kinds=kinds)))] if kinds else []
+    if KIND in request.wanted.kinds and not request.wanted.asks_entries:
+        found += [_documents(workspace, request) for workspace in workspaces]
+    hits = sorted((hit for part in found for hit in part.hits), key=lambda hit: -hit.relevance)
+    return Found(
+        tuple(hits[: request.limit]),
+        tuple(problem for part in found for problem in part.problems),
+        tuple(dict.fromkeys(notice for part in found for notice in part.notices)),
+        sum(part.missing for part in found),
+        sum(part.total for part in found),
+        weaker=sum(part.weaker for part in found),
+    )
+
+
+def _documents(workspace: Workspace, request: Request) -> Found:
+    """Search the folders of one workspace; secrets are blanked out, since nobody looked through documents."""
+    from ..store.redaction import redactor
+
+    named, refused = folders(workspace)
+    clean = redactor(workspace, "documents").text
+    wanted = Filter(since=request.wanted.since, until=request.wanted.until)
+    budget = request.embed_budget / max(len(named), 1)
+    notices = list(refused)
+    found: list[Found] = []
+    for name, folder in named.items():
+        asked = replace(request, wanted=wanted, embed_budget=budget, folder=None)
+        try:
+            part = ask(folder, lambda index, asked=asked: search_index(index, asked))  # type: ignore[misc]
+        except MemError as error:
+            notices.append(f"index.include: {name}: {error}")
+            continue
+        hits = [
+            replace(
+                hit,
+                id=f"{name}/{hit.id}",
+                path=f"{name}/{hit.path}",
+                kind=KIND,
+                summary=clean(hit.summary),
+                title=clean(hit.title),
+                scope=workspace.scope,
+            )
+            for hit in part.hits
+            if not (folder.root / hit.path).is_relative_to(workspace.root)  # a memory, found as one
+        ]
+        problems = tuple(replace(one, path=f"{name}/{one.path}", scope=workspace.scope) for one in part.problems)
+        found.append(replace(part, hits=tuple(hits), problems=problems))
+    return Found(
+        tuple(hit for part in found for hit in part.hits if _is_below(workspace, hit, request)),
+        tuple(problem for part in found for problem in part.problems),
+        tuple(dict.fromkeys((*notices, *(notice for part in found for notice in part.notices)))),
+        sum(part.missing for part in found),
+        sum(part.total for part in found),
+        weaker=sum(part.weaker for part in found),
+    )
+
+
+def _is_below(workspace: Workspace, hit: Hit, request: Request) -> bool:
+    """Tell whether a document lies where the paths asked for begin, in its own name or seen from the current folder."""
+    if not request.wanted.paths:
+        return True
+    names = {hit.path, os.path.relpath(workspace.root / hit.path, request.folder)}
+    asked = [path.removeprefix("./") for path in request.wanted.paths]
+    return any(name.startswith(path) or fnmatchcase(name, path) for name in names for path in asked)
