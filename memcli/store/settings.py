@@ -216,8 +216,8 @@ TABLE = (
     Setting(
         "index.include",
         (),
-        "Folders of documents that recall and `search --kind document` read, such as ../docs; from a workspace's own file"
-        " only within its repository.",
+        "Folders of documents that recall and `search --kind document` read, such as ../docs; from a workspace's own"
+        " file only within its repository.",
     ),
     Setting("promote.enabled", True, "Whether confirmed memories may become lines of MEMORY.md."),
     Setting("promote.auto", False, "Whether `tend` promotes what is confirmed."),
