@@ -13,12 +13,12 @@ setup: $(VENV)/.ready ## make .venv with mem, its extras and the test tools
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --config-settings editable_mode=compat --editable '.[dev,llm,mcp]'
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --config-settings editable_mode=compat --editable '.[graph]' \
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,llm,mcp]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[graph]' \
 	  || echo 'mem: hnswlib needs a C++ compiler; going on without the graph (exact scan answers)' >&2
 	@touch $@
 
-demo: setup ## set up, then write, edit, search, read and grep on a copy of fixtures/
+demo: setup ## set up, then search, edit, recall and consolidate a copy of fixtures/, and show its files
 	@sh fixtures/demo.sh $(abspath $(BIN))
 
 test: setup ## set up, then run the tests

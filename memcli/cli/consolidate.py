@@ -20,7 +20,7 @@ from ..store.sessions import METADATA, Session, at, find, sessions
 from ..store.workspace import Workspace
 from ..text.session import Event
 from ..text.session.folder import folder_name
-from . import complete, output, world
+from . import complete, output, talk, world
 from .admitted import counted, document
 from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
 from .redacted import tell_redacted
@@ -193,7 +193,8 @@ def _tell(outcomes: Sequence[Outcome], *, dry_run: bool, quiet: bool, as_json: b
                 output.note(reason)
             output.say(_diff(outcome), end="")
         elif output.is_watched():
-            told = (f"{outcome.messages} messages, {outcome.entries} memories", *besides)
+            memories = "1 memory" if outcome.entries == 1 else f"{outcome.entries:,} memories"
+            told = (f"{talk.counted(outcome.messages, 'message')}, {memories}", *besides)
             output.say(f"{outcome.session}: {', '.join(told)} ({outcome.how})")
         else:
             output.say_row((outcome.session, outcome.how, outcome.messages, outcome.entries, *besides))
