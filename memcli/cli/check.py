@@ -19,7 +19,7 @@ from ..lifecycle.plan import Plan, applied, shown
 from ..store.layout import MEM
 from ..store.staged import in_repository, staged
 from ..store.workspace import Workspace
-from . import output, world
+from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
 
 
@@ -30,6 +30,15 @@ def check(
     for_secrets: Annotated[
         bool, typer.Option("--secrets", help="Look for secrets in conversations and in what is staged too.")
     ] = False,
+    recall: Annotated[
+        str,
+        typer.Option(
+            metavar="SESSION",
+            help="Ask memory alone what was asked and answered in this session; `all` takes every one.",
+            autocompletion=complete.sessions,
+            show_default=False,
+        ),
+    ] = "",
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -45,6 +54,14 @@ def check(
     if dry_run and not fix:
         raise UsageError("--dry-run shows what --fix would do", "give both")
     where = world.writing(workspace, scope, even_off=True)
+    if recall:
+        from .proof import show_proof
+
+        if fix or in_index or for_secrets:
+            raise UsageError("--recall asks memory and looks at no file", "give it alone")
+        if not show_proof(where, recall, as_json=as_json):
+            raise typer.Exit(1)
+        return
     plan = Plan()
     if in_index:
         found = _staged(where)

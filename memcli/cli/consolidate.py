@@ -23,6 +23,7 @@ from ..text.session.folder import folder_name
 from . import complete, output, talk, world
 from .admitted import counted, document
 from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
+from .proof import Proof, proof_document, proofs_of, tell_proof
 from .redacted import tell_redacted
 
 WAIT = 600.0
@@ -45,6 +46,9 @@ def consolidate(
         typer.Option("--since-git", metavar="REV..REV", help="Consolidate these commits instead.", show_default=False),
     ] = "",
     keep: Annotated[int, typer.Option(min=0, help="Leave this many of the latest messages for next time.")] = 0,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Say at the end which questions of these sessions memory now answers.")
+    ] = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up at once (75) when another one runs.")] = False,
     quiet: Quiet = False,
     workspace: InWorkspace = "",
@@ -73,7 +77,9 @@ def consolidate(
     else:
         chosen = _chosen(where, names or (), since_git)
         outcomes, failures = _consolidated(where, chosen, llm, keep=keep, wait=0.0 if no_wait else WAIT)
-    _tell(outcomes, dry_run=dry_run, quiet=quiet, as_json=as_json)
+    done = dict.fromkeys(outcome.session for outcome in outcomes if outcome.how != "nothing")
+    proofs = proofs_of(where, [find(where, one) for one in done]) if prove and not dry_run else []
+    _tell(outcomes, proofs, dry_run=dry_run, quiet=quiet, as_json=as_json)
     for failure in failures:
         output.note(str(failure))
     if any(outcome.how == "fallback" for outcome in outcomes):
@@ -173,7 +179,7 @@ def _transcript(name: str) -> Iterator[tuple[BinaryIO, str]]:
         yield file, STANDARD_INPUT if name == "-" else Path(name).name
 
 
-def _tell(outcomes: Sequence[Outcome], *, dry_run: bool, quiet: bool, as_json: bool) -> None:
+def _tell(outcomes: Sequence[Outcome], proofs: Sequence[Proof], *, dry_run: bool, quiet: bool, as_json: bool) -> None:
     tell_redacted([one for outcome in outcomes for one in outcome.redacted])
     for outcome in outcomes:
         for remark in outcome.remarks:
@@ -181,7 +187,8 @@ def _tell(outcomes: Sequence[Outcome], *, dry_run: bool, quiet: bool, as_json: b
         if outcome.error:
             output.note(f"{outcome.session}: the LLM failed ({outcome.error}); the messages stay due")
     if as_json:
-        output.say_json({"sessions": [_document(outcome, dry_run=dry_run) for outcome in outcomes]})
+        proved = {"proof": list(map(proof_document, proofs))} if proofs else {}
+        output.say_json({"sessions": [_document(outcome, dry_run=dry_run) for outcome in outcomes], **proved})
         return
     done = [outcome for outcome in outcomes if outcome.how != "nothing"]
     if quiet:
@@ -198,6 +205,8 @@ def _tell(outcomes: Sequence[Outcome], *, dry_run: bool, quiet: bool, as_json: b
             output.say(f"{outcome.session}: {', '.join(told)} ({outcome.how})")
         else:
             output.say_row((outcome.session, outcome.how, outcome.messages, outcome.entries, *besides))
+    for proof in proofs:
+        tell_proof(proof)
     if not done and output.is_heard():
         output.note("nothing waits")
 

@@ -102,7 +102,7 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
                         previous=said[position - 1].text[-_CONTEXT:] if position else "",
                         following=said[position + 1].text[:_CONTEXT] if position + 1 < len(said) else "",
                         news=len(words - heard) / len(words) if words else 0.0,
-                        new_names=sum(word.casefold() not in heard for word in _names(kept)),
+                        new_names=sum(word.casefold() not in heard for word in telling_words(kept)),
                         is_own=role != "user" or not prompt.is_long,
                     )
                 )
@@ -139,7 +139,7 @@ def _own(prompt: Prompt, whole: Sequence[Sentence]) -> list[Sentence]:
     ]
 
 
-def _names(text: str) -> Iterator[str]:
+def telling_words(text: str) -> Iterator[str]:
     """Yield the numbers, names and identifiers of a text, each once; a capital at its beginning makes no name."""
     words = _WORD.findall(text)
     return (word for place, word in enumerate(dict.fromkeys(words)) if _TELLING.search(word[1:] if not place else word))
