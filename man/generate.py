@@ -1,6 +1,6 @@
 """Write the manual pages and the generated documents from the app itself; `--check` says whether they are current.
 
-Sources: the commands' own help, the table of settings, and memcli/cli/workspace.md.
+Sources: the commands' own help, the table of settings, and memcli/cli/workspace.md, and the schema of JSON.
 """
 
 import inspect
@@ -30,6 +30,7 @@ def main() -> int:
         DOCS / "commands.md": commands_document(),
         DOCS / "settings.md": _generated(page("settings")),
         DOCS / "formats.md": _generated(page("workspace")),
+        DOCS / "json.md": _generated(page("json")),
     }
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     extra = [path for path in HERE.glob("*.[15]") if path not in pages]
@@ -51,6 +52,7 @@ def manual() -> dict[str, str]:
     for name, command in _commands().items():
         found[f"mem-{name}.1"] = command_page(f"mem {name}", command)
     found["mem-workspace.5"] = topic_page("mem-workspace", "the files of a workspace", page("workspace"))
+    found["mem-json.5"] = topic_page("mem-json", "the fields of every JSON document", page("json"))
     found["mem-config.5"] = topic_page("mem-config", "settings of mem", page("settings"))
     return found
 

@@ -1,5 +1,7 @@
 """`mem help`: a command's help, or a page about something that is no command."""
 
+import io
+from contextlib import redirect_stdout
 from importlib.resources import files
 from typing import Annotated
 
@@ -8,40 +10,59 @@ import typer
 from ..errors import UsageError
 from ..store.settings import TABLE, Setting, written
 from . import output
+from .json_page import json_page, schema
+from .options import AsJson
 
-TOPICS = {"workspace": "what lies where, and the formats of the files", "settings": "every setting there is"}
+TOPICS = {
+    "workspace": "what lies where, and the formats of the files",
+    "settings": "every setting there is",
+    "json": "the fields of every JSON document",
+}
 
 
 def help_(
     ctx: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TOPIC...]", help="A command such as hook install, or one of: workspace, settings."),
+        typer.Argument(metavar="[TOPIC...]", help="A command such as hook install, or workspace, settings, json."),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show the help of a command or of a topic.
 
-    Topics are workspace (what lies where, and the formats of the files) and settings.
+    Topics are workspace (what lies where, and the formats of the files), settings, and json (the fields of every
+    document); with --json the last is a JSON Schema, and any other help is its text.
     """
-    root = ctx.find_root()
-    topic, *below = words or [""]
-    if not topic:
-        output.say(root.get_help())
-        for name, about in TOPICS.items():
-            output.say(f"  mem help {name}: {about}")
-        return
-    if topic in TOPICS and not below:
-        output.say(page(topic), end="")
-        return
     from .app import COMMANDS, run
 
-    if topic not in COMMANDS:
+    topic, *below = words or [""]
+    if topic == "json" and as_json and not below:
+        output.say_json(schema())
+        return
+    is_page = topic in TOPICS and not below
+    if not (is_page or topic in COMMANDS or not topic):
         raise UsageError(f"no command or topic {topic!r}", f"commands: see `mem --help`; topics: {', '.join(TOPICS)}")
-    raise typer.Exit(run([topic, *below, "--help"]))
+    text = io.StringIO()
+    code = 0
+    with redirect_stdout(text):
+        if is_page:
+            output.say(page(topic), end="")
+        elif topic:
+            code = run([topic, *below, "--help"])
+        else:
+            output.say("\n".join([ctx.find_root().get_help(), *(f"  mem help {one}: {TOPICS[one]}" for one in TOPICS)]))
+    if code:
+        raise typer.Exit(code)
+    if as_json:
+        output.say_json({"topic": " ".join(words or ()), "text": text.getvalue()})
+    else:
+        output.say(text.getvalue(), end="")
 
 
 def page(topic: str) -> str:
     """Give a topic as markdown."""
+    if topic == "json":
+        return json_page()
     if topic == "settings":
         return settings_page()
     return files(__package__).joinpath(f"{topic}.md").read_text(encoding="utf-8")
