@@ -15,6 +15,7 @@ from ..store.archive import explain_folder, is_hollow, keep_folders
 from ..store.layout import ARCHIVE
 from ..store.redaction import require_no_secret
 from ..store.removal import remove_folder
+from ..store.secret_paths import require_open
 from ..store.workspace import Workspace
 from ..text.conflict import require_no_conflict
 from .guard import keepable
@@ -56,6 +57,7 @@ def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
         raise RefusedError(f"File {name} already exists")
     _require_sound(name, text)
     require_no_secret(workspace, found.path, "the path")
+    require_open(found.file, "choose another path")
     text = keepable(workspace, name, text)
     try:
         files.create(found.file, text.encode("utf-8"))

@@ -90,10 +90,10 @@ def _staged(where: Workspace) -> Checked:
 
 def _leaks(where: Workspace, *, everywhere: bool) -> list[Fault]:
     """Look at the files; everywhere: at conversations too and, in a repository, at staged versions not on disk."""
-    from ..lifecycle.leaks import all_texts, leaks
+    from ..lifecycle.leaks import all_texts, leaks, misplaced
 
     texts = dict(all_texts(where, sessions=everywhere))
-    found = list(leaks(where, texts.items()))
+    found = [*leaks(where, texts.items()), *misplaced(where, texts)]
     if everywhere and in_repository(where, os.environ, Path.cwd()):
         versions = [(one.path, one.data.decode("utf-8", "replace")) for one in staged(where, os.environ, Path.cwd())]
         others = [(path, text) for path, text in versions if texts.get(path) != text]

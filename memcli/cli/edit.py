@@ -55,7 +55,7 @@ def edit(
         old, new = replace
         written = entries.edit(where, place.path, guarded(lambda text: entries.replaced(text, old, new)))
     elif patch:
-        diff = world.text_of(patch, "the diff")
+        diff = world.text_of(patch, "the diff", allow_secret=allow_secret)
         written = entries.edit(where, place.path, guarded(_patched(diff)))
     else:
         written = _in_editor(where, place, guarded)

@@ -60,7 +60,7 @@ def import_(
         finish_first(where, "mem import")
     counts: dict[str, int] = {}
     shown: list[Outcome] = []
-    with world.opened(file, "lines") as stream:
+    with world.opened(file, "lines", allow_secret=allow_secret) as stream:
         intake = Intake(
             where,
             _wanted(choice, where),

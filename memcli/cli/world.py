@@ -12,6 +12,7 @@ from typing import BinaryIO
 from ..errors import UsageError
 from ..store import workspace as workspaces
 from ..store.address import Place
+from ..store.secret_paths import require_open
 from ..store.workspace import Surroundings, Workspace
 from ..text.problem import FileProblem
 from . import output
@@ -104,13 +105,18 @@ def standard_input(what: str) -> str:
 
 
 @contextmanager
-def opened(file: str, what: str) -> Iterator[BinaryIO]:
-    """Open a file a person named, or standard input for `-`, telling a person at a terminal what is waited for."""
+def opened(file: str, what: str, *, allow_secret: bool = False) -> Iterator[BinaryIO]:
+    """Open a file a person named, or standard input for `-`, telling a person at a terminal what is waited for.
+
+    RefusedError where a `.secretsignore` names the file.
+    """
     if file == "-":
         yield _standard_bytes(what)
         return
     if Path(file).expanduser().is_dir():
         raise UsageError(f"{file} is a folder", "name a file in it")
+    if not allow_secret:
+        require_open(Path(file).expanduser())
     try:
         stream = Path(file).expanduser().open("rb")
     except (OSError, ValueError) as error:
@@ -120,9 +126,9 @@ def opened(file: str, what: str) -> Iterator[BinaryIO]:
         yield stream
 
 
-def text_of(file: str, what: str) -> str:
+def text_of(file: str, what: str, *, allow_secret: bool = False) -> str:
     """Read a file a person named, or standard input for `-`, as UTF-8."""
-    with opened(file, what) as stream:
+    with opened(file, what, allow_secret=allow_secret) as stream:
         return _utf8(stream.read(), "standard input" if file == "-" else file)
 
 

@@ -6,6 +6,7 @@ import typer
 
 from ..errors import UsageError
 from ..store import entries
+from ..store.secret_paths import require_open
 from ..store.workspace import Workspace
 from ..text.entry import SOURCES, TYPES
 from . import complete, output, world
@@ -116,7 +117,7 @@ def write(
     told = {key: value for key, value in told.items() if value is not None}
     if kind and kind not in TYPES:
         require_types([kind], [world.writing(workspace, scope)])
-    body = _body(text, file)
+    body = _body(text, file, allow_secret=allow_secret)
     if identifier and path:
         raise UsageError("--id changes an entry where it is", "leave out --path")
     if supersedes and (identifier or path):
@@ -132,6 +133,9 @@ def write(
             raise UsageError("nothing to remember", 'give the text: mem write "…", or - to read standard input')
         where = world.writing(workspace, scope)
         body, told = looked_through(where, body, told, redact=redact, allow=allow_secret)
+        if path and not allow_secret:
+            for target in (path, f"{where.layout.entries}/{path}"):
+                require_open(where.root / target)
         by_hand = any(told.get(key) for key in ("status", "superseded_by", "conflicts_with"))
         if supersedes:
             done = _in_place_of(where, workspace, scope, supersedes, told, body)
@@ -205,11 +209,11 @@ def _tell(where: Workspace, done: dict[str, Any], *, as_json: bool) -> None:
         output.say_row([*row, remark] if remark else row)
 
 
-def _body(text: str, file: str) -> str | None:
+def _body(text: str, file: str, *, allow_secret: bool) -> str | None:
     if text and file:
         raise UsageError("two texts", "give the text or --file, not both")
     if file or text == "-":
-        return world.text_of(file or text, "the text")
+        return world.text_of(file or text, "the text", allow_secret=allow_secret)
     return text or None
 
 

@@ -17,6 +17,7 @@ from ..store.init import PAGE_TEXT
 from ..store.layout import ARCHIVE, Layout
 from ..store.placing import place
 from ..store.redaction import Redacted, Redactor, nameable, redactor
+from ..store.secret_paths import require_open
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import Entry, read_entry
@@ -111,6 +112,8 @@ class Intake:
         if parcel.kind == SETTINGS:
             return self._take_settings(line, parcel)
         path = nameable(self._names, place_in(layout, parcel))
+        if self._guard is not None:
+            require_open(self.workspace.root / path)
         parcel = replace(parcel, path=path, kind=parcel.kind or layout.kind_of(path) or "")
         entry = self._entry(parcel)
         if not passes(self.wanted, parcel, entry):

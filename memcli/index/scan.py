@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
-from ..store.layout import ARCHIVE, Layout
+from ..store.layout import ARCHIVE, DOCUMENTS, Layout
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""
@@ -33,6 +33,11 @@ def scan(root: Path, layout: Layout) -> Listing:
                 listing.problems[place] = "a symbolic link that leaves the workspace: not followed"
             else:
                 _walk(root, f"{place}/" if place else "", deep, listing, layout)
+    if layout is DOCUMENTS:  # which nobody brought in one by one
+        from ..store.secret_paths import kept_out
+
+        for path in kept_out(root, listing.stats):
+            del listing.stats[path]
     return listing
 
 

@@ -4,30 +4,46 @@ Blanks nothing out: what was stored is its owner's to remove, and a secret that 
 """
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from ..index.reading import try_bytes
 from ..index.scan import scan
 from ..store.redaction import redactor
+from ..store.secret_paths import IGNORE, ignore_text
 from ..store.workspace import Workspace
 from ..text import secrets
 from ..text.ignore import ignored
 from .invariants import Fault
 
-IGNORE = ".secretsignore"
-
 
 def leaks(workspace: Workspace, texts: Iterable[tuple[str, str]], where: str = "") -> Iterator[Fault]:
     """Yield the places in texts, given by path, that look like a secret; `where` says which version of a file it is."""
     guard = redactor(workspace, "check")
-    ignore = [(f"{prefix}", _text(folder / IGNORE)) for folder, prefix in _folders(workspace)]
+    allowed = "\n".join(workspace.settings["secrets.allow"])
     for path, text in texts:
-        if any(patterns and ignored(patterns, f"{prefix}{path}") for prefix, patterns in ignore):
+        if allowed and ignored(allowed, path):
             continue
         for one in secrets.scan(text, personal=guard.personal, values=guard.values):
             what = "personal data" if one.group == "personal" else "a secret"
-            reason = f"looks like {what} ({one.rule}){where}: remove it, or name the file in {IGNORE}"
+            reason = f"looks like {what} ({one.rule}){where}: remove it, or name the file in the setting secrets.allow"
             yield Fault(path, one.line, reason, "secret")
+
+
+def misplaced(workspace: Workspace, paths: Iterable[str]) -> Iterator[Fault]:
+    """Yield the lines of ignore files that name memories: exceptions from `check` are a setting."""
+    known = list(paths)
+    for folder, prefix in ((workspace.root, ""), (workspace.root.parent, f"{workspace.root.name}/")):
+        for number, line in enumerate(ignore_text(folder).splitlines(), 1):
+            named = [path for path in known if line.strip() and ignored(line, f"{prefix}{path}")]
+            if not named:
+                continue
+            moved = line.strip().removeprefix("/").removeprefix(prefix)
+            allowed = ", ".join(dict.fromkeys((*workspace.settings["secrets.allow"], moved)))
+            also = f" and {len(named) - 1:,} more" if named[1:] else ""
+            reason = (
+                f"names {named[0]}{also}, in memory already: what it names is kept out, and exceptions of `mem check`"
+                f" are a setting: remove the line and run `mem config set secrets.allow '{allowed}'`"
+            )
+            yield Fault(f"../{IGNORE}" if prefix else IGNORE, number, reason, "secret")
 
 
 def all_texts(workspace: Workspace, *, sessions: bool) -> Iterator[tuple[str, str]]:
@@ -37,15 +53,3 @@ def all_texts(workspace: Workspace, *, sessions: bool) -> Iterator[tuple[str, st
         got = try_bytes(workspace, path) if kind and (sessions or kind != "session") else ""
         if not isinstance(got, str):
             yield path, got[0].decode("utf-8", "replace")
-
-
-def _folders(workspace: Workspace) -> list[tuple[Path, str]]:
-    """Give the folders whose ignore files count, each with the workspace's path below it."""
-    return [(workspace.root, ""), (workspace.root.parent, f"{workspace.root.name}/")]
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-    except OSError:
-        return ""

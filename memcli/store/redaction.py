@@ -5,6 +5,7 @@ secret at all: they stand in listings, logs and commits.
 """
 
 import json
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,11 +18,15 @@ from ..text.secrets import PERSONAL, env_values, redact, scan
 from ..text.session import Event
 from ..text.session.folder import session_id
 from ..text.summary import first_line
+from .secret_paths import ignore_text, shut_out
 from .workspace import Workspace
 
 _LARGEST = 1 << 20
 _NAMING = 4096  # characters of a text that its name is made of
 _IDS = {"call_id"}
+_PATH = re.compile(r"[\w.~@+/-]{2,400}")
+_MOST_PATHS = 300  # words of one tool call that are looked up
+_LONGEST_CALL = 500  # characters; more than a path and options are what is written
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,8 @@ class Redactor:
     personal: Collection[str] = ()  # rules of personal data that are heeded
     refuses_personal: bool = True  # where a person writes on purpose, as secrets are; else it is blanked out
     found: list[Redacted] = field(default_factory=list)
+    folder: Path | None = None  # paths in tool calls are relative to it; None where no file is kept out
+    _calls: set[str] = field(default_factory=set)  # ids of tool calls that read a file which is kept out
 
     @property
     def refused(self) -> list[Redacted]:
@@ -64,14 +71,33 @@ class Redactor:
         return redact(text, findings)
 
     def event(self, event: Event, line: int = 0) -> Event:
-        """Blank out the secrets of something said or done in a conversation."""
+        """Blank out the secrets of something said or done in a conversation, and what was read of a secret file."""
         line = line or event.line or 1
+        if self.folder is not None:
+            event = self._without_file(event, line)
         text = self.text(event.text, line, one_line=True)
         extra = self._extra(event.extra, line) if event.extra.keys() - _IDS else event.extra
         name = self.text(event.name, line, one_line=True) if event.name else ""
         if text is event.text and extra is event.extra and name == event.name:
             return event
         return replace(event, text=text, extra=extra, name=name)
+
+    def _without_file(self, event: Event, line: int) -> Event:
+        """Leave out what a tool read from a file that a `.secretsignore` names, or wrote there."""
+        call = str(event.extra.get("call_id", ""))
+        is_shut = call in self._calls if event.type == "tool_result" else False
+        if event.type == "tool_call" and self._names_secret_file(event.text):
+            self._calls.add(call)
+            is_shut = len(event.text) > _LONGEST_CALL  # it writes the file
+        if not is_shut:
+            return event
+        self.found.append(Redacted(self.name, line, "secret-file"))
+        return replace(event, text="[REDACTED:secret-file]")
+
+    def _names_secret_file(self, text: str) -> bool:
+        """Tell whether the words of a tool call name a file that is kept out."""
+        words = dict.fromkeys(_PATH.findall(text.replace("\\/", "/"))[:_MOST_PATHS])
+        return any(shut_out((self.folder or Path()) / word) for word in words)
 
     def fields(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Blank out the secrets of what is told about a conversation."""
@@ -107,7 +133,9 @@ def redactor(workspace: Workspace, name: str) -> Redactor:
         values |= env_values(_text(folder / ".env"))
     mode = workspace.settings["secrets.personal"]
     rules = () if mode == "off" else workspace.settings["secrets.personal_rules"]
-    return Redactor(name, frozenset(values), rules, mode == "refuse")
+    top = workspace.root.parent
+    is_guarded = any(ignore_text(folder) for folder in (workspace.root, top, *top.parents))
+    return Redactor(name, frozenset(values), rules, mode == "refuse", folder=top if is_guarded else None)
 
 
 def file_words(title: str, body: str, values: Collection[str] = ()) -> str:

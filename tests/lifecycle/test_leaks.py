@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.lifecycle.leaks import all_texts, leaks
+from memcli.lifecycle.leaks import all_texts, leaks, misplaced
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
@@ -55,11 +55,33 @@ def test_values_of_the_env_file_beside_the_workspace_are_secrets(workspace: Work
     ]
 
 
+@pytest.mark.parametrize("allowed", ["entries/a.md", "entries/", "[MEMORY.md, entries/*.md]"])
+def test_files_named_in_the_setting_are_passed_over(tmp_path: Path, allowed: str) -> None:
+    (tmp_path / "entries").mkdir()
+    (tmp_path / "entries/a.md").write_text(TOKEN)
+    (tmp_path / "mem.yaml").write_text(f"secrets.allow: {allowed}\n")
+    around = Surroundings(tmp_path, {"HOME": str(tmp_path)}, NOW)
+    assert found(opened(around, tmp_path)) == []
+    (tmp_path / "mem.yaml").write_text("secrets.allow: notes/\n")
+    assert len(found(opened(around, tmp_path))) == 1
+
+
 @pytest.mark.parametrize(
-    ("folder", "patterns"), [(".", "entries/a.md\n"), ("..", "memory/entries/\n"), (".", "# all\n*.md\n")]
+    ("folder", "patterns", "line", "moved"),
+    [
+        (".", "entries/a.md\n", 1, "entries/a.md"),
+        ("..", ".env\nmemory/entries/\n", 2, "entries/"),
+        (".", "# all\n*.md\n", 2, "*.md"),
+    ],
 )
-def test_files_named_in_secretsignore_are_passed_over(workspace: Workspace, folder: str, patterns: str) -> None:
+def test_an_ignore_file_that_names_memories_is_told_with_the_line_that_moves_it(
+    workspace: Workspace, folder: str, patterns: str, line: int, moved: str
+) -> None:
     (workspace.root / "entries/a.md").write_text(TOKEN)
+    ignore = workspace.root / folder / ".secretsignore"
+    ignore.write_text(patterns)
     assert len(found(workspace)) == 1
-    (workspace.root / folder / ".secretsignore").write_text(patterns)
-    assert found(workspace) == []
+    [fault] = misplaced(workspace, ["entries/a.md"])
+    assert (Path(fault.path).name, fault.line) == (".secretsignore", line)
+    assert f"mem config set secrets.allow '{moved}'" in fault.reason
+    assert list(misplaced(workspace, ["notes/2026-11-21.txt"])) == []
