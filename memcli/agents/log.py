@@ -3,6 +3,7 @@
 import os
 from contextlib import suppress
 
+from ..store.privacy import make_derived
 from ..store.workspace import Workspace
 from ..text.times import stamp
 
@@ -20,6 +21,6 @@ def log(workspace: Workspace, what: str) -> None:
             return  # a folder that came with a clone may lead anywhere
         if path.exists() and path.stat().st_size > LARGEST:
             os.replace(path, path.with_name(f"{NAME}.old"))
-        path.parent.mkdir(exist_ok=True)
+        make_derived(path.parent)
         with path.open("a", encoding="utf-8", errors="replace") as file:
             file.write(f"{line}\n")

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..store.privacy import make_derived
 from ..store.redaction import redactor
 from ..store.workspace import Workspace
 from ..text.blake import blake2b
@@ -53,6 +54,7 @@ def keep(workspace: Workspace, session: str, role: str, text: str, remembered: s
     path = _file(workspace, session)
     if workspace.derived.is_symlink() or path.parent.is_symlink():
         return  # a folder that came with a clone may lead anywhere
+    make_derived(workspace.derived)
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists():
         if path.stat().st_size > LARGEST:

@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
 
+from ..store.privacy import make_derived, narrowed
 from ..text.blake import blake2b
 from ..text.tokenizer import TOKENIZE
 
@@ -64,7 +65,7 @@ def folder_of(derived: Path, cache: Path) -> Path | None:
         try:
             if folder == derived and folder.is_symlink():
                 continue
-            folder.mkdir(parents=True, exist_ok=True)
+            make_derived(folder)
             if not os.access(folder, os.W_OK):
                 continue
             mark = folder / ".gitignore"
@@ -124,6 +125,8 @@ def _opened(folder: Path) -> sqlite3.Connection:
     path = folder / FILE
     if _is_unfit(path):
         discard(folder)
+    with suppress(OSError):  # SQLite would make it as open as the umask lets it
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, narrowed(0o666, folder)))
     connection = _connection(path)
     try:
         return _checked(connection)

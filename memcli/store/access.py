@@ -14,6 +14,7 @@ from stat import S_ISREG
 from typing import Any
 
 from ..text.times import parse_time, stamp
+from .privacy import make_derived, narrowed
 from .workspace import Workspace
 
 FILE = "access"
@@ -122,11 +123,11 @@ def _append(folder: Path, data: bytes) -> bool:
     if folder.is_symlink():
         return False
     try:
-        fd = os.open(folder / FILE, flags, 0o666)
+        fd = os.open(folder / FILE, flags, narrowed(0o666, folder))
     except FileNotFoundError:
-        folder.mkdir(exist_ok=True)
+        make_derived(folder)
         (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-        fd = os.open(folder / FILE, flags, 0o666)
+        fd = os.open(folder / FILE, flags, narrowed(0o666, folder))
     try:
         status = os.fstat(fd)
         if not S_ISREG(status.st_mode):

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import RefusedError
+from .privacy import SESSIONS, folder_mode, narrowed
 
 TEMPORARY = ".mem-tmp-"
 _NO_HARD_LINKS = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -88,7 +89,7 @@ def write_temporary(folder: Path, data: bytes, like: os.stat_result | None = Non
     Else the mode is the one given, less what the user's umask takes away.
     """
     temporary = os.path.join(folder, TEMPORARY + os.urandom(8).hex())
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode if like is None else 0o600)
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, narrowed(mode, folder) if like is None else 0o600)
     try:
         write_all(fd, data)
         if like is not None:
@@ -127,16 +128,34 @@ def second_name(src: str | Path, dst: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, each safe on disk."""
+    """Make a folder and those above it, each safe on disk; git is told to pass over conversations."""
+    _make_folder(folder)
+    for place in (folder, folder.parent):
+        if place.name == SESSIONS:
+            _hide(place)
+
+
+def _hide(sessions: Path) -> None:
+    """Give a new folder of sessions its own ignore file: the workspace's may be lost or replaced.
+
+    One that holds more than a session was made otherwise, and may be tracked by git on purpose.
+    """
+    others = [name for name in os.listdir(sessions) if not name.startswith(TEMPORARY)]
+    if len(others) <= 1 and ".gitignore" not in others and folder_mode(sessions) == 0o700:
+        with suppress(FileExistsError):
+            publish(sessions / ".gitignore", b"*\n")
+
+
+def _make_folder(folder: Path) -> None:
     try:
-        os.mkdir(folder)
+        os.mkdir(folder, folder_mode(folder))
     except FileExistsError:
         if not os.path.isdir(folder):
             # Not FileExistsError, which would tell the caller that the file's own name is taken.
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
     except FileNotFoundError:
         make_folder(folder.parent)
-        make_folder(folder)
+        _make_folder(folder)
     else:
         settle(folder.parent)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import BusyError, NotFoundError
 from . import disk
+from .privacy import folder_mode, narrowed
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -98,10 +99,10 @@ def _open(path: Path) -> int:
     """Open the lock file, made with its folder if need be."""
     with suppress(FileExistsError):
         try:
-            os.mkdir(path.parent)
+            os.mkdir(path.parent, folder_mode(path.parent))
         except FileNotFoundError:
             raise NotFoundError(f"there is no workspace {path.parent.parent}", "`mem init` makes one") from None
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, narrowed(0o666, path.parent))
 
 
 def _identity(seen: os.stat_result) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from ..errors import BusyError, NotFoundError, RefusedError
 from ..text.times import stamp
 from .lock import locked
+from .privacy import make_derived
 from .workspace import Workspace
 
 PATIENCE = 2.0  # seconds to wait while no earlier command finishes; after that this one goes on beside them
@@ -24,7 +25,7 @@ def one_by_one(workspace: Workspace, command: str) -> Iterator[None]:
     """Wait for earlier commands as long as they finish; take the workspace's lock inside, never around it."""
     with ExitStack() as stack:
         with suppress(OSError):
-            workspace.derived.mkdir()
+            make_derived(workspace.derived)
         # Where no folder can be made the workspace's own lock says why.
         with suppress(NotFoundError, RefusedError):
             for _ in range(ROUNDS):

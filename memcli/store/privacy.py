@@ -1,0 +1,45 @@
+"""Keep conversations, notes and derived data from others who use the machine.
+
+Owns which folders of a workspace are made with mode 0700, and that what is made in such a folder is no more open than
+the folder. A folder that exists keeps its mode, so `chmod` shares it on purpose; in a workspace whose folder has the
+setgid bit, as shared folders have, new ones are as open as the umask lets them be.
+"""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+PRIVATE = frozenset(("sessions", "notes", ".mem"))
+SESSIONS = "sessions"
+_MARKER = "mem.yaml"
+
+
+def folder_mode(folder: Path) -> int:
+    """Return the mode a new folder is made with, before the umask."""
+    above = folder.parent.parent if folder.parent.name == "archive" and folder.name == SESSIONS else folder.parent
+    if folder.name in PRIVATE and (above / _MARKER).exists():
+        return 0o777 if _mode(above) & stat.S_ISGID else 0o700
+    return narrowed(0o777, folder.parent)
+
+
+def narrowed(mode: int, folder: Path) -> int:
+    """Return the mode of something new in a folder: below a private one, no more open than the folder."""
+    if PRIVATE.isdisjoint(folder.parts):
+        return mode
+    seen = _mode(folder)
+    return mode & ~(0 if seen & 0o010 else 0o070) & ~(0 if seen & 0o001 else 0o007)
+
+
+def make_derived(folder: Path) -> None:
+    """Make the folder of derived data where it is missing, with those above it."""
+    with suppress(FileExistsError):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        os.mkdir(folder, folder_mode(folder))
+
+
+def _mode(folder: Path) -> int:
+    try:
+        return os.stat(folder).st_mode
+    except OSError:
+        return 0o777
