@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import MemError
+from ..errors import MemError, UsageError
 from ..store import entries
 from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
@@ -36,13 +36,23 @@ def forget(
         _each(names, workspace, scope, "archived", _forgotten, as_json)
 
 
-def restore(names: _Names, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
+def restore(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ID...", autocompletion=complete.ids, help="Ids, unique parts of them, or paths."),
+    ] = None,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
     """Bring entries back from the archive, superseded ones back into use, and the text of before an edit.
 
     An entry comes back byte for byte; of a superseded one the marks go, and it is flagged together with what took its
     place. An earlier text, which `mem read --history` lists, takes its entry's place again. For `mem decay` the age of
     what is restored counts from today, so that it does not go again at once.
     """
+    if not names:
+        raise UsageError("nothing is named", "`mem ls --status archived` lists what was forgotten")
     _each(names, workspace, scope, "restored", _restored, as_json)
 
 

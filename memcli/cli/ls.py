@@ -71,6 +71,8 @@ def ls(
     if output.is_watched():
         if shown:
             output.table(("id", "type", "changed", "what it says"), shown, flexible=3)
+        else:
+            output.note("no entries")
     else:
         for one, place in zip(shown, places, strict=False):
             output.say_row((*one[:3], place, one[3]))

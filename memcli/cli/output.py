@@ -96,6 +96,13 @@ def _escaped(document: str) -> str:
     return re.sub(rf"[\x7f-\x9f{turning}]", lambda found: f"\\u{ord(found[0]):04x}", document)
 
 
+def fits(text: str) -> bool:
+    """Tell whether a text is no longer than a line of the terminal."""
+    from shutil import get_terminal_size
+
+    return len(text) <= get_terminal_size().columns
+
+
 def wrapped(text: str, indent: int) -> str:
     """Break a text at words for the terminal, the lines after the first one indented."""
     from shutil import get_terminal_size

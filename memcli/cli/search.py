@@ -112,6 +112,11 @@ def _show(hit: Hit, place: str, explain: bool) -> None:
         output.say_row([*row, f"{hit.relevance:.3f} = {parts}"] if explain else row)
         return
     output.say_styled((f"{hit.relevance:.2f}  ", "1"), (output.wrapped(hit.summary, 6), ""))
-    output.say_styled((f"      {hit.id} · {hit.type or hit.kind} · {day} · ", "36"), (place, "2"))
+    about = f"      {hit.id} · {hit.type or hit.kind} · {day}"
+    if output.fits(f"{about} · {place}"):
+        output.say_styled((f"{about} · ", "36"), (place, "2"))
+    else:
+        output.say_styled((about, "36"))
+        output.say_styled((f"      {place}", "2"))
     if explain:
         output.say(f"      {hit.relevance:.3f} = {parts}")

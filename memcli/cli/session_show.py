@@ -45,7 +45,9 @@ def ls(
     shown = [(row["id"], row["state"], row["messages"], row["waiting"], row["updated_at"][:16]) for row in rows]
     if output.is_watched():
         head = ("id", "state", "messages", "waiting", "changed")
-        if shown:
+        if not shown:
+            output.note("no sessions")
+        else:
             output.table(head, [tuple(map(str, one)) for one in shown], flexible=0)
     else:
         for one, (place, _) in zip(shown, listed, strict=True):

@@ -41,7 +41,9 @@ _OPTION = re.compile(
 def meant(name: str, commands: Collection[str]) -> str:
     """Give the fix for a command that there is not."""
     if name.lower() in _UNDO:
-        return "`mem restore ID` brings back what was forgotten or superseded; what git keeps, git brings back"
+        return (
+            "`mem restore ID` brings back what was forgotten or superseded; `mem ls --status archived` lists the first"
+        )
     if name.lower() in ELSEWHERE:
         return f"that is `mem {ELSEWHERE[name.lower()]}`"
     near = get_close_matches(name, commands, 1)

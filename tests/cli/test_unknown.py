@@ -209,3 +209,12 @@ def test_a_limit_of_grep_counts_over_all_workspaces(mem: Mem, workspace: Path, t
     ran = mem("grep", "seal", "--scope", "all", "-n", "2")
     assert len(ran.rows) == 2
     assert "more than 2" in ran.err
+
+
+def test_restoring_nothing_says_where_what_was_forgotten_is_listed(mem: Mem, workspace: Path) -> None:
+    ran = mem("restore")
+    assert (ran.code, ran.out) == (2, "")
+    assert "`mem ls --status archived`" in ran.err
+    written = mem("write", "Otters.", "--no-dedup").rows[0][1]
+    assert mem("forget", written).code == 0
+    assert mem("ls", "--status", "archived").rows[0][0] == written
