@@ -1,5 +1,6 @@
 """`mem init`."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,8 @@ import typer
 
 from ..store.init import Made
 from ..store.init import init as make
-from ..store.layout import GOLEMCORE, LAYOUTS, MEM
+from ..store.layout import GOLEMCORE, LAYOUTS, MARKDOWN, MEM
+from ..store.vault import IGNORE
 from . import output
 from .options import AsJson
 from .world import shown, surroundings
@@ -40,6 +42,7 @@ def init(
                 "made": list(made.files),
                 "layout": made.layout,
                 "why": made.why,
+                "outside": made.outside,
                 "repository": str(made.repository) if made.repository else None,
             }
         )
@@ -55,6 +58,12 @@ def init(
 def _remarks(made: Made) -> list[str]:
     """Say whose layout was taken and why, and that the new files will show in somebody's git."""
     remarks = []
+    if made.outside:
+        what = "1 markdown file here is" if made.outside == 1 else f"{made.outside:,} markdown files here are"
+        folder = "" if made.root == Path.cwd() else f" {shlex.quote(str(shown(made.root)))}"
+        remarks.append(f"{what} outside the workspace: `mem init --layout markdown{folder}`")
+    if made.layout == MARKDOWN.name:
+        remarks.append(f"what mem writes goes to mem/; {IGNORE} leaves files out, as .gitignore does")
     if made.layout != MEM.name:
         why = f" ({made.why})" if made.why else ""
         remarks.append(f"the layout is {made.layout}{why}: the files there are used as they are")

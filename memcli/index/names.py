@@ -1,5 +1,6 @@
 """Which entries and records a name may mean: ids, parts of ids, and the paths they lie at."""
 
+from ..text import frontmatter
 from .filters import bindable
 from .index import Index
 
@@ -21,6 +22,31 @@ def with_id(index: Index, name: str) -> list[tuple[str, str]]:
         " order by id limit 20",
         (size, name, size, name, size, name),
     ).fetchall()
+
+
+def called(index: Index, name: str) -> list[tuple[str, str]]:
+    """Find files by title, alias or name, as a wiki link gives it, whatever its case: (id, path)."""
+    wanted = bindable(name).removesuffix(".md").casefold()
+    rows = index.connection.execute(
+        "select coalesce(id, path), path, coalesce(title, ''), case when text like '%alias%' then text else '' end"
+        " from files join texts using(file) left join entries using(file) where files.kind <> 'session' order by path"
+    )
+    found = []
+    for identifier, path, title, text in rows:
+        place = f"/{path.removesuffix('.md').casefold()}"
+        if place.endswith(f"/{wanted}") or title.casefold() == wanted or wanted in map(str.casefold, aliases(text)):
+            found.append((identifier, path))
+    return found
+
+
+def aliases(text: str) -> list[str]:
+    """Give the other names that a file's frontmatter states."""
+    if "alias" not in text:
+        return []
+    fields = frontmatter.parse(text).fields
+    said = fields.get("aliases") or fields.get("alias") or ()
+    every = said.split(",") if isinstance(said, str) else said
+    return [str(one).strip() for one in every] if isinstance(every, list | tuple) else []
 
 
 def records(index: Index, identifier: str) -> list[tuple[str, str]]:

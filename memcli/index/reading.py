@@ -2,7 +2,7 @@
 
 import errno
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from stat import S_ISREG
 from typing import BinaryIO
@@ -15,6 +15,7 @@ from ..text import chunk, frontmatter
 from ..text.chunk import Chunk
 from ..text.conflict import conflict_marker
 from ..text.entry import Entry, read_entry
+from ..text.inline_tags import inline_tags, nested
 from ..text.problem import Problem
 from ..text.times import stamp
 from ..text.utf8 import decoded
@@ -108,6 +109,8 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
         else:
             entry, wrong = read_entry(document, path, modified)
             problems += wrong
+            if workspace.layout.is_vault:
+                entry = replace(entry, tags=nested((*entry.tags, *inline_tags(document.body))))
             chunks = chunk.entry_chunks(text, len(text) - len(document.body), entry)
             if status == "active":
                 status = entry.status

@@ -87,7 +87,8 @@ def refresh(
 
 def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None:
     """Have everything read anew where the settings that reading depends on are others than the last time."""
-    terms = f"{workspace.zone} {sorted(workspace.layout.patterns.items())}"
+    layout = workspace.layout
+    terms = f"{workspace.zone} {sorted(layout.patterns.items())}{layout.ignore}"
     if connection.execute("select value from meta where key = 'terms'").fetchone() == (terms,):
         return
     from .writer import Writer

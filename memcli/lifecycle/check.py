@@ -12,6 +12,7 @@ from pathlib import Path
 from ..index import health
 from ..index.filters import Filter
 from ..index.index import Index, ask
+from ..index.names import aliases
 from ..index.reading import Reading, digest_of, read_file, try_bytes
 from ..index.scan import scan
 from ..store.archive import strays
@@ -116,6 +117,7 @@ def _names(
     history: Sequence[str] = (),
 ) -> Names:
     own = [(one.entry.id, one.path, one.entry.title) for one in readings if one.entry is not None]
+    own += [(one.entry.id, one.path, alias) for one in readings if one.entry is not None for alias in aliases(one.text)]
     texts = [*history, *(one.text for one in readings if one.kind == "history")]
     told = [record.id for text in texts for record in records(text) if record.id]
     return names_of(

@@ -107,7 +107,7 @@ def _holding(index: Index, text: str) -> list[str]:
         " where kind = 'entry' and status = 'active' and length(text) >= ? and instr(text, ?) > 0",
         (len(text), text),
     )
-    return [path for (path,) in rows]
+    return [path for (path,) in rows if index.workspace.layout.owns(path)]
 
 
 def _is_known(index: Index, kind: str, chunks: Sequence[int]) -> bool:
@@ -165,7 +165,7 @@ def _paths(index: Index, chunks: set[int]) -> dict[int, str]:
     rows = index.connection.execute(
         f"select chunk, path from chunks join files using(file) where chunk in ({', '.join(map(str, chunks))})"
     )
-    return dict(rows)
+    return {chunk: path for chunk, path in rows if index.workspace.layout.owns(path)}
 
 
 def _named(row: dict[int, float | None], paths: dict[int, str]) -> list[Neighbour]:

@@ -65,7 +65,7 @@ def _rows(index: Index) -> tuple[list[dict[str, Any]], set[str]]:
 def _faded(workspace: Workspace) -> list[Judged]:
     """Judge the entries, where the settings let `tend` archive and any has faded."""
     is_on = workspace.settings["decay.enabled"] and workspace.settings["decay.auto"]
-    if not is_on or not workspace.layout.archives:
+    if not is_on or workspace.layout.is_vault:
         return []
     rows, named = ask(workspace, _rows)
     active = [row for row in rows if row["status"] == "active"]

@@ -10,6 +10,7 @@ from ..errors import AmbiguousError, NotFoundError, UsageError
 from ..store.address import Place, by_path
 from ..store.workspace import Workspace
 from ..text import frontmatter, ids
+from ..text.links import bare
 from .documents import by_name
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def locate(
         if place is not None:
             return workspace, place
     from ..index.index import ask
+    from ..index.names import called
 
     hasty = False
     for workspace in workspaces:
@@ -64,6 +66,13 @@ def locate(
         place = by_path(workspace, name, folder) or by_path(workspace, f"{name}.md", folder)
         if place is not None:
             return workspace, place
+        titled = ask(workspace, lambda index: called(index, bare(name)))
+        if len(titled) > 1:
+            raise AmbiguousError(
+                f"{name!r} is the name of {len(titled)}: " + ", ".join(path for _, path in titled[:10]), "give the path"
+            )
+        if titled:
+            return workspace, Place(titled[0][1])
     if hasty:
         raise UsageError(
             f"{name!r} is too little of an id to change a memory by",

@@ -81,7 +81,14 @@ def _long_term(workspace: Workspace, text: str) -> Iterator[Memory]:
 
 def _notes(workspace: Workspace, day: date, section: str, problems: list[FileProblem]) -> list[Memory]:
     """Read the notes of a day, those of one minute together."""
-    path = workspace.layout.notes.format(date=day.isoformat())
+    layout = workspace.layout
+    paths = dict.fromkeys((layout.notes.format(date=day.isoformat()), *map(day.strftime, layout.daily)))
+    return [memory for path in paths for memory in _page_of_notes(workspace, path, day, section, problems)]
+
+
+def _page_of_notes(
+    workspace: Workspace, path: str, day: date, section: str, problems: list[FileProblem]
+) -> list[Memory]:
     text = _text(workspace, path, problems)
     by_time: dict[str, str] = {}
     for note in notes(text):

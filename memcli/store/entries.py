@@ -17,7 +17,7 @@ from ..text.summary import first_line
 from ..text.times import stamp
 from . import files
 from .archive import explain, is_stray, keep_folders
-from .layout import ARCHIVE
+from .layout import ARCHIVE, MEM
 from .manner import followed, new_fields
 from .moves import move
 from .removal import remove
@@ -164,7 +164,7 @@ def put_away(workspace: Workspace, path: str, command: str) -> str:
 
 def require_archive(workspace: Workspace) -> None:
     """Refuse to move files of a folder whose layout has no archive."""
-    if not workspace.layout.archives:
+    if workspace.layout.is_vault:
         raise RefusedError(
             f"nothing is archived in a folder of the layout {workspace.layout.name}",
             "delete the file where you keep it",
@@ -376,6 +376,6 @@ def _name_of_update(workspace: Workspace, fields: Mapping[str, object]) -> str:
     """
     found = next((name for name in ("updated_at", *SPELLINGS["updated_at"]) if name in fields), "")
     made = next((name for name in ("created_at", *SPELLINGS["created_at"]) if name in fields), "")
-    if found or not made or not workspace.layout.archives:
+    if found or not made or workspace.layout.name != MEM.name:
         return found
     return {"createdAt": "updatedAt", "created": "updated"}.get(made, "updated_at")

@@ -1,11 +1,12 @@
 """Make a workspace, in mem's own layout or over the folder of another tool, adding files and changing none."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import RefusedError, UsageError
 from . import files
-from .layout import LAYOUTS, MEM
+from .layout import LAYOUTS, MARKDOWN, MEM
 from .recognise import Recognised, recognise
 from .settings import FORMAT, FORMAT_KEY
 from .workspace import MARKER, Surroundings, opened
@@ -29,6 +30,7 @@ class Made:
     why: str  # what gave the layout away; empty where it was asked for, or is mem's own
     files: tuple[str, ...]  # names of those made
     repository: Path | None  # the git repository another tool's folder is in
+    outside: int = 0  # markdown files of the folder that are no memories in this layout
 
 
 def init(around: Surroundings, folder: Path | None = None, layout: str = "") -> Made:
@@ -50,7 +52,18 @@ def init(around: Surroundings, folder: Path | None = None, layout: str = "") -> 
         _require_fitting(around, chosen, asked=bool(layout))
     theirs = chosen.layout != MEM.name
     made = _made(root, chosen.layout)
-    return Made(root, chosen.layout, chosen.why, tuple(made), _repository(root) if theirs else None)
+    outside = 0 if theirs else _outside(root)
+    return Made(root, chosen.layout, chosen.why, tuple(made), _repository(root) if theirs else None, outside)
+
+
+def _outside(root: Path) -> int:
+    """Count the markdown files that mem's own layout does not read; a project's own pages alone are none."""
+    found = []
+    for folder, below, names in os.walk(root):
+        below[:] = [name for name in below if not name.startswith(".") and name != "node_modules"]
+        paths = (Path(folder, name).relative_to(root).as_posix() for name in names if name.endswith(".md"))
+        found += [path for path in paths if MEM.kind_of(path) is None and not Path(path).name.startswith(".")]
+    return len(found) if any(not Path(path).stem.isupper() for path in found) else 0
 
 
 def _chosen(here: Path, folder: Path | None, layout: str) -> Recognised:
@@ -62,7 +75,7 @@ def _chosen(here: Path, folder: Path | None, layout: str) -> Recognised:
     found = recognise(place)
     if found and layout in ("", found.layout):
         return found
-    if folder is None and not (layout and LAYOUTS[layout].is_below):
+    if folder is None and not (layout and (LAYOUTS[layout].is_below or LAYOUTS[layout].is_vault)):
         place = here / "memory"
     return Recognised(layout or MEM.name, place, "")
 
@@ -70,6 +83,11 @@ def _chosen(here: Path, folder: Path | None, layout: str) -> Recognised:
 def _as_it_is(around: Surroundings, chosen: Recognised, asked: str) -> Recognised:
     """Keep the layout a workspace has; UsageError where another one was asked for."""
     name = opened(around, chosen.root).settings["layout"]
+    if asked == MARKDOWN.name and name == MEM.name and not any((chosen.root / MEM.entries).rglob("*.md")):
+        from .settings_file import set_in_file  # nothing is kept in mem's own layout yet
+
+        set_in_file(chosen.root / MARKER, "layout", asked)
+        return Recognised(asked, chosen.root, "it was asked for")
     if asked and asked != name:
         raise UsageError(
             f"{chosen.root} is a workspace of the layout {name}", f"run `mem config set layout {asked}` to change it"

@@ -35,7 +35,9 @@ class Layout:
     entries: str = "entries"  # the folder of entries, any depth below it; empty for the workspace itself
     new_entry: str = "{month}/{name}-{tail}.md"  # below `entries`; {id} and {date} may stand in it too
     history_copy: str = ""  # a file that gets a second copy of every record, for older tools
-    archives: bool = True  # whether files may be moved to the archive
+    is_vault: bool = False  # a person's own notes: nothing is archived, and mem changes by itself only what it made
+    daily: tuple[str, ...] = ()  # more places of a day's notes, as for strftime
+    ignore: str = ""  # patterns of what is left out, as in .gitignore
     spellings: Mapping[str, str] = field(default_factory=dict)  # keys of new entries as the folder's own tool has them
     patterns: Mapping[str, tuple[str, ...]] = field(
         default_factory=lambda: {
@@ -76,7 +78,18 @@ class Layout:
     def kind_of(self, path: str) -> str | None:
         """Give the kind of a path relative to the workspace; None for a file that is no memory."""
         found = self._expression.fullmatch(path.removeprefix(ARCHIVE))
-        return None if found is None or _HIDDEN.search(path) else found.lastgroup
+        return None if found is None or _HIDDEN.search(path) or self._ignores(path) else found.lastgroup
+
+    def owns(self, path: str) -> bool:
+        """Tell whether mem may change a file unasked, to note what it means for another memory."""
+        return not self.is_vault or path.startswith(f"{self.entries}/")
+
+    def _ignores(self, path: str) -> bool:
+        if not self.ignore:
+            return False
+        from ..text.ignore import ignored
+
+        return ignored(self.ignore, path)
 
     def entry_path(self, name: str, identifier: str, day: date) -> str:
         """Give the path of a new entry; without a name it is the folder and the ending its file would have."""
@@ -201,6 +214,24 @@ JARVIS = Layout(
         "session": SESSIONS,
     },
 )
-LAYOUTS = {layout.name: layout for layout in (MEM, OPENCLAW, CLAUDE, NEOVATE, GOLEMCORE, JARVIS)}
+MARKDOWN = Layout(
+    "markdown",
+    memory="mem/MEMORY.md",
+    history="mem/HISTORY-{month}.md",
+    notes="mem/notes/{date}.md",
+    entries="mem",
+    is_vault=True,
+    daily=tuple(f"{folder}%Y-%m-%d.md" for folder in ("", "Daily/", "daily/", "Daily Notes/", "Journal/", "journals/")),
+    ignore="[Tt]emplates/\n_templates/\n",
+    patterns={
+        "memory": ("mem/MEMORY.md", "MEMORY.md"),
+        "history": ("mem/HISTORY-{month}.md", "mem/HISTORY.md"),
+        "note": ("mem/notes/**.md", "{date}.md", "**/{date}.md"),
+        "entry": ("**.md",),
+        "session": SESSIONS,
+    },
+)
+"""A folder of anybody's markdown, such as a vault of Obsidian."""
+LAYOUTS = {layout.name: layout for layout in (MEM, OPENCLAW, CLAUDE, NEOVATE, GOLEMCORE, JARVIS, MARKDOWN)}
 DOCUMENTS = Layout("documents", patterns={"memory": ("**.md",)})
 """Of a folder that is only read: every page of it, by its sections. No layout of a workspace."""

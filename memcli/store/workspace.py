@@ -38,7 +38,12 @@ class Workspace:
         if self.beside is not None:
             return DOCUMENTS
         paths = {name: self.settings[f"paths.{name}"] for name in ("memory", "history", "notes", "entries")}
-        return adjusted(LAYOUTS[self.settings["layout"]], paths)
+        layout = adjusted(LAYOUTS[self.settings["layout"]], paths)
+        if not layout.is_vault:
+            return layout
+        from .vault import as_kept
+
+        return as_kept(layout, self.root)
 
     @cached_property
     def zone(self) -> tzinfo:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from .frontmatter import Document
+from .note import day_in
 from .problem import Problem
 from .summary import first_line, shorten, summarise
 from .times import parse_time, stamp
@@ -139,6 +140,8 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
         values["status"] = "archived"
     source = values.setdefault("source", "observed")
     values.setdefault("trust", TRUST.get(source, TRUST["inferred"]))
+    if "created_at" not in values and "modified" not in metadata and (day := parse_time(day_in(path))):
+        values["created_at"] = stamp(day)
     # Claude Code stamps its files there; their mtime is lost in every clone.
     if "created_at" not in values or "modified" in metadata:
         moment = stamp(parse_time(str(metadata.get("modified", ""))) or modified)

@@ -27,15 +27,9 @@ class Link:
 
 def links(text: str) -> Iterator[Link]:
     """Yield the links of a text, those to other places on the same page and to the web left out."""
-    fence = ""
-    for number, line in enumerate(text.split("\n"), 1):
-        mark = _FENCE.match(line)
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
+    for number, plain in without_code(text):
+        if "[[" not in plain and "](" not in plain:
             continue
-        if fence or ("[[" not in line and "](" not in line):
-            continue
-        plain = _CODE.sub(lambda found: " " * len(found[0]), line)
         for found in _WIKI.finditer(plain):
             name = found[2]
             if name and name.strip() == name:  # `[[ x ]]` is a test in shell
@@ -44,6 +38,17 @@ def links(text: str) -> Iterator[Link]:
             path = unquote((found[1] or found[2]).partition("#")[0])
             if path.endswith(".md") and not _SCHEME.match(path):
                 yield Link(number, path, is_path=True)
+
+
+def without_code(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a text that are no code, with their numbers; code within a line is blanked."""
+    fence = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        mark = _FENCE.match(line)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+        elif not fence:
+            yield number, _CODE.sub(lambda found: " " * len(found[0]), line) if "`" in line else line
 
 
 def bare(reference: str) -> str:

@@ -62,6 +62,7 @@ def test_the_layout_may_be_named(mem: Mem, world: Path) -> None:
         "layout": "jarvis",
         "why": "",
         "repository": None,
+        "outside": 0,
     }
     assert mem("init", "--layout", "neovate", "--json").json["workspace"] == f"{world}/memory"
 

@@ -1,0 +1,181 @@
+"""A folder of a person's notes, such as a vault of Obsidian, is found, read as it is meant, and left as it is."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem
+
+NOTES = {
+    "Home.md": "# Home\n\nSee [[Ana]] and [[Coffee machine|the machine]], and [[The Beast]].\n",
+    "People/Ana Sousa.md": "---\naliases: [Ana, Anita]\ntags: [people]\n---\n\nAna repairs the espresso machine.\n",
+    "People/Rui.md": "---\nalias: Ruizinho\n---\n\nRui bakes sourdough. #people #work/clients/porto\n",
+    "Things/Coffee machine.md": "---\naliases:\n  - The Beast\n---\n\nCitric acid: descale. `#nocode`\n\n#house\n",
+    "Meetings/2026-03-04 Budget with Ana.md": "We agreed on 400 euros for beans.\n",
+    "Journal/2026/11/2026-11-21.md": "[09:10] The grinder arrived.\n[18:00] Calibrated it to 14.\n",
+    "2026-11-20.md": "Bought beans from the roastery in Graça.\n",
+    "Templates/Meeting.md": "# {{title}} descale template\n",
+    ".trash/Old.md": "Descale with vinegar.\n",
+    ".obsidian/daily-notes.json": '{"folder": "Journal", "format": "YYYY/MM/YYYY-MM-DD"}',
+    "Private/Diary.md": "Nobody should descale this.\n",
+    ".memignore": "# mine alone\nPrivate/\n*.draft.md\n",
+    "idea.draft.md": "Descale robots.\n",
+}
+
+
+@pytest.fixture
+def vault(world: Path) -> Path:
+    for name, text in NOTES.items():
+        path = world / "vault" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return world / "vault"
+
+
+@pytest.fixture
+def kept(mem: Mem, vault: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the vault as a workspace, and stand in it."""
+    monkeypatch.chdir(vault)
+    assert mem("init", "--layout", "markdown").code == 0
+    assert not (vault / "memory").exists()
+    return vault
+
+
+def found(mem: Mem, *query: str) -> list[str]:
+    ran = mem("search", *query, "--mode", "keyword", "--limit", "50", "--json")
+    return sorted({hit["path"] for hit in ran.json["hits"]})
+
+
+def content(vault: Path) -> dict[str, bytes]:
+    return {name: (vault / name).read_bytes() for name in NOTES}
+
+
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_init_among_notes_says_that_they_are_outside_and_the_command_it_names_works(
+    mem: Mem, vault: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if where == "here":
+        monkeypatch.chdir(vault)
+    ran = mem("init", "." if where == "here" else "vault")
+    assert ran.code == 0
+    count = sum(name.endswith(".md") and not name.startswith(".") for name in NOTES)
+    (line,) = [line for line in ran.err.splitlines() if "outside" in line]
+    assert f"{count} markdown files here are outside the workspace: `mem init --layout markdown" in line
+    (named,) = re.findall(r"`mem ([^`]*)`", line)
+    assert mem(*shlex.split(named)).code == 0
+    monkeypatch.chdir(vault)
+    assert found(mem, "espresso") == ["People/Ana Sousa.md"]
+
+
+@pytest.mark.parametrize("names", [(), ("README.md", "CHANGELOG.md")])
+def test_init_in_an_empty_folder_or_a_project_says_nothing_of_it(mem: Mem, world: Path, names: tuple[str, ...]) -> None:
+    for name in names:
+        (world / name).write_text("# Words\n")
+    assert "outside" not in mem("init", ".").err
+
+
+def test_notes_are_found_and_what_is_left_out_is_not(mem: Mem, kept: Path) -> None:
+    assert found(mem, "descale") == ["Things/Coffee machine.md"]
+    (kept / ".memignore").write_text("Things/\n")
+    assert found(mem, "descale") == ["Private/Diary.md", "idea.draft.md"]
+    (kept / ".memignore").unlink()
+    assert found(mem, "descale") == ["Private/Diary.md", "Things/Coffee machine.md", "idea.draft.md"]
+
+
+def test_folders_of_templates_are_those_obsidian_names(mem: Mem, kept: Path) -> None:
+    (kept / ".obsidian/templates.json").write_text('{"folder": "Private"}')
+    (kept / ".memignore").unlink()
+    assert "Private/Diary.md" not in found(mem, "descale")
+
+
+@pytest.mark.parametrize(
+    ("tag", "paths"),
+    [
+        ("people", ["People/Ana Sousa.md", "People/Rui.md"]),
+        ("work", ["People/Rui.md"]),
+        ("work/clients", ["People/Rui.md"]),
+        ("#work/clients/porto", ["People/Rui.md"]),
+        ("house", ["Things/Coffee machine.md"]),
+        ("nocode", []),
+    ],
+)
+def test_tags_count_wherever_they_stand_and_with_what_they_are_nested_in(
+    mem: Mem, kept: Path, tag: str, paths: list[str]
+) -> None:
+    assert sorted(row["path"] for row in mem("ls", "--tag", tag, "--json").json["entries"]) == paths
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("Ana", "repairs the espresso"),
+        ("anita", "repairs the espresso"),
+        ("[[Ana Sousa]]", "repairs the espresso"),
+        ("[[Ana Sousa|her]]", "repairs the espresso"),
+        ("People/Ana Sousa", "repairs the espresso"),
+        ("The Beast", "Citric acid"),
+        ("coffee machine", "Citric acid"),
+        ("Ruizinho", "sourdough"),
+        ("Home", "See [[Ana]]"),
+        ("2026-11-21", "grinder arrived"),
+    ],
+)
+def test_a_note_is_read_by_its_name_its_alias_or_a_link(mem: Mem, kept: Path, name: str, words: str) -> None:
+    ran = mem("read", name)
+    assert ran.code == 0, ran.err
+    assert words in ran.out
+
+
+def test_links_by_title_and_alias_lead_somewhere(mem: Mem, kept: Path) -> None:
+    assert mem("check").out == ""
+    (kept / "Home.md").write_text("[[Nobody]]\n")
+    assert "Home.md:1: " in mem("check").out
+
+
+def test_dates_come_from_the_names_of_files(mem: Mem, kept: Path) -> None:
+    made = {row["path"]: row["created_at"] for row in mem("ls", "--limit", "100", "--json").json["entries"]}
+    assert made["Meetings/2026-03-04 Budget with Ana.md"] == "2026-03-04T00:00:00Z"
+    hits = mem("search", "beans", "--mode", "keyword", "--kind", "note", "--json").json["hits"]
+    assert [(hit["path"], hit["timestamp"][:10]) for hit in hits] == [("2026-11-20.md", "2026-11-20")]
+
+
+def test_the_days_notes_are_recalled_from_where_obsidian_keeps_them(mem: Mem, kept: Path) -> None:
+    told = mem("recall").out
+    assert "The grinder arrived." in told
+    assert "roastery in Graça" in told
+
+
+def test_nothing_of_a_persons_is_changed_by_anything_mem_does_by_itself(
+    mem: Mem, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEM_DECAY_AUTO", "yes")
+    before = content(kept)
+    assert mem("write", "Ana repairs the espresso machine.").code == 0
+    assert mem("write", "Ana no longer repairs the espresso machine.").code == 0
+    assert mem("note", "Read the manual.").code == 0
+    assert mem("tend").code == 0
+    assert mem("decay").code == 0
+    assert mem("search", "espresso").code == 0
+    assert content(kept) == before
+    ours = {path.relative_to(kept).as_posix() for path in kept.rglob("*.md")} - set(NOTES)
+    assert ours
+    assert all(path.startswith("mem/") for path in ours)
+
+
+@pytest.mark.parametrize("words", [("decay", "--apply", "--max-fraction", "1"), ("forget", "Home.md")])
+def test_nothing_is_archived(mem: Mem, kept: Path, words: tuple[str, ...]) -> None:
+    before = content(kept)
+    ran = mem(*words)
+    assert ran.code == 5
+    assert "nothing is archived in a folder of the layout markdown" in ran.err
+    assert content(kept) == before
+    assert not (kept / "archive").exists()
+
+
+def test_what_the_user_asks_for_is_done(mem: Mem, kept: Path) -> None:
+    assert mem("edit", "Home.md", "--replace", "# Home", "# Start").code == 0
+    assert (kept / "Home.md").read_text().startswith("# Start\n")
+    assert mem("write", "The filter is changed each March.", "--path", "Things/Filter.md").code == 0
+    assert (kept / "Things/Filter.md").is_file()
