@@ -9,7 +9,6 @@ import typer
 
 from ..errors import MemError, UsageError
 from ..store import entries
-from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
 from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
@@ -33,7 +32,7 @@ def forget(
     if purge:
         _each(names, workspace, scope, "purged", _purged, as_json)
     else:
-        _each(names, workspace, scope, "archived", _forgotten, as_json)
+        _each(names, workspace, scope, "archived", entries.forget, as_json)
 
 
 def restore(
@@ -76,11 +75,6 @@ def _note_return(workspace: Workspace, path: str) -> None:
     with suppress(MemError, UnicodeDecodeError):
         identifier = stated_id(frontmatter.parse(files.read(workspace.path(path)).decode("utf-8")).fields) or path
         access.note(workspace, [access.RESTORED + identifier])
-
-
-def _forgotten(workspace: Workspace, path: str) -> str:
-    """Move a file to the archive; one that lies there stays, so that a run that was cut off can be repeated."""
-    return path if path.startswith(ARCHIVE) else entries.forget(workspace, path)
 
 
 def _purged(workspace: Workspace, path: str) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import NotFoundError
+from ..errors import NotFoundError, RefusedError
 from ..index.index import Index, ask
 from ..index.names import ids
 from ..store import entries
@@ -26,15 +26,24 @@ def restore(workspace: Workspace, path: str) -> Restored:
     """Bring back what a path names; RefusedError where it is in use, NotFoundError where a version has no entry."""
     if workspace.layout.kind_of(path) != "entry" or workspace.path(path).is_dir():
         return Restored(entries.restore(workspace, path))
-    before = standing(workspace, path)
     if path.startswith(ARCHIVE):
-        version_of = before.entry.version_of
-        return _put_back(workspace, before) if version_of else Restored(entries.restore(workspace, path))
+        version = _version(workspace, path)
+        return _put_back(workspace, version) if version else Restored(entries.restore(workspace, path))
+    before = standing(workspace, path)
     if before.entry.status != "superseded" and not before.entry.superseded_by:
         return Restored(entries.restore(workspace, path))
     plan, flagged = _active_again(workspace, before)
     applied(workspace, plan, "mem restore")
     return Restored(path, flagged)
+
+
+def _version(workspace: Workspace, path: str) -> Standing | None:
+    """Read an archived file that is an earlier text of an entry; None for any other, broken ones too."""
+    try:
+        found = standing(workspace, path)
+    except RefusedError:
+        return None
+    return found if found.entry.version_of else None
 
 
 def _put_back(workspace: Workspace, version: Standing) -> Restored:

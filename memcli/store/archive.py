@@ -86,11 +86,6 @@ def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
     return sorted(found, key=lambda one: one.path)
 
 
-def is_stray(workspace: Workspace, path: str) -> bool:
-    """Tell whether one archived entry is not explained as it stands."""
-    return _digest(files.read(workspace.path(path))) not in _known(workspace).get(path, ())
-
-
 def _digest(data: bytes) -> str:
     """Give the digest of a text whichever line ends a checkout of git wrote."""
     return files.digest(data.replace(b"\r\n", b"\n"))

@@ -16,7 +16,7 @@ from ..text.ids import new_id
 from ..text.summary import first_line
 from ..text.times import stamp
 from . import files
-from .archive import explain, is_stray, keep_folders
+from .archive import explain, keep_folders
 from .layout import ARCHIVE, MEM
 from .manner import followed, new_fields
 from .moves import move
@@ -149,8 +149,6 @@ def forget(workspace: Workspace, path: str) -> str:
     """
     _only_entries(workspace, path)
     if path.startswith(ARCHIVE):
-        if not is_stray(workspace, path):
-            raise RefusedError(f"{path} is in the archive already", f"`mem restore {path}` brings it back")
         explain(workspace, {path: files.read(workspace.path(path))})
         return path
     return put_away(workspace, path, "mem forget")

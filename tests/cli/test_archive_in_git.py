@@ -161,7 +161,7 @@ def test_a_person_who_moves_a_folder_to_the_archive_is_told_what_git_took_along(
     assert (other / stray).is_file(), "git has moved it"
     checked = mem("check", "--workspace", str(other))
     assert checked.code == 1
-    assert checked.out.startswith(f"{stray}:1: ")
+    assert f"{stray}:1: " in checked.out
     assert f"mem restore {stray}" in checked.out
     event = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(other), "source": "startup"}
     told = mem("hook", "run", "claude-code", stdin=json.dumps(event)).json["hookSpecificOutput"]["additionalContext"]
@@ -189,10 +189,9 @@ def test_an_archived_memory_that_another_clone_changed_is_named(clones: tuple[Pa
     pull(other)
     archived = "archive/entries/a/kettle.md"
     assert "since Monday" in (other / archived).read_text(), "git has put the change into the archive"
-    assert mem("check", "--workspace", str(other)).out.startswith(f"{archived}:1: changed after it was archived")
+    assert f"{archived}:1: changed after it was archived" in mem("check", "--workspace", str(other)).out
     assert mem("forget", archived, "--workspace", str(other)).code == 0, "it may stay there"
     assert mem("check", "--workspace", str(other)).out == ""
-    assert mem("forget", archived, "--workspace", str(other)).code == 5, "and is forgotten now"
 
 
 def test_line_ends_that_git_writes_are_no_change(workspace: Path, mem: Mem) -> None:
