@@ -169,14 +169,15 @@ def failure(error: MemError, arguments: Sequence[str] = (), *, as_json: bool) ->
 class Bar:
     """Progress on a terminal's stderr; silent elsewhere."""
 
-    def __init__(self, label: str) -> None:
-        """Take what is being done."""
+    def __init__(self, label: str, step: int = 50) -> None:
+        """Take what is being done, and of how many things one is shown."""
         self.label = label
+        self.step = step
         self.shown = False
 
     def __call__(self, done: int, total: int) -> None:
         """Show how much is done."""
-        if to_terminal(sys.stderr) and (done % 50 == 0 or done == total):
+        if to_terminal(sys.stderr) and (done % self.step == 0 or done == total):
             self.shown = True
             print(f"\r\x1b[K{self.label} {done:,} of {total:,}", end="", file=sys.stderr, flush=True)
 

@@ -12,6 +12,7 @@ from ..text.session import moment, role_of
 from . import output, world
 from .options import AsJson, InScope, InWorkspace
 from .redacted import tell_redacted
+from .session_many import import_many, is_many
 from .talk import complain, counted
 
 _Into = Annotated[str, typer.Option("--session", metavar="ID", help="Into this session.", show_default=False)]
@@ -75,20 +76,44 @@ def append(
 
 
 def import_(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A transcript; - reads standard input.")],
+    file: Annotated[
+        str, typer.Argument(metavar="[PATH]", help="A transcript, an export or a folder; - reads standard input.")
+    ] = "",
+    everything: Annotated[bool, typer.Option("--all", help="All that agents have left on this machine.")] = False,
+    since: Annotated[
+        str, typer.Option("--since", help="Only what was said from then on: 2026-11, 30d.", show_default=False)
+    ] = "",
+    project: Annotated[
+        list[str] | None,
+        typer.Option("--project", metavar="DIR", help="Only conversations that took place in this folder."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be brought in.")] = False,
     into: _Into = "",
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Bring a whole conversation in from another tool's transcript.
+    """Bring conversations in from other tools.
 
-    Reads Claude Code, Codex, OpenClaw, golemcore, JSON lines with role and content, and chats as text; the format is
-    found by content. Imported again, only what is new is added. Exit code 3 when parts could not be read.
+    Reads transcripts of Claude Code, Codex, OpenClaw, pi, Gemini CLI, opencode, Cursor, GitHub Copilot and golemcore,
+    the data exports of ChatGPT and Claude.ai, JSON lines with role and content, and chats as text; the format is found
+    by content. Imported again, only what is new is added. Exit code 3 when parts could not be read.
+
+    --all looks where these tools keep their conversations. A conversation belongs into the workspace of the folder it
+    took place in: in a project's workspace the others are left out, and `--scope user` takes those of no project.
     """
     from ..exchange.conversation import STANDARD_INPUT, bring_in, own_id
 
     where = world.writing(workspace, scope)
+    if everything == bool(file):
+        raise UsageError("say what to import", "give a file or a folder, or --all")
+    if everything or is_many(file):
+        if into:
+            raise UsageError("--session and many conversations", "each goes into a session of its own")
+        import_many(where, file, since, project or [], dry_run=dry_run, as_json=as_json)
+        return
+    if since or project or dry_run:
+        raise UsageError("--since, --project and --dry-run are for many conversations", "give a folder, or --all")
     with world.opened(file, "the transcript") as stream:
         name = STANDARD_INPUT if file == "-" else Path(file).name
         done = bring_in(where, stream, name, into or ("" if file == "-" else own_id(Path(file))))

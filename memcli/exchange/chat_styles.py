@@ -9,7 +9,7 @@ from ..text.session import moment, role_of
 
 _ROLE = (
     r"(?P<name>user|human|you|me|customer|assistant|ai|bot|model|agent|chatgpt|gpt(?:-[\w.]{1,9})?|claude"
-    r"|gemini|copilot|codex|system)"
+    r"|gemini|copilot|codex|cursor|system)"
 )
 _NAME = r"(?P<name>@[\w.=-]{1,40}:[\w.-]{1,60}|[^\s:*<>|`\[\]#][^:*<>|`\[\]\n]{0,38}?)"
 _DATE = r"(?P<date>\d{4}-\d\d-\d\d|\d{1,2}[/.]\d{1,2}[/.]\d{2,4})"

@@ -13,6 +13,7 @@ LONGEST = 1_000_000
 """Characters of one message; what follows is left out until somebody else speaks."""
 
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_RULE = re.compile(r"\s*^-{3,}\s*\Z", re.MULTILINE)
 _MEDIA = re.compile(r"(?i)\u200e?(?:<(?:media|image|video) omitted>|(?:image|sticker|video|audio) omitted)")
 
 
@@ -66,6 +67,8 @@ class _Message:
         if self.length > LONGEST:
             reading.skip("message cut")
         text = reading.said(clean("\n".join(self.lines))).strip()
+        if not self.made.text:
+            text = _RULE.sub("", text)  # the line between two messages that have headings
         if text:
             text = _MEDIA.sub("[image]", text)
             yield Event("", "message", self.made.role, text, self.timestamp, self.made.speaker, line=self.line)

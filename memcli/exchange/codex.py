@@ -6,7 +6,7 @@ person typed is shown on the screen too, so where a rollout has the screen's log
 
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -51,7 +51,7 @@ def is_record(data: Mapping[str, Any]) -> bool:
     return kind in _BARE or "record_type" in data or (kind is None and header)
 
 
-def read(lines: Iterator[Line], reading: Reading, head: list[dict[str, Any]]) -> Iterator[Event]:
+def read(lines: Iterator[Line], reading: Reading, head: Iterable[dict[str, Any]]) -> Iterator[Event]:
     """Yield the events of a rollout; the head tells whether the screen's log shows the prompts."""
     screen = _Screen(reading, any(_shown_prompt(data) is not None for data in head))
     for number, data in records(lines, reading):
@@ -164,6 +164,9 @@ def _header(payload: Mapping[str, Any], timestamp: str, reading: Reading) -> Non
     reading.started = moment(payload.get("timestamp")) or timestamp
     git = payload.get("git")
     branch = word(git.get("branch")) if isinstance(git, Mapping) else ""
+    origin = payload.get("source")
+    if isinstance(origin, Mapping) and "subagent" in origin:
+        reading.about["subagent"] = True
     about = {"cwd": word(payload.get("cwd")), "branch": branch, "version": word(payload.get("cli_version"))}
     reading.about.update((key, value) for key, value in about.items() if value)
 

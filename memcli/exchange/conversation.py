@@ -1,23 +1,21 @@
-"""Bring a whole conversation into a session: read, secrets blanked out, and each event kept once.
-
-The transcript is written down beside the workspace's derived data first, so that neither its length nor a slow pipe
-is felt by others who write meanwhile.
-"""
+"""Bring a whole conversation into a session: read, secrets blanked out, and each event kept once."""
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO
 
 from ..store.redaction import Redacted, Redactor, redactor, secret_in_name
-from ..store.sessions import EVENTS, METADATA, Session
-from ..store.sessions.append import Line, line_of, take_in
+from ..store.sessions import EVENTS, METADATA, Session, made
+from ..store.sessions.append import Appended, Line, line_of, take_in
 from ..store.sessions.counting import Counts
+from ..store.sessions.file import read_events
+from ..store.sessions.listing import Listing
 from ..store.workspace import Workspace
 from ..text.blake import blake2b
 from ..text.ids import new_id
@@ -25,6 +23,7 @@ from ..text.session import load, moment, word
 from ..text.session.folder import session_id
 from ..text.session.metadata import STATES
 from ..text.times import parse_time
+from .feed import Feed
 from .transcripts import Transcript, read_transcript
 
 STANDARD_INPUT = "standard input"
@@ -67,35 +66,120 @@ class Imported:
         return sum(count for reason, count in self.skipped.items() if reason in UNREADABLE)
 
 
-def bring_in(workspace: Workspace, file: BinaryIO, name: str, into: str = "") -> Imported:
+@dataclass
+class Spool:
+    """A conversation written down beside the workspace's derived data, its secrets blanked out."""
+
+    workspace: Workspace
+    transcript: Transcript
+    file: IO[str]
+    cleaner: Redactor
+    events: int = 0
+    last: str = ""  # time of the latest event
+    opening: bytes = b""
+    said: list[tuple[str, str, int]] = field(default_factory=list)  # id, role and hash of the text of each message
+
+    @property
+    def session_id(self) -> str:
+        """Give the id of the session it belongs into; one without a name but its file's is named by how it begins."""
+        return self._id(by_opening=self.transcript.is_nameless)
+
+    def _id(self, *, by_opening: bool) -> str:
+        """Give the id it has where it comes from; one that would be a secret is none."""
+        if not by_opening and not secret_in_name(self.cleaner, self.transcript.session_id):
+            return self.transcript.session_id
+        started = parse_time(self.transcript.started) or datetime.fromtimestamp(0, UTC)
+        return new_id("ses", started, blake2b(self.opening, digest_size=8).digest())
+
+    def ids(self) -> Iterator[str]:
+        """Yield the ids of all events."""
+        return (line.id for line in self._lines())
+
+    def keep(self, into: str = "") -> Imported:
+        """Add it to the session named, or to its own; what stands there already is left alone."""
+        into = into or self._id(by_opening=self.transcript.session_id == STANDARD_INPUT)
+        return self._imported(take_in(self.workspace, into, self._lines(), self._told()))
+
+    def keep_once(self, listing: Listing) -> Imported | None:
+        """Add it to its session for one who brings in many, or None where hooks kept all its prompts while it went on.
+
+        What hooks kept has other ids: it is known by speaker and text.
+        """
+        into = self.session_id
+        twins = self._twins(made(self.workspace, into, listing.elsewhere))
+        if twins and all(identifier in twins for identifier, role, _ in self.said if role == "user"):
+            return None
+        lines = (line for line in self._lines() if line.id not in twins)
+        done = self._imported(take_in(self.workspace, into, lines, self._told(), listing))
+        return replace(done, known=done.known + len(twins))
+
+    def _twins(self, session: Session) -> set[str]:
+        """Give the ids of the messages that stand in a session under other ids."""
+        ids = {identifier for identifier, _, _ in self.said}
+        standing: set[str] = set()
+        others: Counter[tuple[str, int]] = Counter()
+        for _, event in read_events(self.workspace.path(session.path)):
+            if event.id in ids:
+                standing.add(event.id)
+            elif event.type == "message":
+                others[event.role, _fingerprint(event.text)] += 1
+        twins = set()
+        for identifier, role, text in self.said if others else ():
+            if identifier not in standing and others[role, text] > 0:
+                others[role, text] -= 1
+                twins.add(identifier)
+        return twins
+
+    def _told(self) -> dict[str, Any]:
+        return self.cleaner.fields(_told(self.transcript))
+
+    def _lines(self) -> Iterator[Line]:
+        self.file.seek(0)
+        while noted := self.file.readline():
+            identifier, messages, waiting, characters, timestamp = json.loads(noted)
+            text = self.file.readline().removesuffix("\n")
+            yield Line(identifier, text, Counts(1, messages, waiting, characters, 0, timestamp, timestamp))
+
+    def _imported(self, appended: Appended) -> Imported:
+        skipped = Counter(self.transcript.skipped)
+        counts = (appended.added, appended.known, appended.counts)
+        return Imported(appended.session, self.transcript.format, *counts, skipped, tuple(self.cleaner.found))
+
+
+def bring_in(workspace: Workspace, file: BinaryIO | Feed, name: str, into: str = "") -> Imported:
     """Import a transcript into the session of its own id, or into the one named; what is known is left alone.
 
     Raises UnknownTranscriptError where the content is no conversation that can be read.
     """
     transcript = read_transcript(file, name, workspace.zone)
+    with spooled(workspace, transcript, name) as spool:
+        return spool.keep(into)
+
+
+@contextmanager
+def spooled(workspace: Workspace, transcript: Transcript, name: str) -> Iterator[Spool]:
+    """Write a conversation down, so that neither its length nor a slow source is felt by others who write."""
     cleaner = redactor(workspace, name)
     if secret_in_name(cleaner, name):
         cleaner.name = "the transcript"
-    opening = b""
-    with _spool(workspace) as spool:
+    with _spool(workspace) as file:
+        spool = Spool(workspace, transcript, file, cleaner)
         for event in transcript.events:
-            opening = opening or f"{event.timestamp}\n{event.role}\n{event.text}".encode("utf-8", "replace")
-            line = line_of(cleaner.event(event))
+            spool.opening = spool.opening or f"{event.timestamp}\n{event.role}\n{event.text}".encode("utf-8", "replace")
+            event = cleaner.event(event)
+            line = line_of(event)
             sums = line.counts
             noted = [line.id, sums.messages, sums.waiting, sums.characters, sums.first]
-            spool.write(f"{json.dumps(noted)}\n{line.text}\n")
-        spool.seek(0)
-        into = into or _id_of(transcript, opening, cleaner)
-        appended = take_in(workspace, into, _lines(spool), cleaner.fields(_told(transcript)))
-    return Imported(
-        appended.session,
-        transcript.format,
-        appended.added,
-        appended.known,
-        appended.counts,
-        Counter(transcript.skipped),
-        tuple(cleaner.found),
-    )
+            file.write(f"{json.dumps(noted)}\n{line.text}\n")
+            spool.events += 1
+            spool.last = max(spool.last, event.timestamp)
+            if event.type == "message":
+                spool.said.append((event.id, event.role, _fingerprint(event.text)))
+        yield spool
+
+
+def _fingerprint(text: str) -> int:
+    return hash(text.strip())
 
 
 def own_id(path: Path) -> str:
@@ -113,21 +197,6 @@ def _spool(workspace: Workspace) -> IO[str]:
     with suppress(OSError):
         return TemporaryFile("w+", dir=workspace.derived, encoding="utf-8", newline="\n")
     return TemporaryFile("w+", encoding="utf-8", newline="\n")
-
-
-def _lines(spool: IO[str]) -> Iterator[Line]:
-    while noted := spool.readline():
-        identifier, messages, waiting, characters, timestamp = json.loads(noted)
-        text = spool.readline().removesuffix("\n")
-        yield Line(identifier, text, Counts(1, messages, waiting, characters, 0, timestamp, timestamp))
-
-
-def _id_of(transcript: Transcript, opening: bytes, cleaner: Redactor) -> str:
-    """Name a conversation that came in a pipe and does not name itself, or would by a secret, by how it begins."""
-    if transcript.session_id != STANDARD_INPUT and not secret_in_name(cleaner, transcript.session_id):
-        return transcript.session_id
-    started = parse_time(transcript.started) or datetime.fromtimestamp(0, UTC)
-    return new_id("ses", started, blake2b(opening, digest_size=8).digest())
 
 
 def _told(transcript: Transcript) -> dict[str, Any]:

@@ -5,21 +5,29 @@ from typing import Any, ClassVar
 
 from ..errors import MemError
 from ..text.session import load
+from ..transcripts import copilot, cursor, gemini
 from . import claude_code, codex, openclaw, own, records
 from .chat_styles import style_of
 from .feed import Feed
 
-FORMATS = ("claude-code", "codex", "openclaw", "golemcore", "jsonl", "chat")
+EMPTY, SILENT, FOREIGN, DAMAGED = "empty", "silent", "foreign", "damaged"
+"""What a file without a conversation is: nothing, records that nobody speaks in, another document, or broken."""
+MANY = ("conversations",)
+"""Formats of files that hold many conversations."""
 READS = (
-    "mem reads transcripts of Claude Code, Codex, OpenClaw and golemcore, JSON lines with role and content, "
+    "mem reads transcripts of Claude Code, Codex, OpenClaw, Gemini CLI, opencode, Cursor, GitHub Copilot and "
+    "golemcore, exports of ChatGPT and Claude.ai, JSON lines with role and content, "
     'and chats as text ("User: …", "[10:02] name: …", "### User")'
 )
 
 _DOCUMENT = re.compile(r'\{\s*(?:"|$)|\[\s*(?:[\["{]|$)')
 _MESSAGES = re.compile(r'"messages"\s*:\s*\[|\A\[\s*\{[^{}\[\]]{0,2000}?"role"\s*:')
-_EXPORTS = (
-    (re.compile(r'"chat_messages"\s*:'), "an export of many conversations of Claude.ai"),
-    (re.compile(r'"mapping"\s*:\s*\{'), "an export of many conversations of ChatGPT"),
+# From the most telling to the least; within a text a quotation mark has a backslash before it, so no text fits.
+_DOCUMENTS = (
+    ("conversations", re.compile(r'"chat_messages"\s*:\s*\[|"mapping"\s*:\s*\{\s*["}]')),
+    ("opencode", re.compile(r'"messages"\s*:\s*\[\s*\{\s*"info"\s*:|\A\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"ses_')),
+    ("gemini-json", re.compile(r'\A\{(?:[^{}\[\]]{0,2000}?)"projectHash"\s*:')),
+    ("copilot-chat", re.compile(r'"requests"\s*:\s*\[(?:\s*\]|\s*\{\s*"(?:requestId|message)")')),
 )
 
 
@@ -29,24 +37,40 @@ class UnknownTranscriptError(MemError):
     exit_code: ClassVar[int] = 2
     code: ClassVar[str] = "unknown-transcript"
 
+    def __init__(self, message: str, fix: str = "", kind: str = DAMAGED) -> None:
+        """Say what is wrong, and of what kind it is."""
+        super().__init__(message, fix)
+        self.kind = kind
+
 
 def detect(feed: Feed, name: str) -> str:
     """Give the format of a transcript; raises `UnknownTranscriptError` with what is wrong with it."""
     head = feed.head.lstrip("\ufeff \t\r\n\x00")
     if not head:
-        raise UnknownTranscriptError(f"{name} is empty", "there is nothing to import")
+        raise UnknownTranscriptError(f"{name} is empty", "there is nothing to import", EMPTY)
     if "\x00" in head[:4096] or head[:4096].count("\ufffd") > 40:
         raise UnknownTranscriptError(f"{name} is not text", "unpack or convert it first")
     lines = [line for line in feed.head_lines() if line.strip("\ufeff \t\r\x00")]
-    found = [data for line in lines if isinstance(data := load(line), dict)]
-    is_document = bool(_DOCUMENT.match(head)) and not isinstance(load(next(iter(lines), "")), dict)
-    if (is_document and _MESSAGES.search(head)) or (len(found) == 1 and isinstance(found[0].get("messages"), list)):
+    first = load(lines[0]) if lines else None
+    is_document = bool(_DOCUMENT.match(head)) and not isinstance(first, dict)
+    if is_document or (len(lines) == 1 and isinstance(first, dict)):
+        for name_of_format, mark in _DOCUMENTS:
+            if mark.search(head):
+                return name_of_format
+    if is_document and _MESSAGES.search(head):
         return "golemcore"
-    for data in found:
-        if decided := _format_of(data):
-            return decided
+    found: list[dict[str, Any]] = []
+    for line in lines:
+        if isinstance(data := load(line), dict):
+            found.append(data)
+            if decided := _format_of(data):
+                return decided
+    if len(found) == 1 and isinstance(found[0].get("messages"), list):
+        return "golemcore"
     if is_document:
-        raise _no_conversation(head, name)
+        raise UnknownTranscriptError(
+            f"cannot tell what format {name} is: a JSON document without a list of messages", READS, FOREIGN
+        )
     if found:
         if own.is_header(found[0]) and len(found) == 1:
             return "jsonl"  # a session that has begun and says nothing yet
@@ -56,6 +80,7 @@ def detect(feed: Feed, name: str) -> str:
         raise UnknownTranscriptError(
             f"cannot tell what format {name} is: its lines are JSON, but none has a role or a message (keys: {keys})",
             f"the text under {key!r} is a chat: import it as a file of its own" if key else READS,
+            SILENT,
         )
     if style_of(lines):
         return "chat"
@@ -66,20 +91,14 @@ def _format_of(data: dict[str, Any]) -> str:
     # From the most telling to the least: nearly every line of a log has a type, many have a role.
     if codex.is_record(data):
         return "codex"
+    if copilot.is_line(data):
+        return "copilot"
+    if gemini.is_line(data):
+        return "gemini"
     if openclaw.is_record(data):
         return "openclaw"
     if claude_code.is_line(data):
         return "claude-code"
+    if cursor.is_line(data):
+        return "cursor"
     return "jsonl" if records.is_record(data) else ""
-
-
-def _no_conversation(head: str, name: str) -> UnknownTranscriptError:
-    for mark, what in _EXPORTS:
-        if mark.search(head):
-            return UnknownTranscriptError(
-                f"{name} is {what}: mem reads one conversation a file",
-                "take one out, as lines with role and content",
-            )
-    return UnknownTranscriptError(
-        f"cannot tell what format {name} is: a JSON document without a list of messages", READS
-    )

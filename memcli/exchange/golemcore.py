@@ -3,30 +3,27 @@
 The document is read piece by piece, so that a long conversation is never in memory as a whole.
 """
 
-import json
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import TextIO
 
 from ..text.session import Event
+from ..transcripts.json_stream import CutOffError, JsonStream
 from .reading import Reading
 from .records import header, record_events
-
-PIECE = 64 * 1024
-LONGEST_VALUE = 16 * 1024 * 1024
 
 
 def read(stream: TextIO, reading: Reading) -> Iterator[Event]:
     """Yield the events of a document; what it says of itself besides its messages is noted."""
-    scanner = _Scanner(stream)
+    scanner = JsonStream(stream)
     try:
         yield from _events(scanner, reading)
         if scanner.peek():
             reading.skip("after the end of the document")
-    except _CutOffError:
+    except CutOffError:
         reading.skip("the rest is cut off or not JSON")
 
 
-def _events(scanner: "_Scanner", reading: Reading) -> Iterator[Event]:
+def _events(scanner: JsonStream, reading: Reading) -> Iterator[Event]:
     if scanner.peek() == "[":
         yield from _messages(scanner, reading)
         return
@@ -37,83 +34,9 @@ def _events(scanner: "_Scanner", reading: Reading) -> Iterator[Event]:
             header({key: scanner.value()}, reading)
 
 
-def _messages(scanner: "_Scanner", reading: Reading) -> Iterator[Event]:
+def _messages(scanner: JsonStream, reading: Reading) -> Iterator[Event]:
     for value in scanner.items():
         if isinstance(value, dict):
             yield from record_events(value, reading)
         else:
             reading.skip("not an object")
-
-
-class _CutOffError(Exception):
-    """The document ends, or goes wrong, in the middle of a value."""
-
-
-class _Scanner:
-    """Takes JSON values off a stream of text, one at a time."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._text = ""
-        self._position = 0
-        self._decode = json.JSONDecoder(parse_constant=lambda _: None).raw_decode
-
-    def peek(self) -> str:
-        """Give the next character that is no blank; empty at the end."""
-        while True:
-            while self._position < len(self._text):
-                character = self._text[self._position]
-                if character not in " \t\r\n\ufeff":
-                    return character
-                self._position += 1
-            if not self._more():
-                return ""
-
-    def members(self) -> Iterator[str]:
-        """Yield the keys of an object; the caller takes the value of each."""
-        self._take("{")
-        while (character := self.peek()) != "}":
-            if character == ",":
-                self._take(",")
-            key = self.value()
-            self._take(":")
-            self.peek()
-            yield str(key)
-        self._take("}")
-
-    def items(self) -> Iterator[Any]:
-        """Yield the values of a list."""
-        self._take("[")
-        while (character := self.peek()) != "]":
-            if character == ",":
-                self._take(",")
-            yield self.value()
-        self._take("]")
-
-    def value(self) -> Any:
-        """Take one value, reading on until it is whole."""
-        if not self.peek():
-            raise _CutOffError
-        while True:
-            try:
-                found, end = self._decode(self._text, self._position)
-            except (ValueError, RecursionError) as error:
-                if len(self._text) - self._position > LONGEST_VALUE or not self._more():
-                    raise _CutOffError from error
-                continue
-            # A number at the end of what was read may go on.
-            if end < len(self._text) or not self._more():
-                self._position = end
-                return found
-
-    def _take(self, wanted: str) -> None:
-        if self.peek() != wanted:
-            raise _CutOffError
-        self._position += 1
-
-    def _more(self) -> bool:
-        """Read on, as much again as is held, so that a long value is decoded few times."""
-        rest = self._text[self._position :]
-        piece = self._stream.read(max(PIECE, len(rest)))
-        self._text, self._position = rest + piece, 0
-        return bool(piece)

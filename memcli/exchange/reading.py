@@ -30,6 +30,9 @@ class Reading:
     """Filled while the events of a transcript are read."""
 
     session_id: str = ""
+    nameless: bool = False  # only its file names it
+    asked: bool = False  # mem itself asked
+    changed: str = ""  # a mark of the conversation's last change, where its source keeps one
     started: str = ""
     zone: tzinfo = UTC  # of times that name none
     day: str = ""  # of times that name no day

@@ -5,7 +5,7 @@ Nothing here writes, and nothing is held but the line at hand, so that a transcr
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from itertools import chain, islice
@@ -18,9 +18,11 @@ from ..text.injected import ASKED_BY_MEM
 from ..text.note import day_in
 from ..text.session import Event, load
 from ..text.times import parse_time
+from ..transcripts import chat_exports, copilot, copilot_chat, cursor, gemini, opencode
+from ..transcripts.json_stream import CutOffError, JsonStream
 from . import chat_text, claude_code, codex, golemcore, openclaw, own
 from .chat_styles import style_of
-from .detect import UnknownTranscriptError, detect
+from .detect import MANY, UnknownTranscriptError, detect
 from .feed import Feed
 from .reading import Reading
 
@@ -44,6 +46,16 @@ class Transcript:
         return self.reading.session_id
 
     @property
+    def is_nameless(self) -> bool:
+        """Tell whether nothing but the name of its file names it."""
+        return self.reading.nameless
+
+    @property
+    def is_asked_by_mem(self) -> bool:
+        """Tell whether mem itself had the conversation, with an agent's command."""
+        return self.reading.asked
+
+    @property
     def started(self) -> str:
         """Give the time it began: RFC 3339, UTC; empty where nothing tells."""
         return self.reading.started
@@ -59,26 +71,56 @@ class Transcript:
         return self.reading.skipped
 
 
-def read_transcript(file: BinaryIO, name: str, zone: tzinfo = UTC) -> Transcript:
+def read_transcripts(feed: Feed, name: str, zone: tzinfo = UTC) -> Iterator[Transcript]:
+    """Begin to read each conversation of a file in turn: most hold one, the export of a chat service many.
+
+    Raises UnknownTranscriptError where the content is no conversation, or goes wrong behind those that were given.
+    """
+    if detect(feed, name) not in MANY:
+        yield _one(feed, name, zone)
+        return
+    try:
+        for found, events, reading in chat_exports.conversations(feed.stream, zone):
+            yield begun(found, events, reading, name)
+    except CutOffError:
+        raise UnknownTranscriptError(f"{name} is cut off or not JSON", "export it again") from None
+
+
+def read_transcript(file: BinaryIO | Feed, name: str, zone: tzinfo = UTC) -> Transcript:
     """Begin to read a transcript; `name` is its file's, `zone` that of times which name none.
 
     Raises `UnknownTranscriptError` where the content is no conversation that can be read.
     """
-    feed = Feed(file)
+    transcript = _one(file if isinstance(file, Feed) else Feed(file), name, zone)
+    if transcript.is_asked_by_mem:
+        raise UnknownTranscriptError(f"{name} is a question that mem asked an agent", "there is nothing to import")
+    return transcript
+
+
+def _one(feed: Feed, name: str, zone: tzinfo) -> Transcript:
     found = detect(feed, name)
+    if found in MANY:
+        raise UnknownTranscriptError(
+            f"{name} holds many conversations", "give the name of the file to `mem session import`"
+        )
     if found == "openclaw" and openclaw.CHECKPOINT.search(name):
         raise UnknownTranscriptError(f"{name} is a checkpoint's copy", "import the session's own file instead")
     reading = Reading(zone=zone, day=day_in(name))
-    events = _kept(_events(feed, found, reading), reading)
+    return begun(found, _events(feed, found, reading), reading, name)
+
+
+def begun(found: str, events: Iterator[Event], reading: Reading, name: str) -> Transcript:
+    """Begin to read the events of one conversation; its file's name names it where nothing else does."""
+    events = _kept(events, reading)
     head = _head(events)
-    if any(event.role == "user" and event.text.lstrip().startswith(ASKED_BY_MEM) for event in head):
-        raise UnknownTranscriptError(f"{name} is a question that mem asked an agent", "there is nothing to import")
+    reading.asked = any(event.role == "user" and event.text.lstrip().startswith(ASKED_BY_MEM) for event in head)
     first = head[0] if head else None
     stem = PurePath(name).name.removesuffix(".gz").rpartition(".")[0] or PurePath(name).name
     uuid = _UUID.search(stem)
     if found == "claude-code" and uuid and uuid[0] == stem:
         # A resumed session begins with the lines, and the id, of the one it goes on from.
         reading.session_id = stem
+    reading.nameless = not (reading.session_id or uuid)
     reading.session_id = reading.session_id or (uuid[0] if uuid else stem)
     if first:
         reading.started = reading.started or first.timestamp
@@ -100,7 +142,7 @@ def _events(feed: Feed, found: str, reading: Reading) -> Iterator[Event]:
     if found == "claude-code":
         return claude_code.read(lines, reading)
     if found == "codex":
-        head = [data for line in feed.head_lines() if isinstance(data := load(line), dict)]
+        head = (data for line in feed.head_lines() if isinstance(data := load(line), dict))
         return codex.read(lines, reading, head)
     if found == "openclaw":
         return openclaw.read(lines, reading)
@@ -108,9 +150,28 @@ def _events(feed: Feed, found: str, reading: Reading) -> Iterator[Event]:
         return golemcore.read(feed.stream, reading)
     if found == "jsonl":
         return own.read(lines, reading)
+    if found in _LINES:
+        return _LINES[found](lines, reading)
+    if found in _DOCUMENTS:
+        return _document(_DOCUMENTS[found], feed, reading)
     head_lines = feed.head_lines()
     style = style_of(head_lines)
     return chat_text.read(lines, reading, style, head_lines) if style else iter(())
+
+
+_LINES = {"gemini": gemini.read, "cursor": cursor.read, "copilot": copilot.read}
+_DOCUMENTS = {
+    "gemini-json": gemini.read_document,
+    "opencode": opencode.read_document,
+    "copilot-chat": copilot_chat.read_document,
+}
+
+
+def _document(read: Callable[[JsonStream, Reading], Iterator[Event]], feed: Feed, reading: Reading) -> Iterator[Event]:
+    try:
+        yield from read(JsonStream(feed.stream), reading)
+    except CutOffError:
+        reading.skip("the rest is cut off or not JSON")
 
 
 def _kept(events: Iterator[Event], reading: Reading) -> Iterator[Event]:

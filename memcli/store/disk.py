@@ -6,6 +6,7 @@ Owns temporary names and the sentences for what the system refuses. Knows no rul
 import errno
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,9 @@ from .privacy import SESSIONS, folder_mode, narrowed
 TEMPORARY = ".mem-tmp-"
 _NO_HARD_LINKS = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF)
+_MOST_WAITING = 200  # open files that wait to be synced; systems allow 256 and more
+_SYNCS = 16  # at once: a journaling file system makes one commit of them
+_batch = threading.local()
 _FIXES = {
     errno.ENOSPC: "free some space and run it again",
     errno.EDQUOT: "free some space and run it again",
@@ -94,7 +98,7 @@ def write_temporary(folder: Path, data: bytes, like: os.stat_result | None = Non
         write_all(fd, data)
         if like is not None:
             _keep_mode(fd, like)
-        os.fsync(fd)
+        sync(fd)
     except BaseException:
         discard(temporary)
         raise
@@ -167,12 +171,58 @@ def settle(folder: Path) -> None:
     except PermissionError:
         return  # a folder that may be written but not listed cannot be synced
     try:
-        os.fsync(fd)
+        sync(fd)
     except OSError as error:
         if error.errno not in _NO_FOLDER_SYNC:
             raise
     finally:
         os.close(fd)
+
+
+def sync(fd: int) -> None:
+    """Make an open file safe on disk: now, or with the others of `synced_together`."""
+    waiting: list[int] | None = getattr(_batch, "waiting", None)
+    if waiting is None:
+        os.fsync(fd)
+        return
+    waiting.append(os.dup(fd))
+    if len(waiting) >= _MOST_WAITING:
+        _sync_all(waiting)
+
+
+@contextmanager
+def synced_together() -> Iterator[None]:
+    """Let all that this thread writes meanwhile be safe on disk at the end, not each file when it is written.
+
+    A power cut before the end may leave files of it empty: for what can be had from elsewhere again.
+    """
+    waiting: list[int] = []
+    _batch.waiting = waiting
+    try:
+        yield
+    finally:
+        _batch.waiting = None
+        _sync_all(waiting)
+
+
+def _sync_all(waiting: list[int]) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_SYNCS) as threads:
+        faults = [fault for fault in threads.map(_synced, waiting) if fault]
+    waiting.clear()
+    if faults:
+        raise faults[0]
+
+
+def _synced(fd: int) -> OSError | None:
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        return None if error.errno in _NO_FOLDER_SYNC else error
+    finally:
+        os.close(fd)
+    return None
 
 
 def discard(path: str | Path) -> None:

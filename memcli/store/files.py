@@ -140,7 +140,7 @@ def _append(fd: int, data: bytes) -> None:
         data = b"\n" + data
     try:
         disk.write_all(fd, data)
-        os.fsync(fd)
+        disk.sync(fd)
     except BaseException:
         with suppress(OSError):  # what stays is closed off by the next append
             # Only when ours are the last bytes: an editor takes no lock and may have added its own.

@@ -91,8 +91,8 @@ def test_what_a_tool_answers_is_cut_cleaned_and_named() -> None:
         (b'{"a": 1}\n{"b": 2}\n', "x.jsonl", "none has a role or a message (keys: a): mem reads transcripts of"),
         (b'{"body": "User: hi\\nAssistant: ho"}\n', "x.jsonl", "the text under 'body' is a chat: import it as a file"),
         (b'{\n "a": 1\n}\n', "x.json", "a JSON document without a list of messages: mem reads transcripts of"),
-        (b'[\n {"mapping": {}}\n]', "x.json", "x.json is an export of many conversations of ChatGPT"),
-        (b'[{"chat_messages": []}]', "x.json", "x.json is an export of many conversations of Claude.ai"),
+        (b'[\n {"mapping": {}}\n]', "x.json", "x.json holds many conversations: give the name of the file"),
+        (b'[{"chat_messages": []}]', "x.json", "x.json holds many conversations: give the name of the file"),
         (b"42\n", "x.jsonl", "no line says who speaks"),
     ],
 )

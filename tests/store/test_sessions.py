@@ -145,7 +145,16 @@ def test_what_the_page_says_survives_every_message(workspace: Path) -> None:
     assert (now["state"], now["messageCount"]) == ("ACTIVE", 2)
 
 
-@pytest.mark.parametrize("text", [b"not json", b"[]", b"", b'{"id": "\xff"}'])
+@pytest.mark.parametrize("text", [b"", b"\0" * 64])
+def test_a_page_that_a_power_cut_left_without_content_is_written_anew(workspace: Path, text: bytes) -> None:
+    found = here(workspace)
+    say(found, "s", "one")
+    (workspace / "sessions" / "s" / "metadata.json").write_bytes(text)
+    assert not say(found, "s", "two").session.problem
+    assert page(workspace, "s")["messageCount"] == 2
+
+
+@pytest.mark.parametrize("text", [b"not json", b"[]", b'{"id": "\xff"}'])
 def test_a_page_that_cannot_be_read_is_left_alone(workspace: Path, text: bytes) -> None:
     found = here(workspace)
     say(found, "s", "one")

@@ -4,7 +4,7 @@ What is remembered of a session, and when it is made shorter, is decided elsewhe
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,7 +76,8 @@ def at(workspace: Workspace, folder: str, name: str = "") -> Session:
         return Session(fallback, folder, SessionMetadata(fallback))
     data = files.read(target)
     text = data.decode("utf-8", "replace")
-    page = read_metadata(text)
+    # A page without a byte is what a power cut leaves of a new one.
+    page = read_metadata(text) if text.strip("\0 \n") else SessionMetadata(fallback)
     if page is None or text.encode() != data:
         problem = f"{folder}/{METADATA} is " + ("no JSON object" if page is None else "not UTF-8")
         return Session(fallback, folder, SessionMetadata(fallback), text, problem)
@@ -107,8 +108,11 @@ def find(workspace: Workspace, name: str, *, strict: bool = False) -> Session:
     return next(iter(near.values()))
 
 
-def made(workspace: Workspace, name: str) -> Session:
-    """Find the session to write to, or settle where a new one will be; UsageError for what cannot be an id."""
+def made(workspace: Workspace, name: str, others: Iterable[Session] | None = None) -> Session:
+    """Find the session to write to, or settle where a new one will be; UsageError for what cannot be an id.
+
+    `others` are those that may lie in a folder named otherwise; without it all are looked at.
+    """
     name = name.strip()
     if not name or len(name) > _LONGEST_ID or not name.isprintable():
         raise UsageError(f"{name[:60]!r} cannot be a session's id", f"use up to {_LONGEST_ID:,} printable characters")
@@ -118,7 +122,7 @@ def made(workspace: Workspace, name: str) -> Session:
 
         require_no_secret(workspace, name, "the session's id")
         # Another tool may keep it in a folder named otherwise.
-        for session in sessions(workspace):
+        for session in sessions(workspace) if others is None else others:
             if name in (session.id, session.folder.removeprefix(f"{FOLDER}/")):
                 return session
     return at(workspace, direct, name)

@@ -20,6 +20,7 @@ from ..workspace import Workspace
 from . import FOLDER, Session, counts, made, sessions, update
 from .counting import Counts, counts_of, note_added
 from .file import standing_ids
+from .listing import Listing
 
 PIECE = 4 << 20
 """Characters written at once where more than that comes in."""
@@ -65,11 +66,16 @@ def append(
     return replace(appended, ids=fresh)
 
 
-def take_in(workspace: Workspace, name: str, lines: Iterable[Line], told: Mapping[str, Any]) -> Appended:
-    """Add those events of a whole conversation that do not stand there yet, whatever their number."""
+def take_in(
+    workspace: Workspace, name: str, lines: Iterable[Line], told: Mapping[str, Any], listing: Listing | None = None
+) -> Appended:
+    """Add those events of a whole conversation that do not stand there yet, whatever their number.
+
+    Who takes in many gives a listing. A session that lies in the archive is not made anew where nothing is new.
+    """
     with exclusive(workspace, "mem session import") as held:
-        session = made(workspace, name)
-        taken = standing_ids(_places(workspace, session))
+        session = made(workspace, name, listing.elsewhere if listing else None)
+        taken = standing_ids(_places(workspace, session, listing))
         return _add(workspace, session, lines, taken, told, held)
 
 
@@ -107,6 +113,8 @@ def _add(
         room -= len(line.text)
         if room <= 0:
             write()
+    if not added and known and not target.exists():
+        return Appended(session, 0, known, sums)
     if piece or not target.exists():
         write()
     note_added(workspace, session.path, session.metadata.consolidated_to, sums, size)
@@ -127,12 +135,18 @@ def _filled(page: SessionMetadata, told: Mapping[str, Any], sums: Counts, now: s
     return replace(page, **{"created_at": page.created_at or sums.first or now, **fresh})
 
 
-def _places(workspace: Workspace, session: Session) -> list[Path]:
-    """Give the files a session's events stand in: its own and, while it goes on, what was moved to the archive."""
+def _places(workspace: Workspace, session: Session, listing: Listing | None = None) -> list[Path]:
+    """Give the files a session's events stand in: its own and what was moved to the archive.
+
+    For one event more, the archive counts only while the session goes on.
+    """
     own = workspace.path(session.path)
-    if not own.parent.exists():
+    if listing is None and not own.parent.exists():
         return []
-    moved = [one for one in sessions(workspace, archived=True) if one.id == session.id]
+    if listing is None:
+        moved = [one for one in sessions(workspace, archived=True) if one.id == session.id]
+    else:
+        moved = listing.archived(session.id)
     return [own, *(workspace.path(one.path) for one in moved)]
 
 

@@ -22,7 +22,9 @@ CHARACTERS_PER_TOKEN = 3.5
 _ROLES = {
     **{role: role for role in ROLES},
     **dict.fromkeys(("human", "customer", "you", "me"), "user"),
-    **dict.fromkeys(("ai", "bot", "model", "agent", "gpt", "chatgpt", "claude"), "assistant"),
+    **dict.fromkeys(
+        ("ai", "bot", "model", "agent", "gpt", "chatgpt", "claude", "gemini", "copilot", "codex", "cursor"), "assistant"
+    ),
     **dict.fromkeys(("developer", "tool", "function", "toolresult"), "system"),
 }
 _RESULT_ROLES = ("tool", "function", "toolresult")

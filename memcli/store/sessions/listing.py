@@ -1,0 +1,29 @@
+"""Where the sessions of a workspace lie, for one who looks up many: read once and not for each."""
+
+import os
+
+from ...text.session.folder import folder_name
+from ..layout import ARCHIVE
+from ..workspace import Workspace
+from . import FOLDER, Session, sessions
+
+
+class Listing:
+    """The sessions that cannot be found by their name alone."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Look at the live ones; what others add meanwhile lies where its name says."""
+        self._workspace = workspace
+        self._archived: list[Session] = []
+        self._seen = -1
+        self.elsewhere = [one for one in sessions(workspace) if one.folder != f"{FOLDER}/{folder_name(one.id)}"]
+
+    def archived(self, name: str) -> list[Session]:
+        """Give the parts of a session in the archive, read again where something was put there meanwhile."""
+        try:
+            now = os.stat(self._workspace.root / ARCHIVE / FOLDER).st_mtime_ns
+        except OSError:
+            now = 0
+        if now != self._seen:
+            self._archived, self._seen = sessions(self._workspace, archived=True), now
+        return [one for one in self._archived if one.id == name]

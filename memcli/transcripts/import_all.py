@@ -1,0 +1,237 @@
+"""Bring in all that is new of many sources: each in turn, what is wrong with one stopping none of the rest.
+
+Killed at any moment, the next run goes on: what is in a session is known by its ids, what was read by the log, which
+tells of nothing that is not safe on disk yet.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..exchange.conversation import UNREADABLE, Spool, spooled
+from ..exchange.detect import DAMAGED, FOREIGN, UnknownTranscriptError
+from ..exchange.transcripts import Transcript
+from ..store.disk import synced_together
+from ..store.redaction import Redacted
+from ..store.sessions import made
+from ..store.sessions.file import standing_ids
+from ..store.sessions.listing import Listing
+from ..store.workspace import Workspace
+from ..text.session import word
+from ..text.times import stamp
+from .import_log import ImportLog, Seen
+from .sources import Source
+from .wanted import EARLIER, Wanted, reason_for
+
+BATCH = 40  # sources that are made safe on disk together
+ASKED, SUBAGENT, NOTHING, LIVE = "asked by mem", "of subagents", "with nothing said", "kept live by hooks"
+UNKNOWN, BROKEN = "files without a conversation", "files that cannot be read"
+FILES = "files"
+"""What stands for a tool where no conversation tells of one."""
+_DATA = (".jsonl", ".json", ".zip", ".db")
+_CUT_OFF = frozenset(("cut off at the end", "the rest is cut off or not JSON"))
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A conversation that was brought in, or would be."""
+
+    session: str
+    tool: str
+    path: Path
+    added: int  # events
+    known: int
+    started: str
+
+
+@dataclass
+class Tally:
+    """What became of the conversations of one tool."""
+
+    new: int = 0
+    grown: int = 0
+    known: int = 0
+    events: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class Report:
+    """What became of all sources."""
+
+    tallies: dict[str, Tally] = field(default_factory=dict)  # by tool
+    taken: list[Taken] = field(default_factory=list)
+    problems: dict[str, str] = field(default_factory=dict)  # path → what is wrong
+    redacted: list[Redacted] = field(default_factory=list)
+
+    def tally(self, tool: str) -> Tally:
+        """Give the sums of a tool."""
+        return self.tallies.setdefault(tool, Tally())
+
+
+@dataclass
+class _Reading:
+    """What is learnt of one source while it is read."""
+
+    source: Source
+    before: Mapping[str, str]  # marks of the conversations that were taken before
+    tool: str = ""
+    taken: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    elsewhere: Counter[str] = field(default_factory=Counter)
+    earlier: str = ""
+    earlier_count: int = 0
+    marks: dict[str, str] = field(default_factory=dict)
+
+    def seen(self) -> Seen:
+        """Give what the log is to know."""
+        return Seen(
+            self.source.stamp,
+            self.tool,
+            self.taken,
+            dict(self.left_out),
+            dict(self.elsewhere),
+            self.earlier,
+            self.earlier_count,
+            self.marks,
+        )
+
+
+class ImportRun:
+    """One run over many sources."""
+
+    def __init__(self, workspace: Workspace, wanted: Wanted, *, dry_run: bool = False) -> None:
+        """Begin; a dry run writes nothing."""
+        self._workspace, self._wanted, self._dry = workspace, wanted, dry_run
+        self._log = ImportLog(workspace)
+        self._listing = Listing(workspace)
+        self.report = Report()
+
+    def take(self, sources: Sequence[Source], progress: Progress) -> Report:
+        """Take what is new of the sources, the latest first."""
+        ordered = sorted(sources, key=lambda one: -one.changed)
+        for start in range(0, len(ordered), BATCH):
+            read: list[tuple[Path, Seen]] = []
+            try:
+                with synced_together():
+                    for number, source in enumerate(ordered[start : start + BATCH], start + 1):
+                        seen = self._one(source)
+                        if seen is not None:
+                            read.append((source.path, seen))
+                        progress(number, len(ordered))
+            finally:
+                if not self._dry:
+                    self._log.add(read)
+        return self.report
+
+    def _one(self, source: Source) -> Seen | None:
+        """Take one source; None where nothing is to be noted of it."""
+        seen = self._log.get(source.path)
+        if seen is not None and seen.stamp == source.stamp and not self._wanted.asks_again(seen):
+            tally = self.report.tally(seen.tool or source.tool or FILES)
+            tally.known += seen.taken
+            tally.left_out.update(self._wanted.left_out(seen))
+            return None
+        changed = stamp(datetime.fromtimestamp(source.changed, UTC))
+        if not self._wanted.takes_time(changed):
+            self.report.tally(source.tool or FILES).left_out[EARLIER] += 1
+            return None
+        reading = _Reading(source, seen.marks if seen else {}, source.tool)
+        try:
+            for transcript in source.read(self._workspace.zone, self._workspace.derived):
+                self._transcript(transcript, reading, changed)
+        except UnknownTranscriptError as error:
+            self._unknown(error, reading)
+        except OSError as error:
+            self.report.problems[str(source.path)] = (error.strerror or str(error)).lower()
+            return None
+        return reading.seen()
+
+    def _transcript(self, transcript: Transcript, reading: _Reading, changed: str) -> None:
+        """Take one conversation of a source, or count why it is left out."""
+        source, about = reading.source, transcript.reading.about
+        reading.tool = source.tool or transcript.format
+        tally = self.report.tally(reading.tool)
+        mark = transcript.reading.changed
+        if mark and reading.before.get(transcript.session_id) == mark:
+            reading.marks[transcript.session_id] = mark
+            reading.taken += 1
+            tally.known += 1
+            return
+        folder = word(about.get("cwd")) or source.folder
+        if folder:
+            about["cwd"] = folder
+        if transcript.is_asked_by_mem or about.get("subagent") is True:
+            self._leave_out(ASKED if transcript.is_asked_by_mem else SUBAGENT, reading)
+            return
+        if not self._wanted.takes_folder(folder):
+            reading.elsewhere[folder] += 1
+            tally.left_out[reason_for(folder)] += 1
+            return
+        with spooled(self._workspace, transcript, source.name) as spool:
+            self._spooled(spool, reading, tally, changed)
+        self._complain(transcript, source)
+        if mark:
+            reading.marks[transcript.session_id] = mark
+
+    def _spooled(self, spool: Spool, reading: _Reading, tally: Tally, changed: str) -> None:
+        last = spool.last or changed
+        if not spool.events:
+            self._leave_out(NOTHING, reading)
+            return
+        if not self._wanted.takes_time(last):
+            reading.earlier, reading.earlier_count = max(reading.earlier, last), reading.earlier_count + 1
+            tally.left_out[EARLIER] += 1
+            return
+        done = self._would_be(spool) if self._dry else self._kept(spool)
+        if done is None:
+            self._leave_out(LIVE, reading)
+            return
+        session, added, known = done
+        reading.taken += 1
+        tally.events += added
+        if not added:
+            tally.known += 1
+            return
+        tally.new, tally.grown = tally.new + (not known), tally.grown + bool(known)
+        self.report.redacted += spool.cleaner.found
+        source, started = reading.source, spool.transcript.started
+        self.report.taken.append(Taken(session, reading.tool, source.path, added, known, started))
+
+    def _kept(self, spool: Spool) -> tuple[str, int, int] | None:
+        done = spool.keep_once(self._listing)
+        return (done.session.id, done.added, done.known) if done else None
+
+    def _would_be(self, spool: Spool) -> tuple[str, int, int]:
+        """Give what `_kept` would, writing nothing."""
+        session = made(self._workspace, spool.session_id, self._listing.elsewhere)
+        parts = [session, *self._listing.archived(session.id)]
+        standing = standing_ids([self._workspace.path(one.path) for one in parts])
+        known = sum(identifier in standing for identifier in spool.ids())
+        return session.id, spool.events - known, known
+
+    def _leave_out(self, reason: str, reading: _Reading) -> None:
+        reading.left_out[reason] += 1
+        self.report.tally(reading.tool or FILES).left_out[reason] += 1
+
+    def _unknown(self, error: UnknownTranscriptError, reading: _Reading) -> None:
+        """Count what holds no conversation; what ought to hold one, and is damaged, is named."""
+        path = reading.source.path
+        broken = error.kind == DAMAGED and path.suffix in _DATA
+        if broken or (error.kind == FOREIGN and reading.source.tool):
+            self.report.problems[str(path)] = error.message
+            self._leave_out(BROKEN, reading)
+        else:
+            self._leave_out(UNKNOWN, reading)
+
+    def _complain(self, transcript: Transcript, source: Source) -> None:
+        """Name a transcript that parts could not be read of, but for the end of one that somebody is writing."""
+        reasons = {reason: count for reason, count in transcript.skipped.items() if reason in UNREADABLE}
+        if reasons.keys() & _CUT_OFF and not source.is_as_found():
+            reasons = {reason: count for reason, count in reasons.items() if reason not in _CUT_OFF}
+        if reasons:
+            told = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
+            self.report.problems[str(source.path)] = f"not all of it could be read ({told}): the rest is taken"
