@@ -22,7 +22,7 @@ from ..text.session import Event
 from ..text.session.folder import folder_name
 from . import complete, output, talk, world
 from .admitted import counted, document
-from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
+from .options import AsJson, DryRun, InScope, InWorkspace, Quiet, moment_of
 from .proof import Proof, proof_document, proofs_of, tell_proof
 from .redacted import tell_redacted
 
@@ -40,6 +40,10 @@ def consolidate(
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every session with messages that wait.")] = False,
+    since: Annotated[
+        str,
+        typer.Option("--since", metavar="TIME", help="Of these, only what went on then or later.", show_default=False),
+    ] = "",
     dry_run: DryRun = False,
     since_git: Annotated[
         str,
@@ -68,14 +72,17 @@ def consolidate(
         raise RefusedError("consolidation is switched off", "run `mem config set consolidate.enabled true`")
     if sum(map(bool, (everything, names, since_git))) > 1:
         raise UsageError("--all, --since-git and names of sessions", "give one of them")
+    if since and (names or since_git):
+        raise UsageError("--since is for all sessions that wait", "give --all with it")
+    begun = moment_of("since", since, where)
     llm = chosen_llm(where.settings)
     outcomes: list[Outcome] = []
     failures: list[MemError] = []
     if dry_run:
-        for session, events in _previewed(where, names or (), since_git):
+        for session, events in _previewed(where, names or (), since_git, begun):
             outcomes += lifecycle.preview(where, session, llm, keep=keep, events=events)
     else:
-        chosen = _chosen(where, names or (), since_git)
+        chosen = _chosen(where, names or (), since_git, begun)
         outcomes, failures = _consolidated(where, chosen, llm, keep=keep, wait=0.0 if no_wait else WAIT)
     done = dict.fromkeys(outcome.session for outcome in outcomes if outcome.how != "nothing")
     proofs = proofs_of(where, [find(where, one) for one in done]) if prove and not dry_run else []
@@ -106,7 +113,7 @@ def _consolidated(
     return outcomes, failures
 
 
-def _chosen(where: Workspace, names: Sequence[str], since_git: str) -> list[Session]:
+def _chosen(where: Workspace, names: Sequence[str], since_git: str, since: str) -> list[Session]:
     """Find what is asked for; a transcript becomes a session first."""
     if since_git:
         from ..exchange.commits import commits, take_in_commits
@@ -117,11 +124,11 @@ def _chosen(where: Workspace, names: Sequence[str], since_git: str) -> list[Sess
     for session in sessions(where):
         if session.problem:
             output.note(f"{session.problem}: {session.id} is passed over")
-    return due(where)
+    return due(where, since=since)
 
 
 def _previewed(
-    where: Workspace, names: Sequence[str], since_git: str
+    where: Workspace, names: Sequence[str], since_git: str, since: str
 ) -> Iterator[tuple[Session, Sequence[Event] | None]]:
     """Find what is asked for without writing; what is in no session yet comes with its events."""
     if since_git:
@@ -142,7 +149,7 @@ def _previewed(
             events = [guard.event(event) for event in transcript.events]
         yield at(where, f"sessions/{folder_name(transcript.session_id)}", transcript.session_id), events
     if not names and not since_git:
-        yield from ((session, None) for session in due(where))
+        yield from ((session, None) for session in due(where, since=since))
 
 
 def _known(where: Workspace, name: str) -> Session | None:

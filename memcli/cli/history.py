@@ -6,12 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
-from ..store.workspace import Workspace
 from ..text.problem import FileProblem
-from ..text.times import parse_when, stamp
 from . import output, world
 from .app import STYLE
-from .options import AsJson, InScope, InWorkspace
+from .options import AsJson, InScope, InWorkspace, moment_of
 from .redacted import tell_redacted
 
 app = typer.Typer(help="Add to history, and show it.", no_args_is_help=True, **STYLE)
@@ -61,7 +59,7 @@ def show(
     problems: list[FileProblem] = []
     found_in = world.reading(workspace, scope)
     for where in found_in:
-        first, last = _moment("since", since, where, end=False), _moment("until", until, where, end=True)
+        first, last = moment_of("since", since, where, end=False), moment_of("until", until, where, end=True)
         log = read_log(where)
         problems += [replace(one, scope=where.scope, left_out=True) for one in log.problems]
         for told in log.records:
@@ -79,10 +77,3 @@ def show(
     else:
         for row in rows:
             output.say_row((row["id"] or f"{row['path']}#L{row['line']}", row["timestamp"], row["text"]))
-
-
-def _moment(name: str, text: str, where: Workspace, *, end: bool) -> str:
-    moment = parse_when(text, where.now, where.zone, end=end) if text else None
-    if text and moment is None:
-        raise UsageError(f"--{name} {text!r} is no date", "write 2026-11-21, 2026-11, yesterday or 7d")
-    return stamp(moment) if moment else ""

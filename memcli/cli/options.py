@@ -87,8 +87,8 @@ class Choice:
             tags=tuple(self.tag or ()),
             projects=tuple(self.project or ()),
             paths=self.paths(workspace),
-            since=_moment("since", self.since, workspace, end=False),
-            until=_moment("until", self.until, workspace, end=True),
+            since=moment_of("since", self.since, workspace, end=False),
+            until=moment_of("until", self.until, workspace, end=True),
         )
 
     def paths(self, workspace: Workspace) -> tuple[str, ...]:
@@ -144,7 +144,8 @@ def _known(name: str, values: list[str] | None, known: tuple[str, ...]) -> None:
             raise UsageError(f"no {name} {value!r}", f"use one of {', '.join(known)}")
 
 
-def _moment(name: str, text: str, workspace: Workspace, *, end: bool) -> str:
+def moment_of(name: str, text: str, workspace: Workspace, *, end: bool = False) -> str:
+    """Return the moment a person gave an option, RFC 3339; empty for none. `end` means the end of a day or month."""
     if not text:
         return ""
     moment: datetime | None = parse_when(text, workspace.now, workspace.zone, end=end)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import UsageError
 from ..store.workspace import Workspace
-from ..text.times import parse_when, stamp
 from . import output, world
+from .options import moment_of
 from .talk import counted
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def import_many(
         where,
         around,
         [around.folder / Path(one).expanduser() for one in projects],
-        _moment(where, since),
+        moment_of("since", since, where),
         asked=bool(file),
     )
     bar = output.Bar("reading conversations", step=1)
@@ -67,15 +66,6 @@ def _found(where: Workspace, file: str) -> "Found":
     found = places.Found(near=near)
     found.add("", path)
     return found
-
-
-def _moment(where: Workspace, since: str) -> str:
-    if not since:
-        return ""
-    moment = parse_when(since, where.now, where.zone)
-    if moment is None:
-        raise UsageError(f"--since {since!r} is no date", "write 2026-11-21, 2026-11, yesterday or 7d")
-    return stamp(moment)
 
 
 def _tell(report: "Report", *, dry_run: bool, as_json: bool) -> None:

@@ -100,16 +100,16 @@ class Spool:
         into = into or self._id(by_opening=self.transcript.session_id == STANDARD_INPUT)
         return self._imported(take_in(self.workspace, into, self._lines(), self._told()))
 
-    def keep_once(self, listing: Listing) -> Imported | None:
-        """Add it to its session for one who brings in many, or None where hooks kept all its prompts while it went on.
+    def keep_once(self, listing: Listing) -> Imported:
+        """Add it to its session for one who brings in many.
 
-        What hooks kept has other ids: it is known by speaker and text.
+        What hooks kept while it went on has other ids: it is known by speaker and text, and where all prompts are, so
+        is the rest.
         """
         into = self.session_id
         twins = self._twins(made(self.workspace, into, listing.elsewhere))
-        if twins and all(identifier in twins for identifier, role, _ in self.said if role == "user"):
-            return None
-        lines = (line for line in self._lines() if line.id not in twins)
+        is_known = twins and all(identifier in twins for identifier, role, _ in self.said if role == "user")
+        lines = (line for line in self._lines() if not is_known and line.id not in twins)
         done = self._imported(take_in(self.workspace, into, lines, self._told(), listing))
         return replace(done, known=done.known + len(twins))
 

@@ -14,10 +14,11 @@ BATCH = 60_000
 """Characters of conversation an LLM is shown at once; the rest is the next batch."""
 
 
-def due(workspace: Workspace, window: int = 0) -> list[Session]:
+def due(workspace: Workspace, window: int = 0, since: str = "") -> list[Session]:
     """Find the sessions in which more than `window` messages wait, and those that are over or put away with any at all.
 
-    Archived are only parts of sessions that go on: what was deleted is nobody's memory.
+    With `since` only those in which something was said then or later. Archived are only parts of sessions that go on:
+    what was deleted is nobody's memory.
     """
     live = sessions(workspace)
     going_on = {one.id for one in live}
@@ -25,7 +26,8 @@ def due(workspace: Workspace, window: int = 0) -> list[Session]:
     # What was put away was said first.
     parts.sort(key=lambda one: (len(one.folder), one.folder))
     found = [one for one in [*parts, *live] if not one.problem]
-    return [one for one in found if counts(workspace, one).waiting > (0 if is_over(one) else window)]
+    sums = [(one, counts(workspace, one)) for one in found]
+    return [one for one, sum_ in sums if sum_.waiting > (0 if is_over(one) else window) and sum_.last >= since]
 
 
 def is_over(session: Session) -> bool:

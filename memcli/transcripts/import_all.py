@@ -26,7 +26,7 @@ from .sources import Source
 from .wanted import EARLIER, Wanted, reason_for
 
 BATCH = 40  # sources that are made safe on disk together
-ASKED, SUBAGENT, NOTHING, LIVE = "asked by mem", "of subagents", "with nothing said", "kept live by hooks"
+ASKED, SUBAGENT, NOTHING = "asked by mem", "of subagents", "with nothing said"
 UNKNOWN, BROKEN = "files without a conversation", "files that cannot be read"
 FILES = "files"
 """What stands for a tool where no conversation tells of one."""
@@ -186,11 +186,7 @@ class ImportRun:
             reading.earlier, reading.earlier_count = max(reading.earlier, last), reading.earlier_count + 1
             tally.left_out[EARLIER] += 1
             return
-        done = self._would_be(spool) if self._dry else self._kept(spool)
-        if done is None:
-            self._leave_out(LIVE, reading)
-            return
-        session, added, known = done
+        session, added, known = self._would_be(spool) if self._dry else self._kept(spool)
         reading.taken += 1
         tally.events += added
         if not added:
@@ -201,9 +197,9 @@ class ImportRun:
         source, started = reading.source, spool.transcript.started
         self.report.taken.append(Taken(session, reading.tool, source.path, added, known, started))
 
-    def _kept(self, spool: Spool) -> tuple[str, int, int] | None:
+    def _kept(self, spool: Spool) -> tuple[str, int, int]:
         done = spool.keep_once(self._listing)
-        return (done.session.id, done.added, done.known) if done else None
+        return done.session.id, done.added, done.known
 
     def _would_be(self, spool: Spool) -> tuple[str, int, int]:
         """Give what `_kept` would, writing nothing."""
