@@ -69,6 +69,8 @@ def _found(where: Workspace, file: str) -> "Found":
 
 
 def _tell(report: "Report", *, dry_run: bool, as_json: bool) -> None:
+    from ..transcripts.wanted import ELSEWHERE
+
     for path, reason in sorted(report.problems.items()):
         output.note(f"{path}: {reason}")
     if report.redacted and not dry_run:
@@ -84,15 +86,21 @@ def _tell(report: "Report", *, dry_run: bool, as_json: bool) -> None:
         _tell_tally(tool, tally, dry_run=dry_run)
     if not report.tallies:
         output.note("no conversations found")
-    elif report.taken and not dry_run and output.is_heard():
-        output.note("`mem consolidate --all` makes memories of them, `mem search --kind session` finds what was said")
+    elif output.is_heard() and not dry_run:
+        if any(tally.left_out[ELSEWHERE] for tally in report.tallies.values()):
+            output.note("of other projects: `--scope user` takes those of no project, `--project DIR` those of one")
+        if report.taken:
+            output.note(
+                "`mem consolidate --all` makes memories of them, `mem search --kind session` finds what was said"
+            )
 
 
 def _tell_tally(tool: str, tally: "Tally", *, dry_run: bool) -> None:
     """Say what became of the conversations of one tool: on stdout, or beside a list of what would be taken."""
     left = [f"{count:,} {reason}" for reason, count in tally.left_out.most_common() if count]
     if dry_run or output.is_watched():
-        told = f"{tool}: {tally.new:,} new, {tally.grown:,} grown, {tally.known:,} known"
+        sums = {"new": tally.new, "grown": tally.grown, "known": tally.known}
+        told = f"{tool}: {', '.join(f'{count:,} {what}' for what, count in sums.items() if count) or 'none taken'}"
         line = f"{told}; left out: {', '.join(left)}" if left else told
         (output.note if dry_run else output.say)(line)
     else:
