@@ -13,6 +13,7 @@ from ..store.layout import ARCHIVE
 from ..text import frontmatter
 from ..text.conflict import conflict_marker
 from ..text.entry import listed, stated_id
+from ..text.json_records import is_records, records_of
 from ..text.lines import BOM
 from ..text.lines import lines as lines_of
 from ..text.problem import FileProblem, Problem
@@ -55,8 +56,10 @@ def read(
         raise UsageError("a page begins at 0 or later and holds at least one character", "check --offset and --limit")
     where, place = world.locate(workspace, scope, name)
     kind = where.layout.kind_of(place.path) or "file"
-    is_talk = kind == "session" and not (raw or lines)
+    is_json = is_records(place.path, kind) and not (raw or lines)
+    is_talk = kind == "session" and not (raw or lines or is_json)
     text, damage = decoded(b"" if is_talk else files.read(where.path(place.path)))
+    text = records_of(place.path, text).text if is_json else text
     document = frontmatter.parse(text)
     if source:
         from .origin import show_origins

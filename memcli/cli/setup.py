@@ -68,7 +68,7 @@ def _remarks(made: Made) -> list[str]:
         why = f" ({made.why})" if made.why else ""
         remarks.append(f"the layout is {made.layout}{why}: the files there are used as they are")
         if made.layout == GOLEMCORE.name and (made.root / "memory" / "items").is_dir():
-            remarks.append("memory/items/ is no markdown: `mem import` makes entries of a .jsonl file there")
+            remarks.append("memory/items/ is searched as it is; `mem import` makes entries of a .jsonl file there")
         if made.repository and made.files:
             files = ", ".join(made.files)
             remarks.append(f"{shown(made.repository)} is a git repository: {files} will show in its status")

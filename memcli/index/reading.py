@@ -16,6 +16,7 @@ from ..text.chunk import Chunk
 from ..text.conflict import conflict_marker
 from ..text.entry import Entry, read_entry
 from ..text.inline_tags import inline_tags, nested
+from ..text.json_records import is_records, records_of
 from ..text.problem import Problem
 from ..text.times import stamp
 from ..text.utf8 import decoded
@@ -100,7 +101,11 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
         )
         return Reading(path, kind, status, stat, digest, text, [], None, tuple(problems))
     entry = None
-    if kind == "entry":
+    if is_records(path, kind):
+        told = records_of(path, text)
+        text, chunks = told.text, told.chunks
+        problems += told.problems
+    elif kind == "entry":
         document = frontmatter.parse(text)
         if document.problem:
             problems.append(document.problem)

@@ -11,8 +11,6 @@ from ..store.layout import ARCHIVE, DOCUMENTS, Layout
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""
 
-_ENDINGS = (".md", ".jsonl")
-
 
 @dataclass
 class Listing:
@@ -59,7 +57,7 @@ def _walk(root: Path, place: str, deep: bool, listing: Listing, layout: Layout) 
         inside = stack.pop()
         try:
             with os.scandir(f"{base}/{inside}") as found:
-                others = _take_files(found, inside, listing.stats)
+                others = _take_files(found, inside, listing.stats, layout.endings)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
@@ -74,7 +72,7 @@ def _walk(root: Path, place: str, deep: bool, listing: Listing, layout: Layout) 
                         stack.append(f"{path}/")
                 elif item.is_symlink():
                     _look_behind(root, path, deep, listing, layout)
-                elif path.endswith(_ENDINGS) and item.stat(follow_symlinks=False) and layout.kind_of(path):
+                elif path.endswith(layout.endings) and item.stat(follow_symlinks=False) and layout.kind_of(path):
                     listing.problems[path] = "no regular file: move it out of the workspace"
             except FileNotFoundError:
                 continue
@@ -83,14 +81,16 @@ def _walk(root: Path, place: str, deep: bool, listing: Listing, layout: Layout) 
                 listing.unread.append(path)
 
 
-def _take_files(items: Iterable[os.DirEntry[str]], inside: str, stats: dict[str, Stat]) -> list[os.DirEntry[str]]:
+def _take_files(
+    items: Iterable[os.DirEntry[str]], inside: str, stats: dict[str, Stat], endings: tuple[str, ...]
+) -> list[os.DirEntry[str]]:
     """Note the files among the items of a folder, and give the others; with thousands of files each step is felt."""
     others = []
     for item in items:
         name = item.name
         if name[0] == ".":  # hidden, or a file being written
             continue
-        if name.endswith(_ENDINGS):
+        if name.endswith(endings):
             try:
                 seen = item.stat(follow_symlinks=False)
             except OSError:
@@ -105,7 +105,7 @@ def _take_files(items: Iterable[os.DirEntry[str]], inside: str, stats: dict[str,
 
 def _look_behind(root: Path, path: str, deep: bool, listing: Listing, layout: Layout) -> None:
     """List the file behind a link, unless it is listed anyway under its own name; folders are not followed."""
-    kind = layout.kind_of(path) if path.endswith(_ENDINGS) else None
+    kind = layout.kind_of(path) if path.endswith(layout.endings) else None
     try:
         real = (root / path).resolve(strict=True)
         status = real.stat()

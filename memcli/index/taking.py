@@ -7,6 +7,7 @@ from ..store import access
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import SPELLINGS
+from ..text.json_records import is_records
 from ..text.times import stamp
 from .reading import digest_of, opened, read_file, try_bytes
 from .scan import shown
@@ -19,7 +20,7 @@ def take_in(writer: Writer, workspace: Workspace, path: str, kind: str) -> str:
     noted = time.time_ns()
     name = shown(path)
     file, mtime, _, digest = writer.standing(name) or (None, 0, 0, "")
-    if kind == "session" and name == path:
+    if kind == "session" and name == path and not is_records(path, kind):
         return _take_in_talk(writer, workspace, path, noted, file, digest)
     got = try_bytes(workspace, path) if name == path else "its name is not UTF-8: rename it"
     if isinstance(got, str):

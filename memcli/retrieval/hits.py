@@ -8,6 +8,7 @@ from typing import Any
 
 from ..index.index import Piece
 from ..store.workspace import Workspace
+from ..text.json_records import is_records
 from ..text.problem import FileProblem
 from .fusion import Scored
 from .snippet import snippet
@@ -110,7 +111,7 @@ def address_of(piece: Piece) -> str:
         return identifier
     if piece.anchor.startswith("hist_"):
         return piece.anchor
-    if piece.kind == "session":
+    if piece.kind == "session" and not is_records(piece.path, piece.kind):
         # Late: it brings along all that writes conversations.
         from ..store.sessions.span import session_address
 

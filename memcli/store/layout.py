@@ -80,6 +80,12 @@ class Layout:
         found = self._expression.fullmatch(path.removeprefix(ARCHIVE))
         return None if found is None or _HIDDEN.search(path) or self._ignores(path) else found.lastgroup
 
+    @cached_property
+    def endings(self) -> tuple[str, ...]:
+        """Give how the names of files end that may be memories."""
+        every = {pattern[pattern.rindex(".") :] for patterns in self.patterns.values() for pattern in patterns}
+        return tuple(sorted(every))
+
     def owns(self, path: str) -> bool:
         """Tell whether mem may change a file unasked, to note what it means for another memory."""
         return not self.is_vault or path.startswith(f"{self.entries}/")
@@ -196,9 +202,9 @@ GOLEMCORE = Layout(
     patterns={
         "memory": ("memory/MEMORY.md",),
         "history": ("memory/HISTORY-{month}.md", "memory/HISTORY.md"),
-        "note": ("memory/{date}.md",),
+        "note": ("memory/{date}.md", "memory/items/**.jsonl"),
         "entry": ("memory/**.md",),
-        "session": SESSIONS,
+        "session": (*SESSIONS, "sessions/*.json"),
     },
 )
 JARVIS = Layout(

@@ -43,7 +43,7 @@ FINDS = {
         "answered in English": "2025-12-20.md",
     },
     "golemcore": {
-        "prune": "memory/MEMORY.md#rules",
+        "Agnieszka reviews everything": "memory/MEMORY.md#people",
         "InvoiceClockTest": "memory/2026-02-06.md#10:00",
         "健康检查": "memory/2026-02-07.md#09:05",
         "Flyway": "memory/deploy-checklist.md",

@@ -1,0 +1,79 @@
+"""Files of JSON that another tool keeps memories or messages in, as text: one line for each of them, to be searched.
+
+golemcore writes memories one a line (`items/*.jsonl`) and conversations as one document (`sessions/*.json`). The lines
+of a JSONL file keep their numbers.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .chunk import Chunk, windows
+from .problem import Problem
+from .session import load, moment, words_of
+
+_TIMES = ("updatedAt", "updated_at", "createdAt", "created_at", "timestamp")
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a file holds: a text with a line for each record, its pieces, and the lines that could not be read."""
+
+    text: str
+    chunks: list[Chunk]
+    problems: list[Problem]
+
+
+def is_records(path: str, kind: str) -> bool:
+    """Tell whether a file of a kind is one of JSON that is shown as text; a session's own lines are read elsewhere."""
+    return path.endswith(".json") or (path.endswith(".jsonl") and kind != "session")
+
+
+def records_of(path: str, text: str) -> Records:
+    """Read a file of JSON; what is no record is a problem, and its line is empty."""
+    problems: list[Problem] = []
+    found = list(_document(text, problems) if path.endswith(".json") else _lines(text, problems))
+    lines: list[str] = []
+    chunks: list[Chunk] = []
+    start = 0
+    for number, (said, timestamp) in enumerate(found, 1):
+        line = " ".join(said.split())
+        lines.append(f"{line}\n")
+        chunks += [
+            Chunk(start + a, start + b, number, f"L{number}", timestamp=timestamp)
+            for a, b in windows(line, 0, len(line))
+        ]
+        start += len(line) + 1
+    return Records("".join(lines), chunks, problems)
+
+
+def _lines(text: str, problems: list[Problem]) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        data = load(line) if line.strip("\ufeff \t\r") else {}
+        if not isinstance(data, Mapping):
+            problems.append(Problem(number, "no JSON object: passed over"))
+            data = {}
+        yield _said(data), _moment(data)
+
+
+def _document(text: str, problems: list[Problem]) -> Iterator[tuple[str, str]]:
+    data = load(text)
+    messages = data.get("messages") if isinstance(data, Mapping) else data
+    if not isinstance(messages, list):
+        problems.append(Problem(1, "no JSON document with a list of messages: passed over"))
+        return
+    for one in messages:
+        if isinstance(one, Mapping):
+            yield _said(one), _moment(one)
+
+
+def _said(data: Mapping[str, Any]) -> str:
+    """Write a record as a line: who says it or what it is called, and what it says."""
+    content = next((data[key] for key in ("content", "text", "memory") if data.get(key)), "")
+    words = content if isinstance(content, str) else words_of(content)
+    head = next((str(data[key]) for key in ("title", "role") if isinstance(data.get(key), str) and data[key]), "")
+    return ": ".join(part for part in (head, words) if part) if words.strip() else ""
+
+
+def _moment(data: Mapping[str, Any]) -> str:
+    return next((found for key in _TIMES if (found := moment(data.get(key)))), "")

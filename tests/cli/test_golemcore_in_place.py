@@ -1,0 +1,69 @@
+"""What golemcore keeps as JSON is searched and read where it lies, and stays as it is."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import FIXTURES, Mem
+
+
+@pytest.fixture
+def bot(mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a folder of golemcore's that is a workspace."""
+    shutil.copytree(FIXTURES / "layouts/golemcore", world / "bot")
+    monkeypatch.chdir(world / "bot")
+    assert mem("init").code == 0
+    return world / "bot"
+
+
+def state(folder: Path) -> dict[str, bytes]:
+    paths = (path for path in folder.rglob("*") if path.suffix in (".json", ".jsonl") and ".mem" not in path.parts)
+    return {path.name: path.read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "words"),
+    [
+        ("postgres port of the billing module", "memory/items/semantic.jsonl", "listens on port 5433"),
+        ("prune on forge", "memory/items/semantic.jsonl", "must never run on forge"),
+        ("flaky clock test", "memory/items/procedural.jsonl", "inject java.time.Clock"),
+        ("which stage of the pipeline is red", "memory/items/episodic/2026-02-06.jsonl", "image stage is still red"),
+    ],
+)
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_an_item_is_found_and_read_where_it_lies(
+    mem: Mem, bot: Path, query: str, path: str, words: str, mode: str
+) -> None:
+    before = state(bot)
+    hits = mem("search", query, "--mode", mode, "--json").json["hits"]
+    (hit,) = [hit for hit in hits if hit["path"] == path and words in hit["summary"]]
+    assert words in (bot / path).read_text().splitlines()[hit["line"] - 1]
+    ran = mem("read", hit["id"])
+    assert ran.code == 0, ran.err
+    assert words in ran.out
+    assert "fingerprint" not in ran.out
+    assert state(bot) == before
+
+
+def test_a_conversation_is_found_when_asked_for_and_read(mem: Mem, bot: Path) -> None:
+    asked = ("search", "reporting database on forge", "--mode", "keyword", "--json")
+    assert "sessions/telegram:12345.json" not in {hit["path"] for hit in mem(*asked).json["hits"]}
+    hits = mem(*asked, "--kind", "session").json["hits"]
+    (hit,) = [hit for hit in hits if hit["id"] == "sessions/telegram:12345.json#L2"]
+    assert mem("read", hit["id"]).out == "assistant: 5432 is taken by the old reporting database on forge.\n"
+    assert mem("read", "sessions/telegram:12345.json").out.startswith("user: why port 5433?\nassistant: 5432 is taken")
+
+
+def test_an_item_written_a_moment_ago_is_found_and_a_broken_line_is_named(mem: Mem, bot: Path) -> None:
+    items = bot / "memory/items/semantic.jsonl"
+    assert mem("search", "kettle", "--mode", "keyword").code == 1
+    with items.open("a") as file:
+        file.write("{broken\n" + json.dumps({"id": "k", "title": "Kettle", "content": "It stands in the hall."}) + "\n")
+    hits = mem("search", "kettle", "--mode", "keyword", "--json").json["hits"]
+    assert [hit["summary"] for hit in hits] == ["Kettle: It stands in the hall."]
+    number = items.read_text().splitlines().index("{broken") + 1
+    assert f"memory/items/semantic.jsonl:{number}: no JSON object" in mem("check").out
+    assert mem("check", "--fix").code in (1, 3)
+    assert "{broken" in items.read_text()
