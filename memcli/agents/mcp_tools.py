@@ -20,6 +20,7 @@ def _one_of(values: Sequence[str]) -> WithJsonSchema:
 _Id: TypeAlias = Annotated[
     str, Field(description="An id, a unique part of one, a path, or a hit's address such as MEMORY.md#people.")
 ]
+_AsOf: TypeAlias = Annotated[str, Field(description="What was believed then: 2026-11-21 or 30d; empty for now.")]
 _Ids: TypeAlias = Annotated[
     str | list[str], Field(description="An id, a unique part of one, or a path; or a list of these.")
 ]
@@ -59,21 +60,25 @@ class Tools:
         tag: _Tags = None,
         since: Annotated[str, Field(description="Only from then on: 2026-11-21, 2026-11, yesterday or 7d.")] = "",
         until: Annotated[str, Field(description="Only up to then, written as `since` is.")] = "",
+        as_of: _AsOf = "",
     ) -> Any:
         """Find memories by meaning and by words, best first: id, summary, relevance in [0,1], date, path."""
         options = [*_many("--kind", kind), *_many("--type", type), *_many("--tag", tag)]
-        options += [*_one("--since", since), *_one("--until", until), "--limit", str(limit)]
+        options += [*_one("--since", since), *_one("--until", until), *_one("--as-of", as_of), "--limit", str(limit)]
         return self._answer("search", options, [query])
 
     def memory_read(
         self,
-        id: _Id,
+        id: _Id = "",
         offset: Annotated[int, Field(description="Begin at this character: `next_offset` of the page before.")] = 0,
         limit: Annotated[int | None, Field(description="At most this many characters; without it all.")] = None,
+        key: Annotated[str, Field(description=f"Show what fills this key, such as staging/port{_MAY_BE}.")] = "",
+        as_of: _AsOf = "",
     ) -> Any:
-        """Show the text an id, a path or a hit's address names, in pages."""
+        """Show the text an id, a path or a hit's address names, or what fills a key, in pages."""
         options = ["--offset", str(offset), *([] if limit is None else ["--limit", str(limit)])]
-        return self._answer("read", options, [id])
+        options += [*_one("--key", key), *_one("--as-of", as_of)]
+        return self._answer("read", options, [id] if id else [])
 
     def memory_write(
         self,
@@ -91,6 +96,10 @@ class Tools:
             str, Field(description=f"Keep it at this place below the entries, such as projects/app/status.md{_MAY_BE}.")
         ] = "",
         supersedes: Annotated[str, Field(description=f"The id of the memory it takes the place of{_MAY_BE}.")] = "",
+        key: Annotated[
+            str,
+            Field(description=f"The slot it fills, such as staging/port: its earlier value is superseded{_MAY_BE}."),
+        ] = "",
     ) -> Any:
         """Remember something; with `id` change that memory instead. Secrets are refused.
 
@@ -100,7 +109,7 @@ class Tools:
         """
         options = [*_one("--type", type), *_one("--title", title), *_many("--tag", tags), *_one("--project", project)]
         options += [*_one("--source", source), *_one("--id", id), *_one("--path", path)]
-        options += _one("--supersedes", supersedes)
+        options += [*_one("--supersedes", supersedes), *_one("--key", key)]
         return self._answer("write", options, [text])
 
     def memory_edit(
@@ -121,9 +130,13 @@ class Tools:
             Annotated[str, _one_of(tuple(SORTS))] | None, Field(description="The order; without it by last change.")
         ] = None,
         limit: Annotated[int, Field(description="How many; 0 for all.")] = 50,
+        key: Annotated[
+            str, Field(description=f"Only what fills this key, or this glob of keys: staging/*{_MAY_BE}.")
+        ] = "",
     ) -> Any:
         """List memories, the latest change first."""
-        options = [*_many("--type", type), *_many("--tag", tag), *_one("--sort", sort), "--limit", str(limit)]
+        options = [*_many("--type", type), *_many("--tag", tag), *_one("--sort", sort), *_one("--key", key)]
+        options += ["--limit", str(limit)]
         return self._answer("ls", options, [prefix] if prefix else [])
 
     def memory_grep(

@@ -42,7 +42,8 @@ def _ends(stated: Words, sentence: str) -> Iterator[bool]:
     for retired in (*_over(said), *_instead(said)):
         yield from _matched(stated, retired)
     yield from _renamed(stated, said)
-    yield from _moved(stated, said)
+    for verb in (place for place, word in enumerate(said) if word in lists.moved):
+        yield from _moved(stated, said, verb)
 
 
 def _matched(stated: Words, retired: Words) -> Iterator[bool]:
@@ -76,11 +77,10 @@ def _instead(said: Words) -> Iterator[Words]:
             yield from (before[:cut] + core(part) for cut in range(1, len(before)))
 
 
-def _moved(stated: Words, said: Words) -> Iterator[bool]:
+def _moved(stated: Words, said: Words, verb: int) -> Iterator[bool]:
     """Match "S moved from A to B", "we moved S from A to B" and "S moved to B from A" with "S … A"."""
     lists = phrases()
-    verb = next((place for place, word in enumerate(said) if word in lists.moved), -1)
-    if verb < 0 or "to" not in said[verb:] or (verb and said[verb - 1] == "be"):
+    if "to" not in said[verb:] or (verb and said[verb - 1] == "be"):
         return
     to = said.index("to", verb)
     start = said.index("from", verb) if "from" in said[verb:] else to

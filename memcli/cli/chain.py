@@ -1,7 +1,9 @@
 """`mem read --history`: the memories that took each other's place, and the commits of a file."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
+from ..errors import NotFoundError
 from ..index.index import ask
 from ..lifecycle.supersession import Chain, chain
 from ..retrieval.versions import Version, versions
@@ -34,6 +36,27 @@ def show_chain(where: Workspace, path: str, document: Document, *, as_json: bool
             output.say_row((link.created_at[:10], link.status, link.id, world.here(where, link.path), link.summary))
         for one in log:
             output.say_row((one.date[:10], "commit", one.commit, one.author, one.subject))
+
+
+def show_values(found_in: Sequence[Workspace], key: str, project: str, *, as_json: bool) -> None:
+    """Print every value that a key had, the earliest first, with its time and who said it."""
+    from ..retrieval.past import history
+
+    found = [(where, one) for where in found_in for one in history(where, key, project)]
+    if not found:
+        raise NotFoundError(f"nothing has filled the key {key!r}", "`mem ls --key '*'` lists the keys there are")
+    if as_json:
+        output.say_json({"key": key, "values": [asdict(one) | {"scope": where.scope} for where, one in found]})
+        return
+    for where, one in found:
+        if output.is_watched():
+            output.say_styled((f"{one.since[:10]}  ", "1"), (output.wrapped(one.summary, 12), ""))
+            over = f" until {one.until[:10]}" if one.until else ""
+            said = f"{one.id} · {one.source} · {one.status}{over}" + (f" · {one.project}" if one.project else "")
+            output.say_styled((f"            {said}", "36"))
+        else:
+            row = (one.since[:10], one.until[:10], one.status, one.source, one.id, world.here(where, one.path))
+            output.say_row((*row, one.summary))
 
 
 def _show(found: Chain, log: list[Version]) -> None:

@@ -21,6 +21,13 @@ def tags(incomplete: str) -> Answers:
     return _everywhere(lambda derived: found(derived, incomplete))
 
 
+def keys(incomplete: str) -> Answers:
+    """Offer the keys that entries fill, with what they say."""
+    from ..index.peek import keys as found
+
+    return _everywhere(lambda derived: found(derived, incomplete))
+
+
 def sessions(incomplete: str) -> Answers:
     """Offer the ids of sessions."""
     from ..text.session.folder import session_id

@@ -127,5 +127,7 @@ def _called(file: str) -> str:
 
 def _wanted(choice: Choice, where: "Workspace") -> "Filter":
     """Take everything the file holds unless told otherwise, archive and conversations included."""
+    if choice.as_of:
+        raise UsageError("--as-of asks what was believed here", "narrow an import with --since and --until")
     wanted = choice.filter(where)
     return wanted if choice.status else replace(wanted, statuses=())

@@ -60,6 +60,16 @@ class Choice:
             help="Only files whose path, from here, in the workspace or in its entries, begins so or fits this glob.",
         ),
     ] = None
+    key: Annotated[
+        _Many,
+        typer.Option(
+            "--key", autocompletion=complete.keys, help="Only entries whose key is this or fits this glob: staging/*."
+        ),
+    ] = None
+    as_of: Annotated[
+        str,
+        typer.Option("--as-of", metavar="DATE", help="What was believed then: 2026-11-21, 30d.", show_default=False),
+    ] = ""
     since: Annotated[
         str,
         typer.Option("--since", help="Only from then on: 2026-11-21, 2026-11, yesterday, 7d.", show_default=False),
@@ -89,6 +99,8 @@ class Choice:
             paths=self.paths(workspace),
             since=moment_of("since", self.since, workspace, end=False),
             until=moment_of("until", self.until, workspace, end=True),
+            keys=tuple(self.key or ()),
+            as_of=moment_of("as-of", self.as_of, workspace, end=True),
         )
 
     def paths(self, workspace: Workspace) -> tuple[str, ...]:

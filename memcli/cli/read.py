@@ -10,6 +10,7 @@ import typer
 from ..errors import UsageError
 from ..store import access, address, files
 from ..store.layout import ARCHIVE
+from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.conflict import conflict_marker
 from ..text.entry import listed, stated_id
@@ -18,7 +19,7 @@ from ..text.lines import BOM
 from ..text.lines import lines as lines_of
 from ..text.problem import FileProblem, Problem
 from ..text.utf8 import decoded
-from . import complete, output, world
+from . import complete, options, output, world
 from .options import AsJson, InScope, InWorkspace
 
 
@@ -27,10 +28,25 @@ def read(
         str,
         typer.Argument(
             autocompletion=complete.ids,
-            metavar="ID",
+            metavar="[ID]",
             help="An id, a unique part of one, a path, or a hit's address such as MEMORY.md#people.",
+            show_default=False,
         ),
-    ],
+    ] = "",
+    key: Annotated[
+        str,
+        typer.Option(
+            "--key",
+            metavar="KEY",
+            autocompletion=complete.keys,
+            help="Show what fills this key, such as staging/port.",
+            show_default=False,
+        ),
+    ] = "",
+    project: Annotated[str, typer.Option(help="With --key: of this project.", show_default=False)] = "",
+    as_of: Annotated[
+        str, typer.Option("--as-of", metavar="DATE", help="Show what was believed then.", show_default=False)
+    ] = "",
     offset: Annotated[int, typer.Option(help="Begin at this character.")] = 0,
     limit: Annotated[int | None, typer.Option(help="Show at most this many characters.", show_default="all")] = None,
     lines: Annotated[
@@ -54,7 +70,15 @@ def read(
     """
     if offset < 0 or (limit is not None and limit < 1):
         raise UsageError("a page begins at 0 or later and holds at least one character", "check --offset and --limit")
-    where, place = world.locate(workspace, scope, name)
+    if bool(name) == bool(key):
+        raise UsageError("nothing to read" if not key else "two names", "name an id or a path, or give --key")
+    if key and history:
+        from .chain import show_values
+
+        show_values(world.reading(workspace, scope), key, project, as_json=as_json)
+        return
+    where, place = _located(workspace, scope, name, key, project, as_of)
+    name = name or str(place)
     kind = where.layout.kind_of(place.path) or "file"
     is_json = is_records(place.path, kind) and not (raw or lines)
     is_talk = kind == "session" and not (raw or lines or is_json)
@@ -113,6 +137,34 @@ def read(
     output.say(page, end="" if page.endswith("\n") or not page else "\n", raw=raw)
     if rest is not None:
         output.note(f"{len(page):,} of {len(content):,} characters: mem read {name} --offset {rest}")
+
+
+def _located(
+    workspace: str, scope: str, name: str, key: str, project: str, as_of: str
+) -> tuple[Workspace, address.Place]:
+    """Find what a name or a key means now, or meant at a date."""
+    if not (key or as_of):
+        return world.locate(workspace, scope, name)
+    from ..retrieval.past import believed, filling
+
+    found_in = world.reading(workspace, scope)
+    moment = options.moment_of("as-of", as_of, found_in[0], end=True)
+    if key:
+        where, values = filling(found_in, key, project, moment)
+        if len(values) > 1:
+            others = ", ".join(one.id for one in values[1:])
+            output.note(f"{values[0].id} and {others} both fill {key}: `mem supersede` the one that is over")
+        return where, address.Place(values[0].path)
+    where, place = world.locate(workspace, scope, name)
+    if where.layout.kind_of(place.path) != "entry":
+        raise UsageError(f"{place.path} is not an entry", "--as-of is for entries; `--history` shows a file's commits")
+    from ..index.index import ask
+    from ..lifecycle.supersession import chain
+
+    document = frontmatter.parse(decoded(files.read(where.path(place.path)))[0])
+    identifier = stated_id(document.fields) or place.path
+    links = ask(where, lambda index: chain(index, identifier)).links
+    return where, believed(where, [one.id for one in links], moment, name)
 
 
 def _conflict(text: str) -> Problem | None:

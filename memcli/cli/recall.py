@@ -1,15 +1,17 @@
 """`mem recall`."""
 
+from dataclasses import replace
+from datetime import datetime
 from typing import Annotated
 
 import typer
 
 from ..errors import UsageError
-from ..retrieval.pack import FORMATS, SECTIONS
+from ..retrieval.pack import DOCUMENTS, FORMATS, LONG_TERM, SECTIONS
 from ..retrieval.recall import Judge, Recall
 from ..retrieval.recall import recall as find
 from ..store.settings import Settings
-from . import output, world
+from . import options, output, world
 from .options import AsJson, InScope, InWorkspace
 
 
@@ -36,6 +38,12 @@ def recall(
     characters: Annotated[
         int | None, typer.Option(help="Characters never exceeded.", show_default="as many as the tokens have")
     ] = None,
+    as_of: Annotated[
+        str,
+        typer.Option(
+            "--as-of", metavar="DATE", help="Give what was believed then; without MEMORY.md.", show_default=False
+        ),
+    ] = "",
     fresh: Annotated[bool, typer.Option("--fresh", help="Forget what the session was shown.")] = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
@@ -52,6 +60,12 @@ def recall(
     if query == "-":
         query = world.standard_input("the prompt")
     found_in = world.reading(workspace, scope)
+    sections = tuple(only) if only else SECTIONS
+    moment = options.moment_of("as-of", as_of, found_in[0], end=True)
+    if moment:
+        # A page says what holds now, and what it said then only git knows.
+        sections = tuple(one for one in sections if one not in (LONG_TERM, DOCUMENTS))
+        found_in = [replace(one, now=datetime.fromisoformat(moment)) for one in found_in]
     pack = find(
         found_in,
         Recall(
@@ -63,8 +77,9 @@ def recall(
             characters,
             gate,
             _judge(found_in[0].settings),
-            tuple(only) if only else SECTIONS,
+            sections,
             fresh,
+            moment,
         ),
     )
     text = pack.text(form)

@@ -41,6 +41,15 @@ def write(
             show_default=False,
         ),
     ] = "",
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="KEY",
+            autocompletion=complete.keys,
+            help="The slot it fills, such as staging/port: what filled it before is superseded.",
+        ),
+    ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
@@ -102,14 +111,15 @@ def write(
 
     What is known word for word is confirmed and not kept twice; of another wording of the same both stay. It takes the
     place of what it says is over ("no longer", "moved from … to", "instead of", "Correction:") or of what --supersedes
-    names. What else may contradict it is flagged on both. At a --path of your own it is kept as it is.
+    names, and of what fills the same --key. What else may contradict it is flagged on both. At a --path of your own it
+    is kept as it is; written there again, it changes the entry.
 
     With --id only the fields given and, where there is one, the text change; an empty value takes a field away. The old
     text stays in the archive: `mem read ID --history` lists it.
     """
     told: dict[str, Any] = {
-        "type": kind, "title": title, "tags": _split(tag), "project": project, "source": source, "trust": trust,
-        "confidence": confidence, "salience": salience, "strength": strength, "sources": sources,
+        "type": kind, "key": key, "title": title, "tags": _split(tag), "project": project, "source": source,
+        "trust": trust, "confidence": confidence, "salience": salience, "strength": strength, "sources": sources,
         "references": references, "files": about, "status": status, "superseded_by": superseded_by,
         "conflicts_with": conflicts_with, "pinned": pinned, "expires_at": expires_at, "created_at": created_at,
         "metadata": _pairs(metadata),
@@ -127,7 +137,7 @@ def write(
         if body is None and not told:
             raise UsageError("nothing to change", "give a text or a field")
         kept, told = looked_through(where, body or "", told, redact=redact, allow=allow_secret)
-        done = _as_it_is(entries.update(where, place.path, told, None if body is None else kept))
+        done = _as_it_is(where, entries.update(where, place.path, told, None if body is None else kept), told)
     else:
         if body is None:
             raise UsageError("nothing to remember", 'give the text: mem write "…", or - to read standard input')
@@ -139,17 +149,27 @@ def write(
         by_hand = any(told.get(key) for key in ("status", "superseded_by", "conflicts_with"))
         if supersedes:
             done = _in_place_of(where, workspace, scope, supersedes, told, body)
-        elif no_dedup or path or by_hand:
-            done = _as_it_is(entries.write(where, told, body, world.noise(body), world.within(where, path)))
+        elif path or by_hand or (no_dedup and not key):
+            done = _as_it_is(
+                where, entries.write(where, told, body, world.noise(body), world.within(where, path)), told
+            )
         else:
-            done = _admitted(where, told, body, judge=judge)
+            done = _admitted(where, told, body, judge=judge, by_key_alone=no_dedup)
     _tell(where, done, as_json=as_json)
     if done.pop("error", ""):
         raise typer.Exit(7)
 
 
-def _as_it_is(written: entries.Written) -> dict[str, Any]:
-    return {"action": written.action, "id": written.id, "path": written.path}
+def _as_it_is(where: Workspace, written: entries.Written, told: dict[str, Any]) -> dict[str, Any]:
+    """Tell what was done to a file, and what its key took the place of."""
+    done: dict[str, Any] = {"action": written.action, "id": written.id, "path": written.path}
+    if told.get("key"):
+        from ..lifecycle.slots import fill
+
+        filled = fill(where, written.path, "mem write")
+        named = (("supersedes", filled.supersedes), ("conflicts_with", filled.conflicts_with))
+        done |= {name: list(ids) for name, ids in named if ids}
+    return done
 
 
 def _in_place_of(
@@ -166,14 +186,22 @@ def _in_place_of(
     before = standing(where, place.path)
     plan, identifier, path = replacing_plan(where, before, told, body, world.noise(body))
     applied(where, plan + without_lines(where, [before.entry.id]), "mem write")
-    return {"action": "created", "id": identifier, "path": path, "supersedes": [before.entry.id]}
+    gone = [before.entry.id]
+    if told.get("key") and told["key"] != before.entry.key:
+        from ..lifecycle.slots import fill
+
+        gone += fill(where, path, "mem write").supersedes
+    return {"action": "created", "id": identifier, "path": path, "supersedes": gone}
 
 
-def _admitted(where: Workspace, told: dict[str, Any], body: str, *, judge: bool) -> dict[str, Any]:
+def _admitted(
+    where: Workspace, told: dict[str, Any], body: str, *, judge: bool, by_key_alone: bool = False
+) -> dict[str, Any]:
     from ..lifecycle.admission import Draft
     from ..lifecycle.admit import admit
 
-    settled = admit(where, [Draft(told, body, world.noise(body))], "mem write", _judge(where) if judge else None)
+    draft = Draft(told, body, world.noise(body))
+    settled = admit(where, [draft], "mem write", _judge(where) if judge else None, by_key_alone=by_key_alone)
     for notice in settled.notices:
         output.note(notice)
     if settled.error:

@@ -28,6 +28,7 @@ create table entries(
     access_count integer, last_accessed_at text, summary text, key text, superseded_at text, version_of text
 );
 create index entries_by_id on entries(id);
+create index entries_by_version on entries(version_of) where version_of <> '';
 create index entries_by_tail on entries(substr(id, -6));
 create table chunks(
     chunk integer primary key autoincrement, file integer not null, kind text not null, status text not null,

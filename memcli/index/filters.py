@@ -1,6 +1,6 @@
 """Which memories a question is about: one set of filters for search, ls and grep."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..text.times import parse_time, stamp
@@ -32,11 +32,13 @@ class Filter:
     since: str = ""
     until: str = ""
     below: tuple[str, ...] = ()  # and any of these
+    keys: tuple[str, ...] = ()  # any of these globs
+    as_of: str = ""  # what was believed then, whatever has become of it since; instead of the statuses
 
     @property
     def asks_entries(self) -> bool:
         """Tell whether only an entry can pass."""
-        return bool(self.types or self.layers or self.sources or self.tags or self.projects)
+        return bool(self.types or self.layers or self.sources or self.tags or self.projects or self.keys)
 
 
 @dataclass
@@ -65,7 +67,13 @@ def chunk_condition(wanted: Filter) -> Where:
     """Give the condition on the table of chunks."""
     where = Where()
     where.any_of("kind", wanted.kinds)
-    where.any_of("status", wanted.statuses)
+    if wanted.as_of:
+        believed = f"select file from entries join files using(file) where {_BELIEVED}"
+        told = "kind in ('history', 'note') and status = 'active' and timestamp <= ?"
+        where.parts.append(f"(file in ({believed}) or ({told}))")
+        where.values += [wanted.as_of] * 3
+    else:
+        where.any_of("status", wanted.statuses)
     _span(where, "timestamp", wanted)
     if wanted.paths or wanted.below:
         paths = Where()
@@ -84,7 +92,11 @@ def chunk_condition(wanted: Filter) -> Where:
 def entry_condition(wanted: Filter) -> Where:
     """Give the condition on entries joined with files."""
     where = Where()
-    where.any_of("files.status", wanted.statuses)
+    if wanted.as_of:
+        where.parts.append(_BELIEVED)
+        where.values += [wanted.as_of] * 2
+    else:
+        where.any_of("files.status", wanted.statuses)
     _span(where, "entries.updated_at", wanted)
     _paths(where, wanted.paths)
     _paths(where, wanted.below)
@@ -96,27 +108,29 @@ def file_condition(wanted: Filter) -> Where:
     """Give the condition on files, for what reads whole texts."""
     where = Where()
     where.any_of("kind", wanted.kinds)
-    where.any_of("status", wanted.statuses)
+    if not wanted.as_of:
+        where.any_of("status", wanted.statuses)
     _paths(where, wanted.paths)
     _paths(where, wanted.below)
-    if wanted.asks_entries or wanted.since or wanted.until:
-        chunks = chunk_condition(
-            Filter(
-                (),
-                (),
-                wanted.types,
-                wanted.layers,
-                wanted.sources,
-                wanted.tags,
-                wanted.projects,
-                (),
-                wanted.since,
-                wanted.until,
-            )
-        )
+    if wanted.asks_entries or wanted.since or wanted.until or wanted.as_of:
+        chunks = chunk_condition(replace(wanted, kinds=(), statuses=(), paths=(), below=()))
         where.parts.append(f"file in (select file from chunks where {chunks})")
         where.values += chunks.values
     return where
+
+
+SINCE = (
+    "coalesce((select max(v.superseded_at) from entries as v where v.version_of <> '' and v.version_of ="
+    " iif(entries.version_of = '', entries.id, entries.version_of)"
+    " and (entries.version_of = '' or v.superseded_at < entries.superseded_at)), entries.created_at)"
+)
+"""When an entry's text came to be believed: when it was made, or when it took the place of an earlier text of it."""
+UNTIL = (
+    "iif(entries.superseded_by = '', '', coalesce(nullif(entries.superseded_at, ''),"
+    " (select s.created_at from entries as s where s.id = entries.superseded_by), ''))"
+)
+"""When something else took its place; empty where nothing did, or nobody knows."""
+_BELIEVED = f"({SINCE} <= ? and ({UNTIL} > ? or (files.status = 'active' and entries.superseded_by = '')))"
 
 
 def _entry_parts(where: Where, wanted: Filter) -> None:
@@ -124,6 +138,9 @@ def _entry_parts(where: Where, wanted: Filter) -> None:
     where.any_of("layer", wanted.layers)
     where.any_of("source", wanted.sources)
     where.any_of("project", wanted.projects)
+    if wanted.keys:
+        where.parts.append(f"({' or '.join(['folded(entries.key) glob ?'] * len(wanted.keys))})")
+        where.values += [bindable(key.casefold()) for key in wanted.keys]
     for tag in wanted.tags:
         # Whole tags, whatever their case: `test` is not `testing`.
         where.parts.append("exists (select 1 from json_each(entries.tags) where folded(value) = ?)")

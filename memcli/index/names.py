@@ -1,7 +1,9 @@
 """Which entries and records a name may mean: ids, parts of ids, and the paths they lie at."""
 
+from dataclasses import dataclass
+
 from ..text import frontmatter
-from .filters import bindable
+from .filters import SINCE, UNTIL, bindable
 from .index import Index
 
 
@@ -47,6 +49,38 @@ def aliases(text: str) -> list[str]:
     said = fields.get("aliases") or fields.get("alias") or ()
     every = said.split(",") if isinstance(said, str) else said
     return [str(one).strip() for one in every] if isinstance(every, list | tuple) else []
+
+
+def keyed(index: Index) -> list[tuple[str, str]]:
+    """List the keys that active entries fill, with their paths."""
+    return index.connection.execute(
+        "select key, path from entries join files using(file) where key <> '' and files.status = 'active' order by path"
+    ).fetchall()
+
+
+@dataclass(frozen=True)
+class Value:
+    """What filled a key, and when."""
+
+    key: str
+    project: str
+    id: str
+    path: str
+    status: str
+    source: str
+    trust: float
+    since: str
+    until: str  # empty where it holds still, or nobody knows when it was over
+    summary: str
+
+
+def values(index: Index) -> list[Value]:
+    """List what fills and filled keys, the earliest first."""
+    rows = index.connection.execute(
+        f"select key, project, id, path, files.status, source, trust, {SINCE} as since, {UNTIL}, summary"
+        " from entries join files using(file) where key <> '' order by since, id"
+    )
+    return [Value(*row) for row in rows]
 
 
 def records(index: Index, identifier: str) -> list[tuple[str, str]]:

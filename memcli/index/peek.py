@@ -20,6 +20,16 @@ def ids(derived: Path, beginning: str) -> list[tuple[str, str]]:
     )
 
 
+def keys(derived: Path, beginning: str) -> list[tuple[str, str]]:
+    """List the keys that begin so, with what fills them."""
+    return _asked(
+        derived,
+        "select key, summary from entries where key <> '' and status = 'active' and substr(key, 1, ?) = ?"
+        f" order by key limit {SHOWN}",
+        (len(beginning), beginning),
+    )
+
+
 def tags(derived: Path, beginning: str) -> list[tuple[str, str]]:
     """List tags that begin so, the most used first, with their number."""
     return _asked(

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..beliefs.changes import opened_by
 from ..beliefs.comparison import Compared, Verdict, compare, nothing_learned, plain
-from ..beliefs.phrases import phrases
+from ..beliefs.keys import slot_of
+from ..beliefs.precedence import are_apart, is_believed_over, is_earlier_value, is_same_slot, may_replace
 from ..errors import MemError, RefusedError
 from ..store.access import Access, confirmations
 from ..store.entries import TRIES, entry_text, revised
@@ -77,6 +77,7 @@ class Admission:
         self._files: dict[str, Standing | None] = {}
         self._before: dict[str, str | None] = {}  # path → text on disk; None for a file to be made
         self._said: dict[tuple[str, str], str] = {}  # kind and plain text of a draft → path of the entry that says it
+        self._filled: dict[tuple[str, str], list[str]] = {}  # key and project → paths of what this run put there
         self._reasons: list[str] = []
 
     def standing(self, path: str) -> Standing | None:
@@ -100,12 +101,19 @@ class Admission:
         weighed = self._weighed(entry, near, before) if is_open else []
         self._decide(draft, entry, weighed)
         self._said.setdefault((kind_of(entry.type), plain(entry.body)), self.admitted[-1].path)
+        if entry.key:
+            self._filled.setdefault(slot_of(entry), []).append(self.admitted[-1].path)
 
     def _decide(self, draft: Draft, entry: Entry, weighed: Sequence[tuple[Standing, Verdict]]) -> None:
         against = []
-        for one, verdict in weighed:
+        # What fills the slot is settled with first: its place is taken, and nothing else takes the new value in.
+        filling = [item for item in weighed if is_same_slot(item[0].entry, entry)]
+        for one, verdict in filling or weighed:
             if verdict.kind == "same" and verdict.sure:
-                if _may_be_one(one.entry, entry):
+                if not _may_be_one(one.entry, entry):
+                    if is_same_slot(one.entry, entry):  # another type fills the slot now
+                        against.append((one, Verdict("update", True, f"the key {entry.key}")))
+                else:
                     if entry.trust >= one.entry.trust or says(one.entry, entry.body):
                         self._confirm(draft, one, entry, verdict)
                         return
@@ -131,20 +139,23 @@ class Admission:
         cosines |= {self.admitted[number].path: cosine for number, cosine in before.items()}
         if twin := self._said.get((kind_of(entry.type), plain(entry.body))):
             cosines[twin] = 1.0
+        if entry.key:
+            cosines |= dict.fromkeys(self._filled.get(slot_of(entry), ()), 1.0)
         found = []
         for path, _ in sorted(cosines.items(), key=lambda item: -2.0 if item[1] is None else -item[1]):
             one = self.standing(path)
-            if one is None or _are_apart(one.entry, entry):
+            if one is None or are_apart(one.entry, entry):
                 continue
-            found.append((one, self._compared(one.entry, entry.body)))
+            found.append((one, self._compared(one.entry, entry)))
         return found
 
-    def _compared(self, old: Entry, text: str) -> Verdict:
-        if known := self.verdicts.get((old.body, text)):
-            return known
-        if says(old, text):
+    def _compared(self, old: Entry, new: Entry) -> Verdict:
+        if says(old, new.body):
             return Verdict("same", True, "the same words")
-        return compare(old.body, text, self.likelihoods(old.body, text))
+        if is_same_slot(old, new):
+            return Verdict("update", True, f"the key {new.key}")
+        known = self.verdicts.get((old.body, new.body))
+        return known or compare(old.body, new.body, self.likelihoods(old.body, new.body))
 
     def _confirm(self, draft: Draft, one: Standing, entry: Entry, verdict: Verdict) -> None:
         """Count that a memory was said again; into its file goes only what it did not say yet."""
@@ -177,18 +188,23 @@ class Admission:
     def _create(self, draft: Draft, entry: Entry, against: Sequence[tuple[Standing, Verdict]]) -> None:
         """Make a new entry: what it surely updates is superseded, the undecided are flagged."""
         identifier, path, text = self._made(draft, entry)
-        won = [
-            one
-            for one, verdict in against
-            if verdict.sure and _decides(one.entry, entry) and _wins(one.entry, entry, draft)
-        ]
-        unsure = [one for one, _ in against if one not in won][:FLAGGED]
+        is_now = draft.is_told_now
+        later = [one for one, _ in against if is_earlier_value(one.entry, entry, is_told_now=is_now)]
+        sure = [one for one, verdict in against if verdict.sure and may_replace(one.entry, entry)]
+        won = [one for one in sure if not later and is_believed_over(one.entry, entry, is_told_now=is_now)]
+        unsure = [] if later else [one for one, _ in against if one not in won][:FLAGGED]
         told: dict[str, object] = {}
+        if later:
+            told = {"status": "superseded", "superseded_by": later[0].entry.id}
+            told["superseded_at"] = later[0].entry.created_at
         if won:
             told["references"] = [
                 *entry.references,
                 *(one.entry.id for one in won if one.entry.id not in entry.references),
             ]
+            # What takes the place of what fills a slot fills it from then on.
+            if not entry.key and (key := next((one.entry.key for one in won if one.entry.key), "")):
+                told["key"] = key
         if unsure:
             told["conflicts_with"] = [*entry.conflicts_with, *(one.entry.id for one in unsure)]
         if told:
@@ -199,19 +215,20 @@ class Admission:
             self._put(one.path, superseded_text(self.workspace, one, identifier))
         for one in unsure:
             self._put(one.path, conflicting_text(self.workspace, one, identifier))
-        reason = next((verdict.reason for one, verdict in against if one in [*won, *unsure]), "")
+        reason = next((verdict.reason for one, verdict in against if one in [*later, *won, *unsure]), "")
         self.admitted.append(
             Admitted(
                 "created",
                 identifier,
                 path,
                 tuple(one.entry.id for one in won),
-                "",
+                later[0].entry.id if later else "",
                 tuple(one.entry.id for one in unsure),
                 reason,
             )
         )
         self._reasons += [f"{one.entry.id} is superseded by {identifier}: {reason}" for one in won]
+        self._reasons += [f"{identifier} is superseded by {one.entry.id}: {reason}" for one in later[:1]]
         self._reasons += [f"{one.entry.id} and {identifier} are flagged: {reason}" for one in unsure]
 
     def _made(self, draft: Draft, entry: Entry) -> tuple[str, str, str]:
@@ -229,31 +246,6 @@ class Admission:
         self._files[path] = Standing(path, text, entry)
 
 
-def _are_apart(old: Entry, new: Entry) -> bool:
-    """Tell whether two memories are about different things by name, whatever their texts say."""
-    titles, projects = (old.title, new.title), (old.project, new.project)
-    return any(all(pair) and plain(pair[0]) != plain(pair[1]) for pair in (titles, projects))
-
-
 def _may_be_one(old: Entry, new: Entry) -> bool:
     """Tell whether two memories that say the same are the same memory."""
     return are_of_one_kind(old.type, new.type) and (old.project == new.project or not (old.project and new.project))
-
-
-def _decides(old: Entry, new: Entry) -> bool:
-    """Tell whether one may take the other's place: what holds for one project or title need not for the rest."""
-    return old.project == new.project and plain(old.title) == plain(new.title)
-
-
-def _wins(old: Entry, new: Entry, draft: Draft) -> bool:
-    """Tell whether the new memory is believed: a user's correction wins, else higher trust, else the newer one.
-
-    What is told now without a date of its own is the newer one, whatever the clocks of the two say.
-    """
-    if new.source == "user" and (new.type == "correction" or opened_by(new.body, phrases().corrections)):
-        return True
-    if old.source == "user" and old.type == "correction" and new.source != "user":
-        return False
-    if old.trust != new.trust:
-        return new.trust > old.trust
-    return draft.is_told_now or max(new.created_at, new.updated_at) >= max(old.created_at, old.updated_at)

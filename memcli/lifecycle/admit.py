@@ -57,14 +57,24 @@ class Looked:
         return turn(workspace) == self.mark
 
 
-def admit(workspace: Workspace, drafts: Sequence[Draft], command: str, judge: Judge | None = None) -> Settled:
-    """Let drafts in, in their order; UsageError, RefusedError and BusyError leave everything as it was."""
+def admit(
+    workspace: Workspace,
+    drafts: Sequence[Draft],
+    command: str,
+    judge: Judge | None = None,
+    *,
+    by_key_alone: bool = False,
+) -> Settled:
+    """Let drafts in, in their order; UsageError, RefusedError and BusyError leave everything as it was.
+
+    With `by_key_alone` only what fills the same slot is looked at, and no model is opened.
+    """
     with one_by_one(workspace, command):
-        looked = look(workspace, drafts)
+        looked = look(workspace, drafts, by_key_alone=by_key_alone)
         verdicts, error = _judged(workspace, looked.entries, looked.seen, judge) if judge else ({}, "")
         with exclusive(workspace, command) as held:
             if not looked.is_current(workspace):
-                looked = look(workspace, drafts, looked, budget=SECOND_LOOK)
+                looked = look(workspace, drafts, looked, budget=SECOND_LOOK, by_key_alone=by_key_alone)
             settled = settle(workspace, looked, verdicts)
             next_turn(workspace)
             apply(workspace, (settled.plan + _off_the_page(workspace, settled.superseded)).steps, held)
@@ -79,6 +89,7 @@ def look(
     *,
     budget: float | None = None,
     keep: bool = True,
+    by_key_alone: bool = False,
 ) -> Looked:
     """Look around for drafts as things stand; `last` spares embedding them again.
 
@@ -86,9 +97,9 @@ def look(
     """
     entries = tuple(_entry(workspace, draft) for draft in drafts)
     mark = turn(workspace)
-    return Looked(
-        tuple(drafts), entries, _looked(workspace, entries, last.seen if last else None, budget, keep=keep), mark
-    )
+    bodies = ["" if by_key_alone or not is_settled_here(entry) else entry.body for entry in entries]
+    seen = _looked(workspace, entries, bodies, last.seen if last else None, budget, keep=keep)
+    return Looked(tuple(drafts), entries, seen, mark)
 
 
 def settle(workspace: Workspace, looked: Looked, verdicts: Mapping[tuple[str, str], Verdict] = NO_VERDICTS) -> Settled:
@@ -117,15 +128,21 @@ def _off_the_page(workspace: Workspace, ids: frozenset[str]) -> Plan:
 
 
 def _looked(
-    workspace: Workspace, entries: Sequence[Entry], last: Surroundings | None, budget: float | None, *, keep: bool
+    workspace: Workspace,
+    entries: Sequence[Entry],
+    bodies: Sequence[str],
+    last: Surroundings | None,
+    budget: float | None,
+    *,
+    keep: bool,
 ) -> Surroundings:
     """Look around for those drafts that are beliefs; of long documents only twins are looked for."""
-    bodies = [entry.body if is_settled_here(entry) else "" for entry in entries]
     texts = [(entry.type, body if is_comparable(body) else "") for entry, body in zip(entries, bodies, strict=True)]
     documents = {number: body for number, body in enumerate(bodies) if not is_comparable(body)}
-    if not any(bodies):
+    keys = [entry.key if is_settled_here(entry) else "" for entry in entries]
+    if not any(bodies) and not any(keys):
         return Surroundings([[] for _ in texts], [{} for _ in texts])
-    return look_around(workspace, texts, last, documents=documents, budget=budget, keep=keep)
+    return look_around(workspace, texts, last, documents=documents, keys=keys, budget=budget, keep=keep)
 
 
 def is_settled_here(entry: Entry) -> bool:

@@ -12,8 +12,10 @@ from ..beliefs.comparison import Compared, nothing_learned
 from ..errors import UnavailableError
 from ..index.filters import Filter
 from ..index.index import Index, ask, glance
+from ..index.names import keyed
 from ..store.workspace import Workspace
 from ..text.english import forms
+from ..text.entry import same_key
 from ..text.words import query_terms
 
 if TYPE_CHECKING:
@@ -53,24 +55,26 @@ def look_around(
     last: Surroundings | None = None,
     *,
     documents: Mapping[int, str] = NONE,
+    keys: Sequence[str] = (),
     budget: float | None = None,
     keep: bool = True,
 ) -> Surroundings:
     """Look up every type and text in the index as the disk is now; `last` spares opening the model and embedding again.
 
     `documents` are texts too long to be compared, by their number, where the text told is empty: only what holds all of
-    one is found.
+    one is found. `keys` are what the texts fill; what fills the same is found whatever it says.
     `budget` is the time in seconds that entries without a vector may take; by default as long as a search would take.
     Without `keep` no index is made where there is none.
     """
     seconds = workspace.settings["search.embed_budget"] if budget is None else budget
-    return (ask if keep else glance)(workspace, lambda index: _look(index, told, documents, last, seconds))
+    return (ask if keep else glance)(workspace, lambda index: _look(index, told, documents, keys, last, seconds))
 
 
 def _look(
     index: Index,
     told: Sequence[tuple[str, str]],
     documents: Mapping[int, str],
+    keys: Sequence[str],
     last: Surroundings | None,
     seconds: float,
 ) -> Surroundings:
@@ -97,6 +101,10 @@ def _look(
     found.near = [_named(row, paths) for row in cosines]
     for number, text in documents.items():
         found.near[number] = [Neighbour(path, 1.0) for path in _holding(index, text)]
+    if any(keys):
+        filled = keyed(index)
+        for near, key in zip(found.near, keys, strict=True):
+            near += [Neighbour(path, None) for other, path in filled if key and same_key(other) == same_key(key)]
     return found
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from ..beliefs.precedence import is_same_slot
 from ..errors import NotFoundError, RefusedError
 from ..index.index import Index, ask
 from ..index.names import ids
@@ -34,6 +35,11 @@ def restore(workspace: Workspace, path: str) -> Restored:
         return Restored(entries.restore(workspace, path))
     plan, flagged = _active_again(workspace, before)
     applied(workspace, plan, "mem restore")
+    if before.entry.key:
+        from .slots import fill
+
+        filled = fill(workspace, path, "mem restore")
+        flagged = tuple(one for one in flagged if one not in filled.supersedes)
     return Restored(path, flagged)
 
 
@@ -71,7 +77,7 @@ def _active_again(workspace: Workspace, before: Standing) -> tuple[Plan, tuple[s
         if one == before.entry.id or one not in places or places[one].startswith(ARCHIVE):
             continue
         other = standing(workspace, places[one])
-        if other.entry.status == "active":
+        if other.entry.status == "active" and not is_same_slot(other.entry, before.entry):
             text = conflicting_text(workspace, Standing(before.path, text, before.entry), one)
             steps.append(Change(other.path, other.text, conflicting_text(workspace, other, before.entry.id)))
             flagged.append(one)

@@ -97,6 +97,8 @@ def replacing_plan(
             f"name that one, or `mem restore {old.entry.id}` first",
         )
     told = {**told, "references": [*told.get("references", ()), old.entry.id]}
+    if old.entry.key:
+        told.setdefault("key", old.entry.key)
     for attempt in range(entries.TRIES):
         identifier, path, text = entries.entry_text(workspace, told, body, noise(attempt))
         if not workspace.path(path).exists():

@@ -28,6 +28,7 @@ class Recall:
     judge: Judge | None = None
     sections: tuple[str, ...] = SECTIONS
     fresh: bool = False  # forget what the session was shown: after a compaction
+    as_of: str = ""  # RFC 3339: give what was believed then; the workspaces' clock stands there too
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def gather(workspaces: Sequence[Workspace], request: Recall, mode: str) -> Gathe
         if query and RELEVANT in request.sections:
             from .relevant import relevant  # with the index and all it needs, which the standing sections do not
 
-            fits.append(relevant(workspace, query, request.session, mode, seconds, is_fresh=request.fresh))
+            fits.append(relevant(workspace, query, request, mode, seconds))
         if query and DOCUMENTS in request.sections and workspace.settings["index.include"]:
             from .relevant import documents
 
@@ -114,6 +114,8 @@ def _joined(found: Sequence[Fitting]) -> Fitting:
 
 def _note(workspaces: Sequence[Workspace], request: Recall, pack: Pack, turn: Turn) -> None:
     """Note what was shown: for the session, and as an access of each entry."""
+    if request.as_of:
+        return
     if request.session:
         surfaced.note(workspaces[0], request.session, turn)
     for workspace in workspaces:

@@ -20,7 +20,7 @@ from ..text.problem import FileProblem
 from ..text.session.folder import folder_name
 from ..text.times import day_of, parse_time
 from .documents import KIND, folders
-from .gathered import Fitting
+from .gathered import Fitting, Recall
 from .pack import DOCUMENTS, EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory
 from .retention import retention
 from .search import Found, Hit, Request, search_index
@@ -45,14 +45,12 @@ class _Said(NamedTuple):
     digest: str
 
 
-def relevant(
-    workspace: Workspace, query: str, session: str, mode: str, seconds: float, *, is_fresh: bool = False
-) -> Fitting:
+def relevant(workspace: Workspace, query: str, recall: Recall, mode: str, seconds: float) -> Fitting:
     """Find the memories of a workspace that fit a prompt, those of the session among them.
 
-    A session has its latest turns, and what was noted of them today, before its eyes, unless it `is_fresh`: compacted.
+    A session has its latest turns, and what was noted of them today, before its eyes, unless it is fresh: compacted.
     """
-    settings = workspace.settings
+    settings, session, is_fresh = workspace.settings, recall.session, recall.fresh
     folder = f"{SESSIONS}/{folder_name(session)}/" if session else ""
     # Looked for only where it exists: conversations are long, and most are not kept here.
     has_talk = bool(folder) and (workspace.root / folder).is_dir()
@@ -61,7 +59,7 @@ def relevant(
         request = Request(
             query,
             POOL,
-            Filter(kinds=KINDS),
+            Filter(kinds=KINDS, as_of=recall.as_of),
             mode,
             settings["recall.min_score"],
             weight if (weight := settings["search.vector_weight"]) >= 0 else None,
@@ -76,7 +74,7 @@ def relevant(
             hits += [hit for hit in said if is_fresh or hit.line <= seen_from]
         texts = known(index, {hit.path for hit in hits if hit.kind != "session"} | {workspace.layout.memory})
         page = texts.get(workspace.layout.memory)
-        promoted = promoted_ids(page.text) if page else set()
+        promoted = promoted_ids(page.text) if page and not recall.as_of else set()
         # An entry that is a line of MEMORY.md is there already.
         return found, [(hit, texts.get(hit.path, _NOTHING)) for hit in hits if hit.id not in promoted]
 

@@ -48,7 +48,8 @@ def write(
 ) -> Written:
     """Create an entry of the fields told and a body; `noise(n)` is the random source of the n-th try.
 
-    Takes no lock: the file system refuses a name that exists, and another id is drawn.
+    Takes no lock: the file system refuses a name that exists, and another id is drawn. What stands at a path of one's
+    own is changed as by `update`.
     """
     draft = drafted(workspace, told, body)
     chosen = _chosen_path(workspace, path) if path else ""
@@ -62,9 +63,7 @@ def write(
             files.create(workspace.path(place), text.encode("utf-8"))
         except FileExistsError:
             if place == chosen:
-                raise RefusedError(
-                    f"{place} exists", f"change it with `mem write --id {place}` or `mem edit {place}`"
-                ) from None
+                return update(workspace, place, told, body)
             continue
         return Written(entry.id, place, "created", text)
     raise RefusedError(f"no free name for {first_line(body)!r} after {TRIES} tries", "give one with --path")

@@ -1,5 +1,6 @@
 """An entry: one memory, read from a markdown file's frontmatter and body, whoever wrote it."""
 
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,6 +12,8 @@ from .problem import Problem
 from .summary import first_line, shorten, summarise
 from .times import parse_time, stamp
 
+LONGEST_KEY = 200
+"""Characters of a key at most."""
 SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "entity")
 PROCEDURAL = ("procedure", "lesson")
 EPISODIC = ("episode", "summary")
@@ -179,6 +182,12 @@ def entry_fields(entry: Entry) -> dict[str, Any]:
     return fields
 
 
+def same_key(key: str) -> str:
+    """Give a key as it is compared: without letter case and without white space around its parts."""
+    parts = (" ".join(part.split()) for part in unicodedata.normalize("NFC", key).split("/"))
+    return "/".join(part for part in parts if part).casefold()
+
+
 def checked(key: str, value: object) -> Any:
     """Read one value as its key demands; ValueError or TypeError says what is wrong with it."""
     return _READERS[key](value)
@@ -218,6 +227,15 @@ def _sentences(value: object) -> tuple[str, ...]:
         raise TypeError("should be a list of texts")
     found = [_text(item) for item in ([value] if isinstance(value, str) else value) if item is not None]
     return tuple(dict.fromkeys(item for item in found if item))
+
+
+def _key(value: object) -> str:
+    key = "/".join(part for part in (" ".join(part.split()) for part in _text(value).split("/")) if part)
+    if len(key) > LONGEST_KEY:
+        raise ValueError(f"is longer than {LONGEST_KEY} characters")
+    if not key.isprintable():
+        raise ValueError("has control characters in it")
+    return key
 
 
 def _tags(value: object) -> tuple[str, ...]:
@@ -301,7 +319,7 @@ def _status(value: object) -> str:
 _READERS = {
     "id": _text,
     "type": lambda value: _text(value).lower(),
-    "key": _text,
+    "key": _key,
     "title": _text,
     "tags": _tags,
     "project": _text,

@@ -57,6 +57,7 @@ def test_a_sign_or_a_case_that_carries_meaning_is_kept_apart(one: str, other: st
         ("The API has a rate limit", "Since 2026 things changed.\nThe API no longer has a rate limit."),
         ("User smokes", "User quit smoking"),
         ("The project uses npm", "The project switched from npm to pnpm"),
+        ("The staging port is 5432", "The staging port was changed from 5432 to 6543"),
         ("The standup is at 9:30", "We moved the standup from 9:30 to 10:00"),
         ("Backups are stored in S3", "Backups were moved from S3 to Glacier"),
         ("Ana lives in Lisbon", "Ana moved to Porto from Lisbon"),
