@@ -69,16 +69,14 @@ class Tools:
 
     def memory_read(
         self,
-        id: _Id = "",
+        id: _Id,
         offset: Annotated[int, Field(description="Begin at this character: `next_offset` of the page before.")] = 0,
         limit: Annotated[int | None, Field(description="At most this many characters; without it all.")] = None,
-        key: Annotated[str, Field(description=f"Show what fills this key, such as staging/port{_MAY_BE}.")] = "",
         as_of: _AsOf = "",
     ) -> Any:
-        """Show the text an id, a path or a hit's address names, or what fills a key, in pages."""
+        """Show the text an id, a path or a hit's address names, in pages."""
         options = ["--offset", str(offset), *([] if limit is None else ["--limit", str(limit)])]
-        options += [*_one("--key", key), *_one("--as-of", as_of)]
-        return self._answer("read", options, [id] if id else [])
+        return self._answer("read", [*options, *_one("--as-of", as_of)], [id])
 
     def memory_write(
         self,
