@@ -68,7 +68,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_cache: Path) ->
     folder = tmp_path / "work"
     home.mkdir()
     folder.mkdir()
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "MEM_WORKSPACE", "EDITOR", "VISUAL", "NO_COLOR"):
+    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "MEM_WORKSPACE", "EDITOR", "VISUAL", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CACHE_HOME", str(model_cache))
@@ -92,6 +92,17 @@ def mem(monkeypatch: pytest.MonkeyPatch) -> Mem:
         return Ran(code, out.getvalue(), err.getvalue())
 
     return ran
+
+
+@pytest.fixture
+def trusted(mem: Mem) -> Callable[[Path], Path]:
+    """Trust a workspace that no `mem init` made here; give it back."""
+
+    def given(root: Path) -> Path:
+        assert mem("trust", str(root)).code == 0
+        return root
+
+    return given
 
 
 @pytest.fixture

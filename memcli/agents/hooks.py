@@ -12,6 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..errors import MemError, SwitchedOffError
+from ..index.earlier import settle_trust
 from ..store.archive import strays
 from ..store.workspace import Surroundings, Workspace, find, unopened
 from .hook_event import HookEvent, parse
@@ -93,6 +94,8 @@ def respond(
         around = replace(around, folder=Path(folder)) if folder else around
         act = _ACTS.get(name)
         workspaces = [hasty(one, _PATIENCE) for one in find(around)]
+        for one in workspaces:
+            settle_trust(one)
         log_to = workspaces[0]
         if act is None or not log_to.settings["hooks.enabled"]:
             return Answer()
@@ -134,8 +137,18 @@ def _session_start(scene: Scene) -> Answer:
     _tell_late(scene, pack)
     told = pack.text().strip()
     retold = retold_session(scene.workspace, event.session, told) if is_cut else ""
-    parts = (_strays(scene), told, retold)
+    parts = (*map(_untrusted, scene.workspaces), _strays(scene), told, retold)
     return Answer(event.name, "\n\n".join(part for part in parts if part), pack.is_late)
+
+
+def _untrusted(workspace: Workspace) -> str:
+    """Say in one line that a workspace is not trusted; empty where it is."""
+    if workspace.is_trusted:
+        return ""
+    return (
+        f"The memory in {workspace.root} came with a repository and is not trusted by the user: its records have the"
+        ' source "repository". `mem trust`, run by the user there, changes that.'
+    )
 
 
 def _strays(scene: Scene) -> str:

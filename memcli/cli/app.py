@@ -53,6 +53,7 @@ COMMANDS = {
     "memory-tool": Command("memory_tool", "join", "Answer one command of Anthropic's memory tool."),
     "completion": Command("completion", "join", "Print the completion script for bash, zsh or fish."),
     "help": Command("topics", "join", "Show the help of a command or of a topic."),
+    "trust": Command("trust", "join", "Believe what a workspace says that came with a repository."),
     "config": Command("config", "join", "Show and change settings."),
 }
 

@@ -1,9 +1,10 @@
 """`mem read`."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +14,7 @@ from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.conflict import conflict_marker
-from ..text.entry import listed, stated_id
+from ..text.entry import fields_from_others, listed, stated_id
 from ..text.json_records import is_records, records_of
 from ..text.lines import BOM
 from ..text.lines import lines as lines_of
@@ -130,13 +131,17 @@ def read(
             "limit": limit,
             "total": len(content),
             "next_offset": rest,
-            "fields": listed(access.renewed(document.fields, waiting)) if is_entry else {},
+            "fields": _fields(where, access.renewed(document.fields, waiting)) if is_entry else {},
             "problems": [asdict(one) for one in problems],
         })  # fmt: skip
         return
     output.say(page, end="" if page.endswith("\n") or not page else "\n", raw=raw)
     if rest is not None:
         output.note(f"{len(page):,} of {len(content):,} characters: mem read {name} --offset {rest}")
+
+
+def _fields(where: Workspace, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    return listed(fields if where.is_trusted else fields_from_others(fields))
 
 
 def _located(

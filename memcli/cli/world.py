@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import UsageError
+from ..index.earlier import settle_trust
 from ..store import workspace as workspaces
 from ..store.address import Place
 from ..store.secret_paths import require_open
@@ -30,6 +31,8 @@ def surroundings() -> Surroundings:
 def reading(workspace: str, scope: str, *, even_off: bool = False) -> list[Workspace]:
     """Find the workspaces to read from, the project's first."""
     found = workspaces.find(surroundings(), workspace, scope, even_off=even_off)
+    for one in found:
+        settle_trust(one)
     output.problems(list(dict.fromkeys(line for one in found for line in one.settings.ignored)))
     return found
 
@@ -38,7 +41,10 @@ def writing(workspace: str, scope: str, done: str = "written to", *, even_off: b
     """Find the one workspace to write to, or to do something else with."""
     if scope == "all":
         raise UsageError(f"a memory is {done} one workspace", "use --scope project or --scope user")
-    return reading(workspace, scope, even_off=even_off)[0]
+    where = reading(workspace, scope, even_off=even_off)[0]
+    if output.is_watched() and not where.is_trusted:
+        output.note(f"{where.root} came with a repository and is not trusted: see `mem trust --help`")
+    return where
 
 
 def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:

@@ -14,7 +14,7 @@ from ..store.workspace import Workspace
 from ..text import chunk, frontmatter
 from ..text.chunk import Chunk
 from ..text.conflict import conflict_marker
-from ..text.entry import Entry, read_entry
+from ..text.entry import Entry, as_from_others, read_entry
 from ..text.inline_tags import inline_tags, nested
 from ..text.json_records import is_records, records_of
 from ..text.problem import Problem
@@ -113,6 +113,7 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
             entry = Entry(id=path, body=text, created_at=stamp(modified), updated_at=stamp(modified))
         else:
             entry, wrong = read_entry(document, path, modified)
+            entry = entry if workspace.is_trusted else as_from_others(entry)
             problems += wrong
             if workspace.layout.is_vault:
                 entry = replace(entry, tags=nested((*entry.tags, *inline_tags(document.body))))

@@ -88,7 +88,8 @@ def refresh(
 def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None:
     """Have everything read anew where the settings that reading depends on are others than the last time."""
     layout = workspace.layout
-    terms = f"{workspace.zone} {sorted(layout.patterns.items())}{layout.ignore}"
+    trusted = "" if workspace.is_trusted else " from others"
+    terms = f"{workspace.zone} {sorted(layout.patterns.items())}{layout.ignore}{trusted}"
     if connection.execute("select value from meta where key = 'terms'").fetchone() == (terms,):
         return
     from .writer import Writer

@@ -119,6 +119,8 @@ def decay(
     require_archive(workspace)
     if not workspace.settings["decay.enabled"]:
         raise RefusedError("decay is switched off", "switch it on with `mem config set decay.enabled true`")
+    if not workspace.is_trusted:  # there everything fades: what its files say of their weight does not count
+        raise RefusedError(f"{workspace.root} is not trusted", "look through it, then run `mem trust`")
     staying = [one.row for one in entries if one.verdict in ("keep", "spare")]
     with exclusive(workspace, "mem decay") as held:
         # Under the lock, since another run may just have archived the same, or having the lock finished a killed one.

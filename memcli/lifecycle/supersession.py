@@ -13,7 +13,7 @@ from ..store import entries, files
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from ..text import frontmatter
-from ..text.entry import Entry, read_entry
+from ..text.entry import Entry, as_from_others, read_entry
 from ..text.times import stamp
 from .plan import Plan
 
@@ -38,7 +38,8 @@ def standing(workspace: Workspace, path: str) -> Standing:
         raise RefusedError(
             f"{path}:{document.problem.line}: {document.problem.reason}", f"mend it with `mem edit {path}`"
         )
-    return Standing(path, text, read_entry(document, path, workspace.now)[0])
+    entry, _ = read_entry(document, path, workspace.now)
+    return Standing(path, text, entry if workspace.is_trusted else as_from_others(entry))
 
 
 def superseded_text(workspace: Workspace, old: Standing, by: str) -> str:

@@ -26,7 +26,7 @@ class Memory:
     layer: str = ""  # of what is relevant
     kind: str = ""
     type: str = ""
-    source: str = ""  # user, observed, inferred; empty for what is no entry
+    source: str = ""  # user, observed, inferred, repository; empty for what is no entry
     date: str = ""  # the day it was made or last changed, YYYY-MM-DD
     path: str = ""
     scope: str = ""

@@ -128,7 +128,8 @@ def _pieces(memories: list[Memory]) -> Iterable[str]:
     for page, found in groupby(memories, key=_page_of):
         inside = list(found)
         if page:
-            attributes = {"source": inside[0].path, "scope": _scope(inside[0]), "date": inside[0].date}
+            said = {"id": page[1], "source": inside[0].source} if inside[0].source else {"source": page[1]}
+            attributes = {**said, "scope": _scope(inside[0]), "date": inside[0].date}
             gap = "\n\n" if inside[0].kind == "memory" else "\n"
             yield _delimited(attributes, gap.join(memory.text for memory in inside))
         else:

@@ -15,7 +15,7 @@ from ..store.sessions import EVENTS
 from ..store.sessions import FOLDER as SESSIONS
 from ..store.workspace import Workspace
 from ..text import frontmatter
-from ..text.entry import layer_of
+from ..text.entry import REPOSITORY, layer_of
 from ..text.problem import FileProblem
 from ..text.session.folder import folder_name
 from ..text.times import day_of, parse_time
@@ -137,7 +137,9 @@ def _memory(
     text, is_whole = shown(said.text or hit.title or hit.summary, query)
     accesses = noted[hit.id].count if hit.id in noted else 0
     # What is no entry fades like an episode, and was observed.
-    measured = access.renewed(row, noted.get(access.CONFIRMED + hit.id)) or {"type": "episode", "source": "observed"}
+    source = "" if workspace.is_trusted else REPOSITORY
+    renewed = access.renewed(row, noted.get(access.CONFIRMED + hit.id))
+    measured = renewed or {"type": "episode", "source": source or "observed"}
     kept = retention(measured, workspace.now, workspace.settings, accesses)
     weight = workspace.settings["recall.recency_weight"]
     return Memory(
@@ -147,7 +149,7 @@ def _memory(
         layer=said.layer,
         kind=hit.kind,
         type=hit.type,
-        source=hit.source,
+        source=source or hit.source,
         # A page states no date, and that of its file is the day it was cloned.
         date="" if hit.kind == "memory" else _day(workspace, hit.timestamp),
         path=hit.path,

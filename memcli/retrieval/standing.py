@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, timedelta
 
 from ..errors import MemError
@@ -9,6 +10,7 @@ from ..store import files
 from ..store.workspace import Workspace
 from ..text.blake import blake2b
 from ..text.conflict import conflict_marker
+from ..text.entry import REPOSITORY
 from ..text.history import merged, records
 from ..text.memory_page import sections
 from ..text.note import day_in, notes
@@ -43,7 +45,7 @@ def standing(workspace: Workspace, wanted: tuple[str, ...]) -> tuple[list[Memory
         for day in days:
             found += _notes(workspace, day, RECENT, problems)
             found += told.get(day, [])
-    return found, problems
+    return (found if workspace.is_trusted else [replace(one, source=REPOSITORY) for one in found]), problems
 
 
 def plain(text: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import RefusedError, UsageError
-from . import files
+from . import files, trust
 from .layout import LAYOUTS, MARKDOWN, MEM
 from .recognise import Recognised, recognise
 from .settings import FORMAT, FORMAT_KEY
@@ -52,6 +52,8 @@ def init(around: Surroundings, folder: Path | None = None, layout: str = "") -> 
         _require_fitting(around, chosen, asked=bool(layout))
     theirs = chosen.layout != MEM.name
     made = _made(root, chosen.layout)
+    if MARKER in made:
+        trust.record(around.state_folder, root.resolve(), trusted=True)
     outside = 0 if theirs else _outside(root)
     return Made(root, chosen.layout, chosen.why, tuple(made), _repository(root) if theirs else None, outside)
 

@@ -6,7 +6,7 @@ else's text stands, theirs stays and ours goes to the archive. Doing it twice is
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RefusedError
+from ..text.blake import blake2b
 from ..text.conflict import require_no_conflict
 from ..text.times import stamp
 from . import disk, files
@@ -23,6 +24,7 @@ from .layout import ARCHIVE
 from .lock import Held, locked
 from .moves import move_all
 from .removal import remove
+from .trust import seal_key
 from .workspace import Workspace
 
 _FOLDER = "journal"
@@ -98,19 +100,26 @@ def apply(workspace: Workspace, steps: Sequence[Step], held: Held) -> Applied:
     steps = [*_explaining(workspace, steps, at), *steps]
     held.check()
     note = workspace.derived / _FOLDER / f"{stamp(workspace.now).replace(':', '')}-{os.urandom(4).hex()}.json"
-    files.create(note, json.dumps({"steps": [_noted(step) for step in steps]}, ensure_ascii=False).encode())
+    told = [_noted(step) for step in steps]
+    files.create(note, json.dumps({"steps": told, "seal": seal(workspace, told)}, ensure_ascii=False).encode())
     return _carry_out(workspace, note, steps, held, at)
 
 
 def finish(workspace: Workspace, held: Held) -> Applied:
-    """Finish what killed commands noted and did not do, the oldest first."""
+    """Finish what killed commands of this user noted and did not do, the oldest first.
+
+    A note without the user's seal came with a clone, or is another user's: it is never carried out, and stays.
+    """
     folder = workspace.derived / _FOLDER
     done: list[str] = []
     kept: list[tuple[str, str]] = []
     for note in sorted(folder.glob("*.json")) if folder.is_dir() else []:
         try:
-            steps = [_read(fields) for fields in json.loads(files.read(note))["steps"]]
-        except (ValueError, KeyError, TypeError):  # not a whole note, so nothing of it was begun
+            told = json.loads(files.read(note))
+            if workspace.state and told.get("seal") != (seal(workspace, told["steps"]) or None):
+                continue
+            steps = [_read(fields) for fields in told["steps"]]
+        except (ValueError, KeyError, TypeError, AttributeError):  # not a whole note, so nothing of it was begun
             remove(note)
             continue
         try:
@@ -121,6 +130,13 @@ def finish(workspace: Workspace, held: Held) -> Applied:
         done += applied.done
         kept += applied.kept
     return Applied(tuple(done), tuple(kept))
+
+
+def seal(workspace: Workspace, told: Sequence[Mapping[str, Any]]) -> str:
+    """Return what only this user's mem can put under a note; empty where no secret of theirs can be kept."""
+    key = seal_key(workspace.state, workspace.root) if workspace.state else b""
+    data = json.dumps(told, ensure_ascii=True, sort_keys=True).encode()
+    return blake2b(data, digest_size=16, key=key).hexdigest() if key else ""
 
 
 def _carry_out(workspace: Workspace, note: Path, steps: Sequence[Step], held: Held, at: _Places) -> Applied:

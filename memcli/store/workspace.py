@@ -6,8 +6,9 @@ from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
 
-from ..errors import MemError, NotFoundError, SwitchedOffError, UsageError
+from ..errors import MemError, NotFoundError, RefusedError, SwitchedOffError, UsageError
 from ..text.times import parse_time
+from . import trust
 from .boundary import contained
 from .layout import DERIVED, DOCUMENTS, LAYOUTS, Layout, adjusted
 from .settings import Settings, load_settings
@@ -25,12 +26,21 @@ class Workspace:
     settings: Settings
     now: datetime
     cache: Path  # for derived data where the workspace is read-only
+    state: Path | None = None  # where the user's mem records whom it trusts; None: nowhere, and all is trusted
+    is_own: bool = False  # the user's own workspace, whoever came upon it
     beside: Path | None = None  # where derived data of a folder of documents lies; None: in the workspace itself
 
     @property
     def derived(self) -> Path:
         """Give the folder of derived data."""
         return self.beside or self.root / DERIVED
+
+    @cached_property
+    def is_trusted(self) -> bool:
+        """Tell whether the user believes what lies here: it was made here, or `mem trust` was said."""
+        if self.state is None or self.is_own or self.beside is not None:
+            return True
+        return trust.is_trusted(self.state, self.root)
 
     @cached_property
     def layout(self) -> Layout:
@@ -84,6 +94,11 @@ class Surroundings:
     def cache_folder(self) -> Path:
         """Give the folder for derived data of workspaces that are read-only."""
         return _base(self.environ, "XDG_CACHE_HOME", ".cache") / "mem"
+
+    @property
+    def state_folder(self) -> Path:
+        """Give the folder for what the user's mem records of this machine."""
+        return _base(self.environ, "XDG_STATE_HOME", ".local/state") / "mem"
 
     @property
     def user_root(self) -> Path:
@@ -146,9 +161,12 @@ def roots(around: Surroundings, explicit: str = "", scope: str = "") -> list[tup
 
 
 def opened(around: Surroundings, root: Path, scope: str = "project") -> Workspace:
-    """Open a folder as a workspace with its settings."""
+    """Open a folder as a workspace with its settings; RefusedError where a clone may lead its derived data astray."""
+    if (root / DERIVED).is_symlink():
+        raise RefusedError(f"{root / DERIVED} is a link", "remove it: mem makes a folder of its own there")
     settings = load_settings(around.config_file, root / MARKER, around.environ)
-    return Workspace(root, scope, settings, around.now, around.cache_folder)
+    is_own = root == around.user_root.resolve()
+    return Workspace(root, scope, settings, around.now, around.cache_folder, around.state_folder, is_own)
 
 
 def unopened(around: Surroundings) -> Workspace | None:

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,8 +19,10 @@ PROCEDURAL = ("procedure", "lesson")
 EPISODIC = ("episode", "summary")
 TYPES = (*SEMANTIC, *PROCEDURAL, *EPISODIC)
 LAYERS = ("semantic", "procedural", "episodic")
-TRUST = {"user": 1.0, "observed": 0.7, "inferred": 0.5}
-SOURCES = tuple(TRUST)
+REPOSITORY = "repository"
+"""Source of all that lies in a workspace that came from others and is not trusted yet."""
+TRUST = {"user": 1.0, "observed": 0.7, "inferred": 0.5, REPOSITORY: 0.5}
+SOURCES = ("user", "observed", "inferred")
 STATUSES = ("active", "superseded", "archived")
 
 # Keys in the order a new file has them; what other tools call the same thing comes after the colon.
@@ -101,6 +103,27 @@ class Entry:
     def summary(self) -> str:
         """Name the memory in one line."""
         return summarise(self.title, self.description or self.body)
+
+
+def as_from_others(entry: Entry) -> Entry:
+    """Return an entry of a workspace that is not trusted: what it says of its own weight does not count."""
+    return replace(
+        entry,
+        source=REPOSITORY,
+        trust=TRUST[REPOSITORY],
+        confidence=None,
+        salience=None,
+        strength=1,
+        pinned=False,
+        access_count=0,
+    )
+
+
+def fields_from_others(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an entry's file as `as_from_others` reads them."""
+    claims = ("source", "trust", "confidence", "salience", "strength", "pinned", "access_count")
+    kept = {name: value for name, value in fields.items() if _KEYS.get(name, ("", 0))[0] not in claims}
+    return {**kept, "source": REPOSITORY, "trust": TRUST[REPOSITORY]}
 
 
 def layer_of(kind: str) -> str:

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,12 @@ def indexed(tmp_path_factory: pytest.TempPathFactory, model_cache: Path) -> Path
 
 
 @pytest.fixture
-def year(world: Path, monkeypatch: pytest.MonkeyPatch, indexed: Path) -> Path:
+def year(world: Path, monkeypatch: pytest.MonkeyPatch, indexed: Path, trusted: Callable[[Path], Path]) -> Path:
     """Stand in a copy of the indexed fixture workspace."""
     root = world / "year"
     shutil.copytree(indexed, root)
     monkeypatch.chdir(root)
-    return root
+    return trusted(root)
 
 
 def shape(document: Any) -> Any:

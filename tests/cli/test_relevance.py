@@ -1,7 +1,7 @@
 """What a relevance says: 1 for what is called by its name, little for what is not in memory, and parts that add up."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,9 +18,9 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def year(indexed: Path, mem: Mem, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.chdir(indexed)
-    if not (indexed / ".mem").exists():
+def year(indexed: Path, mem: Mem, monkeypatch: pytest.MonkeyPatch, trusted: Callable[[Path], Path]) -> Iterator[Path]:
+    monkeypatch.chdir(trusted(indexed))
+    if not (indexed / ".mem/index.db").exists():
         mem("index")
     return indexed
 

@@ -16,10 +16,10 @@ ANSWER = {"type": "tool_result", "tool_use_id": "t1", "content": "\x00\x01\x02" 
 
 
 @pytest.fixture
-def year(world: Path) -> Path:
+def year(world: Path, trusted: Callable[[Path], Path]) -> Path:
     """Give a copy of the fixture workspace where one stands."""
     shutil.copytree(FIXTURES / "workspace", world / "memory")
-    return world / "memory"
+    return trusted(world / "memory")
 
 
 def claude_code(*messages: tuple[str, Any], session: str = "5e55-1") -> str:

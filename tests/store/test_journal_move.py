@@ -1,5 +1,6 @@
 """A file is moved as a step of a journaled change: once, never over another, and whatever it was planned for."""
 
+import json
 import os
 import stat
 from itertools import count
@@ -8,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import RefusedError
-from memcli.store import files
-from memcli.store.journal import Append, Change, Move, apply, exclusive, finish
+from memcli.store import files, trust
+from memcli.store.journal import Append, Change, Move, apply, exclusive, finish, seal
 from memcli.store.workspace import Surroundings, Workspace, opened
 from memcli.text.times import parse_time
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
@@ -21,7 +22,10 @@ def opened_at(root: Path) -> Workspace:
     root.mkdir(parents=True, exist_ok=True)
     now = parse_time("2026-11-21T20:15:03Z")
     assert now is not None
-    return opened(Surroundings(root, {"HOME": str(root)}, now), root)
+    made = opened(Surroundings(root, {"HOME": str(root.parent)}, now), root)
+    assert made.state is not None
+    assert trust.record(made.state, root, trusted=True)
+    return made
 
 
 @pytest.fixture
@@ -77,7 +81,8 @@ def test_a_name_that_is_taken_is_refused(workspace: Workspace) -> None:
 
 def test_what_cannot_be_finished_is_refused_by_its_note(workspace: Workspace) -> None:
     note = workspace.derived / "journal" / "1.json"
-    files.create(note, b'{"steps": [{"path": ".git/config", "before": null, "after": "x"}]}')
+    steps = [{"path": ".git/config", "before": None, "after": "x"}]
+    files.create(note, json.dumps({"steps": steps, "seal": seal(workspace, steps)}).encode())
     with pytest.raises(RefusedError, match=r"cannot be finished: .*lies in \.git.*move .*journal/1\.json away"):
         do(workspace, a_move(workspace))
     assert note.exists()

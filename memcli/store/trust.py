@@ -1,0 +1,166 @@
+"""Which workspaces the user believes: records in the user's own state folder, which no clone can bring.
+
+A record holds a workspace's real path and a random token, and the workspace's `.mem/trust` repeats the token. Another
+folder put in the place of the first one has no such token. Where `.mem/` was deleted, the marker file tells: it still
+has the inode and the time of change that were recorded. A folder that was moved is known by both together.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..errors import MemError, NotFoundError
+from ..text.blake import blake2b
+from . import files
+from .layout import DERIVED
+
+FOLDER, TOKENS, MARKER = "workspaces", "trust", "mem.yaml"
+_MOST_TOKENS = 20  # users who share one folder
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is recorded of one workspace."""
+
+    root: str
+    token: str
+    is_trusted: bool
+    marker: str = ""  # inode and time of change of mem.yaml
+    notes_to: str = ""  # whose workspace keeps what hooks note: project, user; empty: not settled
+
+    def written(self) -> bytes:
+        """Write it as lines of a name and a value."""
+        told = {
+            "root": self.root,
+            "token": self.token,
+            "trusted": "yes" if self.is_trusted else "no",
+            "marker": self.marker,
+            "notes-to": self.notes_to,
+        }
+        return "".join(f"{key}: {value}\n" for key, value in told.items() if value).encode("utf-8", "surrogateescape")
+
+
+def record_of(state: Path, root: Path) -> Record | None:
+    """Return the record of a workspace, that of the folder it was moved from included; None where there is none."""
+    found = _read(_file(state, root))
+    if found is not None:
+        return found if found.root == str(root) else None
+    tokens = _tokens(root)
+    marker = _marker(root)
+    for path in sorted((state / FOLDER).glob("*")) if tokens and marker else ():
+        other = _read(path)
+        if other is not None and other.token in tokens and other.marker == marker:
+            moved = replace(other, root=str(root))
+            _save(state, root, moved)
+            return moved
+    return None
+
+
+def is_trusted(state: Path, root: Path) -> bool:
+    """Tell whether the user believes what lies in a workspace."""
+    record = record_of(state, root)
+    if record is None or not record.is_trusted:
+        return False
+    tokens, marker = _tokens(root), _marker(root)
+    if record.token in tokens:
+        if record.marker != marker:  # its settings were changed
+            _save(state, root, replace(record, marker=marker))
+        return True
+    if not marker or record.marker != marker:
+        return False
+    _repeat(root, record.token)
+    return True
+
+
+def settle(state: Path, root: Path, was_here: Callable[[], bool]) -> None:
+    """Record a workspace that is seen for the first time; `was_here` tells whether an older mem has worked in it."""
+    if record_of(state, root) is None:
+        # A token of somebody's shows that a mem that keeps records was here before.
+        record(state, root, trusted=not _tokens(root) and was_here())
+
+
+def record(state: Path, root: Path, *, trusted: bool | None = None, notes_to: str | None = None) -> bool:
+    """Record whether a workspace is trusted, or where hooks note; return whether it could be written down."""
+    old = record_of(state, root)
+    if old is None or not is_trusted(state, root):  # the folder may be another one than before
+        old = Record(str(root), os.urandom(16).hex(), is_trusted=False, notes_to=old.notes_to if old else "")
+    new = replace(
+        old,
+        marker=_marker(root),
+        is_trusted=old.is_trusted if trusted is None else trusted,
+        notes_to=old.notes_to if notes_to is None else notes_to,
+    )
+    _repeat(root, new.token)
+    return _save(state, root, new)
+
+
+def seal_key(state: Path, root: Path) -> bytes:
+    """Return the secret by which what this user's mem put into `.mem/` is known; empty where none can be recorded."""
+    found = record_of(state, root)
+    if found is None and record(state, root):
+        found = record_of(state, root)
+    return found.token.encode() if found else b""
+
+
+def _file(state: Path, root: Path) -> Path:
+    return state / FOLDER / blake2b(os.fsencode(root), digest_size=8).hexdigest()
+
+
+def _read(path: Path) -> Record | None:
+    try:
+        text = files.read(path).decode("utf-8", "surrogateescape")
+    except (MemError, OSError):
+        return None
+    told = dict(line.partition(": ")[::2] for line in text.splitlines())
+    if not told.get("root") or not told.get("token"):
+        return None
+    return Record(
+        told["root"], told["token"], told.get("trusted") == "yes", told.get("marker", ""), told.get("notes-to", "")
+    )
+
+
+def _save(state: Path, root: Path, new: Record) -> bool:
+    path = _file(state, root)
+    data = new.written()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            old = files.read(path)
+        except NotFoundError:
+            files.create(path, data, 0o600)
+        else:
+            files.replace(path, data, files.digest(old))
+    except (MemError, OSError):  # a home that is read-only, or another process that writes the same
+        return False
+    return True
+
+
+def _tokens(root: Path) -> list[str]:
+    try:
+        if (root / DERIVED).is_symlink() or (root / DERIVED / TOKENS).is_symlink():
+            return []
+        return (root / DERIVED / TOKENS).read_text(encoding="ascii", errors="replace").split()
+    except OSError:
+        return []
+
+
+def _repeat(root: Path, token: str) -> None:
+    """Put the token into the workspace, beside those of others who use the folder."""
+    known = _tokens(root)
+    path = root / DERIVED / TOKENS
+    if token in known or path.is_symlink() or path.parent.is_symlink():
+        return
+    with suppress(MemError, OSError):
+        path.parent.mkdir(exist_ok=True)
+        path.unlink(missing_ok=True)
+        files.create(path, "".join(f"{one}\n" for one in [*known, token][-_MOST_TOKENS:]).encode(), 0o600)
+
+
+def _marker(root: Path) -> str:
+    try:
+        status = (root / MARKER).stat()
+    except OSError:
+        return ""
+    return f"{status.st_ino} {status.st_ctime_ns}"
