@@ -75,6 +75,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_cache: Path) ->
     monkeypatch.setenv("MEM_NOW", NOW)
     monkeypatch.setenv("MEM_SEED", "test")
     monkeypatch.setenv("MEM_TIMEZONE", "UTC")
+    monkeypatch.setenv("MEM_WRITE_SOURCE", "user")  # tests write what a person would type at a terminal
     monkeypatch.chdir(folder)
     return folder
 

@@ -87,7 +87,10 @@ class Tools:
         project: Annotated[str, Field(description=f"The project it belongs to{_MAY_BE}.")] = "",
         source: Annotated[
             Annotated[str, _one_of(SOURCES)] | None,
-            Field(description="user: they said so; observed: seen in tools and files; inferred: your own conclusion."),
+            Field(
+                description="user: only what the user said, in their meaning; observed (the default): seen in tools and"
+                " files; inferred: your own conclusion."
+            ),
         ] = None,
         id: Annotated[str, Field(description="Change this memory instead of making one: its id or path.")] = "",
         path: Annotated[
@@ -106,7 +109,7 @@ class Tools:
         may contradict it.
         """
         options = [*_one("--type", type), *_one("--title", title), *_many("--tag", tags), *_one("--project", project)]
-        options += [*_one("--source", source), *_one("--id", id), *_one("--path", path)]
+        options += [*_one("--source", source or ("" if id else "observed")), *_one("--id", id), *_one("--path", path)]
         options += [*_one("--supersedes", supersedes), *_one("--key", key)]
         return self._answer("write", options, [text])
 

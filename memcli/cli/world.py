@@ -105,6 +105,11 @@ def at_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
+def is_typed() -> bool:
+    """Tell whether a person types the command and reads its answer: no agent, script or pipe."""
+    return at_terminal() and output.is_watched()
+
+
 def standard_input(what: str) -> str:
     """Read all of standard input as UTF-8."""
     return text_of("-", what)

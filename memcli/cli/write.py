@@ -64,7 +64,10 @@ def write(
         list[str] | None, typer.Option("--tag", "--tags", help="A tag; repeat it or separate tags with commas.")
     ] = None,
     project: Annotated[str | None, typer.Option(help="The project it belongs to.")] = None,
-    source: Annotated[str | None, typer.Option(help=f"Who said it: {', '.join(SOURCES)}.", show_default="user")] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(help=f"Who said it: {', '.join(SOURCES)}.", show_default="user at a terminal, else observed"),
+    ] = None,
     trust: Annotated[
         str | None, typer.Option(metavar="0..1", help="How far to trust it; follows from the source.")
     ] = None,
@@ -114,6 +117,9 @@ def write(
     names, and of what fills the same --key. What else may contradict it is flagged on both. At a --path of your own it
     is kept as it is; written there again, it changes the entry.
 
+    What is typed at a terminal is the user's word. An agent, a script or a pipe says --source user for what the user
+    said; without it the entry is `observed`, which counts for less.
+
     With --id only the fields given and, where there is one, the text change; an empty value takes a field away. The old
     text stays in the archive: `mem read ID --history` lists it.
     """
@@ -142,6 +148,8 @@ def write(
         if body is None:
             raise UsageError("nothing to remember", 'give the text: mem write "…", or - to read standard input')
         where = world.writing(workspace, scope)
+        if "source" not in told and not where.settings["write.source"]:
+            told["source"] = "user" if world.is_typed() else "observed"
         body, told = looked_through(where, body, told, redact=redact, allow=allow_secret)
         if path and not allow_secret:
             for target in (path, f"{where.layout.entries}/{path}"):

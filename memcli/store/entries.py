@@ -74,7 +74,7 @@ def drafted(workspace: Workspace, told: Mapping[str, Any], body: str) -> Entry:
     values = {key: _settled(key, value) for key, value in told.items() if value not in (None, "", [], {}, ())}
     settings = workspace.settings
     values.setdefault("type", settings["write.type"])
-    values.setdefault("source", settings["write.source"])
+    values.setdefault("source", settings["write.source"] or "observed")
     values.setdefault("created_at", stamp(workspace.now))
     values.setdefault("trust", TRUST[values["source"]])
     return Entry(body=_sound(body), **{"id": "", "updated_at": values["created_at"]} | values)

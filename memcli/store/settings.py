@@ -126,9 +126,10 @@ TABLE = (
     Setting("paths.entries", "", "Folder of entries, such as docs/memories; empty: as the layout has it."),
     Setting(
         "write.source",
-        "user",
-        "Source of a new entry where `write` is given none.",
-        choices=("user", "observed", "inferred"),
+        "",
+        "Source of a new entry where `write` is given none; empty: user if typed at a terminal, else observed.",
+        user_only=True,
+        choices=("", "user", "observed", "inferred"),
     ),
     Setting("write.type", "fact", "Type of a new entry where `write` is given none."),
     Setting("search.limit", 5, "Hits shown where `-n` is not given.", low=1, high=1000),

@@ -65,6 +65,17 @@ def test_a_client_lists_the_tools_writes_searches_and_reads_a_page(workspace: Pa
     talk(workspace, said)
 
 
+def test_an_agent_writes_as_the_user_only_where_it_says_so(workspace: Path, mem: Mem) -> None:
+    async def said(session: ClientSession, call: Call) -> None:
+        guess = await call("write", text="The staging port is 8080.")
+        told = await call("write", text="User prefers dark mode.", source="user")
+        await call("write", text="User prefers dark mode and large letters.", id=told["id"])
+        rows = {one["id"]: one["source"] for one in (await call("ls"))["entries"]}
+        assert rows == {guess["id"]: "observed", told["id"]: "user"}
+
+    talk(workspace, said)
+
+
 def test_a_client_is_told_what_every_argument_means_and_may_be(workspace: Path) -> None:
     closed = {
         "type": set(TYPES),
