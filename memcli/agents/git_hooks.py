@@ -23,7 +23,10 @@ _QUIET = ">/dev/null 2>&1 </dev/null"
 _AWAY = "(unset $(git rev-parse --local-env-vars); MEM_INSIDE_HOOK=1; export MEM_INSIDE_HOOK; {}) {} &"
 BODIES = {
     "pre-commit": 'MEM_INSIDE_HOOK=1 mem check --staged >&2 </dev/null || [ "$?" -ne 1 ] || exit 1',
-    "post-commit": _AWAY.format("mem consolidate --all --no-wait -q", _QUIET),
+    # HEAD^! is this commit alone, the first of a repository too.
+    "post-commit": _AWAY.format(
+        "mem consolidate --since-git 'HEAD^!' --no-wait -q; mem consolidate --all --no-wait -q", _QUIET
+    ),
     "post-merge": _AWAY.format("mem index", _QUIET),
     "post-checkout": 'if [ "$3" = 1 ]; then ' + _AWAY.format("mem index", _QUIET) + " fi",
 }

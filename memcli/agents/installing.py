@@ -23,15 +23,14 @@ class Ground:
     environ: Mapping[str, str]
     is_user: bool  # for all projects, not for this one
 
-    def settings_file(self, agent: str) -> Path:
-        """Give the file an agent reads its hooks from."""
-        folder, variable, name = {
-            "claude-code": (".claude", "CLAUDE_CONFIG_DIR", "settings.json"),
-            "codex": (".codex", "CODEX_HOME", "hooks.json"),
-        }[agent]
-        if not self.is_user:
-            return self.project / folder / name
-        return self._own(folder, variable) / name
+    def settings_files(self, agent: str) -> list[Path]:
+        """Give the files an agent reads its hooks from: the one that is one's own, then the shared one."""
+        if agent == "codex":
+            folder = self._own(".codex", "CODEX_HOME") if self.is_user else self.project / ".codex"
+            return [folder / "hooks.json"]
+        if self.is_user:
+            return [self._own(".claude", "CLAUDE_CONFIG_DIR") / "settings.json"]
+        return [self.project / ".claude" / name for name in ("settings.local.json", "settings.json")]
 
     @property
     def skills(self) -> list[Path]:
@@ -65,19 +64,25 @@ def ground_of(folder: Path, environ: Mapping[str, str], *, is_user: bool) -> Gro
     return Ground(project, Path(home or "/"), environ, is_user)
 
 
-def install_plan(target: str, ground: Ground, *, tools: bool = False) -> list[FileChange]:
-    """Propose the hooks of an agent or of git."""
+def install_plan(target: str, ground: Ground, *, tools: bool = False, shared: bool = False) -> list[FileChange]:
+    """Propose the hooks of an agent or of git; `shared` puts those of an agent where all who have the project run them.
+
+    They stand in one file: in the other one they are taken out.
+    """
     if target == "git":
         return git_hooks.install_plan(git_hooks.folder_of(ground.project))
     events = harness.EVENTS | ({harness.TOOL_EVENT: harness.TOOL_SECONDS} if tools else {})
-    return harness.install_plan(ground.settings_file(target), harness.command_of(target, ground.program), events)
+    files = ground.settings_files(target)
+    chosen = files[-1] if shared else files[0]
+    plan = [one for path in files if path != chosen for one in harness.uninstall_plan(path)]
+    return plan + harness.install_plan(chosen, harness.command_of(target, ground.program), events)
 
 
 def uninstall_plan(target: str, ground: Ground) -> list[FileChange]:
     """Propose to take the hooks of an agent or of git out again."""
     if target == "git":
         return git_hooks.uninstall_plan(git_hooks.folder_of(ground.project))
-    return harness.uninstall_plan(ground.settings_file(target))
+    return [one for path in ground.settings_files(target) for one in harness.uninstall_plan(path)]
 
 
 def skill_plan(ground: Ground, *, is_removal: bool) -> list[FileChange]:
@@ -87,10 +92,9 @@ def skill_plan(ground: Ground, *, is_removal: bool) -> list[FileChange]:
     return [*plan, *([block] if block.before != block.after else [])]
 
 
-def status(target: str, ground: Ground) -> tuple[str, list[str]]:
-    """Tell where a target's hooks are and which of them are installed."""
+def status(target: str, ground: Ground) -> list[tuple[str, list[str]]]:
+    """Tell in which files a target's hooks may be, and which of them are installed there."""
     if target == "git":
         folder = git_hooks.folder_of(ground.project)
-        return str(folder), git_hooks.installed(folder)
-    path = ground.settings_file(target)
-    return str(path), harness.installed_events(path)
+        return [(str(folder), git_hooks.installed(folder))]
+    return [(str(path), harness.installed_events(path)) for path in ground.settings_files(target)]

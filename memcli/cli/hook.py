@@ -3,11 +3,11 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import MemError, UsageError
+from ..errors import MemError, NotFoundError, UsageError
 from . import output, world
 from .app import STYLE
 from .options import AsJson, DryRun, InScope, InWorkspace
@@ -30,12 +30,27 @@ def install(
     tools: Annotated[
         bool, typer.Option("--tool-errors", help="Recall after a failed tool call too; runs after each of them.")
     ] = False,
+    shared: Annotated[
+        bool, typer.Option("--shared", help="In the settings that are committed: for all who work on the project.")
+    ] = False,
+    notes: Annotated[
+        str,
+        typer.Option(
+            "--notes",
+            metavar="WHOSE",
+            help="Whose workspace keeps what is said: project or user.",
+            show_default="user where the repository has a remote",
+        ),
+    ] = "",
     dry_run: DryRun = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
     """Let an agent, git or cron run mem; in this project unless --user is given.
+
+    The hooks of Claude Code go into .claude/settings.local.json, which is yours alone; --shared takes settings.json.
+    Whose workspace keeps the conversations, their notes and history is settled here and recorded, so that no hook asks.
 
     Settings of agents keep what others put there, and a copy of the file as it was lies beside it. Lines in git's
     scripts stand between marks. Installing twice is installing once. Cron gets a line that tends this workspace.
@@ -46,7 +61,13 @@ def install(
         return
     from ..agents.installing import install_plan
 
-    _make(install_plan(target, ground, tools=tools), dry_run=dry_run, as_json=as_json)
+    if shared and (user or target == "git"):
+        raise UsageError("--shared is for the hooks of an agent in a project", "leave it out")
+    plan = install_plan(target, ground, tools=tools, shared=shared)
+    words = {} if target == "git" else _words(workspace, scope, notes, dry_run=dry_run)
+    _make(plan, dry_run=dry_run, as_json=as_json, words=words)
+    if not as_json and not dry_run:
+        _tell_words(words, [] if shared else [str(one.path) for one in plan if one.after is not None])
     if target == "codex" and not dry_run:
         output.note("Codex runs hooks once its config.toml has `hooks = true` under [features]")
 
@@ -87,13 +108,14 @@ def status(
         for is_user in [False, True] if not (project or user) and name != "git" else [user]:
             ground = _ground(name, project=not is_user, user=is_user and name != "git")
             try:
-                path, events = look(name, ground)
+                found = look(name, ground)
             except MemError as error:
                 if target:
                     raise
                 output.note(str(error))
                 continue
-            rows.append({"target": name, "scope": "user" if is_user else "project", "path": path, "events": events})
+            whose = "user" if is_user else "project"
+            rows += [{"target": name, "scope": whose, "path": path, "events": events} for path, events in found]
     if as_json:
         output.say_json({"hooks": rows})
         return
@@ -160,14 +182,46 @@ def _ground(target: str, *, project: bool, user: bool) -> "Ground":
     return ground_of(world.surroundings().folder, os.environ, is_user=user)
 
 
-def _make(plan: Sequence["FileChange"], *, dry_run: bool, as_json: bool) -> None:
+def _words(workspace: str, scope: str, notes: str, *, dry_run: bool) -> dict[str, Any]:
+    """Settle whose workspace keeps what is said in this project; nothing where there is no workspace yet."""
+    from ..agents.privacy import PLACES, default_place, record_place, shared_files
+
+    if notes and notes not in PLACES:
+        raise UsageError(f"no --notes {notes!r}", f"use one of {', '.join(PLACES)}")
+    around = world.surroundings()
+    try:
+        where = world.reading(workspace, scope)[0]
+    except NotFoundError:
+        return {}
+    place = notes or default_place(where)
+    if not dry_run:
+        record_place(around, where, place)
+    kept_in = around.user_root if place == "user" else where.root
+    return {"notes": place, "kept_in": str(kept_in), "shared": [] if place == "user" else shared_files(where)}
+
+
+def _tell_words(words: dict[str, Any], files: Sequence[str]) -> None:
+    """Say where what is said is kept, and what of it git would share."""
+    from ..agents.privacy import is_shared
+
+    if words:
+        output.note(f"conversations, their notes and history are kept in {words['kept_in']}")
+    if words.get("shared"):
+        named = ", ".join(words["shared"])
+        output.note(f"git does not ignore {named} there, which will hold people's words: see --notes user")
+    for path in files:
+        if is_shared(Path(path)):
+            output.note(f"{path} is not ignored by git: put it into .git/info/exclude to keep it yours")
+
+
+def _make(plan: Sequence["FileChange"], *, dry_run: bool, as_json: bool, words: dict[str, Any] | None = None) -> None:
     from ..agents.changes import make, shown
 
     if not dry_run:
         make(plan)
     if as_json:
         rows = [{"action": one.action, "path": str(one.path)} for one in plan]
-        output.say_json({"files": rows, "applied": not dry_run, "diff": shown(plan)})
+        output.say_json({"files": rows, "applied": not dry_run, "diff": shown(plan), **(words or {})})
     elif dry_run:
         output.say(shown(plan), end="")
     else:

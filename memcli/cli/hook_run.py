@@ -2,9 +2,11 @@
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 
-from ..agents.hooks import AGENTS, Answer, respond
+from ..agents.hooks import AGENTS, respond
+from ..agents.scene import Answer
 from ..store.workspace import Workspace
 from . import output
 
@@ -43,4 +45,15 @@ def _answer(agent: str, *, is_alone: bool) -> Answer:
         return respond(agent, data, around, world.noise, detach)
     from ..agents.detached import behind
 
-    return respond(agent, data, around, world.noise, detach, behind)
+    return respond(agent, data, around, world.noise, detach, behind, _began())
+
+
+def _began() -> float:
+    """Return when this process began, on the monotonic clock: an agent waits from then on."""
+    try:
+        with open("/proc/self/stat", "rb") as file:
+            ticks = int(file.read().rpartition(b")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):  # not Linux
+        age = time.process_time()
+    return time.monotonic() - max(0.0, age)

@@ -1,10 +1,11 @@
 """Recall: the memories a prompt should have, found in time, within a budget, and not twice in a session."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from time import monotonic
+from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..errors import LlmError, UsageError
 from ..store.workspace import Workspace
 from ..text.problem import FileProblem
 from . import surfaced
@@ -15,10 +16,15 @@ from .pack import DOCUMENTS, RELEVANT, SECTIONS, STANDING, Memory, Pack
 from .standing import standing
 from .surfaced import Surfaced, Turn
 
+if TYPE_CHECKING:
+    from .deadline import Race
+
 __all__ = ["Judge", "Recall", "recall"]
 
 _PATIENCE = 0.6
 """Share of the time after which the words are asked alone too."""
+_NOTING = 0.1
+"""Share of the time that no judge gets: what is shown must be noted and said."""
 
 
 def recall(workspaces: Sequence[Workspace], request: Recall) -> Pack:
@@ -34,19 +40,35 @@ def recall(workspaces: Sequence[Workspace], request: Recall) -> Pack:
     from .deadline import Race
 
     seconds = request.within_ms / 1000
-    race: Race[tuple[Pack, Turn]] = Race(monotonic() + seconds)
-    race.enter(lambda: packed(workspaces[0].settings, request, gather(workspaces, request, "hybrid")))
-    done = race.first(seconds * _PATIENCE)
-    if done is None:
-        race.enter(lambda: packed(workspaces[0].settings, request, gather(workspaces, request, "keyword")))
-        done = race.first()
-    if done is None:
+    race: Race[Gathered] = Race(monotonic() + seconds)
+    race.enter(lambda: gather(workspaces, request, "hybrid"))
+    found = race.first(seconds * _PATIENCE)
+    if found is None:
+        race.enter(lambda: gather(workspaces, request, "keyword"))
+        found = race.first()
+    if found is None:
         why = race.failures or (f"nothing was found within {request.within_ms:,} ms",)
         return Pack(notices=why, is_late=race.is_busy)
-    pack, turn = done
+    judging: Race[Collection[str]] = Race(race.deadline - _NOTING * seconds)
+    pack, turn = packed(workspaces[0].settings, replace(request, judge=_timely(request.judge, judging)), found)
     race.enter(lambda: _note(workspaces, request, pack, turn))
     race.settled()
-    return replace(pack, is_late=race.is_busy, notices=(*pack.notices, *race.failures))
+    return replace(pack, is_late=race.is_busy or judging.is_busy, notices=(*pack.notices, *race.failures))
+
+
+def _timely(judge: Judge | None, race: "Race[Collection[str]]") -> Judge | None:
+    """Return a judge that raises LlmError at the deadline of the race, so that all that was found is shown."""
+    if judge is None:
+        return None
+
+    def judged(prompt: str, memories: Sequence[Memory]) -> Collection[str]:
+        race.enter(lambda: judge(prompt, memories))
+        kept = race.first()
+        if kept is None:
+            raise LlmError(race.failures[0] if race.failures else "it took too long")
+        return kept
+
+    return judged
 
 
 def _check(request: Recall) -> None:

@@ -33,7 +33,7 @@ _CONFIG = (
     "color.diff=false",
     "safe.bareRepository=explicit",  # a folder of a clone may look like a repository of its own
 )
-_GUARDS = ("--no-pager", "--literal-pathspecs", *(word for one in _CONFIG for word in ("-c", one)))
+_GUARDS = ("--no-pager", *(word for one in _CONFIG for word in ("-c", one)))
 _DIFFS = ("--no-ext-diff", "--no-textconv")
 _ENVIRONMENT = {
     "LC_ALL": "C",
@@ -70,9 +70,10 @@ def run(
     environ = {key: value for key, value in os.environ.items() if key not in _REPOSITORY} if hook is None else hook
     first, *rest = words
     diffs = _DIFFS if first in ("diff", "log", "show") else ()
+    names = () if first == "check-ignore" else ("--literal-pathspecs",)  # it takes names alone
     try:
         done = subprocess.run(
-            ["git", *_GUARDS, "-C", str(folder), first, *diffs, *rest],
+            ["git", *_GUARDS, *names, "-C", str(folder), first, *diffs, *rest],
             env={**environ, **_ENVIRONMENT},
             input=given,
             capture_output=True,

@@ -1,7 +1,7 @@
 """The workspace: where it is and how it is found."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +26,7 @@ class Workspace:
     settings: Settings
     now: datetime
     cache: Path  # for derived data where the workspace is read-only
-    state: Path | None = None  # where the user's mem records whom it trusts; None: nowhere, and all is trusted
+    state: Path | None = None  # where it is recorded whether it is trusted; None: whoever opened it does
     is_own: bool = False  # the user's own workspace, whoever came upon it
     beside: Path | None = None  # where derived data of a folder of documents lies; None: in the workspace itself
 
@@ -124,7 +124,7 @@ def find(around: Surroundings, explicit: str = "", scope: str = "", *, even_off:
     alone. Raises NotFoundError where there is none, and SwitchedOffError where memory is switched off in the first of
     them; others that are switched off are left out. `even_off` is for commands that look after the folder alone.
     """
-    found = [opened(around, root, name) for root, name in roots(around, explicit, scope)]
+    found = [_found(around, root, name) for root, name in roots(around, explicit, scope)]
     if even_off:
         return found
     if not found[0].settings["memory.enabled"]:
@@ -160,13 +160,18 @@ def roots(around: Surroundings, explicit: str = "", scope: str = "") -> list[tup
     return found
 
 
+def _found(around: Surroundings, root: Path, scope: str) -> Workspace:
+    """Open a workspace that nobody named to us as theirs: whether it is trusted is a matter of record."""
+    is_own = root == around.user_root.resolve()
+    return replace(opened(around, root, scope), state=around.state_folder, is_own=is_own)
+
+
 def opened(around: Surroundings, root: Path, scope: str = "project") -> Workspace:
     """Open a folder as a workspace with its settings; RefusedError where a clone may lead its derived data astray."""
     if (root / DERIVED).is_symlink():
         raise RefusedError(f"{root / DERIVED} is a link", "remove it: mem makes a folder of its own there")
     settings = load_settings(around.config_file, root / MARKER, around.environ)
-    is_own = root == around.user_root.resolve()
-    return Workspace(root, scope, settings, around.now, around.cache_folder, around.state_folder, is_own)
+    return Workspace(root, scope, settings, around.now, around.cache_folder)
 
 
 def unopened(around: Surroundings) -> Workspace | None:

@@ -42,7 +42,7 @@ def repository(world: Path) -> Path:
 
 
 def settings(folder: Path) -> Path:
-    return folder / ".claude" / "settings.json"
+    return folder / ".claude" / "settings.local.json"
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -67,7 +67,7 @@ def test_the_settings_of_others_stay_and_come_back_byte_for_byte(mem: Mem, repos
     assert mem("hook", "uninstall", "claude-code").code == 0
     assert path.read_bytes() == before
     assert path.stat().st_mode & 0o777 == 0o640
-    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
+    assert [one.name for one in path.parent.iterdir()] == ["settings.local.json"]
 
 
 def test_settings_that_were_not_there_are_gone_again(mem: Mem, repository: Path) -> None:
@@ -118,7 +118,7 @@ def test_settings_that_are_not_plain_json_are_refused_and_left_alone(
         assert said in ran.err
         assert str(path) in ran.err
     assert path.read_bytes() == text
-    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
+    assert [one.name for one in path.parent.iterdir()] == ["settings.local.json"]
 
 
 def test_a_dry_run_shows_and_changes_nothing(mem: Mem, repository: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_link_to_nothing_is_named_and_left_alone(mem: Mem, repository: Path) -
     ran = mem("hook", "install", "claude-code")
     assert ran.code == 5
     assert f"{path} is a link to gone.json, which is not there: mend or remove the link" in ran.err
-    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
+    assert [one.name for one in path.parent.iterdir()] == ["settings.local.json"]
 
 
 def test_a_users_own_settings_name_the_program_by_its_place(mem: Mem, repository: Path) -> None:
@@ -172,9 +172,11 @@ def test_failed_tool_calls_are_heard_of_when_asked_for(mem: Mem, repository: Pat
 def test_status_tells_what_is_installed(mem: Mem, repository: Path) -> None:
     mem("hook", "install", "claude-code")
     mem("hook", "install", "git")
-    rows = {(row[0], row[1]): row[2] for row in mem("hook", "status").rows}
+    rows = {(row[0], row[1]): row[2] for row in reversed(mem("hook", "status").rows)}
     assert rows[("claude-code", "project")] == "SessionStart UserPromptSubmit PreCompact Stop SessionEnd"
     assert rows[("claude-code", "user")] == "not installed"
+    shared = [row for row in mem("hook", "status", "claude-code").rows if row[3].endswith(".claude/settings.json")]
+    assert {row[2] for row in shared} == {"not installed"}
     assert rows[("git", "project")] == "pre-commit post-commit post-merge post-checkout"
 
 
