@@ -87,9 +87,9 @@ def _user_prompt(scene: Scene) -> Answer:
     prompt = without_injected(event.prompt)
     if not prompt.strip():
         return Answer()
-    from ..lifecycle.remembered import remembered_span
+    from .remembering import own_request
 
-    span = remembered_span(prompt)
+    span = own_request(prompt)
     rest = prompt[span[1] :].strip() if span else prompt
     asks = len(rest) > _REST or not span
     if span:

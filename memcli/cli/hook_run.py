@@ -45,10 +45,10 @@ def _answer(agent: str, *, is_alone: bool) -> Answer:
         return respond(agent, data, around, world.noise, detach)
     from ..agents.detached import behind
 
-    return respond(agent, data, around, world.noise, detach, behind, _began())
+    return respond(agent, data, around, world.noise, detach, behind, process_start())
 
 
-def _began() -> float:
+def process_start() -> float:
     """Return when this process began, on the monotonic clock: an agent waits from then on."""
     try:
         with open("/proc/self/stat", "rb") as file:
