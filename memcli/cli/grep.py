@@ -50,6 +50,7 @@ def grep(
     places: list[str] = []  # as the current folder has them
     problems: list[FileProblem] = []
     is_cut = False
+    late: list[FileProblem] = []
     for where in found_in:
         looked = Pattern(pattern, fixed, ignore_case, words, where.settings["grep.timeout"])
         wanted = _everything(choice, where)
@@ -58,22 +59,32 @@ def grep(
 
         def answer(
             index: Index, looked: Pattern = looked, wanted: Filter = wanted, room: int | None = room
-        ) -> tuple[list[dict[str, Any]], bool, list[FileProblem]]:
+        ) -> tuple[list[dict[str, Any]], bool, list[FileProblem], list[FileProblem]]:
+            late: list[FileProblem] = []
             index.refresh(talk="session" in wanted.kinds)
             if names or counts:
-                files = [{"path": path, "count": number} for path, number in count(index, looked, wanted)]
+                files = [{"path": path, "count": number} for path, number in count(index, looked, wanted, late)]
                 found, more = files[:room], len(files) > len(files[:room])
             else:
-                lines, more = first(matches(index, looked, wanted, context), room, context)
+                lines, more = first(matches(index, looked, wanted, context, late), room, context)
                 found = [asdict(line) for line in lines]
-            return found, more, index.problems(wanted, within="texts")
+            return found, more, index.problems(wanted, within="texts"), late
 
-        found, more, wrong = ask(where, answer)
+        found, more, wrong, slow = ask(where, answer)
+        late += slow
         is_cut |= more
         places += [world.here(where, row["path"]) for row in found]
         rows += _named(where, found_in, found)
         problems += wrong
+    if late and not rows:
+        raise UsageError(
+            f"{pattern!r} took more than {found_in[0].settings['grep.timeout']:g} s",
+            "simplify it, or raise the setting grep.timeout",
+        )
     world.tell_problems(found_in, problems)
+    problems = late + problems
+    for one in late:
+        output.note(str(one))
     if as_json:
         told = {"pattern": pattern, "matches": rows, "is_cut": is_cut}
         output.say_json({**told, "problems": [asdict(one) for one in problems]})
@@ -87,8 +98,8 @@ def grep(
         _show([Line(**{**row, "path": place}) for place, row in zip(places, rows, strict=True)], context)
     if is_cut and not as_json:
         output.note(f"more than {limit:,} match: raise --limit, or look for less")
-    if not rows:
-        raise typer.Exit(1)
+    if late or not rows:
+        raise typer.Exit(3 if late else 1)
 
 
 def _everything(choice: Choice, workspace: Workspace) -> Filter:

@@ -78,22 +78,24 @@ def folder_of(derived: Path, cache: Path) -> Path | None:
     return None
 
 
-def connect(folder: Path | None) -> tuple[sqlite3.Connection, Path | None]:
+def connect(folder: Path | None) -> tuple[sqlite3.Connection, Path | None, bool]:
     """Open the index in a folder, making it anew where it is absent, damaged, foreign or of another schema.
 
-    Gives the folder too. Without one, or where nothing can be kept in it, the index is in memory, lasts as long as the
-    command, and the folder given is None.
+    Gives the folder too, and whether another process kept it locked. Without a folder, or where nothing can be kept in
+    it, the index is in memory, lasts as long as the command, and the folder given is None.
     """
+    busy = False
     for _ in range(3 if folder else 0):
         assert folder is not None
         try:
-            return _opened(folder), folder
+            return _opened(folder), folder, False
         except sqlite3.OperationalError as error:
+            busy = is_busy(error)
             if "locked" not in str(error) and not _is_unfit(folder / FILE):
                 break
         except sqlite3.DatabaseError:
             discard(folder)
-    return _made(_connection(":memory:")), None
+    return _made(_connection(":memory:")), None, busy
 
 
 def discard(folder: Path) -> None:

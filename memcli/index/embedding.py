@@ -87,7 +87,12 @@ class Embedding:
         progress: "Progress | None" = None,
     ) -> int:
         """Embed what has no vector yet, within a time, the chunks named first; give how many are left."""
-        self._settle()
+        try:
+            self._settle()
+        except UnavailableError as error:
+            if seconds is None and error.__cause__ is not None and is_busy(error.__cause__):
+                raise BusyError("another process writes the index", "run `mem index` again") from None
+            raise
         missing = self._missing(wanted)
         if not missing or self.index.folder is None or seconds == 0:
             return len(missing)
@@ -250,7 +255,7 @@ class Embedding:
                 if not self._is_settled(name):
                     self._start_over(name)
         except sqlite3.OperationalError as error:
-            raise UnavailableError(f"the index cannot be written ({error})", "try again") from None
+            raise UnavailableError(f"the index cannot be written ({error})", "try again") from error
 
     def _is_settled(self, name: str) -> bool:
         last = self.index.connection.execute("select max(vector) from vectors").fetchone()[0]

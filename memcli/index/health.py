@@ -4,7 +4,6 @@ import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .database import TEXT, TEXTS
 from .index import Index
 from .kept import as_kept
 
@@ -42,8 +41,15 @@ def verify(index: Index) -> None:
     if answer != "ok":
         raise sqlite3.DatabaseError(answer)
     run("insert into words(words) values('integrity-check')")
-    for text, hash_ in run(f"select prefix || {TEXT}, hash from chunks {TEXTS}"):
-        as_kept(text, hash_)
+    # A file at a time: SQLite would read the whole of a file's text for each of its chunks.
+    file, text = None, ""
+    for of, start, stop, prefix, turn, hash_ in run(
+        "select chunks.file, start, stop, prefix, turns.text, hash from chunks left join turns using(chunk)"
+        " order by chunks.file"
+    ):
+        if turn is None and of != file:
+            file, text = of, (run("select text from texts where file = ?", (of,)).fetchone() or ("",))[0]
+        as_kept(prefix + (text[start:stop] if turn is None else turn), hash_)
 
 
 def out_of_step(index: Index, digests: Mapping[str, str]) -> list[str]:

@@ -64,13 +64,15 @@ class _MovedError(Exception):
 class Index:
     """The derived data of one workspace, open for one command."""
 
-    def __init__(self, workspace: Workspace, connection: sqlite3.Connection, folder: Path | None) -> None:
+    def __init__(
+        self, workspace: Workspace, connection: sqlite3.Connection, folder: Path | None, is_overtaken: bool = False
+    ) -> None:
         """Take an open connection; use `ask` to get one."""
         self.workspace = workspace
         self.connection = connection
         self.folder = folder  # None when the index lives in memory and cannot keep anything
         self.matrix_folder = folder  # where vectors are read from, also for a copy in memory
-        self.is_overtaken = False  # another process was writing, so that this one keeps nothing
+        self.is_overtaken = is_overtaken  # another process was writing, so that this one keeps nothing
         self._embedding: Embedding | None = None
 
     @property
@@ -282,7 +284,7 @@ def _answer(
     overtaken: bool = False,
 ) -> T:
     index = Index(workspace, *database.connect(folder))
-    index.is_overtaken = overtaken
+    index.is_overtaken |= overtaken
     try:
         if apart:
             index.detach()

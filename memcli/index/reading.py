@@ -23,7 +23,7 @@ from ..text.utf8 import decoded
 from .scan import Stat, stat_of
 
 TRIES = 3
-LONGEST = 64 * 1024 * 1024
+LONGEST = 8 * 1024 * 1024
 """Bytes of a file that are indexed at most; a larger one is named as a problem and left to `grep` tools."""
 _LAST_SECOND = 253402300799  # of the year 9999
 

@@ -12,6 +12,7 @@ from ..index.filters import Filter
 from ..index.index import Index
 from ..index.reading import opened
 from ..index.talk import plain
+from ..text.problem import FileProblem
 
 _BEYOND = re.compile(r"\(\?(?!:)|\\[AZGKRX]|[*+?}]\+")
 """Marks of an expression that may match a line and not the text it stands in."""
@@ -38,13 +39,28 @@ class Pattern:
     seconds: float = 5.0
 
 
-def grep(index: Index, pattern: Pattern, wanted: Filter, context: int = 0) -> Iterator[Line]:
-    """Yield the matching lines with their context, file by file."""
+def grep(
+    index: Index, pattern: Pattern, wanted: Filter, context: int = 0, late: list[FileProblem] | None = None
+) -> Iterator[Line]:
+    """Yield the matching lines with their context, file by file; files that took too long go to `late`."""
+    for path, text, numbers in _matches(index, pattern, wanted, [] if late is None else late):
+        yield from _lines(path, text, numbers, context)
+
+
+def _matches(
+    index: Index, pattern: Pattern, wanted: Filter, late: list[FileProblem]
+) -> Iterator[tuple[str, str, list[int]]]:
+    """Yield path, text and matching lines of each file that has some."""
     matches = finder(pattern)
     for path, text in _texts(index, wanted):
-        numbers = matches(text)
+        try:
+            numbers = matches(text)
+        except TimeoutError:
+            reason = f"{pattern.text!r} took too long in it: simplify it, or raise the setting grep.timeout"
+            late.append(FileProblem(path, 1, reason))
+            continue
         if numbers:
-            yield from _lines(path, text, numbers, context)
+            yield path, text, numbers
 
 
 def first(lines: Iterable[Line], most: int | None, context: int) -> tuple[list[Line], bool]:
@@ -63,13 +79,12 @@ def first(lines: Iterable[Line], most: int | None, context: int) -> tuple[list[L
     return taken, False
 
 
-def count(index: Index, pattern: Pattern, wanted: Filter) -> Iterator[tuple[str, int]]:
-    """Yield every file that matches with its number of matching lines."""
-    matches = finder(pattern)
-    for path, text in _texts(index, wanted):
-        numbers = matches(text)
-        if numbers:
-            yield path, len(numbers)
+def count(
+    index: Index, pattern: Pattern, wanted: Filter, late: list[FileProblem] | None = None
+) -> Iterator[tuple[str, int]]:
+    """Yield every file that matches with its number of matching lines; files that took too long go to `late`."""
+    for path, _, numbers in _matches(index, pattern, wanted, [] if late is None else late):
+        yield path, len(numbers)
 
 
 def _texts(index: Index, wanted: Filter) -> Iterator[tuple[str, str]]:
@@ -109,44 +124,46 @@ def finder(pattern: Pattern) -> Callable[[str], list[int]]:
 
 
 class _Bounded:
-    """An expression with the time it may still take, on all the texts together."""
+    """An expression with the time it may still take, on all the texts together; one text takes half of it at most."""
 
     def __init__(self, compiled: Any, pattern: Pattern, *, is_plain: bool) -> None:
         self._compiled = compiled
         self._pattern = pattern
         self._is_plain = is_plain
         self._left = pattern.seconds
+        self._until = 0.0
+        self._end = monotonic() + 4 * pattern.seconds  # overdrawn or not
 
     def numbers(self, text: str) -> list[int]:
         """List the lines that match, each looked at alone, since `[^a]` and `\\s` would match its end."""
         started = monotonic()
+        if started > self._end:
+            raise TimeoutError
+        share = self._left / 2
+        self._until = started + share
         try:
             text = text.replace("\r\n", "\n")
             if self._is_plain:
-                return list(self._quickly(text, started))
-            return [number for number, line in enumerate(_split(text)) if self._search(line, 0, started)]
-        except TimeoutError:
-            raise UsageError(
-                f"{self._pattern.text!r} took more than {self._pattern.seconds:g} s",
-                "simplify it, or raise the setting grep.timeout",
-            ) from None
+                return list(self._quickly(text))
+            return [number for number, line in enumerate(_split(text)) if self._search(line, 0)]
         finally:
-            self._left -= monotonic() - started
+            # The engine looks at its clock seldom: what one text overdrew is not taken from the next.
+            self._left -= min(monotonic() - started, share)
 
-    def _quickly(self, text: str, started: float) -> Iterator[int]:
+    def _quickly(self, text: str) -> Iterator[int]:
         """Find the lines in the whole text: what matches a line matches there too, if perhaps beyond its end."""
         number = begin = 0
-        while begin < len(text) and (match := self._search(text, begin, started)):
+        while begin < len(text) and (match := self._search(text, begin)):
             number += text.count("\n", begin, match.start())
             begin = text.rfind("\n", 0, match.start()) + 1
             end = text.find("\n", match.start())
             end = len(text) if end < 0 else end
-            if begin < len(text) and (match.end() <= end or self._search(text[begin:end], 0, started)):
+            if begin < len(text) and (match.end() <= end or self._search(text[begin:end], 0)):
                 yield number
             number, begin = number + 1, end + 1
 
-    def _search(self, text: str, begin: int, started: float) -> Any:
-        left = self._left - (monotonic() - started)
+    def _search(self, text: str, begin: int) -> Any:
+        left = self._until - monotonic()
         if left <= 0:
             raise TimeoutError
         return self._compiled.search(text, begin, timeout=left)

@@ -48,7 +48,8 @@ def create(path: Path, data: bytes, mode: int = 0o666, *, lasting: bool = True) 
                 disk.settle(path.parent)
         except OSError:
             disk.discard(path)  # said to have failed, so a second try must not make a twin
-            raise
+            if not os.path.lexists(path):
+                raise
     _sweep_once(path.parent)
 
 
@@ -65,7 +66,8 @@ def replace(path: Path, data: bytes, expected: str, *, within: Path | None = Non
         except FileNotFoundError:
             raise RefusedError(f"{target} vanished underneath", "read it again") from None
         if lasting:
-            disk.settle(target.parent)
+            with suppress(OSError):  # the new text is there: to say it is not would have it written twice
+                disk.settle(target.parent)
     _sweep_once(target.parent)
 
 
@@ -141,9 +143,15 @@ def _append(fd: int, data: bytes) -> None:
     try:
         disk.write_all(fd, data)
         disk.sync(fd)
-    except BaseException:
-        with suppress(OSError):  # what stays is closed off by the next append
+    except BaseException as error:
+        written = os.lseek(fd, 0, os.SEEK_CUR)
+        try:
             # Only when ours are the last bytes: an editor takes no lock and may have added its own.
-            if os.lseek(fd, 0, os.SEEK_CUR) == os.fstat(fd).st_size:
+            is_back = written == os.fstat(fd).st_size
+            if is_back:
                 os.ftruncate(fd, size)
+        except OSError:  # what stays of a line is closed off by the next append
+            is_back = False
+        if isinstance(error, OSError) and not is_back and written >= size + len(data):
+            return  # all of it stands and cannot be taken back: said to have failed, it would be written twice
         raise

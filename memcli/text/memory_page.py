@@ -24,7 +24,7 @@ class Section:
 def sections(text: str) -> list[Section]:
     """Cut a page at its headings; text before the first one is a section without a name."""
     found: list[Section] = []
-    taken: set[str] = set()
+    taken: dict[str, int] = {}  # anchors, and the last number of each that was asked for again
     trail: list[tuple[int, str]] = []
     for line, start, end, level, heading in _pieces(text):
         while trail and trail[-1][0] >= level:
@@ -32,11 +32,12 @@ def sections(text: str) -> list[Section]:
         if heading:
             trail.append((level, heading))
         anchor = name = slug(heading)
-        number = 1
+        number = taken.get(name, 1)
         while anchor in taken:
             number += 1
             anchor = f"{name}-{number}"
-        taken.add(anchor)
+        taken[name] = number
+        taken.setdefault(anchor, 1)
         found.append(Section(anchor, tuple(name for _, name in trail), line, start, end))
     return found
 

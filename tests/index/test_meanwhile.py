@@ -148,6 +148,21 @@ def test_indexing_while_another_process_writes_says_what_is_left(
     assert embedder.embedded[-1:] == ["about quaggas"]
 
 
+def test_an_index_that_cannot_be_opened_for_a_lock_is_busy_and_not_unavailable(
+    mem: Mem, put: Put, workspace: Path, embedder: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put("new.md", "about quaggas\n")
+    assert mem("index").code == 0
+    with closing(sqlite3.connect(workspace / ".mem" / "index.db", isolation_level=None)) as other:
+        other.execute("pragma journal_mode = delete")
+        monkeypatch.setattr("memcli.index.database.LOCK_WAIT", 0.05)
+        other.execute("begin exclusive")
+        assert mem("index").code == 75
+        assert mem("search", "quaggas", "--mode", "keyword").code == 0
+        other.execute("rollback")
+    assert mem("index").code == 0
+
+
 @pytest.mark.parametrize("changed", [False, True], ids=["as it is", "in a copy"])
 def test_a_locked_index_of_another_model_mixes_no_vectors(
     mem: Mem, put: Put, workspace: Path, embedder: CountingEmbedder, changed: bool

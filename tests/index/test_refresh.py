@@ -62,7 +62,7 @@ class Refreshing(RuleBasedStateMachine):
         self.root = self.base / "memory"
         self.root.mkdir()
         self.zone = "UTC"
-        self.connection, self.folder = database.connect(database.folder_of(self.root / ".mem", self.base))
+        self.connection, self.folder, _ = database.connect(database.folder_of(self.root / ".mem", self.base))
         self.connection.execute("pragma synchronous = off")
 
     def teardown(self) -> None:

@@ -88,7 +88,7 @@ def test_what_is_no_expression_is_told(expression: str) -> None:
 
 
 def test_an_expression_that_would_take_for_ever_is_stopped() -> None:
-    with pytest.raises(UsageError, match=r"took more than 0\.05 s"):
+    with pytest.raises(TimeoutError):
         finder(Pattern(r"(a|aa)+\1$x", seconds=0.05))("a" * 60 + "\n")
 
 

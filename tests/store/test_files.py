@@ -308,8 +308,7 @@ def test_a_record_of_an_editor_is_not_cut_off_with_ours(page: Path, monkeypatch:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("memcli.store.files.os.fsync", editor_then_fail)
-    with pytest.raises(RefusedError, match="no space left"):
-        files.append(page, NEW)
+    files.append(page, NEW)  # what stands and cannot be taken back is not said to have failed
     assert page.read_bytes() == OLD + NEW + b"from the editor\n"
 
 

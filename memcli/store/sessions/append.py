@@ -119,7 +119,13 @@ def _add(
         write()
     note_added(workspace, session.path, session.metadata.consolidated_to, sums, size)
     now = stamp(workspace.now)
-    session = update(workspace, session, lambda page: with_counts(_filled(page, told, sums, now), sums, now), held)
+    try:
+        session = update(workspace, session, lambda page: with_counts(_filled(page, told, sums, now), sums, now), held)
+    except RefusedError as error:
+        if not added:
+            raise
+        # What was said is kept, and the page only sums it up: who is told it failed would say it again.
+        session = replace(session, problem=error.message)
     return Appended(session, added, known, sums)
 
 

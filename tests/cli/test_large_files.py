@@ -1,0 +1,65 @@
+"""A large file costs time by its length and no more, and stops nothing that is asked of the others."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from memcli.text.memory_page import sections
+from tests.conftest import Mem
+
+
+@pytest.mark.parametrize("heading", ["Same", "Same 2", "", "- -"])
+def test_many_equal_headings_are_cut_in_time_that_grows_with_their_number(heading: str) -> None:
+    def seconds(count: int) -> float:
+        text = f"## {heading} x\n\nwords\n" * count
+        began = time.process_time()
+        found = sections(text)
+        assert len({section.anchor for section in found}) == count
+        return time.process_time() - began
+
+    few = min(seconds(2_000) for _ in range(3))
+    assert seconds(20_000) < 40 * few  # ten times as many; by the square it would be a hundred times
+
+
+def test_equal_headings_keep_the_anchors_they_had() -> None:
+    found = sections("# a\nx\n# a\nx\n# a 2\nx\n# a\nx\n# a 2\nx\n")
+    assert [section.anchor for section in found] == ["a", "a-2", "a-2-2", "a-3", "a-2-3"]
+
+
+def test_a_check_of_a_page_of_thousands_of_sections_grows_with_its_length(mem: Mem, workspace: Path) -> None:
+    def seconds(count: int) -> float:
+        (workspace / "MEMORY.md").write_text("# M\n" + "## Same\n\nwords of the build\n" * count)
+        mem("search", "build", "--mode", "keyword")
+        began = time.process_time()
+        assert mem("check").code in (0, 1)
+        return time.process_time() - began
+
+    seconds(10)
+    assert seconds(16_000) < 25 * seconds(2_000)
+
+
+def test_a_file_too_large_to_index_whole_is_named_and_stops_no_command(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memcli.index.reading.LONGEST", 20_000)
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries/big.md").write_text("the build passed\n" * 10_000)
+    mem("write", "The marzipan port is 8081", "--no-dedup")
+    assert len(mem("ls").rows) == 2
+    assert "marzipan" in mem("grep", "m[a-z]+pan").out
+    assert "marzipan" in mem("search", "marzipan", "--mode", "keyword").out
+    assert "entries/big.md:1: larger than" in mem("check").out
+
+
+def test_grep_gives_what_it_found_where_one_file_takes_too_long(mem: Mem, workspace: Path) -> None:
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries/a-slow.md").write_text("a" * 60 + "!\n")
+    (workspace / "entries/z.md").write_text("the word is aab\n")
+    (workspace / "mem.yaml").write_text("grep.timeout: 1\n")
+    ran = mem("grep", r"(a|aa)+\1$x|aab")
+    assert ran.code == 3, ran
+    assert "aab" in ran.out
+    assert "a-slow.md" in ran.err
+    (workspace / "entries/z.md").unlink()
+    assert mem("grep", r"(a|aa)+\1$x|aab").code == 2
