@@ -14,7 +14,7 @@ from ..store.redaction import Redacted, Redactor, redactor, secret_in_name
 from ..store.sessions import EVENTS, METADATA, Session, made
 from ..store.sessions.append import Appended, Line, line_of, take_in
 from ..store.sessions.counting import Counts
-from ..store.sessions.file import read_events
+from ..store.sessions.file import read_events, standing_ids
 from ..store.sessions.listing import Listing
 from ..store.workspace import Workspace
 from ..text.blake import blake2b
@@ -66,6 +66,15 @@ class Imported:
         return sum(count for reason, count in self.skipped.items() if reason in UNREADABLE)
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What a session holds already."""
+
+    session: str
+    ids: frozenset[str] = frozenset()
+    said: tuple[tuple[str, str, int], ...] = ()  # id, role and hash of the text of each message in its own file
+
+
 @dataclass
 class Spool:
     """A conversation written down beside the workspace's derived data, its secrets blanked out."""
@@ -74,7 +83,9 @@ class Spool:
     transcript: Transcript
     file: IO[str]
     cleaner: Redactor
-    events: int = 0
+    standing: Standing
+    events: int = 0  # that are new
+    known: int = 0
     last: str = ""  # time of the latest event
     opening: bytes = b""
     said: list[tuple[str, str, int]] = field(default_factory=list)  # id, role and hash of the text of each message
@@ -91,44 +102,43 @@ class Spool:
         started = parse_time(self.transcript.started) or datetime.fromtimestamp(0, UTC)
         return new_id("ses", started, blake2b(self.opening, digest_size=8).digest())
 
-    def ids(self) -> Iterator[str]:
-        """Yield the ids of all events."""
-        return (line.id for line in self._lines())
-
     def keep(self, into: str = "") -> Imported:
         """Add it to the session named, or to its own; what stands there already is left alone."""
         into = into or self._id(by_opening=self.transcript.session_id == STANDARD_INPUT)
         return self._imported(take_in(self.workspace, into, self._lines(), self._told()))
 
-    def keep_once(self, listing: Listing) -> Imported:
-        """Add it to its session for one who brings in many.
+    def keep_once(self, into: str, listing: Listing) -> Imported:
+        """Add what is new of it to a session, for one who brings in many.
+
+        A session that lies in the archive is not made anew where nothing is.
+        """
+        new = self.new_ids(into, listing)
+        session = made(self.workspace, into, listing.elsewhere)
+        if not new and not self.workspace.path(session.path).exists():
+            return self._imported(Appended(session, 0, self.known + self.events, Counts()))
+        lines = (line for line in self._lines() if line.id in new)
+        done = self._imported(take_in(self.workspace, into, lines, self._told(), listing))
+        return replace(done, known=done.known + self.known + self.events - len(new))
+
+    def new_ids(self, into: str, listing: Listing) -> set[str]:
+        """Give the ids of the events that a session does not hold.
 
         What hooks kept while it went on has other ids: it is known by speaker and text, and where all prompts are, so
         is the rest.
         """
-        into = self.session_id
-        twins = self._twins(made(self.workspace, into, listing.elsewhere))
-        is_known = twins and all(identifier in twins for identifier, role, _ in self.said if role == "user")
-        lines = (line for line in self._lines() if not is_known and line.id not in twins)
-        done = self._imported(take_in(self.workspace, into, lines, self._told(), listing))
-        return replace(done, known=done.known + len(twins))
-
-    def _twins(self, session: Session) -> set[str]:
-        """Give the ids of the messages that stand in a session under other ids."""
+        if self.standing.session != into:
+            self.standing = standing_of(self.workspace, into, listing)
         ids = {identifier for identifier, _, _ in self.said}
-        standing: set[str] = set()
-        others: Counter[tuple[str, int]] = Counter()
-        for _, event in read_events(self.workspace.path(session.path)):
-            if event.id in ids:
-                standing.add(event.id)
-            elif event.type == "message":
-                others[event.role, _fingerprint(event.text)] += 1
+        others = Counter((role, text) for identifier, role, text in self.standing.said if identifier not in ids)
         twins = set()
         for identifier, role, text in self.said if others else ():
-            if identifier not in standing and others[role, text] > 0:
+            if identifier not in self.standing.ids and others[role, text] > 0:
                 others[role, text] -= 1
                 twins.add(identifier)
-        return twins
+        prompts = {identifier for identifier, role, _ in self.said if role == "user"} - self.standing.ids
+        if twins and prompts <= twins:
+            return set()
+        return {line.id for line in self._lines()} - self.standing.ids - twins
 
     def _told(self) -> dict[str, Any]:
         return self.cleaner.fields(_told(self.transcript))
@@ -156,23 +166,44 @@ def bring_in(workspace: Workspace, file: BinaryIO | Feed, name: str, into: str =
         return spool.keep(into)
 
 
+def standing_of(workspace: Workspace, name: str, listing: Listing) -> Standing:
+    """Look what a session holds, in the archive too."""
+    session = made(workspace, name, listing.elsewhere)
+    ids = standing_ids([workspace.path(part.path) for part in listing.archived(session.id)])
+    said = []
+    for _, event in read_events(workspace.path(session.path)):
+        ids.add(event.id)
+        if event.type == "message":
+            said.append((event.id, event.role, _fingerprint(event.text)))
+    return Standing(name, frozenset(ids), tuple(said))
+
+
 @contextmanager
-def spooled(workspace: Workspace, transcript: Transcript, name: str) -> Iterator[Spool]:
-    """Write a conversation down, so that neither its length nor a slow source is felt by others who write."""
+def spooled(
+    workspace: Workspace, transcript: Transcript, name: str, standing: Standing | None = None
+) -> Iterator[Spool]:
+    """Write a conversation down, so that neither its length nor a slow source is felt by others who write.
+
+    What stands in its session already is only counted.
+    """
     cleaner = redactor(workspace, name)
     if secret_in_name(cleaner, name):
         cleaner.name = "the transcript"
     with _spool(workspace) as file:
-        spool = Spool(workspace, transcript, file, cleaner)
+        spool = Spool(workspace, transcript, file, cleaner, standing or Standing(""))
         for event in transcript.events:
             spool.opening = spool.opening or f"{event.timestamp}\n{event.role}\n{event.text}".encode("utf-8", "replace")
+            spool.last = max(spool.last, event.timestamp)
+            if event.id in spool.standing.ids:
+                spool.known += 1
+                spool.said += [(event.id, event.role, 0)] if event.type == "message" else []
+                continue
             event = cleaner.event(event)
             line = line_of(event)
             sums = line.counts
             noted = [line.id, sums.messages, sums.waiting, sums.characters, sums.first]
             file.write(f"{json.dumps(noted)}\n{line.text}\n")
             spool.events += 1
-            spool.last = max(spool.last, event.timestamp)
             if event.type == "message":
                 spool.said.append((event.id, event.role, _fingerprint(event.text)))
         yield spool

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from ..errors import MemError
 from ..text.session import load
-from ..transcripts import copilot, cursor, gemini
+from ..transcripts import copilot, copilot_chat, cursor, gemini
 from . import claude_code, codex, openclaw, own, records
 from .chat_styles import style_of
 from .feed import Feed
@@ -53,6 +53,8 @@ def detect(feed: Feed, name: str) -> str:
     lines = [line for line in feed.head_lines() if line.strip("\ufeff \t\r\x00")]
     first = load(lines[0]) if lines else None
     is_document = bool(_DOCUMENT.match(head)) and not isinstance(first, dict)
+    if isinstance(first, dict) and copilot_chat.is_line(first):
+        return "copilot-chat-log"
     if is_document or (len(lines) == 1 and isinstance(first, dict)):
         for name_of_format, mark in _DOCUMENTS:
             if mark.search(head):

@@ -159,7 +159,12 @@ def _events(feed: Feed, found: str, reading: Reading) -> Iterator[Event]:
     return chat_text.read(lines, reading, style, head_lines) if style else iter(())
 
 
-_LINES = {"gemini": gemini.read, "cursor": cursor.read, "copilot": copilot.read}
+_LINES = {
+    "gemini": gemini.read,
+    "cursor": cursor.read,
+    "copilot": copilot.read,
+    "copilot-chat-log": copilot_chat.read,
+}
 _DOCUMENTS = {
     "gemini-json": gemini.read_document,
     "opencode": opencode.read_document,

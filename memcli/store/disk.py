@@ -181,11 +181,13 @@ def settle(folder: Path) -> None:
 
 def sync(fd: int) -> None:
     """Make an open file safe on disk: now, or with the others of `synced_together`."""
-    waiting: list[int] | None = getattr(_batch, "waiting", None)
+    waiting: dict[tuple[int, int], int] | None = getattr(_batch, "waiting", None)
     if waiting is None:
         os.fsync(fd)
         return
-    waiting.append(os.dup(fd))
+    seen = os.fstat(fd)
+    if (seen.st_dev, seen.st_ino) not in waiting:
+        waiting[seen.st_dev, seen.st_ino] = os.dup(fd)
     if len(waiting) >= _MOST_WAITING:
         _sync_all(waiting)
 
@@ -196,7 +198,7 @@ def synced_together() -> Iterator[None]:
 
     A power cut before the end may leave files of it empty: for what can be had from elsewhere again.
     """
-    waiting: list[int] = []
+    waiting: dict[tuple[int, int], int] = {}
     _batch.waiting = waiting
     try:
         yield
@@ -205,11 +207,11 @@ def synced_together() -> Iterator[None]:
         _sync_all(waiting)
 
 
-def _sync_all(waiting: list[int]) -> None:
+def _sync_all(waiting: dict[tuple[int, int], int]) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(_SYNCS) as threads:
-        faults = [fault for fault in threads.map(_synced, waiting) if fault]
+        faults = [fault for fault in threads.map(_synced, waiting.values()) if fault]
     waiting.clear()
     if faults:
         raise faults[0]

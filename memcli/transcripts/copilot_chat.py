@@ -1,15 +1,63 @@
 """GitHub Copilot in VS Code: what "Chat: Export Chat…" writes, which is also what VS Code keeps of a chat.
 
-Requests of a person, each with the pieces of one answer: markdown, names put in between, tools and what they did.
+Requests of a person, each with the pieces of one answer: markdown, names put in between, tools and what they did. Newer
+versions keep the document as it was first and then each change of it, a line each.
 """
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..exchange.feed import Line
 from ..exchange.message import message_events
-from ..exchange.reading import Reading
+from ..exchange.reading import Reading, records
 from ..text.session import Event, moment, word
 from .json_stream import JsonStream
+
+_WHOLE, _SET, _PUSH, _DELETE = range(4)
+"""What a line of the log of changes does: give the document, set a value, lengthen a list, delete a value."""
+
+
+def is_line(data: Mapping[str, Any]) -> bool:
+    """Tell the first line of a log of changes by itself."""
+    whole = data.get("v")
+    return data.get("kind") == _WHOLE and isinstance(whole, Mapping) and "requests" in whole
+
+
+def read(lines: Iterator[Line], reading: Reading) -> Iterator[Event]:
+    """Yield the events of a chat kept as a log of changes."""
+    state: Any = {}
+    for _, change in records(lines, reading):
+        if change.get("kind") == _WHOLE:
+            state = change.get("v")
+        elif not _changed(state, change):
+            reading.skip("change of something unknown")
+    chat = state if isinstance(state, Mapping) else {}
+    requests = chat.get("requests")
+    _header(chat, reading)
+    for request in requests if isinstance(requests, list) else ():
+        if isinstance(request, Mapping):
+            yield from _events(request, reading)
+
+
+def _changed(state: Any, change: Mapping[str, Any]) -> bool:
+    """Make one change; False where what it changes is not there."""
+    path, kind = change.get("k"), change.get("kind")
+    if not isinstance(path, list) or not path:
+        return False
+    try:
+        for key in path[:-1]:
+            state = state[key]
+        if kind == _SET:
+            state[path[-1]] = change.get("v")
+        elif kind == _PUSH:
+            kept = change.get("i")
+            del state[path[-1]][len(state[path[-1]]) if kept is None else kept :]
+            state[path[-1]].extend(change.get("v") or ())
+        elif kind == _DELETE:
+            del state[path[-1]]
+    except (KeyError, IndexError, TypeError, AttributeError):
+        return False
+    return kind in (_SET, _PUSH, _DELETE)
 
 
 def read_document(document: JsonStream, reading: Reading) -> Iterator[Event]:
@@ -22,11 +70,12 @@ def read_document(document: JsonStream, reading: Reading) -> Iterator[Event]:
                 else:
                     reading.skip("not an object")
         else:
-            value = document.value()
-            if key == "sessionId":
-                reading.session_id = reading.session_id or word(value)
-            elif key == "creationDate":
-                reading.started = moment(value)
+            _header({key: document.value()}, reading)
+
+
+def _header(data: Mapping[str, Any], reading: Reading) -> None:
+    reading.session_id = reading.session_id or word(data.get("sessionId"))
+    reading.started = reading.started or moment(data.get("creationDate"))
 
 
 def _events(request: Mapping[str, Any], reading: Reading) -> Iterator[Event]:

@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..exchange.conversation import UNREADABLE, Spool, spooled
+from ..exchange.conversation import UNREADABLE, Spool, own_id, spooled, standing_of
 from ..exchange.detect import DAMAGED, FOREIGN, UnknownTranscriptError
 from ..exchange.transcripts import Transcript
 from ..store.disk import synced_together
 from ..store.redaction import Redacted
-from ..store.sessions import made
-from ..store.sessions.file import standing_ids
 from ..store.sessions.listing import Listing
 from ..store.workspace import Workspace
 from ..text.session import word
@@ -171,22 +169,24 @@ class ImportRun:
             reading.elsewhere[folder] += 1
             tally.left_out[reason_for(folder)] += 1
             return
-        with spooled(self._workspace, transcript, source.name) as spool:
-            self._spooled(spool, reading, tally, changed)
+        into = own_id(source.path) or ("" if transcript.is_nameless else transcript.session_id)
+        standing = standing_of(self._workspace, into, self._listing) if into else None
+        with spooled(self._workspace, transcript, source.name, standing) as spool:
+            self._spooled(spool, own_id(source.path) or spool.session_id, reading, tally, changed)
         self._complain(transcript, source)
         if mark:
             reading.marks[transcript.session_id] = mark
 
-    def _spooled(self, spool: Spool, reading: _Reading, tally: Tally, changed: str) -> None:
+    def _spooled(self, spool: Spool, into: str, reading: _Reading, tally: Tally, changed: str) -> None:
         last = spool.last or changed
-        if not spool.events:
+        if not spool.events + spool.known:
             self._leave_out(NOTHING, reading)
             return
         if not self._wanted.takes_time(last):
             reading.earlier, reading.earlier_count = max(reading.earlier, last), reading.earlier_count + 1
             tally.left_out[EARLIER] += 1
             return
-        session, added, known = self._would_be(spool) if self._dry else self._kept(spool)
+        session, added, known = self._would_be(spool, into) if self._dry else self._kept(spool, into)
         reading.taken += 1
         tally.events += added
         if not added:
@@ -197,17 +197,14 @@ class ImportRun:
         source, started = reading.source, spool.transcript.started
         self.report.taken.append(Taken(session, reading.tool, source.path, added, known, started))
 
-    def _kept(self, spool: Spool) -> tuple[str, int, int]:
-        done = spool.keep_once(self._listing)
+    def _kept(self, spool: Spool, into: str) -> tuple[str, int, int]:
+        done = spool.keep_once(into, self._listing)
         return done.session.id, done.added, done.known
 
-    def _would_be(self, spool: Spool) -> tuple[str, int, int]:
+    def _would_be(self, spool: Spool, into: str) -> tuple[str, int, int]:
         """Give what `_kept` would, writing nothing."""
-        session = made(self._workspace, spool.session_id, self._listing.elsewhere)
-        parts = [session, *self._listing.archived(session.id)]
-        standing = standing_ids([self._workspace.path(one.path) for one in parts])
-        known = sum(identifier in standing for identifier in spool.ids())
-        return session.id, spool.events - known, known
+        new = len(spool.new_ids(into, self._listing))
+        return into, new, spool.known + spool.events - new
 
     def _leave_out(self, reason: str, reading: _Reading) -> None:
         reading.left_out[reason] += 1

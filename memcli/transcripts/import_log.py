@@ -59,7 +59,7 @@ class ImportLog:
         self._seen |= fresh
         with suppress(OSError):
             if fresh and not self._path.parent.is_symlink() and not self._path.is_symlink():
-                self._path.parent.mkdir(exist_ok=True)
+                self._path.parent.mkdir(mode=0o700, exist_ok=True)
                 with self._path.open("ab+") as file:
                     size = file.seek(0, os.SEEK_END)
                     file.seek(max(size - 1, 0))

@@ -34,7 +34,12 @@ class Tool:
     passed_over: tuple[str, ...] = ()  # names of files that hold no conversation of a person's
 
 
-_CODE = ("workspaceStorage/*/chatSessions/*.json", "globalStorage/emptyWindowChatSessions/*.json")
+_CODE = (
+    "workspaceStorage/*/chatSessions/*.json",
+    "workspaceStorage/*/chatSessions/*.jsonl",
+    "globalStorage/emptyWindowChatSessions/*.json",
+    "globalStorage/emptyWindowChatSessions/*.jsonl",
+)
 TOOLS = (
     Tool("claude-code", "CLAUDE_CONFIG_DIR", (".claude", ".config/claude"), ("projects/*/*.jsonl",), ("agent-*",)),
     Tool("codex", "CODEX_HOME", (".codex",), ("sessions/**/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl")),

@@ -334,6 +334,16 @@ def test_two_chats_of_one_name_stay_two_conversations(mem: Mem, workspace: Path,
     assert sorted(events[0][2] for events in kept(workspace).values()) == ["I live in atown", "I live in btown"]
 
 
+def test_the_sessions_of_another_workspace_keep_their_names(mem: Mem, world: Path, workspace: Path) -> None:
+    other = world.parent / "other" / "memory"
+    assert mem("init", str(other)).code == 0
+    for name in ("telegram:1", "telegram:2"):
+        mem("session", "append", "--workspace", str(other), "--session", name, "--text", f"I am {name}")
+    assert totals(imported(mem, where=str(other))) == {"new": 2, "events": 2, "files without a conversation": 3}
+    assert {row[0] for row in mem("session", "ls").rows} == {"telegram:1", "telegram:2"}
+    assert totals(imported(mem, where=str(world)))["new"] == 0
+
+
 def test_two_tools_that_write_one_folder_are_told_apart(mem: Mem, world: Path, workspace: Path) -> None:
     pile = world / "pile"
     pile.mkdir()

@@ -36,6 +36,35 @@ def test_where_there_are_no_hard_links_creating_is_still_exclusive(number: int, 
     assert os.listdir(bare) == ["new.md"]
 
 
+def test_what_is_synced_together_is_safe_when_that_ends_and_a_disk_that_fails_is_told(
+    bare: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    real = os.fsync
+
+    def fsync(fd: int) -> None:
+        synced.append(os.fstat(fd).st_ino)
+        real(fd)
+
+    monkeypatch.setattr(disk.os, "fsync", fsync)
+    with disk.synced_together():
+        for number in range(150):
+            files.create(bare / f"{number}", b"x")
+        early = len(synced)
+    names = {path.stat().st_ino for path in bare.iterdir()}
+    assert early < len(names)
+    assert names | {bare.stat().st_ino} <= set(synced)
+    files.create(bare / "after", b"x")
+    assert (bare / "after").stat().st_ino in synced
+
+    def fail(fd: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(disk.os, "fsync", fail)
+    with pytest.raises(OSError, match="Input/output"), disk.synced_together():
+        files.create(bare / "lost", b"x")
+
+
 def test_a_reserved_name_is_given_up_when_the_file_cannot_follow(bare: Path) -> None:
     wire(RefusingOS({"link": errno.EPERM, "rename": errno.EIO}))
     with pytest.raises(RefusedError, match="cannot write"):

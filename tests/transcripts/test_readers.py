@@ -209,6 +209,28 @@ def test_an_answer_of_copilot_in_vs_code_is_one_text_with_the_names_in_it(text: 
     assert tools(events) == [("tool_call", "run_in_terminal", "pytest -q", False)]
 
 
+def test_a_chat_of_vs_code_kept_as_a_log_of_changes_is_read_as_it_is_now() -> None:
+    request = VSCODE["requests"][0]
+    first, *rest = request["response"]
+    log = [
+        {"kind": 0, "v": {"version": 3, "sessionId": "code-1", "creationDate": 1_795_165_200_000, "requests": []}},
+        {"kind": 2, "k": ["requests"], "v": [{**request, "response": [first, {"value": "DRAFT"}]}]},
+        {"kind": 2, "k": ["requests", 0, "response"], "v": rest, "i": 1},
+        {"kind": 1, "k": ["requests", 0, "message", "text"], "v": "Where do we set the clock?"},
+        {"kind": 1, "k": ["inputState", "selections", 4], "v": []},
+        {"kind": 3, "k": ["version"]},
+    ]
+    transcript, events = read("".join(f"{json.dumps(row)}\n" for row in log), "code-1.jsonl")
+    assert (transcript.session_id, transcript.started) == ("code-1", "2026-11-20T09:00:00Z")
+    assert said(events) == [("user", "Where do we set the clock?"), ("assistant", "In `clock.py`, at the top.")]
+    assert transcript.skipped == {"change of something unknown": 1, "thinking": 1}
+
+
+def test_a_log_of_changes_without_a_change_is_no_empty_chat() -> None:
+    _, events = read(json.dumps({"kind": 0, "v": {**VSCODE, "sessionId": "code-2"}}) + "\n", "code-2.jsonl")
+    assert said(events)[0] == ("user", "Where is the clock set?")
+
+
 def test_a_transcript_of_cursor_says_what_the_person_asked_and_not_what_the_editor_added() -> None:
     name = "0f0f0f0f-0000-4000-8000-000000000000"
     transcript, events = read("".join(f"{json.dumps(row)}\n" for row in CURSOR), f"{name}.jsonl")

@@ -71,7 +71,7 @@ def take_in(
 ) -> Appended:
     """Add those events of a whole conversation that do not stand there yet, whatever their number.
 
-    Who takes in many gives a listing. A session that lies in the archive is not made anew where nothing is new.
+    Who takes in many gives a listing.
     """
     with exclusive(workspace, "mem session import") as held:
         session = made(workspace, name, listing.elsewhere if listing else None)
@@ -113,8 +113,6 @@ def _add(
         room -= len(line.text)
         if room <= 0:
             write()
-    if not added and known and not target.exists():
-        return Appended(session, 0, known, sums)
     if piece or not target.exists():
         write()
     note_added(workspace, session.path, session.metadata.consolidated_to, sums, size)
