@@ -4,7 +4,8 @@ Nothing is written here, and nothing an LLM said can make the whole fail: what c
 """
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -18,7 +19,7 @@ from ..store.sessions import Session, page_change
 from ..store.sessions.counting import is_due
 from ..store.workspace import Workspace
 from ..text import frontmatter
-from ..text.entry import read_entry
+from ..text.entry import Entry, read_entry
 from ..text.page_update import accepted
 from ..text.promoted import statement_of, with_lines
 from ..text.session import Event
@@ -81,7 +82,7 @@ def kept_plan(
         steps += records
     steps += settled.plan.steps
     if workspace.settings["consolidate.episodes"] and history:
-        steps.append(_episode(workspace, session, events, findings, history))
+        steps.append(_episode(workspace, session, events, findings, history, _label(workspace, settled)))
     page_steps, remark = _page(workspace, findings, settled, shown, read_page(workspace))
     steps += page_steps
     steps.append(page_change(workspace, session, consolidated_to=events[-1].id, metadata=marked))
@@ -129,7 +130,7 @@ def _behind(session: Session, events: Sequence[Event], waiting: Sequence[Event])
 
 
 def _episode(
-    workspace: Workspace, session: Session, events: Sequence[Event], findings: Findings, history: str
+    workspace: Workspace, session: Session, events: Sequence[Event], findings: Findings, history: str, label: str
 ) -> Change:
     title, body, tags, day = episode(session.id, events, findings, history, workspace.now, workspace.zone)
     title, body = clean_text(title), unconflicted(clean_text(body))
@@ -141,7 +142,7 @@ def _episode(
         "sources": (source_of(session, events),),
         "created_at": said_at(workspace, next((one.timestamp for one in reversed(events) if one.timestamp), "")),
     }
-    project = _project(session)
+    project = _project(session, label)
     told |= {"project": project} if project else {}
     _, path, text = entry_text(workspace, told, body, noise(session, events[-1], "episode"), folder=f"episodes/{day}")
     return Change(path, None, text)
@@ -186,8 +187,7 @@ def _lines(workspace: Workspace, found: Sequence[Finding], settled: Settled) -> 
     for finding, one in zip(found, settled.admitted, strict=True):
         if finding.source != "user" or finding.type not in _ON_PAGE:
             continue
-        stood = None if one.path in stands else decoded(one.path, files.read(workspace.path(one.path)))
-        entry, _ = read_entry(frontmatter.parse(stands.get(one.path) or stood or ""), one.path, workspace.now)
+        entry = _as_settled(workspace, stands, one.path)
         if entry.status == "active":
             lines[one.id] = statement_of("", entry.body)
     return lines
@@ -197,12 +197,26 @@ def _aside(workspace: Workspace, path: str, what: str) -> str:
     return f"archive/{path.removesuffix('.md')}-{what}.md"
 
 
-def _project(session: Session) -> str:
-    """Name what a conversation was about: as the session says, else by the folder it took place in."""
+def _as_settled(workspace: Workspace, stands: Mapping[str, str | None], path: str) -> Entry:
+    """Read an entry as it will be; `stands` are the texts that the plan writes."""
+    text = stands[path] if path in stands else decoded(path, files.read(workspace.path(path)))
+    return read_entry(frontmatter.parse(text or ""), path, workspace.now)[0]
+
+
+def _label(workspace: Workspace, settled: Settled) -> str:
+    """Return the project that most of the entries made or confirmed belong to, the first of equals; "" for none."""
+    stands = {step.path: step.after for step in settled.plan.steps if isinstance(step, Change)}
+    labels = Counter(_as_settled(workspace, stands, path).project for path in {one.path: 0 for one in settled.admitted})
+    del labels[""]
+    return labels.most_common(1)[0][0] if labels else ""
+
+
+def _project(session: Session, label: str) -> str:
+    """Name what a conversation was about: as the session says, else its entries, else the folder it took place in."""
     told = session.metadata.metadata
     folder = session.metadata.channel_id if session.metadata.channel_type == "git" else told.get("cwd", "")
     named = told.get("project")
-    return str(named) if named else PurePath(folder).name if isinstance(folder, str) else ""
+    return str(named or label) if named or label else PurePath(folder).name if isinstance(folder, str) else ""
 
 
 def _with_moment(workspace: Workspace, text: str, events: Sequence[Event]) -> str:
