@@ -106,9 +106,11 @@ def _document(query: str, found: Found, explain: bool) -> dict[str, Any]:
 
 def _show(hit: Hit, place: str, explain: bool) -> None:
     day = hit.timestamp[:10]
+    remark = f"may be outdated by {hit.outdated_by}" if hit.outdated_by else ""
     parts = " + ".join(f"{value:.3f} {name}" for name, value in hit.parts.items())
     if not output.is_watched():
         row = [f"{hit.relevance:.2f}", hit.id, hit.type or hit.kind, day, place, hit.summary]
+        row += [remark] if remark else []
         output.say_row([*row, f"{hit.relevance:.3f} = {parts}"] if explain else row)
         return
     output.say_styled((f"{hit.relevance:.2f}  ", "1"), (output.wrapped(hit.summary, 6), ""))
@@ -118,5 +120,7 @@ def _show(hit: Hit, place: str, explain: bool) -> None:
     else:
         output.say_styled((about, "36"))
         output.say_styled((f"      {place}", "2"))
+    if remark:
+        output.say_styled((f"      {remark}", "33"))
     if explain:
         output.say(f"      {hit.relevance:.3f} = {parts}")

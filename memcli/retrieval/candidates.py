@@ -7,6 +7,7 @@ from ..store.workspace import Workspace
 from ..text.english import names_a_time
 from ..text.times import day_of, parse_time
 from ..text.words import clean, latin_share, query_terms
+from .asking import only_asks
 from .fusion import LONG, SHORT, SHORT_LENGTH, TURN, Candidate
 from .question import Question
 
@@ -39,6 +40,7 @@ def candidate(workspace: Workspace, question: Question, called: Container[int] =
             title=frozenset(query_terms(piece.title)) if piece.title and not is_turn else frozenset(),
             speaker=speaker.strip().lower(),
             is_question=is_turn and said.rstrip().endswith("?"),
+            only_asks=not is_turn and only_asks(piece.text, question.words),
             exact=sum(phrase in text for phrase in phrases) / len(phrases) if phrases else 0.0,
             is_named=piece.chunk in called,
             is_dated=is_dated(piece.timestamp),

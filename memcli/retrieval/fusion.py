@@ -31,6 +31,7 @@ class Candidate:
     title: frozenset[str] = frozenset()  # the words of its title, as query_terms gives them
     speaker: str = ""  # of a turn, lower case
     is_question: bool = False  # of a turn
+    only_asks: bool = False  # of anything else: what it shares with the query it asks too
     exact: float = 0.0  # the share of the query's phrases that stand in it
     is_named: bool = False  # the query gives its id, path or address
     is_dated: bool = False  # written in the time the query names
@@ -86,6 +87,8 @@ def _score(
     }
     parts = {name: slope * part for name, part in parts.items() if part or name in ARMS}
     parts["base"] = weights.base
+    if best.only_asks and (sum_ := sum(parts.values())) > 0:
+        parts["asks"] = weights.only_asks * sum_
     line = sum(parts.values())
     relevance = min(max(line, 0.0), 1.0)
     if relevance != line:

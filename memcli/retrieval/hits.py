@@ -10,6 +10,7 @@ from ..index.index import Piece
 from ..store.workspace import Workspace
 from ..text.json_records import is_records
 from ..text.problem import FileProblem
+from .flagged import flags, moment
 from .fusion import Scored
 from .snippet import snippet
 
@@ -35,6 +36,9 @@ class Hit:
     tags: tuple[str, ...] = ()
     status: str = "active"
     source: str = ""
+    key: str = ""
+    conflicts_with: tuple[str, ...] = ()  # active memories that may say otherwise, or the same
+    outdated_by: str = ""  # the newest of these, where it is newer
     parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance
 
 
@@ -82,9 +86,13 @@ def _is_same(piece: Piece, other: Piece) -> bool:
     return piece.kind != other.kind and piece.status == other.status
 
 
-def hit_of(workspace: Workspace, piece: Piece, one: Scored, query: str) -> Hit:
-    """Make a hit of a chunk found."""
+def hit_of(workspace: Workspace, pieces: Mapping[int, Piece], one: Scored, query: str) -> Hit:
+    """Make a hit of a chunk found; `pieces` hold what it is flagged with too."""
+    piece = pieces[one.chunk]
     entry: Mapping[str, Any] = piece.entry
+    named = flags(piece)
+    others = {each.entry["id"]: moment(each) for each in pieces.values() if each.entry.get("id") in named}
+    newest = max(others, key=lambda name: others[name], default="")
     text, offset = snippet(piece.text, query)
     return Hit(
         id=address_of(piece),
@@ -100,6 +108,9 @@ def hit_of(workspace: Workspace, piece: Piece, one: Scored, query: str) -> Hit:
         tags=tuple(entry.get("tags", ())),
         status=piece.status,
         source=entry.get("source", ""),
+        key=entry.get("key") or "",
+        conflicts_with=tuple(name for name in named if name in others),
+        outdated_by=newest if newest and others[newest] > moment(piece) else "",
         parts=one.parts,
     )
 

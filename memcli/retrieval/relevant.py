@@ -20,6 +20,7 @@ from ..text.problem import FileProblem
 from ..text.session.folder import folder_name
 from ..text.times import day_of, parse_time
 from .documents import KIND, folders
+from .flagged import side_by_side
 from .gathered import Fitting, Recall
 from .pack import DOCUMENTS, EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory
 from .retention import retention
@@ -88,6 +89,9 @@ def relevant(workspace: Workspace, query: str, recall: Recall, mode: str, second
         and (memory := _memory(workspace, hit, file, query, session, noted)) is not None
     ]
     memories.sort(key=lambda memory: -memory.score)
+    groups = side_by_side(memories, lambda one: one.id, lambda one: one.conflicts, lambda one: one.date + one.id)
+    # Ordered by their score again where several workspaces meet, so that a pair has one.
+    memories = [replace(one, score=max(each.score for each in group)) for group in groups for one in group]
     return Fitting(tuple(memories), found.problems, found.notices, found.vector, found.model)
 
 

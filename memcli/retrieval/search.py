@@ -13,6 +13,7 @@ from ..index.index import Index, ask
 from ..index.keywords import Posting, scores
 from ..store.workspace import Workspace
 from .candidates import candidate
+from .flagged import completed
 from .fusion import fuse
 from .gate import thresholds
 from .hits import Found, Hit, distinct, hit_of
@@ -81,11 +82,9 @@ def search_index(index: Index, request: Request) -> Found:
     share = _vector_share(request, question, has_words=bool(own), has_vectors=bool(near))
     scored = fuse(candidates, question, request.weights, share)
     enough = [one for one in scored if one.relevance >= _least(request, question, meaning.model)]
+    shown, pieces = completed(index, distinct(enough, pieces, request.limit), pieces, request.wanted)
     return Found(
-        tuple(
-            hit_of(index.workspace, pieces[one.chunk], one, request.query)
-            for one in distinct(enough, pieces, request.limit)
-        ),
+        tuple(hit_of(index.workspace, pieces, one, request.query) for one in shown[: request.limit]),
         tuple(index.problems(request.wanted)),
         meaning.notices,
         meaning.missing,

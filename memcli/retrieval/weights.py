@@ -42,6 +42,7 @@ class Weights(NamedTuple):
     titled: float = 0.06  # every word of the title is in the query: gbrain +.007
     speaker: float = 0.05  # the query names who speaks: LoCoMo turns +.033
     asked: float = -0.03  # a turn that asks does not answer: LoCoMo turns +.020
+    only_asks: float = -0.75  # × the sum: an entry, record or note that repeats the question never outranks its answer
     exact: float = 0.05  # × the share of the query's phrases, identifiers and paths in the text: not in these sets
     dated: float = 0.02  # written in the time the query names: LoCoMo facts +.003; .05 loses .005
 
