@@ -69,4 +69,4 @@ def moment(piece: "Piece") -> str:
 
 def flags(piece: "Piece") -> list[str]:
     """Give the ids that an entry is flagged with."""
-    return str(piece.entry.get("conflicts_with") or "").split() if piece.kind == "entry" else []
+    return list(piece.entry.get("conflicts_with") or ())
