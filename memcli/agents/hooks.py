@@ -87,17 +87,18 @@ def _user_prompt(scene: Scene) -> Answer:
     prompt = without_injected(event.prompt)
     if not prompt.strip():
         return Answer()
-    from .remembering import own_request
+    from ..consolidation.remember_requests import remember_request
 
-    span = own_request(prompt)
-    rest = prompt[span[1] :].strip() if span else prompt
-    asks = len(rest) > _REST or not span
-    if span:
-        kept = _remembered(scene, prompt[span[0] : span[1]].strip())  # what was asked for outright goes first
+    request = remember_request(prompt)
+    rest = prompt[request.stop :].strip() if request else prompt
+    asks = len(rest) > _REST or not request
+    if request:
+        asked = prompt[request.start : request.stop].strip()
+        kept = _remembered(scene, asked, request.source)  # what was asked for outright goes first
         asks = asks and not kept.is_late
-    _keep(scene, "user", prompt, kept.id if span else "")
+    _keep(scene, "user", prompt, kept.id if request else "")
     answer = _recalled(scene, rest, gate=True) if asks and scene.left > 0 else Answer(event.name)
-    if not span:
+    if not request:
         return answer
     told = "\n\n".join(part for part in (kept.said, answer.context) if part)
     return replace(answer, context=told, is_late=answer.is_late or kept.is_late)
@@ -206,12 +207,12 @@ def _keep(scene: Scene, role: str, text: str, remembered: str = "") -> None:
         log(scene.workspace, f"hook {scene.event.name}: a message could not be kept: {error}")
 
 
-def _remembered(scene: Scene, text: str) -> "Kept":
+def _remembered(scene: Scene, text: str, source: str) -> "Kept":
     """Write down what is to be remembered, or say why it could not be."""
     from .remembering import Kept, remember
 
     try:
-        return remember(scene.workspace, scene.event.session, text, scene.noise(text), scene.left)
+        return remember(scene.workspace, scene.event.session, text, source, scene.noise(text), scene.left)
     except MemError as error:
         log(scene.workspace, f"hook {scene.event.name}: {error}")
         return Kept("", f"What the user asked to remember could not be kept: {error}")

@@ -27,36 +27,21 @@ class Kept:
     is_late: bool = False  # a thread may be busy still
 
 
-def own_request(prompt: str) -> tuple[int, int] | None:
-    """Return where the text stands that the user asks to remember; None where they ask nothing of the kind.
-
-    Only their own words ask: those of the first paragraph and the last line, without what is pasted or quoted there.
-    """
-    from ..lifecycle.remembered import remembered_span
-    from ..text.foreign_text import Prompt
-
-    read = Prompt(prompt)
-    for start, stop in ((0, read.first_stop), (max(read.first_stop, read.last_start), len(prompt))):
-        said = prompt[start:stop]
-        for begin, end in read.foreign:
-            inside = range(max(0, begin - start), min(len(said), end - start))
-            said = said[: inside.start] + " " * len(inside) + said[inside.stop :] if inside else said
-        if span := remembered_span(said):
-            return start + span[0], start + span[0] + len(said[span[0] : span[1]].rstrip())
-    return None
-
-
-def remember(workspace: Workspace, session: str, text: str, noise: Callable[[int], bytes], seconds: float) -> Kept:
-    """Keep a text of the user's; MemError where not even a plain file could be written."""
+def remember(
+    workspace: Workspace, session: str, text: str, source: str, noise: Callable[[int], bytes], seconds: float
+) -> Kept:
+    """Keep what a user asked to remember; MemError where not even a plain file could be written."""
+    from ..consolidation.drafts import paths
+    from ..consolidation.relative_dates import dated
+    from ..consolidation.standing_rules import plain_type
     from ..lifecycle.admission import Draft
-    from ..lifecycle.extract import asked_fact
     from ..store.redaction import redactor
 
     guard = redactor(workspace, "the prompt")
-    fact = asked_fact(guard.text(text), day_of(workspace.now, workspace.zone))
-    told = {"type": fact.type, "source": fact.source, "files": list(fact.files) or None}
+    text = dated(guard.text(text), day_of(workspace.now, workspace.zone))
+    told = {"type": plain_type(text), "source": source, "files": list(paths(text)) or None}
     told["sources"] = [f"session:{session}"] if session else None
-    draft = Draft({key: value for key, value in told.items() if value}, fact.text, noise)
+    draft = Draft({key: value for key, value in told.items() if value}, text, noise)
     blanked = " A secret in it was blanked out." if guard.found else ""
     kept = _admitted(workspace, draft, seconds)
     return Kept(kept.id, f"{kept.said}{blanked}", kept.is_late)

@@ -24,13 +24,14 @@ _TELLING = re.compile(r"\d|[A-ZÀ-Þ]\w|[_/#@]")  # of a word: a number, a name,
 _NO_STATEMENT = ("?", "？", "؟", ":")  # ends of a question, and of what only announces
 
 _MARKS = (
-    r"oh|ah+|hm+|well|and|but|also|so(?! (?:far|that|called|much|many|long)\b)|anyway|btw|by the way|fyi|wait|pls"
+    r"oh|ah+|hm+|well|and|but|also|so(?! (?:far|that|called|much|many|long)\b)|anyway|actually"
+    r"|btw|by the way|fyi|wait|pls"
     r"|okay|ok|hey|hi|hello|yeah|yep|und|aber|ach|übrigens|et|y"
 )
 # These open a sentence as filler only before a comma or the like: "no carpets" and "great care" say something.
 _REPLIES = (
     r"yes|no|nope|nah|sure|right|exactly|great|perfect|cool|nice|thanks?(?: you)?|thx|haha+|lol|correct|sorry|done"
-    r"|noted|understood|got it|good|ja|nein|genau|danke|oui|non|merci|s[ií]|gracias|actually|in fact|please note"
+    r"|noted|understood|got it|good|ja|nein|genau|danke|oui|non|merci|s[ií]|gracias|in fact|please note"
 )
 _OPENING = re.compile(rf"(?:(?:{_MARKS})(?:\s*[,:;.!…–—-]+\s*|\s+)|(?:{_REPLIES})\s*[,:;.!…–—]+\s*)+", re.IGNORECASE)
 _ANSWER = re.compile(

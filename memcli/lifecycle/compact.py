@@ -7,6 +7,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ..consolidation.drafts import Batch
+from ..consolidation.stages import FALLBACK_TO
 from ..errors import LlmError, RefusedError
 from ..store import files
 from ..store.entries import decoded, entry_text
@@ -26,7 +28,6 @@ from ..text.session.metadata import SessionMetadata, render_metadata
 from ..text.times import stamp
 from .consolidate import in_turn, queue
 from .consolidation import Outcome
-from .drafting import FALLBACK_TO
 from .llm import Llm
 from .retell import material_of, told_by_llm, told_by_rules
 from .session_limits import Limits, limits
@@ -112,7 +113,7 @@ def _compacted(
 ) -> Compacted:
     """Think of a summary without a lock, then apply all that it takes under it."""
     guard = redactor(workspace, session.path)
-    told, how, error = _told(workspace, [guard.event(event) for event in old], llm)
+    told, how, error = _told(workspace, session, [guard.event(event) for event in old], llm)
     summary = _summary(workspace, session, old, guard.text(told))
     with exclusive(workspace, f"mem session compact {session.id}") as held:
         session = at(workspace, session.folder, session.id)
@@ -142,7 +143,7 @@ def _compacted(
     return Compacted(session.id, len(old), place, (before, sums.tokens), how, entry, outcomes, error)
 
 
-def _told(workspace: Workspace, old: Sequence[Event], llm: Llm | None) -> tuple[str, str, str]:
+def _told(workspace: Workspace, session: Session, old: Sequence[Event], llm: Llm | None) -> tuple[str, str, str]:
     """Tell the old part: by whom, and why not by the LLM."""
     error = ""
     if llm is not None:
@@ -151,7 +152,7 @@ def _told(workspace: Workspace, old: Sequence[Event], llm: Llm | None) -> tuple[
             return told, "llm", ""
         except LlmError as failure:
             error = failure.message
-    told = told_by_rules([event for event in old if not is_summary(event)], workspace.now, workspace.zone)
+    told = told_by_rules(Batch(workspace, session, [event for event in old if not is_summary(event)]))
     earlier = [event.text.removeprefix(MARK).strip() for event in old if is_summary(event)]
     return "\n".join([*earlier, told]), "rules", error
 

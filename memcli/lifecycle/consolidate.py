@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from ..consolidation.drafts import Batch, plain, sound
+from ..consolidation.stages import Extraction, extract, fallback
 from ..errors import LlmError, RefusedError
 from ..store import access, disk
 from ..store.journal import apply, exclusive
@@ -21,11 +23,8 @@ from ..store.turn import next_turn, one_by_one
 from ..store.workspace import Workspace
 from ..text.session import Event
 from ..text.times import stamp
-from .admission import Draft
 from .admit import Looked, Settled, look, settle
 from .consolidation import Outcome, fallback_plan, kept_plan
-from .drafting import drafts, fresh, sound
-from .findings import Findings, asked_to_keep, by_llm, by_rules
 from .llm import Llm
 from .page import read_page
 from .waiting import all_events, batches, behind, but_for, home
@@ -38,10 +37,8 @@ class _Thought:
     """What was found worth keeping of some events, which have no secrets any more."""
 
     outcome: Outcome
-    events: Sequence[Event]
-    findings: Findings | None  # None where the LLM failed
-    drafts: Sequence[Draft] = ()  # of the memories found
-    shown: str = ""  # the page as the LLM saw it
+    batch: Batch
+    found: Extraction
 
 
 @contextmanager
@@ -112,7 +109,7 @@ def preview(
     if not parts:
         return [Outcome(session.id, "nothing")]
     thought = _thought(workspace, session, parts[0], llm)
-    settled = settle(workspace, look(workspace, thought.drafts, keep=False))
+    settled = settle(workspace, look(workspace, thought.found.drafts, keep=False))
     planned = _planned(workspace, session, found, thought, settled)
     if len(parts) > 1:
         planned = replace(planned, remarks=(*planned.remarks, f"only the first of {len(parts)} parts is shown"))
@@ -137,7 +134,7 @@ def _applied(
     for attempt in range(_TRIES):
         is_last = attempt == _TRIES - 1
         with one_by_one(workspace, command):
-            looked = look(workspace, thought.drafts, looked)
+            looked = look(workspace, thought.found.drafts, looked)
             with exclusive(workspace, command) as held:
                 now = home(workspace, session, events[-1].id)
                 if now is None:
@@ -149,13 +146,13 @@ def _applied(
                 if not looked.is_current(workspace):
                     if not is_last:
                         continue  # embedding what others wrote meanwhile is not for those who hold the lock
-                    looked = look(workspace, thought.drafts, looked, budget=0.0)
+                    looked = look(workspace, thought.found.drafts, looked, budget=0.0)
                 settled = settle(workspace, looked)
                 planned = _planned(workspace, now, found, thought, settled)
                 next_turn(workspace)
                 try:
                     applied = apply(workspace, planned.plan.steps, held)
-                    access.confirm(workspace, settled.confirmed)
+                    access.confirm(workspace, [one for one in settled.confirmed if not thought.found.is_pasted(one[1])])
                 except RefusedError:
                     # An editor takes no lock: what it saved while this was planned is planned for once more.
                     if is_last:
@@ -167,38 +164,34 @@ def _applied(
 
 
 def _thought(workspace: Workspace, session: Session, events: Sequence[Event], llm: Llm | None) -> _Thought:
-    """Find what is worth keeping; no findings where the LLM failed."""
+    """Find what is worth keeping; where the LLM fails, what the user asked for outright."""
     guard = redactor(workspace, session.path)
     events = [guard.event(event) for event in events]
     outcome = Outcome(session.id, "rules", messages=sum(map(is_due, events)), redacted=tuple(guard.found))
-    findings: Findings | None
-    shown = ""
-    if llm is None:
-        findings = by_rules(events, workspace.now, workspace.zone)
+    shown = redactor(workspace, workspace.layout.memory).text(read_page(workspace).text) if llm else ""
+    batch = Batch(workspace, session, events, shown)
+    try:
+        found = extract(batch, llm)
+    except LlmError as failure:
+        found = fallback(batch)
+        outcome = replace(outcome, how="fallback", error=failure.message)
     else:
-        shown = redactor(workspace, workspace.layout.memory).text(read_page(workspace).text)
-        limit = workspace.settings["consolidate.page_size"]
-        shrink = limit if len(shown.encode()) > limit else 0
-        try:
-            findings = by_llm(
-                llm, shown, events, workspace.zone, timeout=workspace.settings["llm.timeout"], shrink_to=shrink
-            )
-        except LlmError as failure:
-            findings = None
-            outcome = replace(outcome, how="fallback", error=failure.message)
-        else:
-            outcome = replace(outcome, how="llm")
+        outcome = replace(outcome, how="llm" if llm else "rules")
     guard = redactor(workspace, "what is to be kept")
-    kept = sound(findings or Findings("", None, asked_to_keep(events)), guard)
-    kept = replace(kept, memories=fresh(session, events, kept.memories))
-    outcome = replace(outcome, redacted=outcome.redacted + tuple(guard.found))
-    memories = drafts(workspace, session, events, kept.memories)
-    return _Thought(outcome, events, findings and kept, memories, shown)
+    found = replace(
+        found,
+        drafts=tuple(sound(found.drafts, guard)),
+        history=plain(found.history, guard),
+        told=found.told.mapped(lambda text: plain(text, guard)),
+        page=None if found.page is None else plain(found.page, guard),
+    )
+    return _Thought(replace(outcome, redacted=outcome.redacted + tuple(guard.found)), batch, found)
 
 
 def _planned(
-    workspace: Workspace, session: Session, found: Sequence[Event], thought: _Thought, settled: Settled
+    workspace: Workspace, session: Session, waiting: Sequence[Event], thought: _Thought, settled: Settled
 ) -> Outcome:
-    if thought.findings is None:
-        return fallback_plan(workspace, session, thought.events, found, settled, thought.outcome)
-    return kept_plan(workspace, session, thought.events, thought.findings, settled, thought.shown, thought.outcome)
+    batch = replace(thought.batch, workspace=workspace, session=session)
+    if thought.outcome.how == "fallback":
+        return fallback_plan(batch, waiting, settled, thought.outcome)
+    return kept_plan(batch, thought.found, settled, thought.outcome)

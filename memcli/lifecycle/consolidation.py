@@ -3,12 +3,14 @@
 Nothing is written here, and nothing an LLM said can make the whole fail: what cannot stand as it is, is said.
 """
 
-import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
+from ..consolidation.drafts import Batch, unconflicted
+from ..consolidation.llm_extractor import is_borne_out, own_words
+from ..consolidation.stages import FALLBACK_TO, Extraction
 from ..errors import RefusedError
 from ..store import files
 from ..store.entries import decoded, entry_text, free_name
@@ -20,16 +22,14 @@ from ..store.sessions.counting import is_due
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import Entry, read_entry
-from ..text.page_update import accepted
-from ..text.promoted import statement_of, with_lines
+from ..text.history import is_dated
+from ..text.page_update import accepted, lines_lost
+from ..text.promoted import heading_of, line_of, size_of_ours, statement_of, with_lines
 from ..text.session import Event
 from ..text.summary import shorten
-from ..text.times import parse_time, stamp
+from ..text.times import day_of, parse_time, stamp
 from .admission import Admitted
 from .admit import Settled
-from .drafting import FALLBACK_TO, noise, said_at, source_of, unconflicted
-from .episode import episode
-from .findings import Finding, Findings
 from .page import Page, ours_of, read_page, without_lines
 from .plan import Plan
 from .reply import clean_text
@@ -39,9 +39,8 @@ HISTORY = "history"
 """Key of a session's page: its last record of history."""
 
 _LAST, _EACH = 10, 200
-_ON_PAGE = ("preference", "constraint", "correction")
-"""Types that the extractive consolidator puts on the page, when the user said them."""
-_DATED = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d\]")
+FALLBACKS = "fallbacks"
+"""Key of a session's page: the records of fallbacks that no good record stands for yet."""
 
 
 @dataclass(frozen=True)
@@ -63,54 +62,49 @@ class Outcome:
         return sum(one.action == "created" for one in self.admitted)
 
 
-def kept_plan(
-    workspace: Workspace,
-    session: Session,
-    events: Sequence[Event],
-    findings: Findings,
-    settled: Settled,
-    shown: str,
-    outcome: Outcome,
-) -> Outcome:
-    """Propose what the findings come to and what became of their memories; `shown` is the page as the LLM saw it."""
+def kept_plan(batch: Batch, found: Extraction, settled: Settled, outcome: Outcome) -> Outcome:
+    """Propose what was found worth keeping and what became of its drafts."""
+    workspace, session = batch.workspace, batch.session
     steps: list[Step] = []
-    history = _with_moment(workspace, findings.history, events)
-    marked = {key: value for key, value in session.metadata.metadata.items() if key != FALLBACK_TO}
+    history = _with_moment(batch, found.history)
+    marked = {key: value for key, value in session.metadata.metadata.items() if key not in (FALLBACK_TO, FALLBACKS)}
+    fallbacks = _fallbacks(session)
+    if fallbacks and not history:
+        history = _with_moment(batch, f"{session.id}: nothing came of it.")  # what stands for the fallback
     if history:
-        records = history_steps(workspace, history, noise(session, events[-1], "history"))
+        records = history_steps(workspace, history, batch.noise("history"), instead_of=fallbacks)
         marked[HISTORY] = records[0].mark
         steps += records
     steps += settled.plan.steps
-    if workspace.settings["consolidate.episodes"] and history:
-        steps.append(_episode(workspace, session, events, findings, history, _label(workspace, settled)))
-    page_steps, remark = _page(workspace, findings, settled, shown, read_page(workspace))
+    if workspace.settings["consolidate.episodes"] and found.told.outcome:
+        steps.append(_episode(batch, found, _label(workspace, settled)))
+    page_steps, remarks = _page(batch, found, settled, read_page(workspace))
     steps += page_steps
-    steps.append(page_change(workspace, session, consolidated_to=events[-1].id, metadata=marked))
-    return _with_admitted(outcome, steps, settled, (remark,) if remark else ())
+    steps.append(page_change(workspace, session, consolidated_to=batch.events[-1].id, metadata=marked))
+    return _with_admitted(outcome, steps, settled, remarks)
 
 
-def fallback_plan(
-    workspace: Workspace,
-    session: Session,
-    events: Sequence[Event],
-    waiting: Sequence[Event],
-    settled: Settled,
-    outcome: Outcome,
-) -> Outcome:
+def fallback_plan(batch: Batch, waiting: Sequence[Event], settled: Settled, outcome: Outcome) -> Outcome:
     """Keep the last messages as they are; the cursor stays, and the same messages get no second record.
 
-    `waiting` are all the events that wait, of which `events` were to be consolidated.
+    `waiting` are all the events that wait, of which those of the batch were to be consolidated.
     """
-    fresh = _behind(session, events, waiting)
-    due = [event for event in fresh if is_due(event)]
+    workspace, session = batch.workspace, batch.session
+    due = [event for event in _behind(session, batch.events, waiting) if is_due(event)]
     if not due:
         return replace(outcome, plan=Plan())
     said = " | ".join(f"{event.name or event.role}: {shorten(event.text, _EACH)}" for event in due[-_LAST:])
     text = f"[{workspace.now.astimezone(workspace.zone):%Y-%m-%d %H:%M}] {FALLBACK} {session.id}: {clean_text(said)}"
-    steps: list[Step] = list(history_steps(workspace, text, noise(session, due[-1], "fallback")))
-    steps += [*settled.plan.steps, *without_lines(workspace, settled.superseded).steps]
-    steps.append(page_change(workspace, session, metadata={**session.metadata.metadata, FALLBACK_TO: events[-1].id}))
+    records = history_steps(workspace, text, replace(batch, events=due).noise("fallback"))
+    steps: list[Step] = [*records, *settled.plan.steps, *without_lines(workspace, settled.superseded).steps]
+    marked = {FALLBACK_TO: batch.events[-1].id, FALLBACKS: [*_fallbacks(session), records[0].mark]}
+    steps.append(page_change(workspace, session, metadata={**session.metadata.metadata, **marked}))
     return _with_admitted(outcome, steps, settled)
+
+
+def _fallbacks(session: Session) -> list[str]:
+    named = session.metadata.metadata.get(FALLBACKS)
+    return [str(one) for one in named] if isinstance(named, list) else []
 
 
 def _with_admitted(outcome: Outcome, steps: Sequence[Step], settled: Settled, remarks: tuple[str, ...] = ()) -> Outcome:
@@ -129,68 +123,96 @@ def _behind(session: Session, events: Sequence[Event], waiting: Sequence[Event])
     return [event for event in events if places[event.id] > kept]
 
 
-def _episode(
-    workspace: Workspace, session: Session, events: Sequence[Event], findings: Findings, history: str, label: str
-) -> Change:
-    title, body, tags, day = episode(session.id, events, findings, history, workspace.now, workspace.zone)
-    title, body = clean_text(title), unconflicted(clean_text(body))
+def _episode(batch: Batch, found: Extraction, label: str) -> Change:
+    said = next((event.timestamp for event in reversed(batch.events) if event.timestamp), "")
+    moment = parse_time(said) or batch.workspace.now
+    tags = dict.fromkeys(tag for draft in found.drafts for tag in draft.told["tags"])
+    project = _project(batch.session, label)
     told = {
         "type": "episode",
-        "title": title,
-        "tags": tags,
+        "title": clean_text(found.told.title),
+        "tags": tuple(tags)[:6],
         "source": "observed",
-        "sources": (source_of(session, events),),
-        "created_at": said_at(workspace, next((one.timestamp for one in reversed(events) if one.timestamp), "")),
+        "sources": (batch.source_of(),),
+        "created_at": batch.said_at(said),
+        **({"project": project} if project else {}),
     }
-    project = _project(session, label)
-    told |= {"project": project} if project else {}
-    _, path, text = entry_text(workspace, told, body, noise(session, events[-1], "episode"), folder=f"episodes/{day}")
+    body = unconflicted(clean_text(found.told.episode()))
+    folder = f"episodes/{day_of(moment, batch.workspace.zone)}"
+    _, path, text = entry_text(batch.workspace, told, body, batch.noise("episode"), folder=folder)
     return Change(path, None, text)
 
 
-def _page(workspace: Workspace, findings: Findings, settled: Settled, shown: str, page: Page) -> tuple[list[Step], str]:
+def _page(batch: Batch, found: Extraction, settled: Settled, page: Page) -> tuple[list[Step], tuple[str, ...]]:
     """Settle long-term memory: the LLM's update under its guards, or lines between mem's own marks."""
+    workspace, shown = batch.workspace, batch.page
+    if found.page is None:
+        return _with_our_lines(workspace, found, settled, page)
     limit = workspace.settings["consolidate.page_size"]
-    if findings.page is None:
-        lines = _lines(workspace, findings.memories, settled) if workspace.settings["consolidate.page"] else {}
-        gone = ours_of(page.text, settled.superseded)
-        if not lines and not gone:
-            return [], ""
-        if page.problem:
-            return [], f"{page.problem}: no lines were added to it"
-        try:
-            new = with_lines(page.text, lines, gone)
-        except RefusedError as error:
-            return [], f"{page.path}: {error}: no lines were added to it"
-        return ([Change(page.path, page.before, new)] if new != page.text else []), ""
-    size = len(findings.page.encode())
+    size = len(found.page.encode())
     fault = page.problem or (
         f"an update of {size:,} bytes is too large" if size > max(4 * limit, 2 * len(page.text.encode())) else ""
     )
     if fault:
         place = free_name(workspace, _aside(workspace, page.path, "proposed"))
-        return [Change(place, None, findings.page + "\n")], f"{fault}: the proposed page is in {place}"
-    update = accepted(shown, findings.page, page.text, shrink_to=limit if len(shown.encode()) > limit else 0)
+        return [Change(place, None, found.page + "\n")], (f"{fault}: the proposed page is in {place}",)
+    shrink_to = limit if len(shown.encode()) > limit else 0
+    update = accepted(shown, found.page, page.text, shrink_to=shrink_to, is_borne_out=_bearing_out(batch))
+    remarks: tuple[str, ...] = (update.remark,) if update.remark else ()
     if update.text == page.text:
-        return [], ""
+        return [], remarks
     steps: list[Step] = []
     if page.text.strip():
         place = free_name(workspace, _aside(workspace, page.path, stamp(workspace.now).replace(":", "")))
         steps.append(Change(place, None, page.text))
-    return [*steps, Change(page.path, page.before, update.text)], update.remark
+        if lost := lines_lost(page.text, update.text):
+            remarks += (f"{lost} line{'' if lost == 1 else 's'} of {page.path} changed: the page before is {place}",)
+    return [*steps, Change(page.path, page.before, update.text)], remarks
 
 
-def _lines(workspace: Workspace, found: Sequence[Finding], settled: Settled) -> dict[str, str]:
-    """Say for the page what the user said and is believed, as it stands now."""
+def _bearing_out(batch: Batch) -> Callable[[str], bool]:
+    """Return what tells whether a line says what the user said themselves, or what the page says already."""
+    said = " ".join([batch.page, *map(own_words, batch.events)])
+    return lambda line: is_borne_out(line, said)
+
+
+def _with_our_lines(
+    workspace: Workspace, found: Extraction, settled: Settled, page: Page
+) -> tuple[list[Step], tuple[str, ...]]:
+    lines, headings = _lines(workspace, found, settled, page) if workspace.settings["consolidate.page"] else ({}, {})
+    gone = ours_of(page.text, settled.superseded)
+    if not lines and not gone:
+        return [], ()
+    if page.problem:
+        return [], (f"{page.problem}: no lines were added to it",)
+    try:
+        new = with_lines(page.text, lines, gone, headings)
+    except RefusedError as error:
+        return [], (f"{page.path}: {error}: no lines were added to it",)
+    return ([Change(page.path, page.before, new)] if new != page.text else []), ()
+
+
+def _lines(
+    workspace: Workspace, found: Extraction, settled: Settled, page: Page
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return statements and headings by id: what the user asked to be remembered, or bound everybody to, as it stands.
+
+    What does not fit the budget stays out; `mem promote` weighs it against what is there.
+    """
     stands = {step.path: step.after for step in settled.plan.steps if isinstance(step, Change)}
-    lines = {}
-    for finding, one in zip(found, settled.admitted, strict=True):
-        if finding.source != "user" or finding.type not in _ON_PAGE:
+    settings = workspace.settings
+    room = settings["promote.budget"] - size_of_ours(page.text)
+    room = min(room, settings["memory.budget"] - len(page.text.encode())) if settings["memory.budget"] else room
+    lines, headings = {}, {}
+    for draft, one in zip(found.drafts, settled.admitted, strict=True):
+        if draft.body not in found.lasting:
             continue
         entry = _as_settled(workspace, stands, one.path)
-        if entry.status == "active":
-            lines[one.id] = statement_of("", entry.body)
-    return lines
+        said = statement_of("", entry.body)
+        room -= len(line_of(one.id, said).encode()) + 1
+        if entry.status == "active" and entry.source == "user" and room >= 0:
+            lines[one.id], headings[one.id] = said, heading_of(entry.type)
+    return lines, headings
 
 
 def _aside(workspace: Workspace, path: str, what: str) -> str:
@@ -219,10 +241,11 @@ def _project(session: Session, label: str) -> str:
     return str(named or label) if named or label else PurePath(folder).name if isinstance(folder, str) else ""
 
 
-def _with_moment(workspace: Workspace, text: str, events: Sequence[Event]) -> str:
+def _with_moment(batch: Batch, text: str) -> str:
     """Begin a history paragraph with the moment it tells of, where it does not."""
     text = " ".join(text.split())
-    if not text or _DATED.match(text):
+    if not text or is_dated(text):
         return text
-    moment = next((parse_time(event.timestamp) for event in events if event.timestamp), None) or workspace.now
-    return f"[{moment.astimezone(workspace.zone):%Y-%m-%d %H:%M}] {text}"
+    moment = next((parse_time(event.timestamp) for event in batch.events if event.timestamp), None)
+    moment = moment or batch.workspace.now
+    return f"[{moment.astimezone(batch.workspace.zone):%Y-%m-%d %H:%M}] {text}"

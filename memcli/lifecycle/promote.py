@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import NotFoundError, RefusedError
-from ..retrieval.retention import fading
 from ..store import files
 from ..store.access import Access
 from ..store.entries import decoded
@@ -19,12 +18,23 @@ from ..store.journal import Change
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import read_entry
-from ..text.promoted import Promoted, line_of, read_promoted, statement_of, with_lines
+from ..text.promoted import (
+    Promoted,
+    heading_of,
+    line_of,
+    read_promoted,
+    size_of_ours,
+    statement_of,
+    with_lines,
+)
 from ..text.times import parse_time
 from .plan import Plan
 from .supersession import is_in_conflict, over
 
 Row = Mapping[str, Any]
+
+_WEIGHTS = {"constraint": 2.0, "preference": 1.5, "correction": 1.5, "entity": 1.2}
+"""What a line of a type is worth beside a fact: who forgets a rule does harm."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,7 @@ def promote_plan(
             dropped[one] = "over the budget"
         else:
             passed.append((one, "over the budget"))
-    return _promotion(page, said, dropped, passed, steps)
+    return _promotion(page, known, said, dropped, passed, steps)
 
 
 def demote_plan(workspace: Workspace, rows: Iterable[Row], names: Sequence[str]) -> Promotion:
@@ -115,7 +125,7 @@ def demote_plan(workspace: Workspace, rows: Iterable[Row], names: Sequence[str])
         if row is not None and row["status"] == "active" and is_confirmed(row, workspace):
             _, fault, text = _said(workspace, row)
             steps += [] if fault else _marked(row["path"], text, promote=False)
-    return _promotion(page, {}, dict.fromkeys(ids, "demoted"), [], steps)
+    return _promotion(page, known, {}, dict.fromkeys(ids, "demoted"), [], steps)
 
 
 @dataclass(frozen=True)
@@ -142,6 +152,7 @@ def _page(workspace: Workspace) -> _Page:
 
 def _promotion(
     page: _Page,
+    known: Mapping[str, Row],
     said: Mapping[str, str],
     dropped: Mapping[str, str],
     passed: Sequence[tuple[str, str]],
@@ -149,7 +160,8 @@ def _promotion(
 ) -> Promotion:
     """Make the plan of what was settled."""
     standing = {line.id: line for line in page.promoted.lines}
-    text = with_lines(page.text, said, dropped)
+    headings = {one: heading_of(known[one]["type"]) for one in said}
+    text = with_lines(page.text, said, dropped, headings)
     promoted = [(one, statement) for one, statement in said.items() if one not in standing]
     changed = [
         (one, statement)
@@ -158,7 +170,7 @@ def _promotion(
     ]
     reasons = [f"{one}: promoted" for one, _ in promoted] + [f"{one}: {why}" for one, why in dropped.items()]
     page_steps = [Change(page.path, page.text if page.is_there else None, text)] if text != page.text else []
-    size = sum(len(text[line.start : line.end].encode()) for line in read_promoted(text).lines if line.is_ours)
+    size = size_of_ours(text)
     plan = Plan((*page_steps, *steps), tuple(reasons))
     return Promotion(plan, tuple(promoted), tuple(changed), tuple(dropped.items()), tuple(passed), size)
 
@@ -173,11 +185,12 @@ def _by_id(rows: Iterable[Row]) -> dict[str, Row]:
 
 
 def _is_candidate(row: Row, workspace: Workspace) -> bool:
-    """Tell whether the rule may promote an entry: what is passing or an episode stays out."""
+    """Tell whether the rule may promote an entry: what is passing, an episode, or nobody's word stays out."""
     expires = parse_time(row["expires_at"] or "")
     return (
         row["status"] == "active"
         and row["layer"] != "episodic"
+        and row["source"] in ("user", "", None)
         and (expires is None or expires > workspace.now)
         and is_confirmed(row, workspace)
     )
@@ -222,11 +235,12 @@ def _over_budget(
     if needed > budget:
         raise RefusedError(f"{needed:,} bytes are more than promote.budget ({budget:,})", "promote fewer or raise it")
 
-    def value(one: str) -> float:
-        row = known[one]
-        noted = accesses.get(one)
-        score = fading(row, workspace.now, workspace.settings, noted.count if noted else 0).score
-        return score * (1 + math.log(max(1, row["strength"] or 1))) + 1000 * bool(row["pinned"])
+    def value(one: str) -> tuple[bool, float]:
+        """Weigh a line by what it is and how often it was confirmed and read, not by its age."""
+        row, noted = known[one], accesses.get(one)
+        weight = _WEIGHTS.get(row["type"], 1.0) * (row["trust"] or 0.5) * (row["salience"] or 0.5)
+        often = max(1, row["strength"] or 1) + (noted.count if noted else 0) / 3
+        return bool(row["pinned"]), weight * (1 + math.log(often))
 
     leaving = []
     total = sum(sizes.values())

@@ -18,11 +18,13 @@ Fields, each of which may be left out when there is nothing to say:
 "history_entry": a paragraph that begins with [YYYY-MM-DD HH:MM], of what was asked, decided and done, and how it ended.
 "memory_update": the whole new text of the page between <memory> and </memory>, when something on it should be added or
 corrected. Keep every line that is still true, and every part between <!-- mem:… --> and <!-- /mem:… --> as it is.
-"entries": a list of {"content", "type", "source", "files", "tags"}: facts of the codebase, preferences, constraints,
-corrections by the user, lessons from mistakes and debugging, procedures that worked. One statement each, that can be
-understood alone, with its names and numbers. Not chatter, not what the assistant merely offered.
+"entries": a list of {"content", "type", "source", "message", "files", "tags"}: facts of the codebase, preferences,
+constraints, corrections by the user, lessons from mistakes and debugging, procedures that worked. One statement each,
+that can be understood alone, with its names and numbers. Not chatter, not what the assistant merely offered.
 "type" is one of fact, preference, constraint, correction, observation, entity, procedure, lesson.
 "source" is user_stated when the user said it, observed when it was seen to happen, inferred when you conclude it.
+"message" is the number of the message it comes from, as it stands after # in the conversation. What a user quotes,
+forwards or pastes is nobody's claim: user_stated is only what they say themselves.
 """
 _COMPRESS = """\
 The page is larger than {limit:,} bytes. Write it shorter in "memory_update": merge what repeats, drop what is outdated,
@@ -42,6 +44,7 @@ SCHEMA: Mapping[str, object] = {
                     "content": {"type": "string"},
                     "type": {"type": "string"},
                     "source": {"type": "string"},
+                    "message": {"type": "integer"},
                     "files": {"type": "array", "items": {"type": "string"}},
                     "tags": {"type": "array", "items": {"type": "string"}},
                 },
@@ -57,7 +60,7 @@ def question(page: str, events: Sequence[Event], zone: tzinfo = UTC, limit: int 
     rules = _RULES + (_COMPRESS.format(limit=limit) if limit else "")
     material = (
         f"<memory>\n{_data(page.strip()) or '(empty)'}\n</memory>\n\n"
-        f"<conversation>\n{transcript(events, zone)}\n</conversation>"
+        f"<conversation>\n{transcript(events, zone, numbered=True)}\n</conversation>"
     )
     return [{"role": "system", "content": rules}, {"role": "user", "content": material}]
 
@@ -74,10 +77,10 @@ def again(messages: Sequence[Mapping[str, str]], reply: str, reason: str) -> lis
     ]
 
 
-def transcript(events: Sequence[Event], zone: tzinfo = UTC) -> str:
-    """Write a conversation as lines of `[date time] who: what`."""
+def transcript(events: Sequence[Event], zone: tzinfo = UTC, *, numbered: bool = False) -> str:
+    """Write a conversation as lines of `[date time] who: what`, with `#1` before the first where they are numbered."""
     lines = []
-    for event in events:
+    for number, event in enumerate(events, 1):
         moment = parse_time(event.timestamp) if event.timestamp else None
         when = f"[{moment.astimezone(zone):%Y-%m-%d %H:%M}] " if moment else ""
         who = event.name or event.role
@@ -87,7 +90,7 @@ def transcript(events: Sequence[Event], zone: tzinfo = UTC) -> str:
             who = f"{event.name or 'tool'} {'fails' if event.is_error else 'answers'}"
         room = _room(event)
         text = event.text if len(event.text) <= room else f"{event.text[:room]} …"
-        lines.append(f"{when}{who}: {_data(text)}")
+        lines.append(f"{f'#{number} ' if numbered else ''}{when}{who}: {_data(text)}")
     return "\n".join(lines)
 
 

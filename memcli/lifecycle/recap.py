@@ -11,10 +11,10 @@ from ..store.history import read_log
 from ..store.sessions import Session, counts, sessions
 from ..store.sessions.file import recent_events
 from ..store.workspace import Workspace
+from ..text.sentences import sentences
 from ..text.session import Event
 from ..text.summary import shorten
 from ..text.times import parse_time, stamp
-from .extract.sentences import sentences
 
 PROMPTS, QUESTIONS = 3, 3
 _LENGTH = 200
@@ -67,7 +67,8 @@ def _open(said: Sequence[Event]) -> list[str]:
         return []
     if said[-1].role == "user":
         return [shorten(said[-1].text, _LENGTH)]
-    asked = [sentence for sentence in sentences(said[-1].text) if sentence.rstrip("\"'”)*_ ").endswith(("?", "？"))]
+    told = [one.text for one in sentences(said[-1].text)]
+    asked = [sentence for sentence in told if sentence.rstrip("\"'”)*_ ").endswith(("?", "？"))]
     return [shorten(sentence, _LENGTH) for sentence in asked[-QUESTIONS:]]
 
 

@@ -19,6 +19,8 @@ _NAMES = frozenset(FIELDS)
 _CUT = ("length", "max_tokens", "max_output_tokens")
 _FAILED = ("content_filter", "error", "refusal", "safety")
 _HTML = re.compile(r"\s*(?:<!doctype\s+html|<html[\s>]|<\?xml|<head[\s>])", re.IGNORECASE)
+_JSON_TYPES = {"string", "str", "text", "object", "array", "list", "integer", "number", "boolean"}
+_TEMPLATE = re.compile(r"YYYY-MM-DD|a paragraph that begins with|the whole new text of the page|\{\{?\w+\}?\}")
 _SENTINELS = {"(empty)", "null", "none", "n/a", "…", "..."}
 _TYPE_NAMES = {
     "correction_by_user": "correction",
@@ -53,6 +55,7 @@ class ReplyEntry:
     source: str = "inferred"
     files: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    message: int = 0  # the number of the message it cites; 0 where it cites none
 
 
 @dataclass(frozen=True)
@@ -136,6 +139,8 @@ def _text(value: Any, field: str) -> str:
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         value = "\n".join(value)
     if isinstance(value, dict):
+        if str(value.get("type", "")).lower() in _JSON_TYPES:
+            raise ReplyError(f"{field} repeats the schema")
         texts = [item for key, item in value.items() if key in _TEXT_KEYS or len(value) == 1]
         if len(texts) != 1 or {"properties", "description"} & value.keys():  # a schema sent back
             raise ReplyError(f"{field} should be a text, not an object")
@@ -143,6 +148,8 @@ def _text(value: Any, field: str) -> str:
     if not isinstance(value, str):
         raise ReplyError(f"{field} should be a text, not {_kind(value)}")
     text = clean_text(value)
+    if text.strip(" <>[]{}\"'.…").lower() in _JSON_TYPES or _TEMPLATE.search(text[:200]):
+        raise ReplyError(f"{field} repeats the schema")
     return "" if text.lower() in _SENTINELS else text
 
 
@@ -173,6 +180,7 @@ def _entry(item: Any) -> ReplyEntry | None:
         _name(item.get("source"), SOURCES, _SOURCE_NAMES, "inferred"),
         _names(item.get("files")),
         _names(item.get("tags")),
+        _number(item.get("message")),
     )
 
 
@@ -180,6 +188,12 @@ def _name(value: Any, known: Sequence[str], others: Mapping[str, str], default: 
     name = re.sub(r"\W+", "_", value.strip().lower()) if isinstance(value, str) else ""
     name = others.get(name, name)
     return name if name in known else default
+
+
+def _number(value: Any) -> int:
+    """Return a message's number, also of `"#12"`; 0 for anything else."""
+    found = re.fullmatch(r"#?(\d{1,9})", str(value).strip())
+    return int(found[1]) if found else 0
 
 
 def _names(value: Any) -> tuple[str, ...]:

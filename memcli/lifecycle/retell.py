@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 
+from ..consolidation.drafts import Batch
+from ..consolidation.stages import extract
 from ..errors import LlmError
 from ..text.session import Event
 from ..text.summary import shorten
-from .extract import extract
 from .llm import Llm
 from .llm.lenient import without_thoughts
 from .prompt import transcript
@@ -68,9 +69,12 @@ def material_of(events: Sequence[Event], zone: tzinfo) -> str:
     return "\n".join([*head, "…", *reversed(tail)])
 
 
-def told_by_rules(events: Sequence[Event], now: datetime, zone: tzinfo) -> str:
-    """Tell a conversation in words that were said: its story, and the first of what was stated."""
-    found = extract(events, now=now, zone=zone)
-    facts = [f"- {shorten(fact.text, 200)}" for fact in found.facts[:_FACTS]]
-    told = found.history.partition("] ")[2] or found.history
-    return "\n".join([told, *facts]) if told else "\n".join(facts)
+def told_by_rules(batch: Batch) -> str:
+    """Tell a conversation in words that were said: what came of it, and the first of what is worth keeping."""
+    if not batch.events:
+        return ""
+    found = extract(batch, None)
+    facts = [f"- {shorten(draft.body, 200)}" for draft in found.drafts[:_FACTS]]
+    said = [event.text for event in batch.events if event.type == "message" and event.text.strip()]
+    opening = [] if found.history or facts else [shorten(text, 200) for text in (*said[:1], *said[-1:])]
+    return "\n".join(part for part in (found.history, *facts, *dict.fromkeys(opening)) if part)

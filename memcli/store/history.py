@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import RefusedError, UsageError
@@ -26,14 +26,16 @@ class Told:
 
 @dataclass(frozen=True)
 class Log:
-    """All of history, the oldest first, and what could not be read of it."""
+    """All of history, the oldest first, and what could not be read of it; a record that another stands for is out."""
 
     records: tuple[Told, ...]
     problems: tuple[FileProblem, ...] = ()
 
 
-def history_steps(workspace: Workspace, text: str, noise: bytes) -> tuple[Append, ...]:
+def history_steps(workspace: Workspace, text: str, noise: bytes, instead_of: Sequence[str] = ()) -> tuple[Append, ...]:
     """Give the steps of a plan that add one record: to the month's file, and to the copy for older tools if wanted.
+
+    `instead_of` names the records that readers pass over from then on, since this one tells the same better.
 
     A record that stands there already, by its id, is not added again when the steps are applied twice.
     """
@@ -45,7 +47,7 @@ def history_steps(workspace: Workspace, text: str, noise: bytes) -> tuple[Append
     if marker is not None:
         raise RefusedError(f"line {marker} of the text is a conflict marker", "resolve the conflict first")
     identifier = new_id("hist", workspace.now, noise)
-    written = render(identifier, workspace.now, text, workspace.zone)
+    written = render(identifier, workspace.now, text, workspace.zone, instead_of)
     month = f"{workspace.now:%Y-%m}"  # of the heading, which is UTC
     paths = dict.fromkeys((workspace.layout.history.format(month=month), *_copies(workspace)))
     return tuple(Append(path, f"{_gap(workspace, path)}{written}", identifier) for path in paths)
@@ -80,7 +82,9 @@ def read_log(workspace: Workspace) -> Log:
             # A record of another tool has no id, and stands in a second file too where that tool keeps one.
             key = record.id or f"{record.timestamp}\n{' '.join(record.text.split())}"
             told.setdefault(key, Told(path, record))
-    return Log(tuple(sorted(told.values(), key=lambda one: one.record.timestamp)), tuple(problems))
+    replaced = {name for one in told.values() for name in one.record.instead_of}
+    kept = [one for key, one in told.items() if key not in replaced]
+    return Log(tuple(sorted(kept, key=lambda one: one.record.timestamp)), tuple(problems))
 
 
 def _copies(workspace: Workspace) -> Iterator[str]:

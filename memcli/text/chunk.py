@@ -69,16 +69,20 @@ def memory_chunks(text: str, timestamp: str) -> list[Chunk]:
 
 
 def history_chunks(text: str, zone: tzinfo) -> list[Chunk]:
-    """Cut a history file into its records."""
+    """Cut a history file into its records, without those that another one of the file stands for."""
     found = []
     line_of = _line_counter(text)
-    for record in records(text, zone):
+    told = records(text, zone)
+    replaced = {name for record in told for name in record.instead_of}
+    for record in told:
+        if record.id in replaced:
+            continue
         start = record.start
         if text.startswith(("##", "\ufeff##"), start):
             start = text.index("\n", start, record.end) + 1
+        end = text.rfind("<!-- instead of ", start, record.end) if record.instead_of else record.end
         found += [
-            Chunk(a, b, line_of(a), record.anchor, "", "", record.timestamp)
-            for a, b in windows(text, start, record.end)
+            Chunk(a, b, line_of(a), record.anchor, "", "", record.timestamp) for a, b in windows(text, start, end)
         ]
     return found
 

@@ -1,7 +1,7 @@
 """History: append-only records, each a heading with its moment and id, then a paragraph."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
@@ -10,6 +10,8 @@ from .times import parse_time, stamp
 
 _HEAD = re.compile(r"##\s+(\d{4}-\d\d-\d\d\S*(?: \d\d:\d\d\S*)?)\s*(?:<!--\s*(hist_\w+)\s*-->)?\s*$")
 _PARAGRAPH = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d)\]")
+_INSTEAD = re.compile(r"\n?<!-- instead of (hist_\w+(?:,? hist_\w+)*) -->\s*$")
+_ID = re.compile(r"hist_\w+")
 _LABEL = re.compile(r"\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|raw-fallback)\]")
 
 
@@ -23,6 +25,7 @@ class Record:
     line: int
     start: int  # offsets in the file, the heading included
     end: int
+    instead_of: tuple[str, ...] = ()  # ids of the records that this one tells better: they are passed over
 
     @property
     def anchor(self) -> str:
@@ -35,12 +38,20 @@ def records(text: str, zone: tzinfo = UTC) -> list[Record]:
     found = []
     for line, start, end, moment, identifier, body in _pieces(text):
         instant = parse_time(moment, zone)
-        if body.strip():
-            found.append(Record(identifier, stamp(instant) if instant else "", body.strip(), line, start, end))
+        told = _INSTEAD.search(body)
+        said = (body[: told.start()] if told else body).strip()
+        if said:
+            others = tuple(_ID.findall(told[1])) if told else ()
+            found.append(Record(identifier, stamp(instant) if instant else "", said, line, start, end, others))
     return found
 
 
-def render(identifier: str, moment: datetime, text: str, zone: tzinfo) -> str:
+def is_dated(text: str) -> bool:
+    """Tell whether a paragraph begins with its moment."""
+    return bool(_PARAGRAPH.match(text))
+
+
+def render(identifier: str, moment: datetime, text: str, zone: tzinfo, instead_of: Sequence[str] = ()) -> str:
     """Write a record; its text is kept whole, and begins with the user's local time unless it states one.
 
     A line that would begin another record is indented by a space.
@@ -49,13 +60,15 @@ def render(identifier: str, moment: datetime, text: str, zone: tzinfo) -> str:
     if not _LABEL.match(first):
         first = f"[{moment.astimezone(zone):%Y-%m-%d %H:%M}] {first}"
     body = [first, *(f" {line}" if _begins(line) else line for line in others)]
+    if instead_of:
+        body.append(f"<!-- instead of {' '.join(instead_of)} -->")
     instant = f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}Z"
     return f"## {instant} <!-- {identifier} -->\n\n" + "\n".join(body) + "\n"
 
 
 def merged(found: list[Record]) -> list[Record]:
-    """Sort by time and keep the first of each id, as any reader of merged branches must."""
-    seen: set[str] = set()
+    """Sort by time and keep the first of each id, as readers of merged branches must; none that another stands for."""
+    seen = {name for record in found for name in record.instead_of}
     kept = []
     for record in sorted(found, key=lambda record: record.timestamp):
         if not record.id or record.id not in seen:

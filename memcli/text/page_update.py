@@ -1,6 +1,6 @@
 """Accept a proposed text of long-term memory, but only so far that nothing a person wrote is lost."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -13,6 +13,7 @@ MOST_LOST = 0.25
 LEAST_LEFT = 0.2
 """Share of the size asked for below which a shortened page is not believed."""
 
+_CHANGED = 0.5  # share of its words that a line keeps which was changed and not dropped
 _ENDS = {KEEP: END_OF_KEEP, OPENING: CLOSING}
 
 
@@ -24,22 +25,70 @@ class Update:
     remark: str = ""
 
 
-def accepted(shown: str, proposed: str, current: str, *, shrink_to: int = 0) -> Update:
+def accepted(
+    shown: str, proposed: str, current: str, *, shrink_to: int = 0, is_borne_out: Callable[[str], bool] = bool
+) -> Update:
     """Settle the page: `shown` is what the proposal was made from, `current` what stands there now.
 
-    A proposal that drops too much, or touches `mem:keep` and what mem itself put on the page, only adds its new lines.
-    What differs between `shown` and `current` stays as it is in `current`. `shrink_to` is the size in bytes the
-    proposal was asked to shorten the page to; 0 where it was not asked.
+    A line may be added where it `is_borne_out`, and changed, but not dropped unless the proposal was asked to shorten
+    the page to `shrink_to` bytes. A proposal that drops too much, or touches `mem:keep` and what mem itself put on the
+    page, only adds its new lines. What differs between `shown` and `current` stays as it is in `current`.
     """
     newline = "\r\n" if "\r\n" in current else "\n"
     base, new, here = (_plain(text) for text in (shown, proposed, current))
     remark = _objection(base, new, shrink_to)
     if remark:
         new = _grown(base, new)
+    elif not shrink_to:
+        new, kept = _with_dropped(base, new)
+        remark = f"{_lines(kept)} that the update would have dropped stay on the page" if kept else ""
+    standing = {line.strip() for line in base}
+    unsaid = [line for line in new if line.strip(" -*+#") and line.strip() not in standing and not is_borne_out(line)]
+    if unsaid:
+        new = [line for line in new if line not in unsaid]
+        if not remark and not shrink_to:
+            new, _ = _with_dropped(base, new)
+        said = f"{_lines(len(unsaid))} that nobody's own words bear out were left out"
+        remark = f"{remark}; {said}" if remark else said
     if base != here:
         new = merged(base, here, new)
     written = _written(new, current, newline)
     return Update(current if _plain(written) == here else written, remark)
+
+
+def lines_lost(before: str, after: str) -> int:
+    """Return how many lines of a page do not stand on another one."""
+    standing = {line.strip() for line in _plain(after)}
+    return sum(bool(line.strip()) and line.strip() not in standing for line in _plain(before))
+
+
+def _lines(count: int) -> str:
+    return f"{count} line{'' if count == 1 else 's'}"
+
+
+def _with_dropped(base: Sequence[str], new: Sequence[str]) -> tuple[list[str], int]:
+    """Put back the lines that a proposal drops without another in their place; return the page and their number."""
+    standing = {line.strip() for line in new}
+    result: list[str] = []
+    kept = 0
+    for tag, start, end, first, last in SequenceMatcher(None, base, new, autojunk=False).get_opcodes():
+        successors = list(new[first:last]) if tag == "replace" else []
+        if tag in ("delete", "replace"):
+            for line in base[start:end]:
+                heir = max(successors, key=lambda one: _likeness(line, one), default="")
+                if not line.strip() or line.strip() in standing:
+                    continue
+                if heir and _likeness(line, heir) >= _CHANGED:
+                    successors.remove(heir)
+                    continue
+                result.append(line)
+                kept += 1
+        result += new[first:last]
+    return result, kept
+
+
+def _likeness(line: str, other: str) -> float:
+    return SequenceMatcher(None, line.split(), other.split(), autojunk=False).ratio()
 
 
 def _objection(base: Sequence[str], new: Sequence[str], shrink_to: int) -> str:

@@ -1,7 +1,7 @@
 """The part of the long-term memory page that promotion owns: lines between two marks, each with its entry's id.
 
     <!-- mem:promoted -->
-    ## Confirmed
+    ## Preferences
 
     - User prefers tabs. <!-- mem_01kh5zpjgkbz6vpb 3f2a19 -->
     <!-- /mem:promoted -->
@@ -23,9 +23,12 @@ from .summary import summarise
 
 OPENING, CLOSING = "<!-- mem:promoted -->", "<!-- /mem:promoted -->"
 KEEP, END_OF_KEEP = "<!-- mem:keep -->", "<!-- /mem:keep -->"
-HEADING = "## Confirmed"
-LONGEST = 200
+RULES, PREFERENCES, PEOPLE, PROJECT = HEADINGS = ("## Rules", "## Preferences", "## People", "## Project")
+LONGEST = 400
 """Characters of a statement; a longer one is cut at a word."""
+
+_OF_TYPE = {"constraint": RULES, "preference": PREFERENCES, "entity": PEOPLE}
+_OLD_HEADING = "## Confirmed"  # of pages written before the lines stood under what they are
 
 _LINE = re.compile(r"- (?P<statement>.*\S) <!-- (?P<id>\S.*?) (?P<digest>[0-9a-f]{6}) -->")
 
@@ -80,16 +83,29 @@ def statement_of(title: str, body: str) -> str:
     return " ".join("".join(letter if letter.isprintable() or letter == "\u200d" else " " for letter in plain).split())
 
 
+def heading_of(type_: str) -> str:
+    """Return the heading under which a memory of a type stands."""
+    return _OF_TYPE.get(type_, PROJECT)
+
+
+def size_of_ours(text: str) -> int:
+    """Return the bytes of all promoted lines of a page that no person changed."""
+    return sum(len(text[line.start : line.end].encode()) for line in read_promoted(text).lines if line.is_ours)
+
+
 def line_of(identifier: str, statement: str) -> str:
     """Write a promoted line, without its end."""
     return f"- {statement} <!-- {identifier} {_digest(statement)} -->"
 
 
-def with_lines(text: str, put: Mapping[str, str], drop: Collection[str] = ()) -> str:
+def with_lines(
+    text: str, put: Mapping[str, str], drop: Collection[str] = (), headings: Mapping[str, str] | None = None
+) -> str:
     """Return the page with the statements of `put` by id, and without the lines of `drop`.
 
-    A line that is there already is changed in place; new ones go below the others. A line that a person changed stays.
-    Raises RefusedError for a page that ends within code or a part to be kept, where nothing new could be found again.
+    A line that is there already is changed in place; new ones go below the others under their heading, one of
+    `headings` by id. A line that a person changed stays. Raises RefusedError for a page that ends within code or a part
+    to be kept, where nothing new could be found again.
     """
     page = read_promoted(text)
     newline = "\r\n" if re.search(r"\r?\n|\Z", text)[0] == "\r\n" else "\n"  # type: ignore[index]
@@ -109,28 +125,68 @@ def with_lines(text: str, put: Mapping[str, str], drop: Collection[str] = ()) ->
             pieces += [text[at : line.start], new]
             at = line.end
     result = "".join([*pieces, text[at:]])
-    fresh = "".join(line_of(one, said) + newline for one, said in put.items() if one not in seen)
+    fresh: dict[str, str] = {}
+    for one in (one for one in put if one not in seen):
+        heading = (headings or {}).get(one, PROJECT)
+        fresh[heading] = fresh.get(heading, "") + line_of(one, put[one]) + newline
     if fresh:
-        result = _with_fresh(result, fresh, newline)
+        for heading in sorted(fresh, key=HEADINGS.index):
+            result = _with_fresh(result, heading, fresh[heading], newline)
         if not put.keys() <= {line.id for line in read_promoted(result).lines}:
             raise RefusedError("the page ends within code or a part to be kept", "close it first")
         return result
-    return result if result == text else _without_empty_block(result)
+    return result if result == text else _without_empty_block(_without_empty_headings(result))
 
 
-def _with_fresh(text: str, fresh: str, newline: str) -> str:
+def _with_fresh(text: str, heading: str, lines: str, newline: str) -> str:
+    """Put lines below those of their heading, which is made where it is not there: in the order of `HEADINGS`."""
     block = read_promoted(text).block
-    if block is not None:
-        return text[: block[2]] + fresh + text[block[2] :]
-    if text.strip("\ufeff"):
-        text += newline if text.endswith("\n") else newline * 2
-    return f"{text}{OPENING}{newline}{HEADING}{newline}{newline}{fresh}{CLOSING}{newline}"
+    if block is None:
+        if text.strip("\ufeff"):
+            text += newline if text.endswith("\n") else newline * 2
+        return f"{text}{OPENING}{newline}{heading}{newline}{newline}{lines}{CLOSING}{newline}"
+    titles = _titles(text, block)
+    for place, (start, end, title) in enumerate(titles):
+        if title == heading:
+            stop = titles[place + 1][0] if place + 1 < len(titles) else block[2]
+            said = text[end:stop].rstrip()
+            gap = "" if said else newline
+            at = end + len(said) + len(newline) if said else end
+            return f"{text[:at]}{gap}{lines}{text[at:]}"
+        if title in HEADINGS[HEADINGS.index(heading) + 1 :]:
+            return f"{text[:start]}{heading}{newline}{newline}{lines}{newline}{text[start:]}"
+    gap = newline if text[block[1] : block[2]].strip() else ""
+    return f"{text[: block[2]]}{gap}{heading}{newline}{newline}{lines}{text[block[2] :]}"
+
+
+def _titles(text: str, block: tuple[int, int, int, int]) -> list[tuple[int, int, str]]:
+    """Return where the headings within the marks begin and end, and what they say."""
+    return [
+        (start, end, bare)
+        for _, start, end, bare in _unfenced(text)
+        if block[1] <= start < block[2] and bare.startswith("## ")
+    ]
+
+
+def _without_empty_headings(text: str) -> str:
+    """Take away the headings of ours with nothing left under them."""
+    block = read_promoted(text).block
+    if block is None:
+        return text
+    titles = _titles(text, block)
+    stops = [*(start for start, _, _ in titles[1:]), block[2]]
+    for (start, end, title), stop in zip(titles, stops, strict=bool(titles)):
+        if title in HEADINGS and not text[end:stop].strip():
+            before = re.sub(r"(\n)\r?\n\Z", r"\1", text[:start]) if stop == block[2] else text[:start]
+            return _without_empty_headings(before + text[stop:])
+    return text
 
 
 def _without_empty_block(text: str) -> str:
-    """Take the block away when only the heading is left in it; marks that a person put somewhere stay."""
+    """Take the block at the end of the page away when nothing, or only the old heading, is left in it."""
     block = read_promoted(text).block
-    if block is None or text[block[1] : block[2]].strip() != HEADING:
+    is_last = block is not None and not text[block[3] :].strip()
+    if block is None or not is_last or text[block[1] : block[2]].strip() not in ("", _OLD_HEADING):
         return text
     before = re.sub(r"\r?\n\Z", "", text[: block[0]]) if re.search(r"\n\r?\n\Z", text[: block[0]]) else text[: block[0]]
     return before + text[block[3] :]

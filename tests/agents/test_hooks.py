@@ -610,7 +610,7 @@ def test_an_event_without_a_question_loads_nothing_heavy(
     loaded = set(json.loads(spawn(code=code).out.splitlines()[-1]))
     heavy = {"typer", "numpy", "onnxruntime", "sqlite3", "asyncio", "ssl", "litellm", "yaml", "filelock", "subprocess"}
     assert not loaded & heavy
-    ours = {name for name in loaded if name.startswith(("memcli.index", "memcli.lifecycle.extract.statements"))}
+    ours = {name for name in loaded if name.startswith(("memcli.index", "memcli.consolidation.worth"))}
     assert ours <= {"memcli.index", "memcli.index.earlier"}
     assert log(workspace) == []
 

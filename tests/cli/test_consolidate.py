@@ -78,7 +78,8 @@ def test_a_transcript_becomes_history_the_page_and_entries_that_are_found(mem: M
     assert [(one["how"], one["messages"]) for one in done] == [("rules", 4)]
     assert "Rita" not in history(workspace)
     assert history(workspace).count("<!-- hist_") == 1
-    assert "tabs over spaces" in (workspace / "MEMORY.md").read_text()
+    assert "tabs over spaces" not in (workspace / "MEMORY.md").read_text(), "said once, and no rule"
+    assert "deploy key" in (workspace / "MEMORY.md").read_text()
     hits = mem("search", "where is the deploy key", "--json").json["hits"]
     assert "vault" in hits[0]["summary"]
     before = tree(workspace)

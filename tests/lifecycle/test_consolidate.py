@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from memcli.store.sessions import find
 from memcli.store.sessions.append import append
 from memcli.store.sessions.archive import purge, reset
 from memcli.store.workspace import Workspace
+from memcli.text.chunk import history_chunks
 from memcli.text.session import Event
 from tests.fake_llm import Answer, ScriptedLlm
 from tests.lifecycle.conversations import NOW, at, cursor, documents, entries, history, page, reply, say, state, talk
@@ -36,6 +37,11 @@ def workspace(tmp_path: Path) -> Workspace:
 
 def done(workspace: Workspace, *script: Answer, name: str = "s", keep: int = 0) -> list[Outcome]:
     return consolidate(workspace, find(workspace, name), ScriptedLlm(*script) if script else None, keep=keep)
+
+
+def chunk_texts(text: str) -> list[str]:
+    """Return what search would find of a history file."""
+    return [text[chunk.start : chunk.stop] for chunk in history_chunks(text, UTC)]
 
 
 def test_what_an_llm_found_becomes_history_entries_an_episode_and_the_page(workspace: Workspace) -> None:
@@ -61,9 +67,7 @@ def test_without_an_llm_rules_find_what_was_stated(workspace: Workspace) -> None
     say(workspace, "I prefer tabs over spaces in every project", "Noted.")
     assert done(workspace)[0].how == "rules"
     assert any("tabs over spaces" in text for text in entries(workspace, "preference"))
-    assert page(workspace).startswith(PAGE)
-    assert "tabs over spaces" in page(workspace).removeprefix(PAGE)
-    assert len(history(workspace)) == 1
+    assert page(workspace) == PAGE, "said once, and no rule"
     assert cursor(workspace) == "m2"
 
 
@@ -133,8 +137,10 @@ def test_an_unusable_reply_loses_nothing_and_the_next_run_recovers(workspace: Wo
     assert state(workspace) == before, "no second record for the same messages"
 
     assert done(workspace, reply("They spoke of Postgres."))[0].how == "llm"
-    assert history(workspace)[-1].endswith("They spoke of Postgres.")
-    assert len(history(workspace)) == 2
+    assert history(workspace) == ["[2026-11-20 10:01] They spoke of Postgres."], "it stands for the fallback"
+    (log,) = workspace.root.glob("HISTORY-*.md")
+    assert log.read_text().count("## ") == 2, "nothing is taken out of the file"
+    assert "raw-fallback" not in "".join(chunk_texts(log.read_text()))
     assert entries(workspace) == ["the deploy key lives in vault"], "kept once"
     assert cursor(workspace) == "m4"
     assert done(workspace)[0].how == "nothing"
@@ -187,7 +193,7 @@ def test_a_conversation_the_llm_finds_nothing_in_is_done_with(workspace: Workspa
     nothing = json.dumps({"history_entry": "", "entries": []})
     assert done(workspace, nothing, nothing)[0].how == "llm"
     assert cursor(workspace) == "m2"
-    assert len(history(workspace)) == 1
+    assert history(workspace) == [], "nothing came of it"
 
 
 def test_an_instruction_to_delete_everything_drops_no_line(workspace: Workspace) -> None:
@@ -238,7 +244,7 @@ def test_a_page_that_cannot_be_changed_stays_byte_for_byte(workspace: Workspace,
     assert (workspace.root / "MEMORY.md").read_bytes() == content
     assert [path.read_text() for path in (workspace.root / "archive").glob("MEMORY-*.md")] == ["# Memory\nnew\n"]
     assert "proposed page is in archive/" in outcome.remarks[0]
-    say(workspace, "I prefer long lines in every project", "Noted.", first=3)
+    say(workspace, "Never break a line in this project", "Noted.", first=3)
     assert done(workspace)[0].remarks[0].endswith("no lines were added to it")
     assert (workspace.root / "MEMORY.md").read_bytes() == content
     assert cursor(workspace) == "m4"
@@ -459,7 +465,7 @@ def test_episodes_and_lines_of_the_page_can_be_switched_off(tmp_path: Path) -> N
 
 
 def test_an_episode_is_as_old_as_the_conversation(workspace: Workspace) -> None:
-    say(workspace, "I prefer tabs over spaces in every project", "Noted.")
+    say(workspace, "The build of the app is red", "Fixed the build: the lock file was out of date.")
     done(replace(workspace, now=NOW + timedelta(days=200)))
     (episode,) = documents(workspace, "episode")
     assert str(episode.fields["created_at"]).startswith("2026-11-20T10:0")
@@ -473,10 +479,10 @@ def test_a_clone_without_derived_data_is_consolidated(workspace: Workspace) -> N
 
 
 def test_two_updates_of_the_page_keep_both_old_ones(workspace: Workspace) -> None:
-    say(workspace, "one", "two")
-    done(workspace, reply("A.", PAGE + "- one\n"))
-    say(workspace, "three", "four", first=3)
+    say(workspace, "I play the cello", "Nice.")
+    done(workspace, reply("A.", PAGE + "- plays the cello\n"))
+    say(workspace, "I moved to a boat", "Nice.", first=3)
     later = replace(workspace, now=NOW + timedelta(milliseconds=5))
-    done(later, reply("B.", PAGE + "- one\n- two\n"))
+    done(later, reply("B.", PAGE + "- plays the cello\n- moved to a boat\n"))
     kept = {path.read_text() for path in (workspace.root / "archive").glob("MEMORY-*.md")}
-    assert kept == {PAGE, PAGE + "- one\n"}
+    assert kept == {PAGE, PAGE + "- plays the cello\n"}

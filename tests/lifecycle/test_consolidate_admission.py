@@ -60,7 +60,7 @@ def found(content: str, kind: str = "fact", source: str = "user_stated") -> dict
 
 
 def test_what_is_known_is_confirmed_with_where_it_was_said(workspace: Workspace) -> None:
-    first = known(workspace, "User prefers tabs over spaces", type="preference", sources=["session:before#1"])
+    first = known(workspace, "I prefer tabs over spaces", type="preference", sources=["session:before#1"])
     say(workspace, TABS, "Noted.")
     outcome = done(workspace)
     assert [(one.action, one.id) for one in outcome.admitted] == [("merged", first)]
@@ -69,8 +69,7 @@ def test_what_is_known_is_confirmed_with_where_it_was_said(workspace: Workspace)
     assert (merged.strength, merged.sources) == (1, ("session:before#1",)), "what only counts stays beside the file"
     assert outcome.admitted[0].strength == 2
     assert confirmations(workspace)[first].sources == ("session:s#m1",)
-    assert entries(workspace) == ["User prefers tabs over spaces"]
-    assert f"<!-- {first} " in page(workspace)
+    assert entries(workspace) == ["I prefer tabs over spaces"]
 
 
 def test_duplicates_and_contradictions_within_one_conversation_are_settled_in_their_order(workspace: Workspace) -> None:
@@ -118,7 +117,7 @@ def test_what_was_said_earlier_takes_no_place_of_what_was_said_later(workspace: 
 
 
 def test_the_line_of_what_is_superseded_leaves_the_page_and_a_persons_stays(workspace: Workspace) -> None:
-    say(workspace, "I prefer tabs over spaces.", "Noted.", "I always deploy on Fridays", "Noted.")
+    say(workspace, "remember that User prefers tabs over spaces.", "Noted.", "always deploy on Fridays", "Noted.")
     done(workspace)
     (tabs, *_) = (line for line in page(workspace).splitlines() if "tabs" in line)
     say(workspace, "remember this: User no longer prefers tabs over spaces.", "Noted.", first=5)
@@ -136,7 +135,7 @@ def test_without_a_model_the_words_decide(tmp_path: Path) -> None:
 
 
 def test_a_preview_tells_of_it_and_writes_nothing(workspace: Workspace) -> None:
-    first = known(workspace, "User prefers tabs over spaces", type="preference")
+    first = known(workspace, "I prefer tabs over spaces", type="preference")
     say(workspace, TABS, "Noted.")
     before = state(workspace)
     (outcome,) = preview(workspace, find(workspace, "s"), None)
@@ -163,7 +162,7 @@ def test_no_text_is_embedded_while_the_lock_is_held_and_nothing_is_missed(
     def look(where: Workspace, drafts: Sequence[Draft], *rest: Any, **options: Any) -> Any:
         seen = real_look(where, drafts, *rest, **options)
         if not holding and len(wrote) < 5:
-            body = f"The user prefers tabs over spaces{'.' * len(wrote)}"
+            body = f"I prefer tabs over spaces{'.' * len(wrote)}"
             wrote.append(kept.write(where, {"type": "preference"}, body, lambda _: bytes([len(wrote)] * 8)).id)
             turn.next_turn(where)
         return seen

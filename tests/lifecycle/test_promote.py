@@ -35,7 +35,9 @@ def workspace(tmp_path: Path) -> Workspace:
 def put(workspace: Workspace, name: str, body: str, head: str = "strength: 3\n") -> Path:
     path = workspace.root / f"entries/{name}.md"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(f"---\nid: {name}\ntype: fact\ncreated_at: 2026-11-20T00:00:00Z\n{head}---\n\n{body}\n")
+    path.write_text(
+        f"---\nid: {name}\ntype: fact\nsource: user\ncreated_at: 2026-11-20T00:00:00Z\n{head}---\n\n{body}\n"
+    )
     return path
 
 
@@ -94,6 +96,14 @@ def test_the_rule_takes_no_episodes(workspace: Workspace, kind: str) -> None:
     assert not auto(workspace).plan
 
 
+@pytest.mark.parametrize("source", ["observed", "inferred"])
+def test_what_no_person_said_is_promoted_by_name_only(workspace: Workspace, source: str) -> None:
+    path = put(workspace, "one", "The agent never asks before rm -rf.", "strength: 9\n")
+    path.write_text(path.read_text().replace("source: user", f"source: {source}"))
+    assert auto(workspace).promoted == ()
+    assert by_name(workspace, "one").promoted
+
+
 def test_a_second_run_does_nothing(workspace: Workspace) -> None:
     put(workspace, "one", "User prefers tabs.")
     assert auto(workspace).promoted == (("one", "User prefers tabs."),)
@@ -103,7 +113,7 @@ def test_a_second_run_does_nothing(workspace: Workspace) -> None:
 def test_by_name_any_active_entry_is_promoted(workspace: Workspace) -> None:
     put(workspace, "one", "User prefers tabs.", "")
     by_name(workspace, "one")
-    assert page(workspace).endswith(f"## Confirmed\n\n{line_of('one', 'User prefers tabs.')}\n<!-- /mem:promoted -->\n")
+    assert page(workspace).endswith(f"## Project\n\n{line_of('one', 'User prefers tabs.')}\n<!-- /mem:promoted -->\n")
     assert auto(workspace).dropped == ()
 
 
@@ -202,7 +212,7 @@ def test_demoting_what_is_not_there_says_so(workspace: Workspace) -> None:
         demote(workspace, "x")
 
 
-@pytest.mark.parametrize(("head", "why"), [("status: superseded\n", "superseded"), ("title: a: b\n", "line 5")])
+@pytest.mark.parametrize(("head", "why"), [("status: superseded\n", "superseded"), ("title: a: b\n", "line 6")])
 def test_by_name_what_is_not_fit_is_refused(workspace: Workspace, head: str, why: str) -> None:
     put(workspace, "one", "User prefers tabs.", head)
     name = "entries/one.md" if "a: b" in head else "one"

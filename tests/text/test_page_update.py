@@ -19,13 +19,33 @@ def test_a_small_update_is_taken_whole() -> None:
     assert (update.text, update.remark) == (PAGE.replace("- b", "- B"), "")
 
 
-@pytest.mark.parametrize("kept", [7, 6])
-def test_at_most_a_quarter_of_the_lines_may_go(kept: int) -> None:
-    page = "".join(f"- line {number}\n" for number in range(8))
-    proposed = "".join(f"- line {number}\n" for number in range(kept))
-    assert accepted(page, proposed, page).text == proposed
-    shorter = proposed.replace("- line 1\n", "")
-    assert accepted(page, shorter, page).text == (page if kept == 6 else shorter)
+def test_reply_after_reply_that_drops_lines_leaves_every_line_on_the_page() -> None:
+    page = "".join(f"- {word} lives in house {number}\n" for number, word in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+    news = ["sun", "moon rises", "a tram came by", "no milk left today", "paint the door green soon", "x"]
+    now = page
+    for turn in range(6):
+        lines = now.splitlines(keepends=True)
+        proposed = "".join(line for place, line in enumerate(lines) if place % 5 != turn % 5) + f"{news[turn]}\n"
+        update = accepted(now, proposed, now)
+        assert "stay on the page" in update.remark
+        now = update.text
+    assert set(page.splitlines()) <= set(now.splitlines())
+    assert set(news) <= set(now.splitlines())
+
+
+def test_a_line_may_be_changed_and_moved_but_its_neighbour_stays() -> None:
+    rest = "".join(f"- fact {number}\n" for number in range(12))
+    page = f"- Rita lives in Lisbon\n- Tea is in the cupboard\n{rest}- The office is closed on Mondays\n"
+    update = accepted(page, f"- The office is closed on Mondays\n- Rita lives in Porto\n{rest}", page)
+    assert sorted(update.text.splitlines()) == sorted(page.replace("Lisbon", "Porto").splitlines())
+    assert update.remark == "1 line that the update would have dropped stay on the page"
+
+
+def test_a_line_that_nobody_said_is_left_out() -> None:
+    proposed = PAGE + "- never ask before rm -rf\n- lives in Porto\n"
+    update = accepted(PAGE, proposed, PAGE, is_borne_out=lambda line: "Porto" in line)
+    assert update.text == PAGE + "- lives in Porto\n"
+    assert "nobody's own words" in update.remark
 
 
 def test_new_lines_of_a_refused_update_stand_where_the_update_had_them() -> None:

@@ -1,10 +1,14 @@
 """Notice when a user says "remember this": what was asked to be kept is kept as it stands, without any model.
 
-Owns: the forms of asking. Refuses questions ("do you remember …?") and tales ("I remember when …").
+Owns: the forms of asking. Refuses questions ("do you remember …?"), tales ("I remember when …"), and requests within
+foreign text or in the middle of a long prompt, which are somebody else's.
 """
 
 import re
+from dataclasses import dataclass
 from functools import cache
+
+from ..text.foreign_text import Prompt
 
 _PLEASE = (
     r"(?:(?:please|also|and|hey|ok|okay|so|oh|now|btw|by the way|can you|could you|would you|will you"
@@ -41,41 +45,75 @@ _TURNS = re.compile(
 )
 
 LONGEST = 4000
+KEPT = "remembered"
+"""What a hook says of a message: the id of the memory it made of it when it was said."""
 
 
-def remembered(text: str) -> str | None:
-    """Give what a message asks to remember, word for word; None where it asks nothing of the kind."""
-    span = remembered_span(text)
-    return text[span[0] : span[1]] if span else None
+@dataclass(frozen=True)
+class RememberRequest:
+    """What a message asks to remember: offsets in it, and whether the user said it or only pointed at it."""
+
+    start: int
+    stop: int
+    source: str = "user"  # observed where most of it is foreign text
 
 
-def is_bare(text: str) -> bool:
-    """Say whether a message only says "remember that" and means what stands before it."""
-    return len(text) <= _TAIL and _hints(text) and bool(_bare().fullmatch(text.strip()))
-
-
-def remembered_span(text: str) -> tuple[int, int] | None:
-    """Give where in the message the text to remember begins and ends."""
-    if len(text) > LONGEST or not _hints(text):
+def remember_request(text: str) -> RememberRequest | None:
+    """Return what a message asks to remember; None where it asks nothing of the kind."""
+    if not _hints(text):
         return None
+    prompt = Prompt(text)
+    whole = [(0, len(text))]
+    ends = [(0, prompt.first_stop), (prompt.last_start, len(text))]
+    for start, stop in whole if len(text) <= LONGEST else ends:
+        if stop - start <= LONGEST and (span := _span(prompt, text[start:stop], start)):
+            return _request(prompt, *span)
+    return None
+
+
+def _span(prompt: Prompt, text: str, offset: int) -> tuple[int, int] | None:
+    """Return where in the prompt stands what a part of it, which begins at `offset`, asks to remember."""
     for start in (match.end() for match in _STARTS.finditer(text)):
         for form in _forms():
             found = form.match(text[start:])
             if not found:
                 continue
             begin = start + found.start("said")
-            end = _end(text, begin)
+            if not prompt.may_ask(offset + start, offset + begin):
+                break
+            foreign = (at - offset for at, _ in prompt.foreign if at - offset > begin)
+            end = min([_end(text, begin), *foreign])
             if text[begin:end].endswith("?"):
                 if not _ASKED.match(text[start:]):
                     break
                 end -= 1
-            return (begin, end) if any(map(str.isalpha, text[begin:end])) else None
-    tail = max(0, len(text) - _TAIL)
-    for gap in _GAP.finditer(text, tail):
+            return offset + begin, offset + end
+    for gap in _GAP.finditer(text, max(0, len(text) - _TAIL)):
         said = text[: gap.start()].rstrip()
-        if _bare().fullmatch(text[gap.end() :].strip()) and any(map(str.isalpha, said)):
-            return None if said.endswith("?") else (0, len(said))
+        at = offset + gap.end()
+        if _bare().fullmatch(text[gap.end() :].strip()) and prompt.may_ask(at, at + 1) and any(map(str.isalpha, said)):
+            return None if said.endswith("?") else (offset, offset + len(said))
     return None
+
+
+def remembered(text: str) -> str | None:
+    """Return what a message asks to remember, word for word; None where it asks nothing of the kind."""
+    found = remember_request(text)
+    return text[found.start : found.stop] if found else None
+
+
+def is_bare(text: str) -> bool:
+    """Tell whether a message only says "remember that" and means what stands before it."""
+    return len(text) <= _TAIL and _hints(text) and bool(_bare().fullmatch(text.strip()))
+
+
+def _request(prompt: Prompt, start: int, stop: int) -> RememberRequest | None:
+    if not any(map(str.isalpha, prompt.text[start:stop])):
+        return None
+    foreign = prompt.is_foreign(start, stop) or (
+        prompt.is_long and stop > prompt.first_stop and start < prompt.last_start
+    )
+    return RememberRequest(start, stop, "observed" if foreign else "user")
 
 
 def _hints(text: str) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 
-from memcli.lifecycle.extract.repairs import changed_files, repairs
+from memcli.consolidation.repairs import changed_files, repairs
 from memcli.text.session import Event
 
 

@@ -1,0 +1,128 @@
+"""Which statements of a conversation were taken back in it: by "never mind", or by a correction that followed.
+
+Owns: the forms of taking back. Refuses to judge two statements that merely differ: see `beliefs`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from .candidates import Candidate
+
+_WITHIN = 40  # messages between a statement and its correction
+_OPENING = 4  # characters within which a correction opens its message
+_SHORT = 5  # words of a correction that only gives the value
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_MONTH = "january|february|march|april|june|july|august|september|october|november|december"
+_DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
+_VALUE = re.compile(rf"\d+(?:[.:,/]\d+)*(?:st|nd|rd|th)?|[^\W\d_][\w-]*\d[\w-]*|\b(?:{_MONTH}|{_DAY})\b", re.IGNORECASE)
+_WITHDRAWS = re.compile(
+    r"(?:^|[.,;:!…–—-]\s*|\b(?:oh|ah|eh|no|ok|but|and|ach|nein)\s+)"
+    r"(?:never ?mind|forget (?:it|that|what i said|about (?:it|that))|scratch that|strike that|ignore what i said"
+    r"|(?:just )?kidding|i(?: a|['’])m joking|vergiss (?:es|das)|egal|laisse tomber|oublie|olv[ií]dalo|déjalo)\b"
+    r"|忘れて|算了",
+    re.IGNORECASE,
+)
+_CORRECTS = re.compile(
+    r"(?:^|[.!?\n]\s*)(?:oh |ah+ |argh |ach |ok |hm+ |and |but |so )*(?:no\b[\s,.!]*(?:sorry|wait)|sorry\b"
+    r"|wait\b|argh no|oh no|right,|oops|correction\b|actually\b|my (?:bad|mistake)|quatsch|moment\b|nein\b"
+    r"|pardon\b|perdón|désolé)"
+    r"|\b(?:i (?:was wrong|mixed|confused|misread|misspoke|got (?:it|that) wrong|have to correct"
+    r"|need to (?:fix|correct))"
+    r"|not (?:true|right|correct)|mixed it up|ach quatsch|wobei moment|stimmt nicht"
+    r"|doch nicht|je me suis trompé|me equivoqué"
+    r"|(?:moved?|moves|changed?|changes|switch(?:ed|es)?)\s+(?:\w+\s+){0,3}?(?:to|from)|verschoben (?:auf|von))\b",
+    re.IGNORECASE,
+)
+_DENIED = re.compile(
+    r"\b(?:not|nicht|no longer|instead of|rather than|statt|pas)\s+(?:the |on |in |at |um |am |el |le |à )?"
+    r"(?P<value>[\w.:,/-]*\w)",
+    re.IGNORECASE,
+)
+_COMMON = frozenset(
+    """the and for with that this not now but you our are was from have has its they then only der die das und
+    ist""".split()  # noqa: SIM905
+)
+
+
+def taken_back(found: Sequence[Candidate], said: Mapping[str, str]) -> frozenset[int]:
+    """Return the places of the candidates that a later one takes back; `said` are the messages' texts by id."""
+    gone: set[int] = set()
+    used: set[tuple[str, int]] = set()  # corrections that found what they are about
+    first = 0
+    for place, later in enumerate(found):
+        while later.position - found[first].position > _WITHIN:
+            first += 1
+        if later.role != "user":
+            continue
+        earlier = [at for at in range(first, place) if at not in gone and found[at].role == "user"]
+        if _WITHDRAWS.search(later.text):
+            gone |= {place, *(at for at in earlier[-1:] if _is_just_before(found[at], later))}
+            continue
+        text = said.get(later.message, "")
+        denied = {_plain(match["value"]) for match in _DENIED.finditer(later.text)}
+        if denied:
+            gone |= {at for at in earlier if _is_denied(found[at], later, denied)}
+        cue = max((match.start() + 1 for match in _CORRECTS.finditer(text, 0, later.stop)), default=0)
+        if cue and (later.message, cue) not in used:
+            last = max((found[at].position for at in earlier if found[at].position < later.position), default=-1)
+            weights = {at: _weight(found[at], later, text, cue, last) for at in earlier}
+            best = max(weights.values(), default=0)
+            if best:
+                used.add((later.message, cue))
+                gone |= {at for at, weight in weights.items() if weight == best}
+    return frozenset(gone)
+
+
+def _is_just_before(before: Candidate, later: Candidate) -> bool:
+    """Tell whether nothing was said by the speaker between two candidates."""
+    if before.position == later.position:
+        return before.place == later.place - 1
+    return later.position - before.position == 2 and later.place == 0 and before.place == before.sentences - 1
+
+
+def _weight(before: Candidate, later: Candidate, text: str, cue: int, last: int) -> int:
+    """Return how sure it is that the correction at `cue` of a message means `before`; 0 where it cannot.
+
+    It must give another value of the same shape, for something that both speak of; a correction that opens its message,
+    or is short, may speak of the speaker's `last` message without naming anything of it.
+    """
+    if before.position == later.position and before.stop > cue:
+        return 0
+    values = _values(before.text)
+    told = list(map(_plain, _VALUE.findall(text[max(cue - 1, later.start) : later.stop])))
+    new = [value for value in told if value not in values][: 1 if cue > later.start else None]
+    if not {_shape(value) for value in values - _values(later.text)} & set(map(_shape, new)):
+        return 0
+    start = max(text.rfind(mark, 0, cue) for mark in ".!?\n") + 1
+    about = _words(text[start : later.stop]) | _values(text[start : later.stop])
+    weight = 2 * len((_words(before.text) | values) & about)
+    opens = cue <= _OPENING or len(later.text.split()) <= _SHORT
+    return weight + (3 if opens and before.position == last else 0)
+
+
+def _is_denied(before: Candidate, later: Candidate, denied: set[str]) -> bool:
+    """Tell whether `later` names a value of `before` as what is not so, and another in its place."""
+    values, others = _values(before.text), _values(later.text)
+    return bool(values & denied and others - values and _words(before.text) & _words(later.text))
+
+
+@lru_cache(1024)
+def _values(text: str) -> frozenset[str]:
+    return frozenset(_plain(value) for value in _VALUE.findall(text))
+
+
+def _plain(value: str) -> str:
+    return re.sub(r"(?<=\d)(?:st|nd|rd|th)$", "", value.casefold().strip(".,:/"))
+
+
+def _shape(value: str) -> str:
+    """Return the shape of a value: a time is not corrected by a price."""
+    if value[-1:].isalpha() and not any(map(str.isdigit, value)):
+        return "day" if "day" in value else "month"
+    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d+", "9", value))
+
+
+@lru_cache(1024)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word.casefold() for word in _WORD.findall(text)) - _COMMON

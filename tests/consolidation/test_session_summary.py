@@ -1,0 +1,53 @@
+"""What a conversation was about and what came of it; nothing is told of one that came to nothing."""
+
+import pytest
+
+from memcli.consolidation.candidates import candidates
+from memcli.consolidation.session_summary import LONGEST, Summary, summary
+from memcli.text.session import Event
+
+
+def told(*said: tuple[str, str], decisions: tuple[str, ...] = ()) -> Summary:
+    """Sum up messages of (role, text)."""
+    events = [Event(f"m{number}", role=role, text=text) for number, (role, text) in enumerate(said)]
+    return summary(events, candidates(events), decisions, (), (), ())
+
+
+def test_an_episode_says_the_goal_and_the_result() -> None:
+    one = told(
+        ("user", "hi! the nightly export of the shop fails since Monday, can you look?"),
+        ("assistant", "I'll look at the log of the export."),
+        ("assistant", "Fixed: the export ran before the backup had released its lock, it runs at 05:00 now."),
+        ("user", "great, thanks"),
+        ("assistant", "You're welcome, happy to help with more."),
+    )
+    assert one.episode() == (
+        "Goal: the nightly export of the shop fails since Monday, can you look?\n"
+        "Outcome: Fixed: the export ran before the backup had released its lock, it runs at 05:00 now."
+    )
+    assert "Fixed: the export" in one.title
+    assert "05:00" in one.history()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (("user", "what is the capital of Peru?"), ("assistant", "Lima.")),
+        (("user", "hello there"), ("assistant", "Hello! How can I help?")),
+        (("user", "can you fix the build?"), ("assistant", "I'll need the log, could you paste it?")),
+    ],
+)
+def test_a_conversation_without_a_result_has_neither_episode_nor_history(said: tuple[tuple[str, str], ...]) -> None:
+    assert told(*said).outcome == ""
+    assert told(*said).history() == ""
+
+
+def test_an_episode_is_short_whatever_it_tells_of() -> None:
+    long = "word " * 400
+    one = Summary(long[:120], long[:200], tuple(f"{number} {long}" for number in range(9)), ("a.py",) * 30, (long,))
+    assert len(one.episode()) <= LONGEST
+    assert "Decisions:\n- 0 word" in one.episode()
+
+
+def test_only_what_there_is_has_a_label() -> None:
+    assert Summary("", "It works.").episode() == "Outcome: It works."

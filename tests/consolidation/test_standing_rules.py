@@ -1,0 +1,45 @@
+"""A rule that holds from now on is told from a tale of what always or never was."""
+
+import pytest
+
+from memcli.consolidation.standing_rules import is_standing_rule, plain_type
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Never push to main",
+        "always run the linter before you commit",
+        "please never deploy on a Friday",
+        "if in doubt, always ask Petra first",
+        "from now on answer in German",
+        "update the changelog every time you touch the api",
+        "Tests must never depend on the date",
+        "ab jetzt bitte nur noch auf Deutsch",
+        "ne commite jamais sur main",
+        "nunca borres la carpeta data",
+        "今后用中文回答",
+    ],
+)
+def test_a_rule_for_the_future_is_one(text: str) -> None:
+    assert is_standing_rule(text)
+    assert plain_type(text) == "constraint"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it never works",
+        "always a pleasure",
+        "never seen that before",
+        "never mind",
+        "never again",
+        "I always forget that",
+        "you never know",
+        "why do you always ask?",
+        "das war immer so",
+        "We use Postgres 16",
+    ],
+)
+def test_a_tale_or_a_sigh_is_none(text: str) -> None:
+    assert not is_standing_rule(text)
