@@ -1,30 +1,41 @@
-"""How many known facts a search over consolidated conversations finds, and with how much of the text.
+"""What consolidation without an LLM keeps of conversations, and what is found afterwards, through the product.
 
-Usage: consolidation.py DATA_DIR, a folder with memorybench_jenverse.jsonl, memory_extraction.jsonl,
-belief_updates.jsonl and notability.jsonl. A fact is found when one of the five nearest texts has a cosine of at
-least .7 with it and holds its numbers and names. Text nobody asked for has a cosine below .5 with every known fact.
+Usage: consolidation.py DATA [DATA ...], each of them
+  a folder of talks: `<talk>.jsonl` with role and content a line, and `gold.jsonl` with keep, drop and questions,
+  a file of conversations: a line each with messages, keep, drop and questions,
+  or memorybench_jenverse.jsonl: conversations of several sessions with the facts to be known after them.
 
-The signs of the extractive consolidator were weighed on every second conversation; the others were held back.
+Judged by text alone. A keep is kept when one entry has all its words; a drop when an entry repeats it; a question is
+answered when one of the first five hits has the words of the answer. A fact of memorybench is found when one of the
+first five hits has a cosine of at least .7 with it and holds its numbers and names.
 """
 
 import json
+import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from memcli.cli.app import run
+from memcli.exchange.conversation import bring_in
+from memcli.index.embedder import open_embedder
+from memcli.index.filters import Filter
+from memcli.lifecycle.consolidate import consolidate
+from memcli.retrieval.search import Request, search
+from memcli.store.history import read_log
+from memcli.store.workspace import Surroundings, Workspace, opened
+from memcli.text import frontmatter
 
-from memcli.index.embedder import Embedder, open_embedder
-from memcli.lifecycle.extract import extract
-from memcli.lifecycle.reply import parse_reply
-from memcli.text.session import Event
-
-FOUND, NEAREST, UNASKED = 0.7, 5, 0.5
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
+HITS, FOUND = 5, 0.7
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"[A-Za-z][\w'’.+#-]*")
 
@@ -33,146 +44,163 @@ _WORD = re.compile(r"[A-Za-z][\w'’.+#-]*")
 class Conversation:
     """What was said, session by session, and what is known to be worth keeping of it."""
 
-    sessions: tuple[tuple[Event, ...], ...]
-    facts: tuple[str, ...]
+    sessions: Sequence[Sequence[tuple[str, str]]]  # (role, text)
+    keeps: Sequence[tuple[str, Sequence[str]]] = ()  # kind, and words that one entry must have
+    drops: Sequence[str] = ()
+    questions: Sequence[tuple[str, Sequence[str]]] = ()
+    facts: Sequence[str] = ()
 
     @property
     def size(self) -> int:
         """Count the characters that were said."""
-        return sum(len(event.text) for session in self.sessions for event in session)
+        return sum(len(text) for session in self.sessions for _, text in session)
 
 
-Method = Callable[[Conversation], list[str]]
+@dataclass
+class Counts:
+    """Sums over conversations."""
+
+    of: Counter[str] = field(default_factory=Counter)
+
+    def add(self, name: str, found: object, asked: int = 1) -> None:
+        """Count one more."""
+        self.of[name] += int(bool(found)) if asked == 1 else int(found)  # type: ignore[call-overload]
+        self.of[f"{name} of"] += asked
+
+    def share(self, name: str) -> str:
+        """Write a share with its counts."""
+        total = self.of[f"{name} of"]
+        return f"{self.of[name] / total:.2f} ({self.of[name]:,} of {total:,})" if total else "–"
 
 
-def lines(path: Path) -> Iterator[Any]:
-    """Read a file of JSON lines."""
-    yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
+def conversations(path: Path) -> Iterator[Conversation]:
+    """Read one set."""
+    if path.is_dir():
+        for gold in _lines(path / "gold.jsonl"):
+            said = [(one["role"], one["content"]) for one in _lines(path / f"{gold['talk']}.jsonl")]
+            keeps = [(one["kind"], one["must_contain"]) for one in gold["keep"]]
+            yield Conversation([said], keeps, gold["drop"], [(q["q"], q["answer_words"]) for q in gold["questions"]])
+        return
+    for data in _lines(path):
+        if "sessions" in data:
+            sessions = [
+                [(turn["role"], turn["content"]) for turn in session["turns"]]
+                for session in data["sessions"]
+                if all("[MEMORY TEST]" not in turn["content"] for turn in session["turns"])
+            ]
+            facts = [fact["fact"] for session in data["sessions"] for fact in session["expected_memories_after"]]
+            yield Conversation(sessions, facts=facts)
+            continue
+        said = [(one["role"], one["content"]) for one in data["messages"]]
+        keeps = [(one["kind"], one["must"]) for one in data["keep"]]
+        drops = [one["text"] for one in data["drop"]]
+        yield Conversation([said], keeps, drops, [(one["q"], one["answer"]) for one in data["questions"]])
 
 
-def memorybench(path: Path) -> list[Conversation]:
-    """Read the conversations, without the sessions that only ask whether anything was remembered."""
+def measured(found: Sequence[Conversation]) -> Counts:
+    """Consolidate each in a workspace of its own and count what became of it."""
+    counts = Counts()
+    for one in found:
+        with tempfile.TemporaryDirectory() as folder:
+            workspace = _consolidated(Path(folder), one)
+            entries = [body for kind, body in _bodies(workspace) if kind != "episode"]
+            episodes = [body for kind, body in _bodies(workspace) if kind == "episode"]
+            records = [told.record.text for told in read_log(workspace).records]
+            for kind, words in one.keeps:
+                is_kept = any(_has(entry, words) for entry in entries)
+                counts.add("keeps", is_kept)
+                counts.add(f"  {kind}", is_kept)
+            for text in one.drops:
+                counts.add("drops", any(_plain(text) in _plain(entry) for entry in entries))
+            for name, kinds in (("questions, entries alone", ("entry",)), ("questions, mem search", None)):
+                for asked, words in one.questions:
+                    counts.add(name, any(_has(text, words) for text in _hits(workspace, asked, kinds)))
+            for fact, is_found in zip(one.facts, _facts_found(workspace, one.facts), strict=True):
+                counts.add("facts", is_found and bool(fact))
+            for name, texts in (("entries", entries), ("episodes", episodes), ("history", records)):
+                counts.add(f"text: {name}", sum(map(len, texts)), one.size)
+            counts.add("text kept", sum(map(len, [*entries, *episodes, *records])), one.size)
+            counts.of["entries"] += len(entries)
+    return counts
+
+
+def _consolidated(folder: Path, one: Conversation) -> Workspace:
+    root = folder / "memory"
+    root.mkdir()
+    (root / "mem.yaml").touch()
+    environ = {"HOME": str(folder), "MEM_TIMEZONE": "UTC", "MEM_WORKSPACE": str(root)}
+    os.environ.update(environ)
+    workspace = opened(Surroundings(root, environ, NOW), root)
+    for number, session in enumerate(one.sessions):
+        lines = (json.dumps({"role": role, "content": text}) for role, text in session)
+        data = BytesIO("".join(f"{line}\n" for line in lines).encode())
+        consolidate(workspace, bring_in(workspace, data, f"session-{number}.jsonl").session, None)
+    return workspace
+
+
+def _bodies(workspace: Workspace) -> list[tuple[str, str]]:
+    documents = [frontmatter.parse(path.read_text()) for path in sorted(workspace.root.glob("entries/**/*.md"))]
+    return [(str(one.fields["type"]), one.body.strip()) for one in documents]
+
+
+def _hits(workspace: Workspace, asked: str, kinds: tuple[str, ...] | None) -> list[str]:
+    """Return the texts of the first hits among these kinds, or among those that `mem search` looks at by itself."""
+    wanted = Filter(kinds=kinds or tuple(workspace.settings["search.kinds"]))
+    hits = search([workspace], Request(asked, HITS, wanted, min_score=None, embed_budget=60.0)).hits
+    return [_text(hit.id) for hit in hits]
+
+
+def _text(name: str) -> str:
+    """Read what a hit names, as an agent would."""
+    out = StringIO()
+    with redirect_stdout(out):
+        run(["read", name, "--json", "--limit", "100000"])
+    read = json.loads(out.getvalue())
+    return f"{read.get('title', '')} {read['content']}"
+
+
+def _facts_found(workspace: Workspace, facts: Sequence[str]) -> list[bool]:
+    embedder = open_embedder(None, bulk=True)
     found = []
-    for data in lines(path):
-        sessions = [
-            tuple(
-                Event(f"{session['session_id']}.{number}", "message", turn["role"], turn["content"])
-                for number, turn in enumerate(session["turns"])
-            )
-            for session in data["sessions"]
-            if all("[MEMORY TEST]" not in turn["content"] for turn in session["turns"])
-        ]
-        facts = [fact["fact"] for session in data["sessions"] for fact in session["expected_memories_after"]]
-        found.append(Conversation(tuple(sessions), tuple(facts)))
+    for fact in facts:
+        texts = _hits(workspace, fact, None)
+        alike = (embedder.embed([fact]) @ embedder.embed(texts).T)[0] if texts else ()
+        found.append(any(near >= FOUND and _holds(text, fact) for near, text in zip(alike, texts, strict=True)))
     return found
 
 
-def notes(path: Path) -> list[Conversation]:
-    """Read the single messages, each a conversation of its own."""
-    return [
-        Conversation(
-            ((Event(data["id"], "message", "user", data["text"]),),),
-            tuple(memory["content"] for memory in data["gold"]["memories"]),
-        )
-        for data in lines(path)
-    ]
+def _has(text: str, words: Sequence[str]) -> bool:
+    return all(word.casefold() in text.casefold() for word in words)
 
 
-def raw(conversation: Conversation) -> list[str]:
-    """Keep every message as it was said."""
-    return [event.text for session in conversation.sessions for event in session]
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(" .!?,")
 
 
-def extractive(conversation: Conversation) -> list[str]:
-    """Consolidate the whole conversation as one session."""
-    return _kept([event for session in conversation.sessions for event in session])
+def _holds(text: str, fact: str) -> bool:
+    """Tell whether a text has the fact's numbers and names."""
+    numbers = {number.replace(",", "") for number in _NUMBER.findall(fact)}
+    words = [re.sub(r"['’]s$", "", word).strip(".'-") for word in _WORD.findall(fact)]
+    names = {w.lower() for at, w in enumerate(words) if re.search(r"[A-Z]", w[1:]) or (at and w[:1].isupper())}
+    said = {number.replace(",", "") for number in _NUMBER.findall(text)}
+    return numbers <= said and all(name in text.lower() for name in names)
 
 
-def extractive_each(conversation: Conversation) -> list[str]:
-    """Consolidate each of its short sessions alone."""
-    return [text for session in conversation.sessions for text in _kept(session)]
+def _lines(path: Path) -> Iterator[Any]:
+    yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
 
 
-def scripted(conversation: Conversation) -> list[str]:
-    """Let an LLM that knows the facts answer, in prose and a fence, and read its reply."""
-    entries = [{"content": fact, "type": "fact"} for fact in conversation.facts]
-    reply = parse_reply(f"Here it is:\n```json\n{json.dumps({'history_entry': '', 'entries': entries})}\n```", "stop")
-    return [entry.content for entry in reply.entries]
-
-
-def _kept(events: Sequence[Event]) -> list[str]:
-    found = extract(events, now=NOW)
-    return [text for text in (*(fact.text for fact in found.facts), found.history) if text]
-
-
-def names(text: str) -> set[str]:
-    """Give the words of a fact that are names: capitals inside, or at the start of any word but the first."""
-    words = [re.sub(r"['’]s$", "", word).strip(".'-") for word in _WORD.findall(text)]
-    return {
-        word.lower()
-        for place, word in enumerate(words)
-        if re.search(r"[A-Z]", word[1:]) or (place and word[:1].isupper())
-    }
-
-
-def numbers(text: str) -> set[str]:
-    """Give the numbers of a text."""
-    return {number.replace(",", "") for number in _NUMBER.findall(text)}
-
-
-def holds(text: str, fact: str) -> bool:
-    """Say whether a text has the fact's numbers and names."""
-    return numbers(fact) <= numbers(text) and all(name in text.lower() for name in names(fact))
-
-
-def measured(conversations: Sequence[Conversation], method: Method, embedder: Embedder) -> str:
-    """Give a row: facts found, text kept, text nobody asked for."""
-    found = facts = kept = said = unasked = 0
-    for conversation in conversations:
-        texts = method(conversation)
-        facts += len(conversation.facts)
-        said += conversation.size
-        kept += sum(map(len, texts))
-        if not texts or not conversation.facts:
-            continue
-        alike = embedder.embed(conversation.facts) @ embedder.embed(texts).T
-        for fact, row in zip(conversation.facts, alike, strict=True):
-            nearest = [place for place in np.argsort(-row)[:NEAREST] if row[place] >= FOUND]
-            found += any(holds(texts[place], fact) for place in nearest)
-        unasked += sum(len(text) for text, best in zip(texts, alike.max(axis=0), strict=True) if best < UNASKED)
-    return f"{found} of {facts} ({found / facts:.0%}) | {kept / said:.0%} | {unasked / max(kept, 1):.0%}"
-
-
-def main(folder: Path) -> None:
-    """Print the tables."""
-    embedder = open_embedder(None, bulk=True)
-    talks = memorybench(folder / "memorybench_jenverse.jsonl")
-    sets = {
-        "conversations, weighed on": talks[0::2],
-        "conversations, held back": talks[1::2],
-        "conversations, all": talks,
-        "single messages": notes(folder / "memory_extraction.jsonl"),
-    }
-    methods: dict[str, Method] = {
-        "raw messages": raw,
-        "extractive": extractive,
-        "extractive, session by session": extractive_each,
-        "scripted LLM that knows the facts": scripted,
-    }
-    print("| set | kept as | facts found | text kept | of it unasked |\n|---|---|---|---|---|")
-    for title, conversations in sets.items():
-        for name, method in methods.items():
-            print(f"| {title} | {name} | {measured(conversations, method, embedder)} |")
-    beliefs = [text for data in lines(folder / "belief_updates.jsonl") for text in (data["old"], data["new"])]
-    stated = sum(bool(extract([Event("1", text=text)], now=NOW).facts) for text in beliefs)
-    print(f"\nPlain statements kept: {stated} of {len(beliefs)}.")
-    tiers: dict[str, list[bool]] = {}
-    for data in lines(folder / "notability.jsonl"):
-        facts = extract([Event("1", text=data["paragraph"])], now=NOW).facts
-        tiers.setdefault(data["confirmed_tier"], []).append(bool(facts))
-    shares = ", ".join(f"{tier} {sum(kept)} of {len(kept)}" for tier, kept in tiers.items())
-    print(f"Paragraphs of which something is kept, by how notable people found them: {shares}.")
+def main(sets: Sequence[Path]) -> None:
+    """Print a table for each set."""
+    for path in sets:
+        found = list(conversations(path))
+        counts = measured(found)
+        print(f"\n## {path.name}: {len(found)} conversations, {counts.of['entries']:,} entries\n")
+        print("| what | share |\n|---|---|")
+        names = [name for name in counts.of if not name.endswith(" of") and name != "entries"]
+        for name in names:
+            print(f"| {name} | {counts.share(name)} |")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main([Path(name) for name in sys.argv[1:]])
