@@ -112,7 +112,7 @@ def test_what_was_said_earlier_takes_no_place_of_what_was_said_later(workspace: 
     eleven = entry(workspace, "the standup is at 11:00")
     assert (eleven.status, eleven.created_at) == ("active", "2026-11-01T09:00:00Z")
     assert entry(workspace, "the standup moved from 11:00 to 10:00").conflicts_with == (eleven.id,)
-    noon = known(workspace, "The standup was moved from 11:00 to 12:00")
+    noon = known(workspace, "The standup was moved from 11:00 to 12:00", source="user")
     assert entry(workspace, eleven.id).superseded_by == noon
 
 
