@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..errors import UnavailableError
 from .model import Model, built_in_name, find_model
@@ -21,6 +21,20 @@ _INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")
 _BULK_BATCH = 256  # word pieces in a batch, padding counted: 8 texts of 32, 1 of 256; measured best on one core
 _QUICK_BATCH = 1024  # a model opened quickly unpacks its weights anew for each batch (40 ms): fewer, larger ones
+
+
+class TokenVectors(NamedTuple):
+    """A text's word pieces, without the marks that a tokenizer puts around a text.
+
+    `vectors` is (n, dimension) float32, a row for each piece as the model's last layer gives it; `pooled` is the unit
+    vector of the whole text, as `embed` gives it. A text longer than the model reads has the pieces that were read.
+    """
+
+    text: str
+    pieces: tuple[int, ...]  # the number of each in the vocabulary
+    spans: tuple[tuple[int, int], ...]  # start and end of each in the text, in characters
+    vectors: "NDArray[np.float32]"
+    pooled: "NDArray[np.float32]"
 
 
 class Embedder(Protocol):
@@ -82,7 +96,7 @@ class OnnxEmbedder:
         if not self._inputs.keys() <= _INPUTS:
             raise UnavailableError(f"{model.file} asks for more than text", "name a model of sentence-transformers")
         size = outputs[self._output][-1]
-        self.dimension: int = size if isinstance(size, int) else self._run([self._ids([""])[0]]).shape[1]
+        self.dimension: int = size if isinstance(size, int) else self._run(self._ids([""]))[1].shape[1]
 
     def embed(self, texts: Sequence[str], *, is_query: bool = False) -> "NDArray[np.float32]":
         """Give a row of length 1 for each text, in the order of the texts; some models tell a query from a text."""
@@ -95,9 +109,35 @@ class OnnxEmbedder:
         for start in range(0, len(texts), _WINDOW):
             ids = self._ids(texts[start : start + _WINDOW])
             batches = batched([len(each) for each in ids], self._batch)
-            runs = self._each(lambda batch, ids=ids: self._run([ids[place] for place in batch]), batches)  # type: ignore[misc]
+            runs = self._each(lambda batch, ids=ids: self._run([ids[place] for place in batch])[1], batches)  # type: ignore[misc]
             for batch, vectors in zip(batches, runs, strict=True):
                 found[[start + place for place in batch]] = vectors
+        return found
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
+        """Give the word pieces of each text with their vectors, and its pooled vector, from one pass of the model.
+
+        UnavailableError where the model gives one vector for a text and none for its pieces.
+        """
+        prompt = self._parts.passage
+        found: list[Any] = [None] * len(texts)
+        read = self._encoded([prompt + text for text in texts], with_spans=True)
+        for batch in batched([len(each.ids) for each in read], self._batch):
+            output, pooled = self._run([read[place].ids or [self._pad] for place in batch])
+            if output.ndim != 3:
+                raise UnavailableError(f"{self._parts.file} gives no vectors of tokens", "name another model")
+            for row, place in enumerate(batch):
+                one = read[place]
+                kept = [
+                    number
+                    for number, (mark, span) in enumerate(zip(one.special_tokens_mask, one.offsets, strict=True))
+                    if not mark and span[1] > len(prompt)
+                ]
+                spans = tuple(
+                    (max(0, one.offsets[at][0] - len(prompt)), one.offsets[at][1] - len(prompt)) for at in kept
+                )
+                pieces = tuple(one.ids[at] for at in kept)
+                found[place] = TokenVectors(texts[place], pieces, spans, output[row, kept], pooled[row])
         return found
 
     def _each(self, run: Callable[[list[int]], Any], batches: list[list[int]]) -> Iterator[Any]:
@@ -114,12 +154,17 @@ class OnnxEmbedder:
             yield from pool.map(run, batches)
 
     def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        return [each.ids or [self._pad] for each in self._encoded(texts)]
+
+    def _encoded(self, texts: Sequence[str], *, with_spans: bool = False) -> list[Any]:
         limit = self._parts.max_tokens * _CHARACTERS
         # A lone surrogate (a file name, a damaged transcript) is no text to the tokenizer, which then refuses the lot.
         clean = [text[:limit].encode("utf-8", "replace").decode() for text in texts]
-        return [each.ids or [self._pad] for each in self._tokenizer.encode_batch_fast(clean)]
+        encode = self._tokenizer.encode_batch if with_spans else self._tokenizer.encode_batch_fast
+        return list(encode(clean))
 
-    def _run(self, ids: list[list[int]]) -> "NDArray[np.float32]":
+    def _run(self, ids: list[list[int]]) -> "tuple[NDArray[np.float32], NDArray[np.float32]]":
+        """Give the model's output, and the unit vector of each text."""
         import numpy as np
 
         longest = max(map(len, ids))
@@ -136,8 +181,7 @@ class OnnxEmbedder:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
             raise UnavailableError(f"{self._parts.file} gives no usable vectors", "install the model again")
-        unit: NDArray[np.float32] = vectors / lengths
-        return unit
+        return output.astype(np.float32, copy=False), vectors / lengths
 
 
 def batched(lengths: Sequence[int], limit: int) -> list[list[int]]:
