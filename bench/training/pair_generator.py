@@ -1,4 +1,4 @@
-"""Make pairs of statements that are the same, against each other (update or conflict), or distinct, from relations.toml.
+"""Make pairs of statements that are the same, update, conflict or distinct, from relations.toml.
 
 Each pair tells one relation twice. Same: another form of it, with the same value. Against: another value where only one
 can hold, a form of change, or its end. Distinct: another subject, another relation of the subject, a second value where
@@ -16,7 +16,15 @@ DATA = Path(__file__).parent / "data" / "relations.toml"
 SAME, UPDATE, CONFLICT, DISTINCT = "same", "update", "conflict", "distinct"
 SHARES = {SAME: 0.27, UPDATE: 0.24, CONFLICT: 0.1, DISTINCT: 0.39}
 KIN = ["sister", "brother", "wife", "husband", "son", "daughter", "mother", "father", "colleague", "cousin", "boss"]
-CORRECTIONS = ["Correction: ", "Actually, ", "Update: ", "FYI: ", "Heads-up: ", "Change of plan: ", "Sorry, wrong before: "]
+CORRECTIONS = [
+    "Correction: ",
+    "Actually, ",
+    "Update: ",
+    "FYI: ",
+    "Heads-up: ",
+    "Change of plan: ",
+    "Sorry, wrong before: ",
+]
 SINCE = [" now", " from now on", " these days", " as of this week", " since Monday", " since the last release",
          " instead", " after all", " since last month", ", things have changed", " because it was cheaper"]  # fmt: skip
 NOTES = ["Note: ", "Reminder: ", "As said, ", "For the record: ", "btw ", "User told me that ", "So ", "note to self, "]
@@ -25,8 +33,22 @@ FIRST_PERSON = {"lives": "live", "is": "am", "has": "have", "works": "work", "us
                 "prefers": "prefer", "likes": "like", "wants": "want", "drives": "drive", "owns": "own", "goes": "go",
                 "plays": "play", "speaks": "speak", "drinks": "drink", "reports": "report", "earns": "earn",
                 "enjoys": "enjoy", "loves": "love", "hates": "hate", "keeps": "keep", "doesn't": "don't"}  # fmt: skip
-SYLLABLES = "ka lo mi ren tor vel sa bri no dar el fin gal hu is jor ket lun mar ost pra quin ros sten tal ul wen yar zo".split()
-FIRM = ["{} Energy", "{} Motors", "{} Group", "FC {}", "{} Foundation", "University of {}", "{} Records", "{} Systems", "{}"]
+SYLLABLES = ["ka", "lo", "mi", "ren", "tor", "vel", "sa", "bri", "no", "dar", "el", "fin", "gal", "hu", "is", "jor",
+             "ket", "lun", "mar", "ost", "pra", "quin", "ros", "sten", "tal", "ul", "wen", "yar", "zo"]  # fmt: skip
+FIRM = [
+    "{} Energy",
+    "{} Motors",
+    "{} Group",
+    "FC {}",
+    "{} Foundation",
+    "University of {}",
+    "{} Records",
+    "{} Systems",
+    "{}",
+]
+TWINS = [("left", "right"), ("old", "new"), ("internal", "public"), ("European", "American"), ("blue", "white"),
+         ("upstairs", "downstairs"), ("primary", "secondary"), ("morning", "evening"), ("first", "second"),
+         ("staging", "production"), ("mobile", "desktop"), ("spring", "autumn"), ("big", "small")]  # fmt: skip
 WORK = ["The {} Road", "{}", "Songs of {}", "The Last {}", "A Night in {}", "{} and Other Stories"]
 
 
@@ -90,7 +112,23 @@ class Generator:
         if kind == "person" and self._chance(0.5):
             return (self._invented(), self._invented()) if self._chance(0.6) else ("User", f"User's {self._one(KIN)}")
         names = sorted(set(self.subjects[kind]))
-        return (names[0], f"User's {self._one(KIN)}") if len(names) == 1 else tuple(self.random.sample(names, 2))  # type: ignore[return-value]
+        if kind not in ("user", "person", "rel") and self._chance(0.35):
+            return self._twins(self._one(names))
+        if len(names) == 1:
+            return names[0], f"User's {self._one(KIN)}"
+        one, other = self.random.sample(names, 2)
+        return one, other
+
+    def _twins(self, name: str) -> tuple[str, str]:
+        """Give two things of one name, told apart by a word or a number."""
+        article, _, noun = name.rpartition(" ")
+        if self._chance(0.4):
+            numbers = self.random.sample(range(1, 60), 2)
+            form = self._one(["{} {}", "{}-{:02d}", "{} no. {}"])
+            one, other = (form.format(noun if "-" in form else name, number) for number in numbers)
+            return one, other
+        one, other = self.random.sample(self._one(TWINS), 2)
+        return f"{article or 'the'} {one} {noun}", f"{article or 'the'} {other} {noun}"
 
     @staticmethod
     def _low(text: str) -> str:
@@ -120,7 +158,7 @@ class Generator:
         return self._one(NOTES) + (text if text.startswith(("I ", "User")) else text[0].lower() + text[1:])
 
     def _longer(self, label: str, old: str, new: str) -> tuple[str, str]:
-        """Put a statement into a longer text beside another one: kept, told otherwise, left out or, distinct, shared."""
+        """Put a statement into a longer text beside another one, which stays, is told otherwise or left out."""
         relation = self._one([one for one in self.relations if len(one["says"]) > 1])
         subject, _ = self._two_subjects(relation["subject"])
         value, _ = self._two_values(relation["value"])

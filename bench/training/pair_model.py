@@ -1,6 +1,6 @@
 """Train the learned comparison of memories, from nothing to the data file: `python bench/training/pair_model.py`.
 
-Needs `pip install -e '.[train]'`; takes some minutes on one core; the same data give the same figures to the third digit.
+Needs `pip install -e '.[train]'`; takes minutes on one core; the same data give the same figures to the third digit.
 Thresholds and calibration come from pairs that were not trained on: every section of an author's pairs is judged by a
 model that saw none of it.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from pair_generator import Generator
 
 from memcli.beliefs.pair_features import features, read_text
-from memcli.beliefs.pair_model import CLASSES, FORMAT, PairModel, default_file, difference
+from memcli.beliefs.pair_model import CLASSES, FORMAT, Axes, columns, default_file, difference
 from memcli.index.embedder import open_embedder
 
 HERE = Path(__file__).parent
@@ -101,7 +101,7 @@ def arrays(embedder: Any, pairs: Sequence[Pair]) -> Arrays:
     read = {}
     for start in range(0, len(texts), 512):
         part = texts[start : start + 512]
-        read |= {text: read_text(tokens) for text, tokens in zip(part, embedder.embed_tokens(part), strict=True)}
+        read |= {text: read_text(tokens) for text, tokens in zip(part, embedder.embed_tokens(part)[1], strict=True)}
     rows = [features(read[pair.old], read[pair.new]) for pair in pairs]
     differs = [bool(difference(read[pair.old], read[pair.new])) for pair in pairs]
     return Arrays(np.array([row[0] for row in rows]), np.array([row[1] for row in rows], np.float32), np.array(differs))
@@ -124,10 +124,11 @@ def projections(*parts: Arrays) -> dict[str, Any]:
 
 
 def project(axes: dict[str, Any], part: Arrays) -> Any:
-    """Give the table of features that `PairModel.table` gives."""
-    model = PairModel("", 0, 0, 0, *[np.zeros(0)] * 6, **{k: v.astype(np.float32) for k, v in axes.items()},
-                      scale=np.zeros(0), shift=np.zeros(0))  # fmt: skip
-    return model.table(list(zip(part.plain, part.vectors, strict=True)))
+    """Give the table of features."""
+    pooled, left = (
+        Axes(*(axes[f"{kind}_{name}"].astype(np.float32) for kind in ("mean", "axes"))) for name in ("pooled", "left")
+    )
+    return columns(list(zip(part.plain, part.vectors, strict=True)), pooled, left)
 
 
 def fit(table: Any, labels: Any, by_hand: int) -> Any:
@@ -167,14 +168,14 @@ def calibrate(scores: Any, labels: Any) -> tuple[Any, Any]:
 
 
 def thresholds(chances: Any, labels: Any, differs: Any) -> tuple[float, float]:
-    """Choose from which probability "same" merges, and from which update or conflict is flagged."""
+    """Choose from which probability "same" merges, and from which anything but "distinct" is flagged."""
     is_same = labels == CLASSES.index("same")
     order = np.argsort(-chances[:, 0], kind="stable")
     order = order[~differs[order]]
     precise = np.flatnonzero(np.cumsum(is_same[order]) / np.arange(1, len(order) + 1) >= PRECISION)
     merge = float(chances[order[precise[-1]], 0]) if len(precise) else 1.0
-    against = (chances[:, 1] + chances[:, 2])[labels == CLASSES.index("distinct")]
-    return round(merge, 4), round(float(np.quantile(against, 1 - TOUCHED)), 4)
+    touched = 1 - chances[labels == CLASSES.index("distinct"), 3]
+    return round(merge, 4), round(float(np.quantile(touched, 1 - TOUCHED)), 4)
 
 
 def write(path: Path, meta: dict[str, Any], booster: Any, axes: dict[str, Any], fitted: Any, columns: int) -> None:
@@ -213,17 +214,16 @@ def write(path: Path, meta: dict[str, Any], booster: Any, axes: dict[str, Any], 
 def card(written: Sequence[Pair], chances: Any, labels: Any, differs: Any, meta: dict[str, Any], size: int) -> str:
     """Describe the file: what it is for, data, licences, figures."""
     merges = (chances[:, 0] >= meta["merge"]) & ~differs
-    against = (chances[:, 1] + chances[:, 2] >= meta["flag"]) & ~merges
-    repeats = ~merges & ~against & (chances[:, 0] >= 0.5)
+    flagged = (1 - chances[:, 3] >= meta["flag"]) & ~merges
     rows = []
     for source in [*dict.fromkeys(pair.source for pair in written), "all"]:
         here = np.array([source in (pair.source, "all") for pair in written])
         same, distinct = here & (labels == 0), here & (labels == 3)
         opposed = here & ~same & ~distinct
         counts = [
-            f"{merges[same].sum()} ({(against | repeats)[same].sum()} more flagged) of {same.sum()}",
-            f"{against[opposed].sum()} (merged: {merges[opposed].sum()}) of {opposed.sum()}",
-            f"{(against | merges)[distinct].sum()} of {distinct.sum()}",
+            f"{merges[same].sum()} ({flagged[same].sum()} more flagged) of {same.sum()}",
+            f"{flagged[opposed].sum()} (merged: {merges[opposed].sum()}) of {opposed.sum()}",
+            f"{(flagged | merges)[distinct].sum()} of {distinct.sum()}",
         ]
         rows.append(f"| {source} | {' | '.join(counts)} |")
     edges = np.linspace(0, 1, 6)
@@ -247,7 +247,7 @@ Written by `bench/training/pair_model.py`; do not edit either file by hand. Form
 **Use.** Probabilities that a new text says the same as an old one, updates it, is in conflict with it, or is distinct
 from it, for short statements of memory. It belongs to the embedding model `{embedding}` and is refused with another.
 It never supersedes: "same" from {merge} confirms an entry where numbers, names, opposites and negations agree and the
-script is Latin; update or conflict from {flag} together flags both.
+script is Latin; anything but "distinct" from {flag} flags both.
 
 **Method.** {rounds} rounds of gradient boosted trees (LightGBM) over the contextual alignment of tokens, what is left
 unaligned, lists of words, and principal components of the vectors; calibrated by temperature and shift.

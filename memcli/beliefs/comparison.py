@@ -15,10 +15,6 @@ Kind = Literal["same", "update", "conflict", "distinct"]
 
 LONGEST = 1500
 """Characters of a text that is compared with others; a longer one is a document, of which only twins are known."""
-SURE = 0.98
-"""Probability from which "same" acts by itself: its precision on pairs nobody trained on."""
-FLAG = 0.5
-"""Probability of anything but "distinct" from which two memories are flagged."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +39,8 @@ class Likelihoods:
     update: float
     conflict: float
     distinct: float
+    merges: bool = False  # "same" is as probable as it must be to act by itself, and no number, name or denial differs
+    flags: bool = False  # anything but "distinct" is as probable as it must be for two memories to be flagged
 
 
 Compared = Callable[[str, str], Likelihoods | None]
@@ -65,7 +63,8 @@ def compare(old: str, new: str, likelihoods: Likelihoods | None = None) -> Verdi
         return DISTINCT
     ended = is_ended_by(old, new)
     if ended:
-        return Verdict("update", True, "says what has changed")
+        is_agreed = likelihoods is None or likelihoods.distinct < 0.5
+        return Verdict("update", is_agreed, "says what has changed")
     lists = phrases()
     if correction := opened_by(new, lists.corrections):
         return _correcting(old, correction)
@@ -134,9 +133,9 @@ def _by_likelihoods(likelihoods: Likelihoods | None) -> Verdict | None:
     """Judge by a learned comparison: only "same" may act by itself; None where there is none."""
     if likelihoods is None:
         return None
-    if likelihoods.same >= SURE:
+    if likelihoods.merges:
         return Verdict("same", True, "the same in other words")
-    if 1 - likelihoods.distinct < FLAG:
+    if not likelihoods.flags:
         return DISTINCT
     kinds: tuple[Kind, ...] = ("same", "update", "conflict")
     best = max(kinds, key=lambda kind: float(getattr(likelihoods, kind)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .pair_words import KINDS, Words, is_stop, opposites, read_words
+from .pair_words import KINDS, Words, are_swapped, is_stop, opposites, read_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,7 +47,9 @@ def read_text(tokens: "TokenVectors") -> ReadText:
         tokens.pooled,
         np.array([any(map(str.isalnum, part)) and not is_stop(part.lower()) for part in parts], np.bool_),
         np.array([any(map(str.isdigit, part)) for part in parts], np.bool_),
-        np.array([part[:1].isupper() and span[0] > 0 for part, span in zip(parts, tokens.spans, strict=True)], np.bool_),
+        np.array(
+            [part[:1].isupper() and span[0] > 0 for part, span in zip(parts, tokens.spans, strict=True)], np.bool_
+        ),
     )
 
 
@@ -155,10 +157,12 @@ def _compared(old: Words, new: Words) -> list[float]:
         old.words[:2] == new.words[:2],
         opposites(old, new),
         max(old.foreign, new.foreign),
-        *_sets(old.amounts, new.amounts),
+        *_sets(old.amounts.exact, new.amounts.exact),
         *_sets(old.names, new.names),
         bool(old.names - set(new.words)) and bool(new.names - set(old.words)),
         old.amounts == new.amounts,
+        old.amounts.agree(new.amounts),
+        are_swapped(old, new),
     ]
     for kind in KINDS:
         ours, theirs = old.marked[kind], new.marked[kind]

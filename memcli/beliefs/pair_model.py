@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..errors import UnavailableError
+from .comparison import Likelihoods
 from .pair_features import ReadText, features, read_text
-from .pair_words import opposites
+from .pair_words import Words, are_swapped, opposites
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,17 +31,21 @@ FORMAT = 1
 CLASSES = ("same", "update", "conflict", "distinct")
 FOREIGN = 0.2
 """Share of letters outside the Latin script from which the embedding model cannot be trusted to tell "same"."""
+SHARED = 0.4
+"""Share of the words in common from which one more negation denies: long texts say "no" and "not" in passing."""
 _FIX = "install mem again"
 
 
-class Likelihoods(NamedTuple):
-    """Calibrated probabilities of what a new text is to an old one; they add up to 1."""
+class Axes(NamedTuple):
+    """Principal components."""
 
-    same: float
-    update: float
-    conflict: float
-    distinct: float
-    differs: str = ""  # what forbids to take two texts for the same, however alike: numbers, names, a negation, …
+    mean: "Floats"
+    axes: "Floats"  # (dimension, components)
+
+    def project(self, vectors: "Floats") -> "Floats":
+        """Give the components of each row."""
+        found: Floats = ((vectors - self.mean) @ self.axes).astype(np.float32)
+        return found
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class PairModel:
 
     embedding: str  # name of the embedding model, with the start of its hash
     merge: float  # probability of "same" from which its precision was 0.98 on pairs not trained on
-    flag: float  # probability of update or conflict from which two texts are flagged
+    flag: float  # probability of anything but "distinct" from which two texts are flagged
     depth: int
     feature: "NDArray[np.int64]"  # (nodes)
     threshold: "Floats"  # (nodes); a leaf's sends everything to itself
@@ -57,10 +62,8 @@ class PairModel:
     right: "NDArray[np.int64]"
     value: "Floats"  # (nodes)
     roots: "NDArray[np.int64]"  # (trees), the classes in turn
-    mean_pooled: "Floats"
-    axes_pooled: "Floats"  # (3 · dimension, components)
-    mean_left: "Floats"
-    axes_left: "Floats"  # (dimension, components)
+    pooled: Axes
+    left_over: Axes
     scale: "Floats"  # calibration: softmax(scale · score + shift)
     shift: "Floats"
 
@@ -72,18 +75,15 @@ class PairModel:
         standing = [read_text(old) for old in olds]
         table = self.table([features(old, told) for old in standing])
         chances = self.calibrated(self.scores(table))
-        return [
-            Likelihoods(*map(float, row), differs=difference(old, told))
-            for old, row in zip(standing, chances, strict=True)
-        ]
+        found = []
+        for old, (same, update, conflict, distinct) in zip(standing, chances.tolist(), strict=True):
+            merges = same >= self.merge and not difference(old, told)
+            found.append(Likelihoods(same, update, conflict, distinct, merges, 1 - distinct >= self.flag))
+        return found
 
     def table(self, found: "Sequence[tuple[Floats, Floats]]") -> "Floats":
         """Give the features of pairs with the projections of their vectors, a row for each pair."""
-        plain = np.stack([values for values, _ in found])
-        vectors = np.stack([rows for _, rows in found])
-        pooled = (vectors[:, :3].reshape(len(found), -1) - self.mean_pooled) @ self.axes_pooled
-        left = [(vectors[:, row] - self.mean_left) @ self.axes_left for row in (3, 4)]
-        return np.concatenate([plain, pooled, *left], axis=1).astype(np.float32)
+        return columns(found, self.pooled, self.left_over)
 
     def scores(self, table: "Floats") -> "Floats":
         """Give the sums of the trees' leaves, (pairs, classes)."""
@@ -101,20 +101,38 @@ class PairModel:
         return chances
 
 
+def columns(found: "Sequence[tuple[Floats, Floats]]", pooled: Axes, left_over: Axes) -> "Floats":
+    """Put features and projections of vectors together, a row for each pair."""
+    vectors = np.stack([rows for _, rows in found])
+    parts = [
+        np.stack([values for values, _ in found]),
+        pooled.project(vectors[:, :3].reshape(len(found), -1)),
+        left_over.project(vectors[:, 3]),
+        left_over.project(vectors[:, 4]),
+    ]
+    return np.concatenate(parts, axis=1).astype(np.float32)
+
+
 def difference(old: ReadText, new: ReadText) -> str:
     """Say what forbids to take two texts for the same, however alike they look; empty where nothing does."""
     one, other = old.words, new.words
     if max(one.foreign, other.foreign) > FOREIGN:
         return "a script that the embedding model cannot read"
-    if one.amounts != other.amounts:
+    if not one.amounts.agree(other.amounts):
         return "numbers"
-    if one.names - set(other.words) and other.names - set(one.words):
+    if _named(one) - set(other.words) and _named(other) - set(one.words):
         return "names"
-    if opposites(one, other):
+    if opposites(one, other) or are_swapped(one, other):
         return "opposites"
-    if (len(one.marked["negation"]) + len(other.marked["negation"])) % 2:
+    shared = len(one.content & other.content) / max(1, len(one.content | other.content))
+    if shared >= SHARED and (len(one.marked["negation"]) + len(other.marked["negation"])) % 2:
         return "a negation"
     return ""
+
+
+def _named(words: Words) -> frozenset[str]:
+    """Give the names of a text; of none where nouns have capitals too."""
+    return words.names if len(words.names) <= len(words.words) / 4 else frozenset()
 
 
 def default_file() -> Path:
@@ -144,25 +162,33 @@ def load_pair_model(embedding: str, file: Path | None = None) -> PairModel:
     return model
 
 
-def _from_arrays(meta: "dict[str, object]", data: "dict[str, NDArray[np.generic]]") -> PairModel:
+def _from_arrays(meta: dict[str, Any], data: "dict[str, NDArray[Any]]") -> PairModel:
     """Build the model; ValueError where arrays do not fit each other."""
-    whole = {name: data[name].astype(np.int64) for name in ("feature", "left", "right", "roots")}
-    nodes, columns = len(whole["feature"]), data["columns"].astype(np.int64).item()
-    broken = (
-        any(len(data[name]) != nodes for name in ("left", "right", "threshold", "value"))
-        or any(found.size and (found.min() < 0 or found.max() >= nodes) for found in (whole["left"], whole["right"]))
-        or whole["roots"].max() >= nodes
-        or whole["feature"].max() >= columns
-        or len(whole["roots"]) % len(CLASSES)
-    )
-    if broken:
+    feature, left, right, roots = (data[name].astype(np.int64) for name in ("feature", "left", "right", "roots"))
+    if (
+        {len(feature)} != {len(data[name]) for name in ("left", "right", "threshold", "value")}
+        or max(left.max(), right.max(), roots.max()) >= len(feature)
+        or feature.max() >= data["columns"].item()
+        or len(roots) % len(CLASSES)
+    ):
         raise ValueError("its trees do not fit together")
-    floats = ("threshold", "value", "mean_pooled", "axes_pooled", "mean_left", "axes_left", "scale", "shift")
     return PairModel(
-        str(meta["embedding"]),
-        float(str(meta["merge"])),
-        float(str(meta["flag"])),
-        int(str(meta["depth"])),
-        **whole,
-        **{name: data[name].astype(np.float32) for name in floats},
+        embedding=str(meta["embedding"]),
+        merge=float(meta["merge"]),
+        flag=float(meta["flag"]),
+        depth=int(meta["depth"]),
+        feature=feature,
+        threshold=data["threshold"].astype(np.float32),
+        left=left,
+        right=right,
+        value=data["value"].astype(np.float32),
+        roots=roots,
+        pooled=_axes(data, "pooled"),
+        left_over=_axes(data, "left"),
+        scale=data["scale"].astype(np.float32),
+        shift=data["shift"].astype(np.float32),
     )
+
+
+def _axes(data: "dict[str, NDArray[Any]]", name: str) -> Axes:
+    return Axes(data[f"mean_{name}"].astype(np.float32), data[f"axes_{name}"].astype(np.float32))

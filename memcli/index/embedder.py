@@ -51,6 +51,9 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str], *, is_query: bool = False) -> "NDArray[np.float32]":
         """Give a row of length 1 for each text, in the order of the texts; some models tell a query from a text."""
 
+    def embed_tokens(self, texts: Sequence[str]) -> "tuple[NDArray[np.float32], list[TokenVectors]]":
+        """Give what `embed` gives, and the word pieces of each text with their vectors, from one pass of the model."""
+
 
 def default_model_name() -> str:
     """Name the built-in model without opening it."""
@@ -114,18 +117,22 @@ class OnnxEmbedder:
                 found[[start + place for place in batch]] = vectors
         return found
 
-    def embed_tokens(self, texts: Sequence[str]) -> list[TokenVectors]:
-        """Give the word pieces of each text with their vectors, and its pooled vector, from one pass of the model.
+    def embed_tokens(self, texts: Sequence[str]) -> "tuple[NDArray[np.float32], list[TokenVectors]]":
+        """Give what `embed` gives, and the word pieces of each text with their vectors, from one pass of the model.
 
         UnavailableError where the model gives one vector for a text and none for its pieces.
         """
         prompt = self._parts.passage
+        import numpy as np
+
         found: list[Any] = [None] * len(texts)
+        vectors = np.empty((len(texts), self.dimension), np.float32)
         read = self._encoded([prompt + text for text in texts], with_spans=True)
         for batch in batched([len(each.ids) for each in read], self._batch):
             output, pooled = self._run([read[place].ids or [self._pad] for place in batch])
             if output.ndim != 3:
                 raise UnavailableError(f"{self._parts.file} gives no vectors of tokens", "name another model")
+            vectors[batch] = pooled
             for row, place in enumerate(batch):
                 one = read[place]
                 kept = [
@@ -138,7 +145,7 @@ class OnnxEmbedder:
                 )
                 pieces = tuple(one.ids[at] for at in kept)
                 found[place] = TokenVectors(texts[place], pieces, spans, output[row, kept], pooled[row])
-        return found
+        return vectors, found
 
     def _each(self, run: Callable[[list[int]], Any], batches: list[list[int]]) -> Iterator[Any]:
         """Run batches, a core for each: threads inside one run would wait for each other by spinning.

@@ -142,20 +142,25 @@ class Admission:
         if entry.key:
             cosines |= dict.fromkeys(self._filled.get(slot_of(entry), ()), 1.0)
         found = []
-        for path, _ in sorted(cosines.items(), key=lambda item: -2.0 if item[1] is None else -item[1]):
+        for path, cosine in sorted(cosines.items(), key=lambda item: -2.0 if item[1] is None else -item[1]):
             one = self.standing(path)
             if one is None or are_apart(one.entry, entry):
                 continue
-            found.append((one, self._compared(one.entry, entry)))
+            found.append((one, self._compared(one.entry, entry, cosine)))
         return found
 
-    def _compared(self, old: Entry, new: Entry) -> Verdict:
+    def _compared(self, old: Entry, new: Entry, cosine: float | None) -> Verdict:
         if says(old, new.body):
             return Verdict("same", True, "the same words")
         if is_same_slot(old, new):
             return Verdict("update", True, f"the key {new.key}")
-        known = self.verdicts.get((old.body, new.body))
-        return known or compare(old.body, new.body, self.likelihoods(old.body, new.body))
+        if known := self.verdicts.get((old.body, new.body)):
+            return known
+        verdict = compare(old.body, new.body, self.likelihoods(old.body, new.body))
+        near_enough = self.workspace.settings["write.merge_similarity"]
+        if near_enough and cosine is not None and cosine >= near_enough and not verdict.sure:
+            return Verdict("same", True, f"as like as write.merge_similarity asks ({cosine:.2f})")
+        return verdict
 
     def _confirm(self, draft: Draft, one: Standing, entry: Entry, verdict: Verdict) -> None:
         """Count that a memory was said again; into its file goes only what it did not say yet."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..beliefs.comparison import Verdict, is_comparable
+from ..beliefs.learned import FLOOR
 from ..errors import LlmError
 from ..store import access
 from ..store.access import Access
@@ -18,6 +19,7 @@ from ..store.workspace import Workspace
 from ..text.entry import EPISODIC, Entry, read_entry
 from ..text.frontmatter import parse
 from .admission import NO_VERDICTS, Admission, Admitted, Draft
+from .merging import says
 from .neighbours import Surroundings, look_around
 from .plan import Plan
 
@@ -99,16 +101,18 @@ def look(
     mark = turn(workspace)
     bodies = ["" if by_key_alone or not is_settled_here(entry) else entry.body for entry in entries]
     seen = _looked(workspace, entries, bodies, last.seen if last else None, budget, keep=keep)
+    if seen.embedder is not None:
+        seen.learned.ask(seen.embedder, _pairs(workspace, entries, seen), seen.tokens)
     return Looked(tuple(drafts), entries, seen, mark)
 
 
 def settle(workspace: Workspace, looked: Looked, verdicts: Mapping[tuple[str, str], Verdict] = NO_VERDICTS) -> Settled:
     """Decide about drafts by the files as they are now; for one who holds the lock and applies the plan."""
-    admission = Admission(workspace, verdicts, looked.seen.likelihoods)
+    admission = Admission(workspace, verdicts, looked.seen.learned)
     for number, (draft, entry) in enumerate(zip(looked.drafts, looked.entries, strict=True)):
         near, before = looked.seen.near[number], looked.seen.before[number]
         admission.settle(draft, entry, near, before, is_open=is_settled_here(entry))
-    notices = (looked.seen.notice,) if looked.seen.notice else ()
+    notices = tuple(notice for notice in (looked.seen.notice, looked.seen.learned.notice) if notice)
     return Settled(tuple(admission.admitted), admission.plan(), notices, confirmed=tuple(admission.confirmed))
 
 
@@ -143,6 +147,20 @@ def _looked(
     if not any(bodies) and not any(keys):
         return Surroundings([[] for _ in texts], [{} for _ in texts])
     return look_around(workspace, texts, last, documents=documents, keys=keys, budget=budget, keep=keep)
+
+
+def _pairs(workspace: Workspace, entries: Sequence[Entry], seen: Surroundings) -> list[tuple[str, str]]:
+    """Give every text with each standing one, and each earlier draft, that it may repeat or contradict."""
+    admission = Admission(workspace)
+    found = []
+    for entry, near, before in zip(entries, seen.near, seen.before, strict=True):
+        if not is_settled_here(entry) or not is_comparable(entry.body):
+            continue
+        paths = [one.path for one in near if one.cosine is None or one.cosine >= FLOOR]
+        standing = [one.entry for one in map(admission.standing, paths) if one]
+        olds = [*standing, *(entries[number] for number, cosine in before.items() if cosine >= FLOOR)]
+        found += [(old.body, entry.body) for old in olds if is_comparable(old.body) and not says(old, entry.body)]
+    return found
 
 
 def is_settled_here(entry: Entry) -> bool:

@@ -4,11 +4,11 @@ Only looks; takes no lock and judges nothing. Without a model, words and twins a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log
 from typing import TYPE_CHECKING, Any
 
-from ..beliefs.comparison import Compared, nothing_learned
+from ..beliefs.learned import Learned, is_learned_for
 from ..errors import UnavailableError
 from ..index.filters import Filter
 from ..index.index import Index, ask, glance
@@ -19,7 +19,7 @@ from ..text.entry import same_key
 from ..text.words import query_terms
 
 if TYPE_CHECKING:
-    from ..index.embedder import Embedder
+    from ..index.embedder import Embedder, TokenVectors
 
 NEAREST = 5  # in 16 of 16 cases the contradicted memory was among these
 BY_WORDS = 3
@@ -46,7 +46,10 @@ class Surroundings:
     notice: str = ""
     embedder: "Embedder | None" = None
     vectors: Any = None  # a row for each text that has no twin
-    likelihoods: Compared = nothing_learned  # for the texts and their neighbours, made before the lock is taken
+    tokens: "Mapping[str, TokenVectors]" = field(default_factory=dict)  # of a few texts, by the text
+    learned: Learned = field(
+        default_factory=Learned
+    )  # of the texts and their neighbours, asked before the lock is taken
 
 
 def look_around(
@@ -87,7 +90,7 @@ def _look(
     cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
     if last is not None:
         found.embedder, found.vectors, found.model = last.embedder, last.vectors, last.model
-        found.likelihoods = last.likelihoods
+        found.tokens, found.learned = last.tokens, last.learned
     if not all(not text or _is_known(index, kind, exact.get(text, ())) for kind, text in told):
         by_words = [_by_words(index, text) if len(texts) <= ALONE else [] for text in texts]
         try:
@@ -142,7 +145,10 @@ def _by_meaning(
         found.embedder = index.embedding.embedder(bulk=bulk)
     index.embedding.lend(found.embedder)
     index.embedding.embed_missing(seconds, frozenset(chunk for words in by_words for chunk in words), _ENTRIES)
-    if found.vectors is None:
+    if found.vectors is None and len(texts) <= ALONE and is_learned_for(found.embedder.model):
+        found.vectors, tokens = found.embedder.embed_tokens(texts)
+        found.tokens = {one.text: one for one in tokens}
+    elif found.vectors is None:
         found.vectors = found.embedder.embed(texts)
     found.model = found.embedder.model
     found.before = nearest_before(found.vectors, NEAREST)

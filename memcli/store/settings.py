@@ -132,6 +132,13 @@ TABLE = (
         choices=("", "user", "observed", "inferred"),
     ),
     Setting("write.type", "fact", "Type of a new entry where `write` is given none."),
+    Setting(
+        "write.merge_similarity",
+        0.0,
+        "Cosine from which a new text confirms the entry it is like, whatever it says, both wordings kept; 0: never.",
+        low=0,
+        high=1,
+    ),
     Setting("search.limit", 5, "Hits shown where `-n` is not given.", low=1, high=1000),
     Setting(
         "search.kinds",

@@ -1,0 +1,114 @@
+"""The amounts that a text names, each in one form: 2 pm is 14:00, two weeks are 14 days, 2 GB are 2048 MB."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_CLOCK = re.compile(
+    r"(?P<part>上午|下午|晚上|午前|午後|傍晚)?\s*(?<![\d.,:])(?P<hour>\d{1,2}|[一二两三四五六七八九十]{1,2})"
+    r"(?:[:.h点時](?P<minute>\d{2})?)?(?P<half>半)?\s*(?P<mark>a\.?m\b\.?|p\.?m\b\.?|uhr\b|o'clock|点|時)?"
+)
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """The amounts of a text, and the bare numbers in them: "two days" is a duration, and holds a 2."""
+
+    exact: frozenset[str]
+    bare: frozenset[str]  # of durations and sizes; also what an article says: "a week"
+
+    def agree(self, other: "Amounts") -> bool:
+        """Tell whether neither text has an amount that the other lacks; a number without a unit may get one."""
+        return not self._beyond(other) and not other._beyond(self)
+
+    def _beyond(self, other: "Amounts") -> bool:
+        known = other.exact | other.bare
+        plain = {one for one in other.exact if one[0].isdigit()}
+        return any(one not in known and not (one[0].isalpha() and self.bare & plain) for one in self.exact)
+
+
+@dataclass(frozen=True)
+class NumberWords:
+    """Number words, units and the pattern that finds amounts."""
+
+    pattern: re.Pattern[str]
+    values: Mapping[str, float]
+    scales: Mapping[str, float]
+    units: Mapping[str, tuple[str, float]]  # unit → kind and size
+    han: Mapping[str, int]
+
+
+def number_words(data: Mapping[str, Any]) -> NumberWords:
+    """Make the pattern from the lists of the data file."""
+    units = {
+        unit: (kind, float(size))
+        for kind, table in (("time", data["durations"]), ("size", data["sizes"]))
+        for size, names in table.items()
+        for unit in names
+    }
+    han = [unit for unit in units if HAN.match(unit)]
+    latin = [unit for unit in units if not HAN.match(unit)]
+    pattern = (
+        rf"(?P<bare>\d+(?:[.,]\d+)*)\s?(?P<han>{_any(han)})"
+        rf"|(?<![\w.,])(?:(?P<digits>\d+(?:[.,:]\d+)*)(?:st|nd|rd|th)?|(?P<word>{_any(data['words'])})"
+        rf"|(?P<article>{_any(data['articles'])}))(?:[\s-]?(?P<scale>{_any(data['scales'])}))?"
+        rf"(?:(?:(?<=\d)|[\s-])\s?(?P<unit>{_any(latin)})\b)?(?![a-z0-9])|(?P<other>\d+(?:[.,:]\d+)*)"
+    )
+    return NumberWords(re.compile(pattern), data["words"], data["scales"], units, data["han"])
+
+
+def amounts(text: str, lists: NumberWords) -> Amounts:
+    """Give the amounts of a lower-case text."""
+    exact: set[str] = set()
+    bare: set[str] = set()
+    text = text.replace("half an hour", "30 minutes").replace("halbe stunde", "30 minuten")
+    rest = _CLOCK.sub(lambda match: _clock(match, exact, lists.han), text)
+    for match in lists.pattern.finditer(rest):
+        digits = match["digits"] or match["bare"] or match["other"] or ""
+        value = lists.values[match["word"]] if match["word"] else _number(digits) if digits else 1.0
+        unit = match["unit"] or match["han"] or ""
+        if value is None or ("." in digits and not unit):  # a version keeps its zeros
+            exact.add(digits)
+            continue
+        value *= lists.scales.get(match["scale"] or "", 1)
+        kind, size = lists.units.get(unit, ("", 1.0))
+        whole = f"{kind}{value * size:.12g}"
+        if match["article"]:
+            bare.update([whole] if unit or match["scale"] else [])
+        else:
+            exact.add(whole)
+            bare.update([f"{value:.12g}"] if kind else [])
+    return Amounts(frozenset(exact), frozenset(bare))
+
+
+def _any(words: Iterable[str]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+def _clock(match: re.Match[str], found: set[str], han: Mapping[str, int]) -> str:
+    """Note a time of day and take it out of the text; leave anything else as it is."""
+    mark, hour = match["mark"] or "", match["hour"]
+    has_minutes = match["minute"] is not None and ":" in match[0]
+    if not mark and not has_minutes and "点" not in match[0] and "時" not in match[0]:
+        return match[0]
+    value = int(hour) if hour.isdigit() else sum(han[each] for each in hour)
+    if (mark.startswith("p") or match["part"] in ("下午", "晚上", "午後", "傍晚")) and value < 12:
+        value += 12
+    elif mark.startswith("a") and value == 12:
+        value = 0
+    minute = 30 if match["half"] else int(match["minute"] or 0)
+    if value > 24 or minute > 59:
+        return match[0]
+    found.add(f"clock{value % 24}:{minute:02d}")
+    return " "
+
+
+def _number(digits: str) -> float | None:
+    """Give the value of a number; None for a version, a date or an address."""
+    plain = digits.replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", digits) else digits.replace(",", ".")
+    try:
+        return float(plain)
+    except ValueError:
+        return None

@@ -1,0 +1,80 @@
+"""What the learned comparison says of new texts and their neighbours, asked before anything is decided."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from ..errors import UnavailableError
+from .comparison import Likelihoods
+
+if TYPE_CHECKING:
+    from ..index.embedder import Embedder, TokenVectors
+
+FLOOR = 0.3
+"""Cosine below which texts are not compared: of the pairs to train on, 1 in 100 of the updates lies below."""
+_EMBEDDED = 64  # texts whose tokens are held at once
+
+
+def is_learned_for(embedding: str) -> bool:
+    """Tell whether a comparison was learned for an embedding model, and can be opened."""
+    from .pair_model import load_pair_model
+
+    try:
+        load_pair_model(embedding)
+    except UnavailableError:
+        return False
+    return True
+
+
+class Learned:
+    """Likelihoods of pairs of texts (old, new); None of a pair nobody asked about.
+
+    `notice` says in one line why nothing is learned for this embedding model.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._known: dict[tuple[str, str], Likelihoods] = {}
+        self.notice = ""
+
+    def __call__(self, old: str, new: str) -> Likelihoods | None:
+        """Give what is known of a pair."""
+        return self._known.get((old, new))
+
+    def ask(
+        self, embedder: "Embedder", pairs: Collection[tuple[str, str]], tokens: "Mapping[str, TokenVectors]"
+    ) -> None:
+        """Compare the pairs that are not known; `tokens` of texts spare embedding them."""
+        missing = dict.fromkeys(pair for pair in pairs if pair not in self._known)
+        if not missing or self.notice:
+            return
+        from .pair_model import load_pair_model
+
+        try:
+            model = load_pair_model(embedder.model)
+        except UnavailableError as error:
+            self.notice = str(error)
+            return
+        by_new: dict[str, list[str]] = {}
+        for old, new in missing:
+            by_new.setdefault(new, []).append(old)
+        for batch in _batches(by_new):
+            wanted = dict.fromkeys(text for new in batch for text in (new, *by_new[new]))
+            texts = [text for text in wanted if text not in tokens]
+            read = {**tokens, **{one.text: one for one in embedder.embed_tokens(texts)[1]}}
+            for new in batch:
+                found = model.compare(read[new], [read[text] for text in by_new[new]])
+                self._known |= {(old, new): each for old, each in zip(by_new[new], found, strict=True)}
+
+
+def _batches(by_new: Mapping[str, Collection[str]]) -> Iterator[list[str]]:
+    """Part new texts so that the tokens of a part and its neighbours are held at once."""
+    batch: list[str] = []
+    count = 0
+    for new, olds in by_new.items():
+        batch.append(new)
+        count += 1 + len(olds)
+        if count >= _EMBEDDED:
+            yield batch
+            batch, count = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,240 @@
+"""What the learned comparison finds out, on sentences that stand in no file it was trained on."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from memcli.beliefs.amounts import Amounts
+from memcli.beliefs.comparison import Likelihoods
+from memcli.beliefs.pair_model import FORMAT, PairModel, default_file, load_pair_model
+from memcli.beliefs.pair_words import read_words
+from memcli.errors import UnavailableError
+from memcli.index.embedder import OnnxEmbedder, default_model_name, open_embedder
+from tests.conftest import Mem
+
+Compare = Callable[..., list[Likelihoods]]
+
+
+@pytest.fixture(scope="module")
+def embedder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEmbedder:
+    return open_embedder(None, bulk=True, cache=tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def compare(embedder: OnnxEmbedder) -> Compare:
+    """Judge a new text against old ones with the model that mem is shipped with."""
+    model = load_pair_model(default_model_name())
+
+    def compared(new: str, *olds: str) -> list[Likelihoods]:
+        _, tokens = embedder.embed_tokens([new, *olds])
+        return model.compare(tokens[0], tokens[1:])
+
+    return compared
+
+
+SAME = [
+    ("The greenhouse is watered at 6 am", "Watering of the greenhouse starts at 06:00"),
+    ("User is allergic to bee stings", "Bee stings cause an allergic reaction in User"),
+    ("The archive keeps mails for two weeks", "Mails are kept in the archive for 14 days"),
+    ("Ottilie is the treasurer of the rowing club", "The rowing club's treasurer is Ottilie"),
+]
+UPDATES = [
+    ("The barometer service listens on port 7011", "The barometer service was moved to port 7099"),
+    ("User lives in Tampere", "User moved from Tampere to Oulu last month"),
+    ("Walter leads the harvest team", "Walter stepped down and Sunniva leads the harvest team now"),
+    ("User doesn't eat cheese", "User has started to eat cheese again"),
+]
+STRANGERS = [
+    ("Ottilie is the treasurer of the rowing club", "Ottilie's sister plays the oboe"),
+    ("The barometer service listens on port 7011", "The thermometer service was moved to port 7099"),
+    ("User lives in Tampere", "User's nephew studies forestry in Joensuu"),
+    ("The archive keeps mails for two weeks", "The greenhouse is watered at 6 am"),
+]
+
+
+def test_the_same_in_other_words_is_nearly_always_noticed(compare: Compare) -> None:
+    found = [compare(new, old)[0] for old, new in SAME]
+    assert all(one.flags or one.merges for one in found)
+    assert sum(one.merges for one in found) >= 2
+
+
+def test_an_update_is_flagged_and_never_taken_for_the_same(compare: Compare) -> None:
+    found = [compare(new, old)[0] for old, new in UPDATES]
+    assert not any(one.merges for one in found)
+    assert sum(one.flags for one in found) >= 3
+
+
+def test_a_statement_about_something_else_is_left_alone(compare: Compare) -> None:
+    found = [compare(new, old)[0] for old, new in STRANGERS]
+    assert not any(one.merges for one in found)
+    assert sum(one.flags for one in found) <= 1
+
+
+def test_neighbours_are_judged_one_by_one(compare: Compare) -> None:
+    old = [old for old, _ in STRANGERS]
+    together, alone = (
+        compare("User now lives in Oulu", *old),
+        [compare("User now lives in Oulu", one)[0] for one in old],
+    )
+    # The quantised model rounds a batch as a whole: equal but for that.
+    assert [one.distinct for one in together] == pytest.approx([one.distinct for one in alone], abs=0.15)
+    assert all(sum((one.same, one.update, one.conflict, one.distinct)) == pytest.approx(1) for one in together)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The kiln is heated to 900 degrees", "The kiln is heated to 950 degrees"),
+        ("The ferry leaves at 8 am", "The ferry leaves at 8 pm"),
+        ("Trial accounts end after two weeks", "Trial accounts end after two months"),
+        ("Needs driver 3.1", "Needs driver 3.10"),
+        ("Tove is the chair", "Runa is the chair"),
+        ("Dark mode is enabled for User", "Dark mode is disabled for User"),
+        ("User drinks milk", "User does not drink milk"),
+        ("User prefers tea over cocoa", "User prefers cocoa over tea"),
+        ("用户住在昆明", "用户住在大理"),
+    ],
+)
+def test_another_number_name_or_denial_is_never_the_same(compare: Compare, old: str, new: str) -> None:
+    assert not compare(new, old)[0].merges
+    assert not compare(old, new)[0].merges
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "agree"),
+    [
+        ("at 2 pm", "at 14:00", True),
+        ("for two weeks", "for 14 days", True),
+        ("an hour", "60 minutes", True),
+        ("at most 2 GB", "at most 2048 MB", True),
+        ("three thousand readers", "3,000 readers", True),
+        ("下午三点", "15:00", True),
+        ("um 14 Uhr", "at 2 pm", True),
+        ("two days a week", "2 home office days per week", True),
+        ("3 days", "3 hours", False),
+        ("at 9", "at 10", False),
+        ("Python 3.1", "Python 3.10", False),
+        ("port 80", "ports 80 and 81", False),
+    ],
+)
+def test_amounts_agree_in_whatever_unit_they_are_told(one: str, other: str, agree: bool) -> None:
+    first, second = read_words(one).amounts, read_words(other).amounts
+    assert isinstance(first, Amounts)
+    assert first.agree(second) is agree
+    assert second.agree(first) is agree
+
+
+def test_texts_of_nothing_or_of_signs_are_judged_too(compare: Compare) -> None:
+    for old, new in [("", "x"), ("…", "!!!"), ("a" * 3000, "b"), ("\ud800", "ok"), ("🙂", "🙃")]:
+        assert compare(new, old)[0].distinct >= 0
+
+
+# The data file.
+
+
+def arrays() -> dict[str, Any]:
+    with np.load(default_file()) as data:
+        return {name: data[name] for name in data.files}
+
+
+def test_a_damaged_file_is_refused_with_a_line(tmp_path: Path) -> None:
+    whole = default_file().read_bytes()
+    for number, bad in enumerate(
+        (b"", whole[: len(whole) // 2], b"no model\n", whole[:2000] + b"\0" * 500 + whole[2500:])
+    ):
+        file = tmp_path / f"{number}.npz"
+        file.write_bytes(bad)
+        with pytest.raises(UnavailableError, match="damaged"):
+            load_pair_model(default_model_name(), file)
+
+
+@pytest.mark.parametrize("name", ["left", "roots", "feature", "value"])
+def test_a_file_whose_trees_do_not_fit_is_refused(tmp_path: Path, name: str) -> None:
+    data = arrays()
+    data[name] = data[name][:-1] if name == "value" else np.full_like(data[name], np.iinfo(data[name].dtype).max)
+    with (tmp_path / "model.npz").open("wb") as file:
+        np.savez(file, **data)
+    with pytest.raises(UnavailableError, match="damaged"):
+        load_pair_model(default_model_name(), tmp_path / "model.npz")
+
+
+def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
+    data = arrays()
+    meta = {**json.loads(bytes(data["meta"])), "format": FORMAT + 1}
+    data["meta"] = np.frombuffer(json.dumps(meta).encode(), np.uint8)
+    with (tmp_path / "model.npz").open("wb") as file:
+        np.savez(file, **data)
+    with pytest.raises(UnavailableError, match=f"format {FORMAT + 1}"):
+        load_pair_model(default_model_name(), tmp_path / "model.npz")
+
+
+def test_another_embedding_model_is_not_calibrated() -> None:
+    with pytest.raises(UnavailableError, match=r"not calibrated for the embedding model bge-small@12345678"):
+        load_pair_model("bge-small@12345678")
+
+
+def test_the_file_is_small_and_has_a_card() -> None:
+    assert default_file().stat().st_size <= 1_000_000
+    card = default_file().with_suffix(".md").read_text(encoding="utf-8")
+    assert default_model_name() in card
+    assert f"{load_pair_model(default_model_name()).merge}" in card
+
+
+# Through the command line.
+
+
+@pytest.mark.parametrize(("old", "new"), UPDATES[:2])
+def test_an_update_without_a_word_of_the_rules_flags_both(mem: Mem, old: str, new: str) -> None:
+    mem("init")
+    first = mem("write", old, "--json").json
+    second = mem("write", new, "--json").json
+    assert second["action"] == "created"
+    assert first["id"] in [*second.get("conflicts_with", ()), *second.get("supersedes", ())]
+
+
+def test_a_repetition_keeps_the_other_wording_and_is_found_by_it(mem: Mem) -> None:
+    mem("init")
+    merged = []
+    for old, new in SAME:
+        first = mem("write", old, "--json").json
+        second = mem("write", new, "--json").json
+        if second["action"] == "merged":
+            assert second["id"] == first["id"]
+            assert mem("grep", new, "--json").json
+            merged.append(new)
+        assert mem("read", second["id"]).code == 0
+    assert len(merged) >= 2
+
+
+def test_a_damaged_model_costs_only_the_comparison(mem: Mem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "bad.npz").write_bytes(b"no model\n")
+    monkeypatch.setattr("memcli.beliefs.pair_model.default_file", lambda: tmp_path / "bad.npz")
+    load_pair_model.cache_clear()
+    mem("init")
+    first = mem("write", "The ferry leaves at 8 am", "--json").json
+    other = mem("write", "Departure of the ferry is at 08:00", "--json")
+    again = mem("write", "the ferry leaves at 8 am.", "--json").json
+    load_pair_model.cache_clear()
+    assert other.code == 0
+    assert other.json["action"] == "created"
+    assert other.err.count("is damaged") == 1
+    assert again["id"] == first["id"]
+
+
+def test_trees_are_summed_as_they_were_trained() -> None:
+    model = load_pair_model(default_model_name())
+    assert isinstance(model, PairModel)
+    rows = np.random.RandomState(0).normal(size=(3, int(arrays()["columns"]))).astype(np.float32)
+    wanted = np.zeros((3, 4))
+    for row in range(3):
+        for number, root in enumerate(model.roots):
+            node = int(root)
+            while model.left[node] != node:
+                is_left = rows[row, model.feature[node]] <= model.threshold[node]
+                node = int(model.left[node] if is_left else model.right[node])
+            wanted[row, number % 4] += model.value[node]
+    assert model.scores(rows) == pytest.approx(wanted, abs=1e-3)
