@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -305,8 +305,8 @@ def fixtures_anew() -> tuple[int, int, list[tuple[str, list[str]]]]:
     entries = []
     for path in sorted(FIXTURES.rglob("entries/**/*.md")):
         parts = path.read_text(encoding="utf-8").split("---\n", 2)
-        if len(parts) == 3:
-            fields = yaml.safe_load(parts[1])
+        with suppress(yaml.YAMLError):  # some are damaged on purpose
+            fields = yaml.safe_load(parts[1]) if len(parts) == 3 else {"status": "none"}
             if fields.get("status", "active") == "active" and fields.get("type") not in ("episode", "summary"):
                 entries.append((str(fields.get("created_at", "")), str(fields.get("type", "fact")), parts[2].strip()))
     flagged = []
@@ -411,8 +411,8 @@ def _page(chosen: argparse.Namespace) -> str:
     lines = [
         "# What becomes of new memories\n",
         "Written by `python bench/beliefs.py DATA --write`: through the command line, in real workspaces. Each pair",
-        "has a workspace of its own. Facts replace each other in the order they were said; nothing tells which replaces",
-        "which.\n",
+        "has a workspace of its own. Facts replace each other in the order they were said; nothing says which does",
+        "so.\n",
         PAIRS,
         "|---|" + "---|" * PAIRS.count(" | "),
         *rows,

@@ -114,7 +114,7 @@ def _aligned(one: ReadText, other: ReadText, table: "Floats") -> "tuple[list[flo
         float(exact[-1] if one.says[-1] or count == 1 else exact[-2]),
         float(best[:third].mean()),
         float(best[-third:].mean()),
-        float(best[third : max(third + 1, 2 * third)].mean()),
+        float(best[min(third, count - 1) : max(third + 1, 2 * third)].mean()),
         float(left[:third].any()),
         float(left[-third:].any()),
         float((best[left] < 0.5).sum()),

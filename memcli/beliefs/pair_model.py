@@ -145,7 +145,7 @@ def load_pair_model(embedding: str, file: Path | None = None) -> PairModel:
     """Open the comparison learned for an embedding model; UnavailableError where there is none or it is damaged."""
     path = file or default_file()
     try:
-        with np.load(path, allow_pickle=False) as data:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as data:
             meta = json.loads(bytes(data["meta"]))
             if meta["format"] != FORMAT:
                 raise UnavailableError(f"{path} has format {meta['format']}, not {FORMAT}", _FIX)

@@ -228,7 +228,7 @@ def test_a_damaged_model_costs_only_the_comparison(mem: Mem, monkeypatch: pytest
 def test_trees_are_summed_as_they_were_trained() -> None:
     model = load_pair_model(default_model_name())
     assert isinstance(model, PairModel)
-    rows = np.random.RandomState(0).normal(size=(3, int(arrays()["columns"]))).astype(np.float32)
+    rows = np.random.RandomState(0).normal(size=(3, arrays()["columns"].item())).astype(np.float32)
     wanted = np.zeros((3, 4))
     for row in range(3):
         for number, root in enumerate(model.roots):
