@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import UnavailableError
 from .comparison import Likelihoods
 from .pair_features import ReadText, features, read_text
-from .pair_words import Words, are_swapped, opposites
+from .pair_words import Words, are_swapped, opposites, qualifiers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -122,11 +122,17 @@ def difference(old: ReadText, new: ReadText) -> str:
         return "numbers"
     if _named(one) - set(other.words) and _named(other) - set(one.words):
         return "names"
+    if one.signs != other.signs:
+        return "a path, flag or identifier"
+    if one.asks != other.asks:
+        return "a question"
     if opposites(one, other) or are_swapped(one, other):
         return "opposites"
     shared = len(one.content & other.content) / max(1, len(one.content | other.content))
     if shared >= SHARED and (len(one.marked["negation"]) + len(other.marked["negation"])) % 2:
         return "a negation"
+    if shared >= SHARED and qualifiers(one) != qualifiers(other):
+        return "a qualification"
     return ""
 
 

@@ -14,6 +14,7 @@ KINDS = ("negation", "change", "addition", "hedge", "past", "habit", "kin", "pla
 """Lists of words that are counted, in the order of the features."""
 PHRASES = ("change", "negation", "correction", "addition", "question", "ongoing")
 _WORD = re.compile(r"[\w@#+/.’'-]*[\w+#]|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_SIGN = re.compile(r"(?<!\S)(?:[./~-][\w./-]+|[^\s,;]*[_=<>$@\\][^\s,;]*|\w[\w.-]*/[\w./-]+)")
 _CAPITAL = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÀ-ÖØ-Þ][\w.+#/-]*")
 
 
@@ -24,11 +25,17 @@ class Words:
     text: str
     words: tuple[str, ...]  # lower case, without apostrophe s
     content: frozenset[str]
+    signs: frozenset[str]  # paths, flags, identifiers and the like, as they are written
     names: frozenset[str]  # words with a capital inside a sentence, lower case
     amounts: Amounts
     marked: Mapping[str, frozenset[str]]  # kind → the words of that kind
     phrases: tuple[int, ...]  # how often each of PHRASES occurs
     foreign: float  # share of the letters that are not Latin
+
+    @property
+    def asks(self) -> bool:
+        """Tell whether it is a question."""
+        return self.phrases[PHRASES.index("question")] > 0
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,7 @@ class _Lists:
     phrases: tuple[re.Pattern[str], ...]
     opposites: frozenset[tuple[str, str]]
     links: frozenset[str]
+    qualifiers: frozenset[str]
     numbers: NumberWords
 
 
@@ -51,6 +59,7 @@ def _lists() -> _Lists:
         tuple(re.compile("|".join(data["phrases"][kind])) for kind in PHRASES),
         frozenset(pairs) | {(right, left) for left, right in pairs},
         frozenset(data["order"]["links"]),
+        frozenset(data["guards"]["qualifier"]),
         number_words(data["numbers"]),
     )
 
@@ -67,12 +76,18 @@ def read_words(text: str) -> Words:
         text,
         words,
         own - lists.stop,
+        frozenset(sign.rstrip(".,;:!?)") for sign in _SIGN.findall(text)),
         frozenset(word.lower().removesuffix("'s").rstrip(".") for word in _CAPITAL.findall(text)) - lists.words["self"],
         amounts(lower, lists.numbers),
         {kind: own & found for kind, found in lists.words.items()},
         tuple(len(pattern.findall(lower)) for pattern in lists.phrases),
         sum(character > "ɏ" for character in letters) / max(1, len(letters)),
     )
+
+
+def qualifiers(words: Words) -> frozenset[str]:
+    """Give the words that make another statement of one: almost, former, perhaps."""
+    return _lists().qualifiers.intersection(words.words)
 
 
 def opposites(old: Words, new: Words) -> int:

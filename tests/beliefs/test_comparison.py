@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.beliefs.comparison import LONGEST, SURE, Likelihoods, Verdict, are_twins, compare
+from memcli.beliefs.comparison import LONGEST, Likelihoods, Verdict, are_twins, compare
 
 
 def told(old: str, new: str) -> tuple[str, bool]:
@@ -138,11 +138,13 @@ def test_strangers_are_left_alone(old: str, new: str) -> None:
 
 def test_a_learned_comparison_confirms_when_it_is_sure_and_else_only_flags() -> None:
     pair = "Tomás wrote the export", "The export was written by Tomás"
-    assert compare(*pair, Likelihoods(SURE, 0.01, 0.01, 0.0)) == Verdict("same", True, "the same in other words")
+    assert compare(*pair, Likelihoods(0.98, 0.01, 0.01, 0.0, merges=True)) == Verdict(
+        "same", True, "the same in other words"
+    )
     for likelihoods, kind in (
-        (Likelihoods(0.9, 0.05, 0.05, 0.0), "same"),
-        (Likelihoods(0.0, 0.99, 0.01, 0.0), "update"),
-        (Likelihoods(0.1, 0.2, 0.5, 0.2), "conflict"),
+        (Likelihoods(0.9, 0.05, 0.05, 0.0, flags=True), "same"),
+        (Likelihoods(0.0, 0.99, 0.01, 0.0, flags=True), "update"),
+        (Likelihoods(0.1, 0.2, 0.5, 0.2, flags=True), "conflict"),
         (Likelihoods(0.3, 0.1, 0.0, 0.6), "distinct"),
     ):
         verdict = compare(*pair, likelihoods)
