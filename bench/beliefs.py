@@ -61,18 +61,18 @@ class Workspace:
         (root / "mem.yaml").write_text("# bench\n", encoding="utf-8")
         (root / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
 
-    def mem(self, *words: str) -> Any:
-        """Run a command and give the document it prints."""
+    def mem(self, *words: str, text: str) -> Any:
+        """Run a command on a text and give the document it prints."""
         printed = StringIO()
         with redirect_stdout(printed), redirect_stderr(StringIO()):
-            code = run([*words, "--workspace", str(self.root), "--json"])
+            code = run([*words, "--workspace", str(self.root), "--json", "--", text])
         if code:
             raise RuntimeError(f"mem {' '.join(words)[:80]}: exit {code}")
         return json.loads(printed.getvalue())
 
     def write(self, text: str, *words: str) -> Any:
         """Write a memory."""
-        return self.mem("write", text, *words)
+        return self.mem("write", *words, text=text)
 
     def entries(self) -> dict[str, dict[str, Any]]:
         """Read every entry from its file, by id: the fields, and the text under `body`."""
@@ -275,7 +275,7 @@ def _asked(
     facts: Sequence[str],
     newest: dict[str, str],
 ) -> None:
-    hits = [str(hit["summary"]) for hit in workspace.mem("search", question)["hits"]]
+    hits = [str(hit["summary"]) for hit in workspace.mem("search", text=question)["hits"]]
     outcome.questions += 1
     outcome.top += bool(hits) and any(answer.casefold() in hits[0].casefold() for answer in answers)
     right = {
@@ -397,6 +397,7 @@ def _page(chosen: argparse.Namespace) -> str:
     for name, path in sets:
         pairs = judged_pairs(path)
         rows += pair_rows(name, pairs)
+        print(*rows, sep="\n", file=sys.stderr, flush=True)
         matrices += [f"\n{name}:\n", *confusion(pairs)]
         if chosen.wrong:
             worst(pairs)

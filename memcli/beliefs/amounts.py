@@ -46,17 +46,20 @@ def number_words(data: Mapping[str, Any]) -> NumberWords:
         unit: (kind, float(size))
         for kind, table in (("time", data["durations"]), ("size", data["sizes"]))
         for size, names in table.items()
-        for unit in names
+        for unit in names.split()
     }
+    words, scales, han_digits = (_values(data[name]) for name in ("words", "scales", "han"))
     han = [unit for unit in units if HAN.match(unit)]
     latin = [unit for unit in units if not HAN.match(unit)]
     pattern = (
         rf"(?P<bare>\d+(?:[.,]\d+)*)\s?(?P<han>{_any(han)})"
-        rf"|(?<![\w.,])(?:(?P<digits>\d+(?:[.,:]\d+)*)(?:st|nd|rd|th)?|(?P<word>{_any(data['words'])})"
-        rf"|(?P<article>{_any(data['articles'])}))(?:[\s-]?(?P<scale>{_any(data['scales'])}))?"
+        rf"|(?<![\w.,])(?:(?P<digits>\d+(?:[.,:]\d+)*)(?:st|nd|rd|th)?|(?P<word>{_any(words)})"
+        rf"|(?P<article>{_any(data['articles'].split())}))(?:[\s-]?(?P<scale>{_any(scales)}))?"
         rf"(?:(?:(?<=\d)|[\s-])\s?(?P<unit>{_any(latin)})\b)?(?![a-z0-9])|(?P<other>\d+(?:[.,:]\d+)*)"
     )
-    return NumberWords(re.compile(pattern), data["words"], data["scales"], units, data["han"])
+    return NumberWords(
+        re.compile(pattern), words, scales, units, {sign: int(value) for sign, value in han_digits.items()}
+    )
 
 
 def amounts(text: str, lists: NumberWords) -> Amounts:
@@ -81,6 +84,11 @@ def amounts(text: str, lists: NumberWords) -> Amounts:
             exact.add(whole)
             bare.update([f"{value:.12g}"] if kind else [])
     return Amounts(frozenset(exact), frozenset(bare))
+
+
+def _values(text: str) -> dict[str, float]:
+    """Read `two=2 three=3`."""
+    return {name: float(value) for name, _, value in (one.partition("=") for one in text.split())}
 
 
 def _any(words: Iterable[str]) -> str:

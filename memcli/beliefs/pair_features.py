@@ -25,7 +25,7 @@ class ReadText:
     """A text made ready to be compared with many: its words, and its tokens with their unit vectors."""
 
     words: Words
-    pieces: "NDArray[np.int64]"
+    pieces: tuple[int, ...]
     vectors: "Floats"  # (n, dimension), unit rows
     raw: "Floats"  # (n, dimension), as the model gave them
     pooled: "Floats"
@@ -41,7 +41,7 @@ def read_text(tokens: "TokenVectors") -> ReadText:
     norms = np.linalg.norm(tokens.vectors, axis=1, keepdims=True)
     return ReadText(
         read_words(text),
-        np.array(tokens.pieces, np.int64),
+        tokens.pieces,
         tokens.vectors / np.maximum(norms, 1e-9),
         tokens.vectors,
         tokens.pooled,
@@ -81,7 +81,8 @@ def _aligned(one: ReadText, other: ReadText, table: "Floats") -> "tuple[list[flo
     if not count or not len(other.pieces):
         return [0.0] * 30, np.ones(count, np.bool_)
     best = table.max(axis=1)
-    exact = np.isin(one.pieces, other.pieces)
+    known = set(other.pieces)
+    exact = np.array([piece in known for piece in one.pieces], np.bool_)
     left = one.says & ~exact
     says = max(1, int(one.says.sum()))
     place = (np.arange(count) + 0.5) / count

@@ -52,14 +52,14 @@ class _Lists:
 @lru_cache(maxsize=1)
 def _lists() -> _Lists:
     data = tomllib.loads(files("memcli").joinpath("data/pair_words.toml").read_text(encoding="utf-8"))
-    pairs = [tuple(pair) for pair in data["opposites"]["pairs"]]
+    pairs = [(left, right) for left, _, right in (pair.partition("/") for pair in data["opposites"]["pairs"].split())]
     return _Lists(
-        {kind: frozenset(data["words"][kind]) for kind in KINDS},
-        frozenset([*data["words"]["stop"], *data["words"]["self"]]),
+        {kind: frozenset(data["words"][kind].split()) for kind in KINDS},
+        frozenset(data["words"]["stop"].split() + data["words"]["self"].split()),
         tuple(re.compile("|".join(data["phrases"][kind])) for kind in PHRASES),
         frozenset(pairs) | {(right, left) for left, right in pairs},
-        frozenset(data["order"]["links"]),
-        frozenset(data["guards"]["qualifier"]),
+        frozenset(data["order"]["links"].split()),
+        frozenset(data["guards"]["qualifier"].split()),
         number_words(data["numbers"]),
     )
 
