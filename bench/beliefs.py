@@ -27,6 +27,8 @@ import yaml
 from workspaces import make
 
 from memcli.cli.app import run
+from memcli.index import embedding
+from memcli.index.embedder import open_embedder
 
 HERE = Path(__file__).parent
 FIXTURES = HERE.parent / "fixtures" / "workspace"
@@ -347,7 +349,6 @@ def cost() -> tuple[float, float]:
 def comparison_time() -> float:
     """Give the processor milliseconds of a new text and five neighbours, embedding included, the median of 20."""
     from memcli.beliefs.pair_model import load_pair_model
-    from memcli.index.embedder import open_embedder
 
     with tempfile.TemporaryDirectory() as folder:
         embedder = open_embedder(None, bulk=True, cache=Path(folder))
@@ -384,6 +385,9 @@ def main() -> None:
         os.environ |= {"HOME": home, "XDG_CACHE_HOME": f"{home}/cache", "MEM_TIMEZONE": "UTC"}
         for name in ("MEM_WORKSPACE", "MEM_SEED", "MEM_NOW", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
             os.environ.pop(name, None)
+        opened = open_embedder(None, bulk=True, cache=Path(home) / "cache" / "mem")
+        # Commands in one process share the model: to open it took most of their time.
+        embedding.open_embedder = lambda *_, **__: opened
         page = _page(chosen)
     print(page)
     if chosen.write:

@@ -14,7 +14,7 @@ from typing import Any
 
 DATA = Path(__file__).parent / "data" / "relations.toml"
 SAME, UPDATE, CONFLICT, DISTINCT = "same", "update", "conflict", "distinct"
-SHARES = {SAME: 0.27, UPDATE: 0.24, CONFLICT: 0.1, DISTINCT: 0.39}
+SHARES = {SAME: 0.22, UPDATE: 0.21, CONFLICT: 0.16, DISTINCT: 0.41}
 KIN = ["sister", "brother", "wife", "husband", "son", "daughter", "mother", "father", "colleague", "cousin", "boss"]
 CORRECTIONS = [
     "Correction: ",
@@ -251,8 +251,9 @@ class Generator:
         return self._told(form, subject, before), self._told(other, subject, after)
 
     def _distinct(self) -> tuple[str, str]:
-        kinds = {self._of_another: 0.4, self._of_another_kind: 0.24, self._as_well: 0.1, self._events: 0.13,
-                 self._conditions: 0.04, self._choice_of_another: 0.05, self._unlike: 0.04}  # fmt: skip
+        kinds = {self._of_another: 0.4, self._of_another_kind: 0.18, self._of_the_value: 0.08, self._as_well: 0.1,
+                 self._events: 0.13, self._conditions: 0.04, self._choice_of_another: 0.05,
+                 self._unlike: 0.04}  # fmt: skip
         (make,) = self.random.choices(list(kinds), list(kinds.values()))
         old, new = make()
         return old, new
@@ -285,6 +286,21 @@ class Generator:
             after = before
         form = self._any_form(other, 0.3)
         return self._told(self._one(relation["says"]), subject, before), self._told(form, subject, after, old)
+
+    def _of_the_value(self) -> tuple[str, str]:
+        """Tell something of the value: who founded a firm, and where the founder was born."""
+        kinds = {"invented": "invented", "place": "place", "person": "person"}
+        relation = self._one([one for one in self.relations if one["value"] in kinds])
+        other = self._one([one for one in self.relations if one["subject"] == kinds[relation["value"]]])
+        subject, _ = self._two_subjects(relation["subject"])
+        value, former = self._two_values(relation["value"])
+        old, new = self._two_values(other["value"])
+        texts = [
+            self._told(self._one(relation["says"]), subject, value, former),
+            self._told(self._any_form(other, 0.2), value[0], new, old),
+        ]
+        self.random.shuffle(texts)
+        return texts[0], texts[1]
 
     def _as_well(self) -> tuple[str, str]:
         """Tell a second value where several hold."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .pair_words import KINDS, Words, are_swapped, is_stop, opposites, read_words
+from .pair_words import KINDS, Words, are_swapped, has_other_words, is_stop, opposites, read_words, swapped_spans
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -164,6 +164,7 @@ def _compared(old: Words, new: Words) -> list[float]:
         old.amounts == new.amounts,
         old.amounts.agree(new.amounts),
         are_swapped(old, new),
+        *_swap(old, new),
     ]
     for kind in KINDS:
         ours, theirs = old.marked[kind], new.marked[kind]
@@ -171,6 +172,17 @@ def _compared(old: Words, new: Words) -> list[float]:
     for before, after in zip(old.phrases, new.phrases, strict=True):
         values += [min(before, 3), min(after, 3), after > 0 and before == 0]
     return [float(value) for value in values]
+
+
+def _swap(old: Words, new: Words) -> list[float]:
+    """Describe what stands in one text in the place of something else in the other: how long, where, of what kind."""
+    first, last, rest = swapped_spans(old, new)
+    ours, theirs = (words.words[first : len(words.words) - last] for words in (old, new))
+    names = [bool(words.names.intersection(span)) for words, span in ((old, ours), (new, theirs))]
+    numbers = [any(sign.isdigit() for word in span for sign in word) for span in (ours, theirs)]
+    share = (first + last) / max(1, first + last + rest)
+    place = first / max(1, first + last)
+    return [first, last, len(ours), len(theirs), share, place, sum(names), sum(numbers), has_other_words(old, new)]
 
 
 def _sets(old: frozenset[str], new: frozenset[str]) -> list[float]:

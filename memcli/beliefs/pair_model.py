@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import UnavailableError
 from .comparison import Likelihoods
 from .pair_features import ReadText, features, read_text
-from .pair_words import Words, are_swapped, opposites, qualifiers
+from .pair_words import Words, are_swapped, has_other_words, opposites, qualifiers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -126,6 +126,8 @@ def difference(old: ReadText, new: ReadText) -> str:
         return "a path, flag or identifier"
     if one.asks != other.asks:
         return "a question"
+    if has_other_words(one, other):
+        return "a word in one place"
     if opposites(one, other) or are_swapped(one, other):
         return "opposites"
     shared = len(one.content & other.content) / max(1, len(one.content | other.content))

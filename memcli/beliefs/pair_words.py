@@ -97,6 +97,22 @@ def opposites(old: Words, new: Words) -> int:
     return sum((left, right) in lists.opposites for left in ours for right in theirs)
 
 
+def swapped_spans(old: Words, new: Words) -> tuple[int, int, int]:
+    """Give how many words two texts begin with, how many they end with, and how many there are in the longer rest."""
+    ours, theirs = old.words, new.words
+    shorter = min(len(ours), len(theirs))
+    first = next((at for at in range(shorter) if ours[at] != theirs[at]), shorter)
+    last = next((at for at in range(shorter - first) if ours[-1 - at] != theirs[-1 - at]), shorter - first)
+    return first, last, max(len(ours), len(theirs)) - first - last
+
+
+def has_other_words(old: Words, new: Words) -> bool:
+    """Tell whether one text is the other with something else in one place: `A is in Rome`, `B is in Rome`."""
+    first, last, rest = swapped_spans(old, new)
+    ours, theirs = (set(words.words[first : len(words.words) - last]) & words.content for words in (old, new))
+    return bool(ours and theirs) and first + last >= rest
+
+
 def are_swapped(old: Words, new: Words) -> bool:
     """Tell whether texts of the same words have them in another order around a link: `A over B`, `B over A`."""
     if sorted(old.words) != sorted(new.words):

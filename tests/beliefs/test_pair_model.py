@@ -15,6 +15,7 @@ from memcli.beliefs.pair_words import read_words
 from memcli.errors import UnavailableError
 from memcli.index.embedder import OnnxEmbedder, default_model_name, open_embedder
 from tests.conftest import Mem
+from tests.fakes import CountingEmbedder
 
 Compare = Callable[..., list[Likelihoods]]
 
@@ -96,6 +97,10 @@ def test_neighbours_are_judged_one_by_one(compare: Compare) -> None:
         ("Dark mode is enabled for User", "Dark mode is disabled for User"),
         ("User drinks milk", "User does not drink milk"),
         ("User prefers tea over cocoa", "User prefers cocoa over tea"),
+        ("Torvald lives in Narvik", "Torvald works in Narvik"),
+        ("Bandy comes from England", "Squash comes from England"),
+        ("Put it into .config", "Put it into config"),
+        ("The harvest is over", "The harvest is nearly over"),
         ("用户住在昆明", "用户住在大理"),
     ],
 )
@@ -238,3 +243,30 @@ def test_trees_are_summed_as_they_were_trained() -> None:
                 node = int(model.left[node] if is_left else model.right[node])
             wanted[row, number % 4] += model.value[node]
     assert model.scores(rows) == pytest.approx(wanted, abs=1e-3)
+
+
+def test_with_another_embedding_model_twins_are_known_and_a_line_says_so(
+    mem: Mem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = CountingEmbedder()
+    monkeypatch.setattr("memcli.index.embedding.open_embedder", lambda *_, **__: fake)
+    monkeypatch.setattr("memcli.index.embedding.default_model_name", lambda: fake.model)
+    mem("init")
+    first = mem("write", "The ferry leaves at 8 am", "--json").json
+    other = mem("write", "Departure of the ferry is at 08:00", "--json")
+    again = mem("write", "the ferry leaves at 8 am.", "--json").json
+    assert other.json["action"] == "created"
+    assert other.err.count(f"not calibrated for the embedding model {fake.model}") == 1
+    assert again["id"] == first["id"]
+
+
+@pytest.mark.parametrize(("least", "action"), [("0.6", "merged"), ("0", "created")])
+def test_who_wants_the_plain_rule_sets_a_cosine(mem: Mem, least: str, action: str) -> None:
+    mem("init")
+    mem("config", "set", "write.merge_similarity", least)
+    first = mem("write", "The kiln in the barn is heated to 900 degrees", "--json").json
+    second = mem("write", "The kiln in the barn is heated to 950 degrees", "--json").json
+    assert second["action"] == action
+    kept = mem("read", second["id"], "--json").out + mem("read", first["id"], "--json").out
+    assert "900 degrees" in kept
+    assert "950 degrees" in kept
