@@ -50,7 +50,7 @@ FACTS = (
     "| facts | written | wrong supersessions | true facts hidden | stale superseded or flagged"
     " | wrong flags in 100 writes | top-1 | questions that show a stale value |"
 )
-GERMAN = re.compile(r"(?i)[äöüß]|\b(der|die|das|und|ist|nicht|wird|den|ein|im|zum|mit|hat)\b")
+GERMAN = re.compile(r"(?i)[äöüß]|\b(der|die|das|und|ist|nicht|wird|den|ein|eine|im|zum|mit|hat|bei|jetzt|auf)\b")
 
 
 class Workspace:
@@ -159,7 +159,7 @@ def language(pair: Judged) -> str:
         return "Japanese"
     if re.search(r"[\u4e00-\u9fff]", text):
         return "Chinese"
-    return "German" if len(GERMAN.findall(text)) > 2 else "English and others"
+    return "German" if len(GERMAN.findall(text)) > 1 else "English and others"
 
 
 def pair_rows(name: str, pairs: Sequence[Judged]) -> Iterator[str]:

@@ -32,7 +32,9 @@ CLASSES = ("same", "update", "conflict", "distinct")
 FOREIGN = 0.2
 """Share of letters outside the Latin script from which the embedding model cannot be trusted to tell "same"."""
 SHARED = 0.4
-"""Share of the words in common from which one more negation denies: long texts say "no" and "not" in passing."""
+"""Share of the words of the shorter text from which one more negation, opposite or qualification tells them apart."""
+SHORT = 9
+"""Words of a text up to which that is so."""
 _FIX = "install mem again"
 
 
@@ -128,14 +130,14 @@ def difference(old: ReadText, new: ReadText) -> str:
         return "a question"
     if has_other_words(one, other):
         return "a word in one place"
-    if opposites(one, other) or are_swapped(one, other):
-        return "opposites"
-    shared = len(one.content & other.content) / max(1, len(one.content | other.content))
-    if shared >= SHARED and (len(one.marked["negation"]) + len(other.marked["negation"])) % 2:
-        return "a negation"
-    if shared >= SHARED and qualifiers(one) != qualifiers(other):
-        return "a qualification"
-    return ""
+    if are_swapped(one, other):
+        return "the order"
+    shared = len(one.content & other.content) / max(1, min(len(one.content), len(other.content)))
+    if shared < SHARED or min(len(one.content), len(other.content)) > SHORT:
+        return ""  # long texts say "no", "before" and "often" in passing
+    if (opposites(one, other) + len(one.marked["negation"]) + len(other.marked["negation"])) % 2:
+        return "a negation or an opposite"
+    return "a qualification" if qualifiers(one) != qualifiers(other) else ""
 
 
 def _named(words: Words) -> frozenset[str]:

@@ -13,6 +13,8 @@ from .amounts import Amounts, NumberWords, amounts, number_words
 KINDS = ("negation", "change", "addition", "hedge", "past", "habit", "kin", "place", "calendar", "self")
 """Lists of words that are counted, in the order of the features."""
 PHRASES = ("change", "negation", "correction", "addition", "question", "ongoing")
+STEM = 4
+"""Letters by which forms of one word are known: lives and live, works and working."""
 _WORD = re.compile(r"[\w@#+/.’'-]*[\w+#]|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 _SIGN = re.compile(r"(?<!\S)(?:[./~-][\w./-]+|[^\s,;]*[_=<>$@\\][^\s,;]*|\w[\w.-]*/[\w./-]+)")
 _CAPITAL = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÀ-ÖØ-Þ][\w.+#/-]*")
@@ -107,10 +109,13 @@ def swapped_spans(old: Words, new: Words) -> tuple[int, int, int]:
 
 
 def has_other_words(old: Words, new: Words) -> bool:
-    """Tell whether one text is the other with something else in one place: `A is in Rome`, `B is in Rome`."""
+    """Tell whether one text is the other with something else or more in one place: `A is in Rome`, `B is in Rome`."""
     first, last, rest = swapped_spans(old, new)
-    ours, theirs = (set(words.words[first : len(words.words) - last]) & words.content for words in (old, new))
-    return bool(ours and theirs) and first + last >= rest
+    ours, theirs = (
+        {word[:STEM] for word in words.words[first : len(words.words) - last] if word in words.content}
+        for words in (old, new)
+    )
+    return ours != theirs and ours.isdisjoint(theirs) and first + last >= rest
 
 
 def are_swapped(old: Words, new: Words) -> bool:
