@@ -4,15 +4,21 @@ Two texts of one key say the same thing at two times, whatever their words: no c
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from ..text.entry import Entry, same_key
 from .changes import replaced_span
+from .comparison import compare, is_comparable
 from .phrases import core, phrases, words
 
 MOST_WORDS = 5
 """Words of a key that is proposed, at most."""
+
+
+MOST_ALIKE = 50
+"""Entries that begin alike of which every pair is compared."""
 
 
 @dataclass(frozen=True)
@@ -28,19 +34,32 @@ def slot_of(entry: Entry) -> tuple[str, str]:
     return same_key(entry.key), entry.project
 
 
-def proposals(entries: Sequence[Entry], linked: Mapping[str, Iterable[str]]) -> list[Proposal]:
-    """Propose a key for entries that took each other's place or are flagged, and begin with the same subject.
+def proposals(entries: Sequence[Entry]) -> list[Proposal]:
+    """Propose a key for entries that look like one slot: they took each other's place, or say it with another value.
 
-    `linked` are the ids that each entry is linked with. Entries that have a key are left out.
+    Entries that have a key are left out, and so are those that begin with no subject and verb in common.
     """
     known = {entry.id: entry for entry in entries if not entry.key}
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for one in known.values():
-        for other in (known[identifier] for identifier in linked.get(one.id, ()) if identifier in known):
-            key = _subject(one.body, other.body) if one.project == other.project else ""
-            if key:
-                found[key, one.project] |= {one.id, other.id}
+    for one, other in _likes(known):
+        key = _subject(one.body, other.body) if one.project == other.project else ""
+        if key:
+            found[key, one.project] |= {one.id, other.id}
     return [Proposal(key, tuple(sorted(ids))) for (key, _), ids in sorted(found.items())]
+
+
+def _likes(known: Mapping[str, Entry]) -> Iterator[tuple[Entry, Entry]]:
+    """Yield the entries that are linked with each other, and those that state another value of the same."""
+    alike: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
+    for one in known.values():
+        others = (one.superseded_by, *one.conflicts_with)
+        yield from ((one, known[other]) for other in others if other in known)
+        if one.status == "active" and is_comparable(one.body):
+            alike[core(words(one.body))[:2]].append(one)
+    for group in alike.values():
+        for one, other in combinations(group[:MOST_ALIKE], 2):
+            if compare(one.body, other.body).is_against:
+                yield one, other
 
 
 def _subject(one: str, other: str) -> str:

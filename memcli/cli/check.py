@@ -39,6 +39,11 @@ def check(
             show_default=False,
         ),
     ] = "",
+    keys: Annotated[
+        bool,
+        typer.Option("--keys", help="Propose keys for entries that look like one slot; --fix asks and writes them."),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --keys --fix: write them without asking.")] = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -61,6 +66,13 @@ def check(
             raise UsageError("--recall asks memory and looks at no file", "give it alone")
         if not show_proof(where, recall, as_json=as_json):
             raise typer.Exit(1)
+        return
+    if keys:
+        from .proposed_keys import show_keys
+
+        if fix and not (yes or world.at_terminal()):
+            raise UsageError("nobody is here to ask", "look at the keys first, then give --yes")
+        show_keys(where, check_all(where), fix=fix and not dry_run, yes=yes, as_json=as_json)
         return
     plan = Plan()
     if in_index:

@@ -139,7 +139,7 @@ def _entry_parts(where: Where, wanted: Filter) -> None:
     where.any_of("source", wanted.sources)
     where.any_of("project", wanted.projects)
     if wanted.keys:
-        where.parts.append(f"({' or '.join(['folded(entries.key) glob ?'] * len(wanted.keys))})")
+        where.parts.append(f"entries.key <> '' and ({' or '.join(['folded(entries.key) glob ?'] * len(wanted.keys))})")
         where.values += [bindable(key.casefold()) for key in wanted.keys]
     for tag in wanted.tags:
         # Whole tags, whatever their case: `test` is not `testing`.

@@ -81,6 +81,7 @@ def answers(mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     ask("write", "write", "A sale.", "--expires-at", "2026-11-21", "--created-at", "2026-01-01", "--no-dedup")
     yield ask("decay")
     yield ask("decay", "decay", "--apply", "--max-fraction", "1", codes=(0, 3))
+    yield ask("check --keys", "check", "--keys")
     yield ask("check", codes=(1,))
     yield ask("check", "check", "--fix", "--dry-run", codes=(1, 3))
     yield ask("stats")
