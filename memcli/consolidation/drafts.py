@@ -56,11 +56,13 @@ class Batch:
         message: str = "",
         files: Sequence[str] | None = None,
         tags: Sequence[str] = (),
+        key: str = "",
     ) -> Draft:
         """Return a draft of words said in a message, or somewhere in the batch."""
         told: Mapping[str, Any] = {
             "type": type,
             "tags": tuple(tags),
+            "key": key,
             "source": source,
             "files": paths(text) if files is None else tuple(files),
             "sources": (self.source_of(message),),
@@ -105,7 +107,8 @@ def sound(drafts: Sequence[Draft], guard: Redactor) -> list[Draft]:
         files = tuple(plain(one, guard) for one in draft.told["files"])
         tags = tuple(plain(" ".join(tag.split()), guard) for tag in draft.told["tags"])
         if text := plain(draft.body, guard):
-            made.append(replace(draft, body=text, told={**draft.told, "files": files, "tags": tags}))
+            key = guard.text(str(draft.told["key"]))
+            made.append(replace(draft, body=text, told={**draft.told, "files": files, "tags": tags, "key": key}))
     return made
 
 

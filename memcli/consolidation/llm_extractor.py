@@ -7,6 +7,8 @@ it cites is the user's, in their own words; what they pasted, or an assistant sa
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..index.index import Index, ask
+from ..index.names import keyed
 from ..lifecycle.admission import Draft
 from ..lifecycle.llm import Llm
 from ..lifecycle.prompt import SCHEMA, again, question
@@ -18,6 +20,8 @@ from .drafts import Batch
 
 TEMPERATURE = 0.3
 MAX_TOKENS = 4096
+KEYS = 100
+"""Keys that are shown at most."""
 
 _SHARED = 0.5  # of an entry's words, which the message has that it cites
 _STEM = 5  # letters by which two forms of a word are the same
@@ -38,7 +42,8 @@ def by_llm(llm: Llm, batch: Batch) -> LlmFindings:
     settings = batch.workspace.settings
     limit = settings["consolidate.page_size"]
     shrink_to = limit if len(batch.page.encode()) > limit else 0
-    messages = question(batch.page, batch.events, batch.workspace.zone, shrink_to)
+    keys = ask(batch.workspace, _keys)
+    messages = question(batch.page, batch.events, batch.workspace.zone, shrink_to, keys)
     reply = _reply(llm, messages, settings["llm.timeout"])
     drafts = tuple(_draft(batch, entry) for entry in reply.entries)
     return LlmFindings(reply.history_entry, reply.memory_update, drafts)
@@ -92,7 +97,14 @@ def _draft(batch: Batch, entry: ReplyEntry) -> Draft:
         message=cited.id if cited else "",
         files=entry.files,
         tags=entry.tags,
+        key=entry.key,
     )
+
+
+def _keys(index: Index) -> list[str]:
+    """List the keys in use, of which the LLM is to choose before it makes one."""
+    index.refresh()
+    return list(dict.fromkeys(key for key, _ in keyed(index)))[:KEYS]
 
 
 def _stems(text: str) -> set[str]:

@@ -29,13 +29,14 @@ def _entry_passes(wanted: Filter, entry: Entry) -> bool:
         and (not wanted.sources or entry.source in wanted.sources)
         and (not wanted.projects or entry.project in wanted.projects)
         and all(tag.lstrip("#").lower() in tags for tag in wanted.tags)
-        and (
-            not wanted.keys
-            or (entry.key and any(fnmatchcase(entry.key.casefold(), one.casefold()) for one in wanted.keys))
-        )
+        and (not wanted.keys or _fits_key(entry.key, wanted.keys))
         and (not wanted.since or entry.updated_at >= wanted.since)
         and (not wanted.until or entry.updated_at <= wanted.until)
     )
+
+
+def _fits_key(key: str, globs: tuple[str, ...]) -> bool:
+    return bool(key) and any(fnmatchcase(key.casefold(), one.casefold()) for one in globs)
 
 
 def _fits(path: str, pattern: str) -> bool:

@@ -18,10 +18,13 @@ Fields, each of which may be left out when there is nothing to say:
 "history_entry": a paragraph that begins with [YYYY-MM-DD HH:MM], of what was asked, decided and done, and how it ended.
 "memory_update": the whole new text of the page between <memory> and </memory>, when something on it should be added or
 corrected. Keep every line that is still true, and every part between <!-- mem:… --> and <!-- /mem:… --> as it is.
-"entries": a list of {"content", "type", "source", "message", "files", "tags"}: facts of the codebase, preferences,
-constraints, corrections by the user, lessons from mistakes and debugging, procedures that worked. One statement each,
-that can be understood alone, with its names and numbers. Not chatter, not what the assistant merely offered.
+"entries": a list of {"content", "type", "source", "message", "files", "tags", "key"}: facts of the codebase,
+preferences, constraints, corrections by the user, lessons from mistakes and debugging, procedures that worked. One
+statement each, that can be understood alone, with its names and numbers. Not chatter, not what the assistant merely
+offered.
 "type" is one of fact, preference, constraint, correction, observation, entity, procedure, lesson.
+"key" names the slot of what has one value at a time, such as staging/port or rita/role: a new value takes the old one's
+place. Use one of those between <keys> and </keys> where it fits, and none where several things can hold at once.
 "source" is user_stated when the user said it, observed when it was seen to happen, inferred when you conclude it.
 "message" is the number of the message it comes from, as it stands after # in the conversation. What a user quotes,
 forwards or pastes is nobody's claim: user_stated is only what they say themselves.
@@ -47,6 +50,7 @@ SCHEMA: Mapping[str, object] = {
                     "message": {"type": "integer"},
                     "files": {"type": "array", "items": {"type": "string"}},
                     "tags": {"type": "array", "items": {"type": "string"}},
+                    "key": {"type": "string"},
                 },
                 "required": ["content"],
             },
@@ -55,11 +59,14 @@ SCHEMA: Mapping[str, object] = {
 }
 
 
-def question(page: str, events: Sequence[Event], zone: tzinfo = UTC, limit: int = 0) -> list[dict[str, str]]:
-    """Make the messages of a request; `limit` in bytes, when given, asks for a shorter page."""
+def question(
+    page: str, events: Sequence[Event], zone: tzinfo = UTC, limit: int = 0, keys: Sequence[str] = ()
+) -> list[dict[str, str]]:
+    """Make the messages of a request; `limit` in bytes, when given, asks for a shorter page; `keys` are in use."""
     rules = _RULES + (_COMPRESS.format(limit=limit) if limit else "")
     material = (
         f"<memory>\n{_data(page.strip()) or '(empty)'}\n</memory>\n\n"
+        f"<keys>\n{_data(', '.join(keys)) or '(none)'}\n</keys>\n\n"
         f"<conversation>\n{transcript(events, zone, numbered=True)}\n</conversation>"
     )
     return [{"role": "system", "content": rules}, {"role": "user", "content": material}]
@@ -105,6 +112,6 @@ def _room(event: Event) -> int:
 
 def _data(text: str) -> str:
     """Keep material from closing the tags it stands in."""
-    for tag in ("memory", "conversation"):
+    for tag in ("memory", "keys", "conversation"):
         text = text.replace(f"</{tag}", f"<\\/{tag}")
     return text

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import LlmError
-from ..text.entry import SOURCES, TYPES
+from ..text.entry import SOURCES, TYPES, checked
 from .llm.lenient import LARGEST, dicts, readings, without_thoughts
 
 FIELDS = ("history_entry", "memory_update", "entries")
@@ -56,6 +56,7 @@ class ReplyEntry:
     files: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     message: int = 0  # the number of the message it cites; 0 where it cites none
+    key: str = ""  # the slot it fills
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,16 @@ def _entry(item: Any) -> ReplyEntry | None:
         _names(item.get("files")),
         _names(item.get("tags")),
         _number(item.get("message")),
+        _slot(item.get("key")),
     )
+
+
+def _slot(value: Any) -> str:
+    """Read a key; one that cannot be one is none."""
+    try:
+        return str(checked("key", clean_text(value).strip())) if isinstance(value, str) else ""
+    except ValueError:
+        return ""
 
 
 def _name(value: Any, known: Sequence[str], others: Mapping[str, str], default: str) -> str:

@@ -205,3 +205,23 @@ def test_entries_that_look_like_one_slot_are_offered_a_key(mem: Mem, at: At) -> 
     now = at("2026-03-10", "Port 7654", "--key", "staging-port")
     assert active(mem) == [now[1]]
     assert mem("check", "--keys").rows == []
+
+
+def test_a_key_that_an_llm_gives_takes_the_old_value_s_place(
+    mem: Mem, at: At, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = at("2026-01-10", "Staging listens on port 5432", *PORT)
+    said = {"role": "user", "content": "Staging listens on 6543 from today", "timestamp": "2026-02-10T09:00:00Z"}
+    talk = tmp_path / "talk.jsonl"
+    talk.write_text(json.dumps(said) + "\n" + json.dumps({"role": "assistant", "content": "Noted."}) + "\n")
+    entry = {"content": "Staging listens on 6543", "source": "user_stated", "key": "Staging/Port", "type": "fact"}
+    broken = {"content": "Rita drinks green tea", "key": "x" * 999}
+    reply = tmp_path / "reply.json"
+    reply.write_text(json.dumps({"history_entry": "They spoke.", "entries": [entry, broken]}))
+    monkeypatch.setenv("MEM_LLM_COMMAND", f"cat {reply}")
+    monkeypatch.setenv("MEM_NOW", "2026-02-11T10:00:00Z")
+    assert mem("session", "import", str(talk)).code == 0
+    assert mem("consolidate", "--all").code == 0
+    assert mem("read", "--key", "staging/port").out == "Staging listens on 6543\n"
+    assert mem("read", "--key", "staging/port", "--history").rows[0][4] == old[1]
+    assert "Rita drinks green tea" in mem("ls").out
