@@ -35,7 +35,7 @@ def personal_data(text: str, low: str) -> Iterator[Place]:
     """Yield the place and rule of each piece of personal data; `low` is the text in lower case."""
     if "@" in text:
         yield from _addresses(text)
-    if not any(char.isdigit() for char in text):
+    if not compiled(r"\d").search(text):
         return
     for match in compiled(_IBAN).finditer(text):
         if _is_iban(match[0].replace(" ", "")):
