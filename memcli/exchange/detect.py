@@ -10,8 +10,9 @@ from . import claude_code, codex, openclaw, own, records
 from .chat_styles import style_of
 from .feed import Feed
 
-EMPTY, SILENT, FOREIGN, DAMAGED = "empty", "silent", "foreign", "damaged"
-"""What a file without a conversation is: nothing, records that nobody speaks in, another document, or broken."""
+EMPTY, SILENT, FOREIGN, DAMAGED, CUT_OFF = "empty", "silent", "foreign", "damaged", "cut off"
+"""What a file without a conversation is: nothing, records that nobody speaks in, another document, broken, or an export
+that ends in the middle."""
 MANY = ("conversations",)
 """Formats of files that hold many conversations."""
 READS = (

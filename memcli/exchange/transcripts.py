@@ -22,7 +22,7 @@ from ..transcripts import chat_exports, copilot, copilot_chat, cursor, gemini, o
 from ..transcripts.json_stream import CutOffError, JsonStream
 from . import chat_text, claude_code, codex, golemcore, openclaw, own
 from .chat_styles import style_of
-from .detect import MANY, UnknownTranscriptError, detect
+from .detect import CUT_OFF, MANY, SILENT, UnknownTranscriptError, detect
 from .feed import Feed
 from .reading import Reading
 
@@ -83,7 +83,7 @@ def read_transcripts(feed: Feed, name: str, zone: tzinfo = UTC) -> Iterator[Tran
         for found, events, reading in chat_exports.conversations(feed.stream, zone):
             yield begun(found, events, reading, name)
     except CutOffError:
-        raise UnknownTranscriptError(f"{name} is cut off or not JSON", "export it again") from None
+        raise UnknownTranscriptError(f"{name} is cut off or not JSON", "export it again", CUT_OFF) from None
 
 
 def read_transcript(file: BinaryIO | Feed, name: str, zone: tzinfo = UTC) -> Transcript:
@@ -104,7 +104,7 @@ def _one(feed: Feed, name: str, zone: tzinfo) -> Transcript:
             f"{name} holds many conversations", "give the name of the file to `mem session import`"
         )
     if found == "openclaw" and openclaw.CHECKPOINT.search(name):
-        raise UnknownTranscriptError(f"{name} is a checkpoint's copy", "import the session's own file instead")
+        raise UnknownTranscriptError(f"{name} is a checkpoint's copy", "import the session's own file instead", SILENT)
     reading = Reading(zone=zone, day=day_in(name))
     return begun(found, _events(feed, found, reading), reading, name)
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..exchange.conversation import UNREADABLE, Spool, own_id, spooled, standing_of
-from ..exchange.detect import DAMAGED, FOREIGN, UnknownTranscriptError
+from ..exchange.detect import CUT_OFF, DAMAGED, FOREIGN, UnknownTranscriptError
 from ..exchange.transcripts import Transcript
 from ..store.disk import synced_together
 from ..store.redaction import Redacted
@@ -28,7 +28,8 @@ ASKED, SUBAGENT, NOTHING = "asked by mem", "of subagents", "with nothing said"
 UNKNOWN, BROKEN = "files without a conversation", "files that cannot be read"
 FILES = "files"
 """What stands for a tool where no conversation tells of one."""
-_DATA = (".jsonl", ".json", ".zip", ".db")
+_DATA = (".jsonl", ".zip", ".db")
+"""Names of files that hold a conversation, whoever wrote them, end so; other JSON and text may be anything."""
 _CUT_OFF = frozenset(("cut off at the end", "the rest is cut off or not JSON"))
 Progress = Callable[[int, int], None]
 
@@ -213,8 +214,9 @@ class ImportRun:
     def _unknown(self, error: UnknownTranscriptError, reading: _Reading) -> None:
         """Count what holds no conversation; what ought to hold one, and is damaged, is named."""
         path = reading.source.path
-        broken = error.kind == DAMAGED and path.suffix in _DATA
-        if broken or (error.kind == FOREIGN and reading.source.tool):
+        is_expected = bool(reading.source.tool)
+        is_damaged = error.kind == DAMAGED and path.suffix in _DATA
+        if is_damaged or error.kind == CUT_OFF or (is_expected and error.kind in (DAMAGED, FOREIGN)):
             self.report.problems[str(path)] = error.message
             self._leave_out(BROKEN, reading)
         else:

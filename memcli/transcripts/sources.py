@@ -9,7 +9,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from ..exchange.detect import MANY, UnknownTranscriptError, detect
+from ..exchange.detect import FOREIGN, MANY, UnknownTranscriptError, detect
 from ..exchange.feed import Feed
 from ..exchange.transcripts import Transcript, read_transcripts
 from . import foreign_database, opencode_store
@@ -93,7 +93,7 @@ def _archive(path: Path, zone: tzinfo) -> Iterator[Transcript]:
         with zipfile.ZipFile(path) as archive:
             names = sorted(name for name in archive.namelist() if _EXPORTED.fullmatch(name))
             if not names:
-                raise UnknownTranscriptError(f"{path.name} has no conversations.json in it", "unpack it first")
+                raise UnknownTranscriptError(f"{path.name} has no conversations.json in it", "unpack it first", FOREIGN)
             for name in names:
                 with archive.open(name) as file:
                     yield from read_transcripts(Feed(cast("BinaryIO", file)), name, zone)

@@ -319,8 +319,14 @@ def test_a_folder_is_looked_through_once_whatever_links_lead_into_it(
     (pile / "gone.jsonl").symlink_to("nowhere.jsonl")
     (pile / "README.md").write_text("# A pile\n\nOf things.\n")
     (pile / "settings.json").write_text("{}")
+    (pile / "numbers.json").write_text("[1, 2]")
+    homes.lines(
+        pile / "s.checkpoint.00000000-aaaa-bbbb-cccc-000000000000.jsonl", [{"type": "session", "version": 3, "id": "s"}]
+    )
+    with zipfile.ZipFile(pile / "photos.zip", "w") as archive:
+        archive.writestr("a.txt", "a")
     ran = mem("session", "import", str(pile), "--json")
-    assert totals(ran.json) == {"new": 1, "events": 6, "files without a conversation": 2}
+    assert totals(ran.json) == {"new": 1, "events": 6, "files without a conversation": 5}
     assert [one["path"] for one in ran.json["problems"]] == [str(pile / "gone.jsonl")]
 
 
