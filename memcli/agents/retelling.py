@@ -20,8 +20,9 @@ def retold_session(workspace: Workspace, name: str, told_already: str = "") -> s
     except NotFoundError:
         return ""
     lines = [f"- Done: {told.history}"] if told.history else []
-    lines += [f"- Asked: {prompt}" for prompt in told.prompts if quoted(prompt)[:_TELLING] not in told_already]
-    lines += [f"- Open: {question}" for question in told.open if question not in told.prompts]
+    fresh = [one for one in told.said if quoted(one.text)[:_TELLING] not in told_already and one.text not in told.open]
+    lines += [f"- {'Asked' if one.role == 'user' else 'Answered'}: {one.text}" for one in fresh]
+    lines += [f"- Open: {question}" for question in told.open]
     if not lines:
         return ""
     text = quoted("\n".join(lines))[:_ROOM].replace("<", "&lt;")

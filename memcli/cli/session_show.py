@@ -135,7 +135,7 @@ def recap(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say what a new session should be told of an earlier one: its history, what is open, the last prompts."""
+    """Say what a new session should be told of an earlier one: its history, the last messages, what is open."""
     from ..lifecycle import recap as recaps
 
     if name:
@@ -153,9 +153,10 @@ def recap(
     output.say(f"Session {told.session}, {told.ended[:10]}, {counted(told.messages, 'message')}")
     if told.history:
         output.say(told.history)
-    for label, lines in (("Open", told.open), ("Last asked", told.prompts)):
-        for line in lines:
-            output.say(f"{label}: {line}")
+    for one in told.said:
+        output.say(f"{one.role.capitalize()}: {one.text}")
+    for question in told.open:
+        output.say(f"Open: {question}")
 
 
 def _row(where: Workspace, session: Session) -> dict[str, Any]:

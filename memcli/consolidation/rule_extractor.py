@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..lifecycle.admission import Draft
 from .candidates import Candidate, without_filler
 from .drafts import Batch
+from .guards import states_something
 from .relative_dates import dated
 from .remember_requests import remember_request
 from .repairs import repairs
@@ -21,7 +22,9 @@ from .worth import Worth, judge
 MOST = 100
 """Drafts of one batch; the worthiest stay."""
 
-_WORTH, _LIKELY = 0.5, 0.1  # what a sentence needs to be kept, and one that has the form of a rule or a preference
+_WORTH = {"user": 0.7, "assistant": 0.9, "tool": 0.9}
+"""What a sentence needs to be kept, by who said it: most of what an assistant says stands elsewhere anyway."""
+_LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
 _TYPES = {
     "rule": "constraint",
     "preference": "preference",
@@ -34,7 +37,6 @@ _TYPES = {
     "correction": "correction",
     "event": "observation",
 }
-_FEW, _LONG_WORD = 2, 12
 _ROOM = 320  # characters up to which neighbours make one memory
 _ANSWER, _QUESTION = 7, 80  # words of an answer that says nothing without its question, and characters of that
 _LEANS = re.compile(
@@ -42,14 +44,11 @@ _LEANS = re.compile(
     re.IGNORECASE,
 )
 _SUBJECT = re.compile(r"(?:i|we|you|he|she|it|they|my|our|the|this|that|yes|no|please)\b", re.IGNORECASE)
-_COMMIT = re.compile(
-    r"(?:feat|fix|chore|docs|refactor|test|perf|build|ci|style|revert)(?:\([^)]*\))?!?:\s", re.IGNORECASE
-)
 
 
 def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Worth]]:
     """Return what is worth keeping of what was said in a conversation, in its order, neighbours joined."""
-    found = [one for one in said if _says_enough(one) and not _is_settled(batch, one)]
+    found = [one for one in said if states_something(one) and not _is_settled(batch, one)]
     texts = {event.id: event.text for event in batch.events}
     gone = taken_back(found, texts)
     judged = judge(found)
@@ -90,20 +89,13 @@ def _needed(one: Candidate) -> float:
     """Return the worth a sentence must have; a user's rule for the future is kept for its form alone."""
     if _binds(one):
         return 0.0
-    return _LIKELY if one.role == "user" and plain_type(one.text) != "fact" else _WORTH
-
-
-def _says_enough(one: Candidate) -> bool:
-    """Tell whether a sentence is long enough to state anything; scripts without spaces have long words."""
-    return len(one.text.split()) > _FEW or len(one.text) > _FEW * _LONG_WORD
+    return _LIKELY if one.role == "user" and plain_type(one.text) != "fact" else _WORTH[one.role]
 
 
 def _is_settled(batch: Batch, one: Candidate) -> bool:
     """Tell whether a candidate is a title, of a commit, or kept already as what was asked for outright."""
     if batch.session.metadata.channel_type == "git":
         return (one.line == 0 and not is_standing_rule(one.text)) or one.text.startswith("(commit ")
-    if _COMMIT.match(one.text):
-        return True
     request = remember_request(batch.event(one.message).text) if one.role == "user" else None
     return request is not None and one.start < request.stop and request.start < one.stop
 

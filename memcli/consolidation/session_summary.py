@@ -4,7 +4,7 @@ Owns: which sentence states the goal and which one a result. Refuses to tell of 
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ..text.foreign_text import Prompt
@@ -13,10 +13,12 @@ from ..text.session import Event
 from ..text.summary import shorten
 from .candidates import Candidate, without_filler
 
-LONGEST = 600
-"""Characters of an episode."""
+LONGEST, SHARE = 600, 0.1
+"""Characters of an episode, and its share of what was said: beyond it one had better read the conversation."""
 
-_GOAL, _RESULT_ROOM, _DECISION, _HISTORY = 120, 200, 100, 320
+_SHORT = 600  # characters of a conversation that is no longer than its episode would be
+_LEAST = 150  # characters of what is told, however little was said
+_HISTORY = 0.6  # of an episode's room, for the paragraph of history
 _DECISIONS, _FILES = 3, 4
 _RESULT = re.compile(
     r"\b(?:done|fix(?:ed|es)|works? (?:again|now)|pass(?:ed|es)|green|merged|released|shipped|deployed|tagged|set|added"
@@ -39,6 +41,12 @@ class Summary:
     decisions: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     fixes: tuple[str, ...] = ()
+    size: int = LONGEST * 100  # characters of the conversation
+
+    @property
+    def room(self) -> int:
+        """Return the characters that an episode of it may have."""
+        return int(min(LONGEST, max(_LEAST, SHARE * self.size)))
 
     @property
     def title(self) -> str:
@@ -48,36 +56,38 @@ class Summary:
 
     def mapped(self, change: Callable[[str], str]) -> "Summary":
         """Return the same with every text changed."""
-        lists = (tuple(map(change, texts)) for texts in (self.decisions, self.files, self.fixes))
-        return Summary(change(self.goal), change(self.outcome), *lists)
+        decisions, files, fixes = (tuple(map(change, texts)) for texts in (self.decisions, self.files, self.fixes))
+        return Summary(change(self.goal), change(self.outcome), decisions, files, fixes, self.size)
 
     def episode(self) -> str:
-        """Return the text of an episode; labels only where there is something to say."""
+        """Return the text of an episode, labels only where there is something to say; empty where none is worth it."""
+        if not self.outcome or self.size < _SHORT:
+            return ""
         pieces = [
-            f"Goal: {self.goal}" if self.goal else "",
-            f"Outcome: {self.outcome}",
+            f"Goal: {shorten(self.goal, self.room // 3)}" if self.goal else "",
+            f"Outcome: {shorten(self.outcome, self.room // 2)}",
             "Decisions:" if self.decisions else "",
-            *(f"- {shorten(one, _DECISION)}" for one in self.decisions[:_DECISIONS]),
-            f"Fixed: {shorten('; '.join(self.fixes), _DECISION)}" if self.fixes else "",
+            *(f"- {shorten(one, max(80, self.room // 5))}" for one in self.decisions[:_DECISIONS]),
+            f"Fixed: {shorten('; '.join(self.fixes), self.room // 4)}" if self.fixes else "",
             f"Files: {_listed(self.files)}" if self.files else "",
         ]
         text = ""
         for piece in filter(None, pieces):
-            if len(text) + len(piece) < LONGEST:
+            if len(text) + len(piece) < self.room:
                 text += f"\n{piece}" if text else piece
-        return text
+        return text.removesuffix("\nDecisions:")
 
     def history(self) -> str:
         """Return a paragraph for history, without its time; empty where nothing came of it."""
-        parts = [shorten(self.goal, _GOAL), shorten(self.outcome, _RESULT_ROOM)]
-        if not self.outcome:
-            parts.append("; ".join(shorten(one, _DECISION) for one in self.decisions[:2]))
-            parts = parts[1:] if parts[0] and parts[-1].startswith(parts[0]) else parts
-        if not self.outcome and not self.decisions:
+        room = int(_HISTORY * self.room)
+        came = self.outcome or "; ".join(self.decisions[:2])
+        if not came:
             return ""
+        parts = [shorten(self.goal, room // 2), shorten(came, room)]
+        parts = parts[1:] if came.startswith(self.goal) else parts
         if self.files:
             parts.append(f"Changed {_listed(self.files)}.")
-        return shorten(" ".join(_closed(part) for part in parts if part), _HISTORY)
+        return shorten(" ".join(_closed(part) for part in parts if part), room)
 
 
 def summary(
@@ -88,10 +98,13 @@ def summary(
     files: Sequence[str],
     fixes: Sequence[str],
 ) -> Summary:
-    """Tell a conversation: `decisions` and `causes` are what is kept of what its user said and of what was seen."""
+    """Tell a conversation: `decisions` are what its user settled, `causes` what was found out and what mended it."""
     goal = _goal(events)
-    outcome = _outcome(said, goal) or next(iter(causes), "") or next(iter(fixes), "")
-    return Summary(shorten(goal, _GOAL), shorten(outcome, _RESULT_ROOM), tuple(decisions), tuple(files), tuple(fixes))
+    asked = _words(goal)
+    found = max(causes, key=lambda one: len(asked & _words(one)), default="")
+    outcome = found or next(iter(fixes), "") or _result(said, asked)
+    size = sum(len(event.text) for event in events if event.type == "message")
+    return Summary(goal, outcome, tuple(decisions), tuple(files), tuple(fixes), size)
 
 
 def _goal(events: Sequence[Event]) -> str:
@@ -108,15 +121,18 @@ def _goal(events: Sequence[Event]) -> str:
     return ""
 
 
-def _outcome(found: Sequence[Candidate], goal: str) -> str:
-    """Return the sentence that states a result, nearest to the goal, the later of two."""
-    asked = set(map(str.casefold, _WORD.findall(goal)))
+def _result(found: Sequence[Candidate], asked: Collection[str]) -> str:
+    """Return the sentence that states a result, nearest to what was asked for, the later of two."""
 
     def nearness(one: Candidate) -> tuple[int, int]:
-        return len(asked & set(map(str.casefold, _WORD.findall(one.text)))), one.position
+        return len(_words(one.text).intersection(asked)), one.position
 
     stated = [one for one in found if one.role == "assistant" and _states_a_result(one.text)]
     return max(stated, key=nearness).text if stated else ""
+
+
+def _words(text: str) -> set[str]:
+    return set(map(str.casefold, _WORD.findall(text)))
 
 
 def _states_a_result(text: str) -> bool:

@@ -63,7 +63,7 @@ def extract(batch: Batch, llm: Llm | None) -> Extraction:
         page, history = reply.page, reply.history
     told = _told(batch, said, drafts)
     if history:
-        told = replace(told, outcome=shorten(history.partition("] ")[2] or history, LONGEST_OUTCOME))
+        told = replace(told, size=Summary.size, outcome=shorten(history.partition("] ")[2] or history, LONGEST_OUTCOME))
     ours = {draft.body for draft in requested}
     lasting = (
         one.body for one in drafts if one.told["source"] == "user" and (one.body in ours or is_standing_rule(one.body))
@@ -105,7 +105,8 @@ def fallback(batch: Batch) -> Extraction:
 
 def _told(batch: Batch, said: Sequence[Candidate], drafts: Sequence[Draft]) -> Summary:
     decisions = [one.body for one in drafts if one.told["source"] == "user" and one.told["type"] in _DECIDED]
-    causes = [one.body for one in drafts if one.told["source"] == "observed" and "fix" not in one.told["tags"]]
+    seen = [one for one in drafts if one.told["source"] == "observed" and one.told["type"] == "lesson"]
+    causes = [one.body for one in seen if "fix" not in one.told["tags"]]
     if batch.session.metadata.channel_type == "git":
         subjects = [first_line(event.text) for event in batch.events]
         return Summary("", shorten(f"Committed: {'; '.join(subjects)}", LONGEST_OUTCOME), tuple(decisions))

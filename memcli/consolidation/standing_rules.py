@@ -14,9 +14,11 @@ _TALE = (
     r"(?:an?|the|these|those|this|that|my|our|your|his|her|their|so|been|was|were|had|saw|seen|knew|known?|thought|heard|gone|ein\w*"
     r"|der|die|das|diese\w*|un\w*|le|la|les|el|los|(?!need\b|feed\b|embed\b|speed\b)[a-z]{2,}ed)\b"
 )
+_THIRD = r"(?:the|it|its|this|that|they|he|she|there|an?|der|die|das|es|sie|er|le|la|les|il|elle|el|los)\b"
 _BINDING = re.compile(
-    # "always run …", "please never …", "tests must always …": at the beginning of a clause or behind a duty
-    rf"(?:^|[,;:.–—(-]\s*|\n\s*"
+    # "always run …", "please never …", "tests must always …": at the beginning of a sentence or behind a duty; behind a
+    # comma only where the sentence is no tale of something: "the job fails now and then, never here".
+    rf"(?:(?:^|[:.;–—]\s+|\n\s*)|(?<!\w)(?:^(?!{_THIRD})[^.!?\n]*,\s*)"
     rf"|\b(?:please|pls|and|but|also|bitte|und|must|should|shall|may|can|will|do|don['’]?t|you|we|to|ne)\s+)"
     rf"{_ALWAYS}\b(?!\s+{_TALE})"
     # "from now on", "each time"
@@ -25,7 +27,7 @@ _BINDING = re.compile(
     r"|ab (?:jetzt|sofort)|künftig|in zukunft|jedes mal"
     r"|unter keinen umständen|grundsätzlich|à partir de maintenant|désormais|chaque fois|de ahora en adelante"
     r"|a partir de ahora|cada vez|(?:immer|bitte) nur|ne \w+ jamais)\b|今后|以后|从现在起|总是|永远不要|必ず|決して",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 _LIMITED = re.compile(
     r"\b(?:only|nur|uniquement|solo|solamente)\s+(?:if|when|with|after|from|on|in|unless|wenn|falls|si|cuando|quand)\b"

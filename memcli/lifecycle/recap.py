@@ -1,4 +1,4 @@
-"""What a new session should be told of an older one: what history says of it, what is open, what was asked last.
+"""What a new session should be told of an older one: what history says of it, what is open, what was said last.
 
 Takes only words that were said, and few of them.
 """
@@ -17,9 +17,19 @@ from ..text.summary import shorten
 from ..text.times import parse_time, stamp
 
 PROMPTS, QUESTIONS = 3, 3
+ROOM = 2000
+"""Characters of the last messages that are told."""
 _LENGTH = 200
 _HISTORY_LENGTH = 600
 _AFTER = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A message, cut short."""
+
+    role: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,7 @@ class Recap:
     history: str = ""
     open: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
+    said: tuple[Said, ...] = ()  # the last messages in their order
 
 
 def latest(workspace: Workspace) -> Session | None:
@@ -58,7 +69,21 @@ def recap(workspace: Workspace, session: Session) -> Recap:
         _history(workspace, session, sums.last),
         tuple(_open(said)),
         tuple(list(dict.fromkeys(prompts))[-PROMPTS:]),
+        _last(said),
     )
+
+
+def _last(said: Sequence[Event]) -> tuple[Said, ...]:
+    """Return the last messages, as many as there is room for."""
+    kept: list[Said] = []
+    room = ROOM
+    for event in reversed(said):
+        text = shorten(event.text, _LENGTH)
+        room -= len(text)
+        if room < 0:
+            break
+        kept.append(Said(event.role, text))
+    return tuple(reversed(kept))
 
 
 def _open(said: Sequence[Event]) -> list[str]:

@@ -34,8 +34,15 @@ _BLOCK = re.compile(
     r"(?ms)^<!-- mem:rollup (?P<made>\w+) (?P<told>[0-9a-f]+) -->\r?\n(?P<body>.*?)"
     r"^<!-- /mem:rollup -->[ \t]*(?:\r?\n|\Z)"
 )
-_FIELD = re.compile(r"(?m)^(Outcome|Summary): (.*)$")
-_LIST = re.compile(r"(?m)^(Key decisions|Open questions):\n((?:- .*\n?)+)")
+_FIELD = re.compile(r"(?m)^(Outcome|Summary): *(\S.*)$")
+# A list under its label or heading, as people and other tools write it: "Key decisions:", "## Decisions".
+_LIST = re.compile(
+    r"(?im)^(?:#{1,6}[ \t]+|\*\*)?(?:key )?(?P<name>decisions?|open questions?|summary|outcome|lessons?)"
+    r"(?:\*\*)?:?(?:\*\*)?[ \t]*\n(?:[ \t]*\n)?"
+    r"(?P<lines>(?:[ \t]*[-*+] .*(?:\n|\Z)(?:[ \t]+(?![-*+] )\S.*(?:\n|\Z))*)+)"
+)
+_ITEM = re.compile(r"(?ms)^[ \t]*[-*+] (.*?)(?=^[ \t]*[-*+] |\Z)")
+_LABELLED = re.compile(r"(?i)(?:key )?(decisions?|open questions?)\**:\**\s*(.+)")
 
 
 @dataclass(frozen=True)
@@ -219,16 +226,28 @@ def _by_rules(episodes: Sequence[_Episode]) -> str:
     decided: dict[str, None] = {}
     for one in episodes:
         fields = dict(_FIELD.findall(one.body))
-        lists = {name: lines.split("\n") for name, lines in _LIST.findall(one.body)}
-        told.append(f"{one.day}: {shorten(fields.get('Summary') or fields.get('Outcome') or one.title, 240)}")
-        decided.update(dict.fromkeys(line for line in lists.get("Key decisions", ()) if line))
+        lists = _lists(one.body)
+        said = fields.get("Summary") or fields.get("Outcome") or "; ".join(lists.get("summary", ())) or one.title
+        told.append(f"{one.day}: {shorten(said, 240)}")
+        decided.update(dict.fromkeys(lists.get("decision", ())))
     parts = ["\n".join(told[-_TOLD:])]
     if decided:
-        parts.append("Key decisions:\n" + "\n".join(list(decided)[-_DECISIONS:]))
-    latest = {name: lines.strip() for name, lines in _LIST.findall(episodes[-1].body)}
-    if "Open questions" in latest:
-        parts.append(f"Open questions:\n{latest['Open questions']}")
+        parts.append("Key decisions:\n" + "\n".join(f"- {one}" for one in list(decided)[-_DECISIONS:]))
+    if questions := _lists(episodes[-1].body).get("open question"):
+        parts.append("Open questions:\n" + "\n".join(f"- {one}" for one in questions))
     return "\n\n".join(parts)
+
+
+def _lists(body: str) -> dict[str, list[str]]:
+    """Return the items of an episode's lists by what they are, a label of their own before that of the list."""
+    found: dict[str, list[str]] = {}
+    for part in _LIST.finditer(body):
+        for item in _ITEM.findall(part["lines"]):
+            text = " ".join(item.split())
+            own = _LABELLED.fullmatch(text)
+            name = (own[1] if own else part["name"]).lower().rstrip("s")
+            found.setdefault(name, []).append(own[2] if own else text)
+    return found
 
 
 def _body(told: str, episodes: Sequence[_Episode]) -> str:

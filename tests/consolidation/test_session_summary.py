@@ -16,7 +16,7 @@ def told(*said: tuple[str, str], decisions: tuple[str, ...] = ()) -> Summary:
 def test_an_episode_says_the_goal_and_the_result() -> None:
     one = told(
         ("user", "hi! the nightly export of the shop fails since Monday, can you look?"),
-        ("assistant", "I'll look at the log of the export."),
+        ("assistant", "I'll look at the log of the export.\n```\n" + "a line of the log\n" * 200 + "```"),
         ("assistant", "Fixed: the export ran before the backup had released its lock, it runs at 05:00 now."),
         ("user", "great, thanks"),
         ("assistant", "You're welcome, happy to help with more."),

@@ -12,6 +12,9 @@ from memcli.consolidation.standing_rules import is_standing_rule, plain_type
         "always run the linter before you commit",
         "please never deploy on a Friday",
         "if in doubt, always ask Petra first",
+        "test only on staging, never on the live shop",
+        "for the runbook: never fail over to r2",
+        "the backup first. never skip it",
         "from now on answer in German",
         "update the changelog every time you touch the api",
         "Tests must never depend on the date",
@@ -38,6 +41,7 @@ def test_a_rule_for_the_future_is_one(text: str) -> None:
         "you never know",
         "why do you always ask?",
         "das war immer so",
+        "the export fails in one of ten runs, only in ci, never on my mac",
         "We use Postgres 16",
     ],
 )

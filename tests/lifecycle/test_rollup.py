@@ -75,6 +75,32 @@ def test_episodes_become_one_page_in_their_own_words(workspace: Workspace) -> No
     assert before.items() <= state(workspace).items(), "the episodes stay"
 
 
+@pytest.mark.parametrize(
+    "lists",
+    [
+        "Summary:\n- Key decisions: Use heron from now on.\n- Open questions: Who pays for it?\n",
+        "Summary: They spoke.\n\nKey decisions:\n- Use heron from now on.\n\nOpen questions:\n- Who pays for it?",
+        "## Decisions\n\n* Use heron from\n  now on.\n\n## Open questions\n\n* Who pays for it?\n",
+        "**Key decisions:**\n- Use heron from now on.\n**Open questions:**\n- Who pays for it?\n",
+        "Goal: a host.\nDecisions:\n- Use heron from now on.\nOpen questions:\n- Who pays for it?",
+    ],
+)
+def test_what_was_decided_and_is_open_is_kept_whatever_form_an_episode_has(workspace: Workspace, lists: str) -> None:
+    told = {"type": "episode", "title": "The host", "project": "shop", "source": "observed"}
+    write(workspace, told, f"Title: The host\nDate: 2026-11-02\n\n{lists}", lambda attempt: bytes([attempt] * 5))
+    done(workspace)
+    assert "Key decisions:\n- Use heron from now on.\n" in page(workspace)
+    assert "Open questions:\n- Who pays for it?" in page(workspace)
+
+
+def test_a_summary_in_bullets_is_told(workspace: Workspace) -> None:
+    told = {"type": "episode", "title": "The host", "project": "shop", "source": "observed"}
+    body = "Title: The host\nDate: 2026-11-02\n\nSummary:\n- Moved to heron.\n- Took 23 minutes.\n"
+    write(workspace, told, body, lambda attempt: bytes([attempt] * 5))
+    done(workspace)
+    assert "2026-11-02: Moved to heron.; Took 23 minutes." in page(workspace)
+
+
 def test_a_second_run_changes_nothing_and_asks_nobody(workspace: Workspace) -> None:
     episode(workspace, "Postgres 16", "2026-10-01")
     assert unsummed(workspace) == [SHOP]
