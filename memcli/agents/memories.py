@@ -58,9 +58,27 @@ def existing(workspace: Workspace, name: str, said: str = " Please provide a val
     """Find what is there under a name; NotFoundError, in the words models know, for what is not."""
     found = place(workspace, name)
     if (not found.file.exists() or is_hollow(found.file)) and not found.is_root:
+        if keyed := by_key(workspace, name):
+            return keyed
         dot = "." if said else ""
         raise NotFoundError(f"The path {name} does not exist{dot}{said}")
     return found
+
+
+def by_key(workspace: Workspace, name: str) -> Place | None:
+    """Find the one entry whose key a name below /memories is: staging/port.md is what fills staging/port."""
+    from ..index.index import Index, ask
+    from ..index.names import keyed
+    from ..text.entry import same_key
+
+    key = same_key(name.removeprefix(f"{ROOT}/").removesuffix(".md"))
+
+    def asked(index: Index) -> list[str]:
+        index.refresh()
+        return [path for other, path in keyed(index) if same_key(other) == key]
+
+    paths = ask(workspace, asked) if key else []
+    return Place(name, paths[0], workspace.path(paths[0])) if len(paths) == 1 else None
 
 
 def listed(workspace: Workspace, folder: Place) -> Iterator[tuple[str, Path]]:

@@ -19,7 +19,7 @@ from ..store.secret_paths import require_open
 from ..store.workspace import Workspace
 from ..text.conflict import require_no_conflict
 from .guard import keepable
-from .memories import ROOT, Place, existing, listed, place
+from .memories import ROOT, Place, by_key, existing, listed, place
 
 MOST_LINES = 999_999
 MOST_LISTED = 1000
@@ -53,7 +53,7 @@ def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
     """Make a file of exactly the text given."""
     name, text = _text(call, "path"), _text(call, "file_text")
     found = place(workspace, name)
-    if found.is_root:
+    if found.is_root or (not found.file.exists() and by_key(workspace, name)):
         raise RefusedError(f"File {name} already exists")
     _require_sound(name, text)
     require_no_secret(workspace, found.path, "the path")

@@ -225,3 +225,21 @@ def test_a_key_that_an_llm_gives_takes_the_old_value_s_place(
     assert mem("read", "--key", "staging/port").out == "Staging listens on 6543\n"
     assert mem("read", "--key", "staging/port", "--history").rows[0][4] == old[1]
     assert "Rita drinks green tea" in mem("ls").out
+
+
+def test_the_memory_tool_names_a_value_by_its_key(mem: Mem, at: At) -> None:
+    first = at("2026-01-10", "Port 5432", *PORT)
+
+    def tool(command: str, **told: str) -> str:
+        return mem(
+            "memory-tool", stdin=json.dumps({"command": command, "path": "/memories/staging/port.md", **told})
+        ).out
+
+    assert "Port 5432" in tool("view")
+    assert "already exists" in tool("create", file_text="Port 1")
+    tool("str_replace", old_str="5432", new_str="6543")
+    assert mem("read", "--key", "staging/port").out == "Port 6543\n"
+    assert [row[6] for row in mem("read", "--key", "staging/port", "--history").rows] == ["Port 5432", "Port 6543"]
+    tool("delete")
+    assert mem("read", first[1]).code == 0
+    assert active(mem) == []
