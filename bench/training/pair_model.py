@@ -22,12 +22,16 @@ from memcli.beliefs.pair_model import CLASSES, FORMAT, Axes, columns, default_fi
 from memcli.index.embedder import open_embedder
 
 HERE = Path(__file__).parent
-GENERATED = 7000
+GENERATED = 6000
 WEIGHT = 12  # of a pair written by hand; of a generated one 1
+BESIDE = 3  # of a pair of strangers
 SECTION = 40  # pairs judged together where a file has no sections
 FOLDS = 5
 PRECISION = 0.98  # of what is merged, on pairs not trained on
 TOUCHED = 0.07  # share of the distinct pairs of people, the hardest there are, that may be flagged
+NEAREST, FARTHEST = 0.6, 0.3  # cosines between which texts of different sections are taken for strangers
+LONG, SHORT_STEP = 70, 4  # characters of a long text, of which all are paired; of the others one in four
+WRITES = 0.03  # share of texts that may be flagged with one of the strangers beside them
 POOLED, LEFT = 32, 16  # components kept of the pooled vectors, and of what is left over
 SETTINGS = {
     "objective": "multiclass", "num_class": len(CLASSES), "num_leaves": 15, "learning_rate": 0.05, "max_bin": 63,
@@ -65,15 +69,16 @@ def main() -> None:
     embedder = open_embedder(chosen.model, bulk=True)
     written = [pair for path in sorted((HERE / "data").glob("natural-*.tsv")) for pair in read_pairs(path)]
     made = [Pair(*pair, "generated", "") for pair in Generator(1).pairs(GENERATED)]
+    made += strangers(embedder, written)
     found, more = arrays(embedder, written), arrays(embedder, made)
     axes = projections(found, more)
     table, extra = project(axes, found), project(axes, more)
     labels, others = (np.array([CLASSES.index(pair.label) for pair in pairs]) for pairs in (written, made))
-    scores = out_of_fold(table, labels, extra, others, [pair.section for pair in written])
+    scores, beside = out_of_fold(table, labels, extra, others, written, made)
     scale, shift = calibrate(scores, labels)
-    chances = softmax(scores * scale + shift)
-    merge, flag = thresholds(chances, labels, found.differs)
-    booster = fit(np.concatenate([table, extra]), np.concatenate([labels, others]), len(written))
+    chances, apart = softmax(scores * scale + shift), softmax(beside * scale + shift)
+    merge, flag = thresholds(chances, labels, found.differs, apart, [pair.new for pair in made if pair.section])
+    booster = fit(np.concatenate([table, extra]), np.concatenate([labels, others]), weights(written, made))
     meta = {"format": FORMAT, "embedding": embedder.model, "merge": merge, "flag": flag}
     write(chosen.out, meta, booster, axes, (scale, shift), table.shape[1])
     report = card(written, chances, labels, found.differs, meta, chosen.out.stat().st_size)
@@ -92,6 +97,33 @@ def read_pairs(path: Path) -> list[Pair]:
         elif line:
             label, old, new = line.split("\t")[:3]
             found.append(Pair(label, old, new, path.stem, f"{path.stem} {section or len(found) // SECTION}"))
+    return found
+
+
+def strangers(embedder: Any, written: Sequence[Pair]) -> list[Pair]:
+    """Pair texts with their nearest ones of other sections: what a new memory mostly has for neighbours.
+
+    Two texts of different sections about one thing lie nearer to each other than `NEAREST`, and are left out.
+    """
+    sections = {text: pair.section for pair in written for text in (pair.old, pair.new)}
+    texts = sorted(text for text in sections if len(text) > LONG) + sorted(sections)[::SHORT_STEP]
+    texts = list(dict.fromkeys(texts))
+    vectors = embedder.embed(texts)
+    found = []
+    for place, line in enumerate(vectors @ vectors.T):
+        near = [at for at in np.argsort(-line, kind="stable")[:40] if sections[texts[at]] != sections[texts[place]]]
+        near = [at for at in near if FARTHEST < line[at] < NEAREST][:3]
+        joint = "{} + {}"
+        found += [
+            Pair(
+                "distinct",
+                texts[at],
+                texts[place],
+                "strangers",
+                joint.format(sections[texts[at]], sections[texts[place]]),
+            )
+            for at in near
+        ]
     return found
 
 
@@ -131,24 +163,37 @@ def project(axes: dict[str, Any], part: Arrays) -> Any:
     return columns(list(zip(part.plain, part.vectors, strict=True)), pooled, left)
 
 
-def fit(table: Any, labels: Any, by_hand: int) -> Any:
-    """Train trees; the first rows were written by hand."""
-    weights = np.ones(len(table))
-    weights[:by_hand] = WEIGHT
-    return lightgbm.train(SETTINGS, lightgbm.Dataset(table, labels, weight=weights), ROUNDS)
+def weights(written: Sequence[Pair], made: Sequence[Pair]) -> Any:
+    """Give the weight of each pair."""
+    return np.array([WEIGHT] * len(written) + [BESIDE if pair.section else 1 for pair in made], np.float64)
 
 
-def out_of_fold(table: Any, labels: Any, extra: Any, others: Any, sections: Sequence[str]) -> Any:
-    """Give the scores of each pair by a model that saw nothing of its section."""
-    names = sorted(set(sections))
-    order = np.random.RandomState(3).permutation(len(names)) % FOLDS
-    folds = np.array([order[names.index(section)] for section in sections])
+def fit(table: Any, labels: Any, weight: Any) -> Any:
+    """Train trees."""
+    return lightgbm.train(SETTINGS, lightgbm.Dataset(table, labels, weight=weight), ROUNDS)
+
+
+def out_of_fold(
+    table: Any, labels: Any, extra: Any, others: Any, written: Sequence[Pair], made: Sequence[Pair]
+) -> tuple[Any, Any]:
+    """Give the scores of each pair, and of each pair of strangers, by a model that saw nothing of its sections."""
+    names = sorted({pair.section for pair in written})
+    order = dict(zip(names, (np.random.RandomState(3).permutation(len(names)) % FOLDS).tolist(), strict=True))
+    folds = np.array([order[pair.section] for pair in written])
+    sides = [{order[name] for name in pair.section.split(" + ")} if pair.section else set() for pair in made]
     scores = np.zeros((len(table), len(CLASSES)))
+    beside = np.zeros((len(extra), len(CLASSES)))
+    weight, generated = weights(written, []), weights([], made)
     for fold in range(FOLDS):
-        seen = folds != fold
-        booster = fit(np.concatenate([table[seen], extra]), np.concatenate([labels[seen], others]), int(seen.sum()))
+        seen, known = folds != fold, np.array([fold not in side for side in sides])
+        booster = fit(
+            np.concatenate([table[seen], extra[known]]),
+            np.concatenate([labels[seen], others[known]]),
+            np.concatenate([weight[seen], generated[known]]),
+        )
         scores[~seen] = booster.predict(table[~seen], raw_score=True)
-    return scores
+        beside[~known] = booster.predict(extra[~known], raw_score=True)
+    return scores, beside[[bool(side) for side in sides]]
 
 
 def softmax(scores: Any) -> Any:
@@ -167,15 +212,25 @@ def calibrate(scores: Any, labels: Any) -> tuple[Any, Any]:
     return np.array([scale]), shift - shift.mean()
 
 
-def thresholds(chances: Any, labels: Any, differs: Any) -> tuple[float, float]:
-    """Choose from which probability "same" merges, and from which anything but "distinct" is flagged."""
+def thresholds(chances: Any, labels: Any, differs: Any, apart: Any, texts: Sequence[str]) -> tuple[float, float]:
+    """Choose from which probability "same" merges, and from which anything but "distinct" is flagged.
+
+    `apart` are the probabilities of strangers, `texts` the new one of each.
+    """
     is_same = labels == CLASSES.index("same")
     order = np.argsort(-chances[:, 0], kind="stable")
     order = order[~differs[order]]
     precise = np.flatnonzero(np.cumsum(is_same[order]) / np.arange(1, len(order) + 1) >= PRECISION)
     merge = float(chances[order[precise[-1]], 0]) if len(precise) else 1.0
     touched = 1 - chances[labels == CLASSES.index("distinct"), 3]
-    return round(merge, 4), round(float(np.quantile(touched, 1 - TOUCHED)), 4)
+    worst: dict[str, float] = {}
+    for text, chance in zip(texts, 1 - apart[:, 3], strict=True):
+        worst[text] = max(worst.get(text, 0.0), float(chance))
+    written = float(np.quantile(list(worst.values()), 1 - WRITES))
+    print(
+        f"flag: {np.quantile(touched, 1 - TOUCHED):.4f} by pairs, {written:.4f} by {len(worst)} writes", file=sys.stderr
+    )
+    return round(merge, 4), round(max(float(np.quantile(touched, 1 - TOUCHED)), written), 4)
 
 
 def write(path: Path, meta: dict[str, Any], booster: Any, axes: dict[str, Any], fitted: Any, columns: int) -> None:
@@ -245,16 +300,18 @@ CARD = """# pair_model.npz: what a new memory is to an old one
 Written by `bench/training/pair_model.py`; do not edit either file by hand. Format {format}, {size}.
 
 **Use.** Probabilities that a new text says the same as an old one, updates it, is in conflict with it, or is distinct
-from it, for short statements of memory. It belongs to the embedding model `{embedding}` and is refused with another.
+from it, for short statements of memory. It belongs to the embedding model `{embedding}`
+and is refused with another.
 It never supersedes: "same" from {merge} confirms an entry where numbers, names, opposites and negations agree and the
 script is Latin; anything but "distinct" from {flag} flags both.
 
 **Method.** {rounds} rounds of gradient boosted trees (LightGBM) over the contextual alignment of tokens, what is left
 unaligned, lists of words, and principal components of the vectors; calibrated by temperature and shift.
 
-**Data.** {written} pairs written by hand for mem by five authors, and {generated} made by `pair_generator.py` from
-`relations.toml`. All are our own, under the licence of mem (MIT); no outside text. Languages: mostly English, then
-German, Chinese, Spanish, French, Japanese, Italian.
+**Data.** {written} pairs written by hand for mem by five authors, {generated} made by `pair_generator.py` from
+`relations.toml`, and texts of these authors about different subjects that lie side by side. All are our own, under the
+licence of mem (MIT); no outside text. Languages: mostly English, then German, Chinese, Spanish, French, Japanese,
+Italian.
 
 **Figures** on the pairs written by hand, each judged by a model that saw nothing of its section:
 

@@ -9,8 +9,8 @@ from .comparison import Likelihoods
 if TYPE_CHECKING:
     from ..index.embedder import Embedder, TokenVectors
 
-FLOOR = 0.3
-"""Cosine below which texts are not compared: of the pairs to train on, 1 in 100 of the updates lies below."""
+FLOOR = 0.4
+"""Cosine below which texts are not compared: of the pairs to train on, 4 in 100 of the updates lie below."""
 _EMBEDDED = 64  # texts whose tokens are held at once
 
 

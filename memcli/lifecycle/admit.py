@@ -26,6 +26,7 @@ from .plan import Plan
 Judge = Callable[[str, Sequence[str]], Sequence[Verdict | None]]
 """Says of a new text and some standing ones what it is to each; None where the rules are to say it."""
 JUDGED = 5  # standing memories shown to a judge for one new text
+COMPARED = 800  # characters of the nearest memories that are compared with one new text: embedding them takes time
 SECOND_LOOK = 0.3  # seconds that entries without a vector may take while the lock is held
 
 
@@ -159,7 +160,12 @@ def _pairs(workspace: Workspace, entries: Sequence[Entry], seen: Surroundings) -
         paths = [one.path for one in near if one.cosine is None or one.cosine >= FLOOR]
         standing = [one.entry for one in map(admission.standing, paths) if one]
         olds = [*standing, *(entries[number] for number, cosine in before.items() if cosine >= FLOOR)]
-        found += [(old.body, entry.body) for old in olds if is_comparable(old.body) and not says(old, entry.body)]
+        room = COMPARED
+        for old in olds:
+            if not is_comparable(old.body) or says(old, entry.body) or (room < COMPARED and len(old.body) > room):
+                continue
+            room -= len(old.body)
+            found.append((old.body, entry.body))
     return found
 
 
