@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field, WithJsonSchema
 
+from ..beliefs.decisions import DECISIONS
 from ..index.filters import SORTS
 from ..store.layout import KINDS
 from ..text.entry import SOURCES, TYPES
@@ -46,7 +47,7 @@ class Tools:
     @property
     def changing(self) -> list[Callable[..., Any]]:
         """Give those that change memory."""
-        return [self.memory_write, self.memory_edit, self.memory_delete, self.memory_promote]
+        return [self.memory_write, self.memory_edit, self.memory_delete, self.memory_promote, self.memory_review]
 
     def memory_search(
         self,
@@ -161,6 +162,23 @@ class Tools:
     ) -> Any:
         """Make memories lines of MEMORY.md, which is in every prompt."""
         return self._answer("promote", ["--demote"] if demote else [], _listed(id))
+
+    def memory_review(
+        self,
+        id: Annotated[str, Field(description="The question to answer, as the list names it; empty for the list.")] = "",
+        decision: Annotated[
+            Annotated[str, _one_of(DECISIONS)], Field(description="What the question's `answers` name.")
+        ] = "later",
+        limit: Annotated[int, Field(description="How many questions to list.")] = 10,
+    ) -> Any:
+        """List memories that need a yes or no, or answer one such question.
+
+        Where an answer would retire what the user said, it is noted and the user decides: ask them, and have them run
+        `mem review`.
+        """
+        if not id:
+            return self._answer("review", ["--limit", str(limit)], [])
+        return self._answer("review", ["--source=observed"], ["answer", id, decision])
 
     def memory_recall(
         self,

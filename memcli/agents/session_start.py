@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from ..errors import MemError
 from ..store.archive import strays
 from ..store.workspace import Workspace
 from .log import log
@@ -36,7 +37,7 @@ def session_start(scene: Scene) -> Answer:
     tell_late(scene, pack)
     told = pack.text().strip()
     retold = retold_session(scene.keeper, event.session, told) if is_cut and scene.keeper else ""
-    parts = (*map(_untrusted, scene.workspaces), _strays(scene), told, retold)
+    parts = (*map(_untrusted, scene.workspaces), _strays(scene), _questions(scene), told, retold)
     return Answer(event.name, "\n\n".join(part for part in parts if part), pack.is_late)
 
 
@@ -60,6 +61,21 @@ def _strays(scene: Scene) -> str:
     )
     what = "1 memory lies" if len(found) == 1 else f"{len(found):,} memories lie"
     return f"mem: {what} in the archive without having been forgotten: {names}. `mem check` tells what to do."
+
+
+def _questions(scene: Scene) -> str:
+    """Say in one line how many memories wait for a person's decision; empty where none does, or where time is up."""
+    if scene.left <= 0:
+        return ""
+    from ..beliefs.review import waiting_count
+
+    try:
+        count = waiting_count(scene.workspace)
+    except MemError as error:
+        log(scene.workspace, f"hook {scene.event.name}: {error}")
+        return ""
+    what = "1 memory needs" if count == 1 else f"{count:,} memories need"
+    return f"mem: {what} a yes or no: mem review" if count else ""
 
 
 def tell_late(scene: Scene, pack: "Pack") -> None:

@@ -8,9 +8,11 @@ from .phrases import phrases
 
 
 def are_apart(old: Entry, new: Entry) -> bool:
-    """Tell whether two memories are about different things by name, whatever their texts say."""
+    """Tell whether two memories are about different things by name, or were found distinct, whatever they say."""
     if is_same_slot(old, new):
         return False
+    if new.id in old.distinct or old.id in new.distinct:
+        return True
     names = (old.title, new.title), (old.project, new.project), (slot_of(old)[0], slot_of(new)[0])
     return any(all(pair) and plain(pair[0]) != plain(pair[1]) for pair in names)
 

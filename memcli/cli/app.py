@@ -35,6 +35,7 @@ COMMANDS = {
     "read": Command("read", "find", "Show what an id, a path or a hit's address names."),
     "ls": Command("ls", "find", "List entries."),
     "supersede": Command("supersede", "tend", "Let one entry take the place of another."),
+    "review": Command("review", "tend", "Settle what needs a person's yes or no."),
     "dedup": Command("dedup", "tend", "Merge entries that say the same."),
     "consolidate": Command("consolidate", "tend", "Turn conversations into history and memories."),
     "rollup": Command("rollup", "tend", "Sum up the episodes of a project in one page."),

@@ -69,7 +69,7 @@ def import_(
             dry_run=dry_run,
             allow_secret=allow_secret,
         )
-        for outcome in intake.run(stream):
+        for outcome in intake.run(stream, _called(file)):
             counts[outcome.action] = counts.get(outcome.action, 0) + 1
             if outcome.action in ("conflict", "refused"):
                 _complain(file, outcome, counts)

@@ -112,13 +112,16 @@ def wrapped(text: str, indent: int) -> str:
     return f"\n{' ' * indent}".join(wrap(text, room, break_long_words=False, break_on_hyphens=False))
 
 
+def width(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], flexible: int) -> None:
     """Print a table as wide as the terminal; the column numbered `flexible` is cut to fit."""
     from shutil import get_terminal_size
-    from unicodedata import east_asian_width
-
-    def width(text: str) -> int:
-        return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
     def cut(text: str, room: int) -> str:
         if width(text) <= room:

@@ -180,13 +180,8 @@ def bars(title: str, numbers: Mapping[str, int], width: int) -> list[str]:
 
 def _padded(name: str) -> str:
     """Cut or fill a name to its column; letters of some scripts take two places."""
-    from unicodedata import east_asian_width
-
-    def width(text: str) -> int:
-        return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
-
-    if width(name) > NAME:
-        while width(name) >= NAME:
+    if output.width(name) > NAME:
+        while output.width(name) >= NAME:
             name = name[:-1]
         name += "…"
-    return name + " " * (NAME - width(name))
+    return name + " " * (NAME - output.width(name))

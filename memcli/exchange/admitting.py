@@ -29,7 +29,7 @@ from .parcel import USUAL_MODES, Parcel
 MARK = "import:"
 """What a source begins with that names an imported memory."""
 MARKS = frozenset(["status", "superseded_by", "conflicts_with", "references", "sources", "strength"]) | frozenset(
-    ["updated_at", "access_count", "last_accessed_at", "superseded_at", "wordings"]
+    ["updated_at", "access_count", "last_accessed_at", "superseded_at", "wordings", "distinct"]
 )
 """Fields that mem changes by itself: two files that differ in them alone hold the same memory."""
 _TRIES = 3

@@ -17,6 +17,7 @@ from ..store.init import PAGE_TEXT
 from ..store.layout import ARCHIVE, Layout
 from ..store.placing import place
 from ..store.redaction import Redacted, Redactor, nameable, redactor
+from ..store.review_log import note_added
 from ..store.secret_paths import require_open
 from ..store.workspace import Workspace
 from ..text import frontmatter
@@ -64,7 +65,8 @@ class Intake:
     ) -> None:
         """Take where the memories go and which are wanted; a dry run writes nothing and says the same.
 
-        Without `dedup` memories are compared with nothing that stands.
+        Without `dedup` memories are compared with nothing that stands. Memories of one's own that come into an empty
+        workspace are not asked about; all others wait for somebody to look at them.
         """
         self.workspace = workspace
         self.wanted = wanted
@@ -74,6 +76,7 @@ class Intake:
         self._guard = None if allow_secret else redactor(workspace, "")
         self._names = redactor(workspace, "")
         self.notices: list[str] = []  # what is to be said of the whole
+        self._made: list[str] = []  # ids of entries for somebody to look at
         self._planned: dict[str, str] = {}  # path → digest of what is about to be made, or would be
         self._together: set[str] = set()  # paths that stand here and in the file: they lived together before
 
@@ -82,8 +85,15 @@ class Intake:
         """Tell where secrets were blanked out."""
         return self._guard.found if self._guard else ()
 
-    def run(self, stream: BinaryIO) -> Iterator[Outcome]:
-        """Take in line after line and say what became of each, in their order."""
+    def run(self, stream: BinaryIO, name: str = "an import") -> Iterator[Outcome]:
+        """Take in line after line and say what became of each, in their order; `name` is what is imported."""
+        try:
+            yield from self._run(stream)
+        finally:
+            if not self.dry_run:
+                note_added(self.workspace, self._made, name)
+
+    def _run(self, stream: BinaryIO) -> Iterator[Outcome]:
         waiting: list[Outcome | Candidate] = []
         count = 0
         for line in json_lines(stream):
@@ -131,6 +141,8 @@ class Intake:
             action, reason = self._place(parcel)
         if action == "created" and entry is not None and entry.id != parcel.path:
             self.known.ids.setdefault(entry.id, parcel.path)
+        if action == "created" and entry is not None and not (own and self.known.is_empty):
+            self._made.append(entry.id)
         if own and action in ("created", "unchanged"):
             self._together.add(parcel.path)
         return Outcome(line.number, action, parcel.path, reason)
@@ -181,6 +193,8 @@ class Intake:
         if path in faults:
             return Outcome(one.line, faults[path][0], path, faults[path][1])
         self._together.add(path)
+        if done is None or (done.action == "created" and not done.superseded_by):
+            self._made.append(one.entry.id)
         if done is None:
             return Outcome(one.line, "created", path, id=one.entry.id)
         if done.action == "merged":

@@ -45,6 +45,11 @@ class Settled:
         """Give the ids of what stood before and is believed no more."""
         return frozenset(one for done in self.admitted for one in done.supersedes)
 
+    @property
+    def made(self) -> list[str]:
+        """Give the ids of what was made and is believed."""
+        return [done.id for done in self.admitted if done.action == "created" and not done.superseded_by]
+
 
 @dataclass(frozen=True)
 class Looked:

@@ -16,6 +16,7 @@ from ..store import access, disk
 from ..store.journal import apply, exclusive
 from ..store.lock import locked
 from ..store.redaction import redactor
+from ..store.review_log import note_added
 from ..store.sessions import Session, at
 from ..store.sessions.counting import is_due
 from ..store.sessions.ids import identified, settle_ids
@@ -153,6 +154,7 @@ def _applied(
                 try:
                     applied = apply(workspace, planned.plan.steps, held)
                     access.confirm(workspace, [one for one in settled.confirmed if not thought.found.is_pasted(one[1])])
+                    note_added(workspace, settled.made, f"the conversation {session.id}")
                 except RefusedError:
                     # An editor takes no lock: what it saved while this was planned is planned for once more.
                     if is_last:

@@ -101,15 +101,20 @@ def _gathered(
     for one in others:
         if not _is_one(whole.entry, one.entry):
             continue
-        told, body = told_anew(whole.entry, one.entry)
-        told["strength"] = whole.entry.strength + strengths.get(one.entry.id, one.entry.strength)
-        told["updated_at"] = max(whole.entry.updated_at, one.entry.updated_at)
-        if more := [source for source in one.entry.sources if source not in whole.entry.sources]:
-            told["sources"] = [*whole.entry.sources, *more]
-        text = revised(workspace, whole.path, whole.text, told, body, touch=False)
-        whole = Standing(whole.path, text, read_entry(parse(text), whole.path, workspace.now)[0])
+        whole = taking_in(workspace, whole, one.entry, strengths.get(one.entry.id, one.entry.strength))
         taken.append(one)
     return whole, taken
+
+
+def taking_in(workspace: Workspace, kept: Standing, other: Entry, strength: int) -> Standing:
+    """Return an entry as it stands once it has taken in another one, whose `strength` counts for it."""
+    told, body = told_anew(kept.entry, other)
+    told["strength"] = kept.entry.strength + strength
+    told["updated_at"] = max(kept.entry.updated_at, other.updated_at)
+    if more := [source for source in other.sources if source not in kept.entry.sources]:
+        told["sources"] = [*kept.entry.sources, *more]
+    text = revised(workspace, kept.path, kept.text, told, body, touch=False)
+    return Standing(kept.path, text, read_entry(parse(text), kept.path, workspace.now)[0])
 
 
 def _is_one(kept: Entry, other: Entry) -> bool:

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any
 
 from ..text.times import parse_time, stamp
-from .privacy import make_derived, narrowed
+from . import local_log
 from .workspace import Workspace
 
 FILE = "access"
@@ -77,8 +76,9 @@ def renewed(fields: Mapping[str, Any], noted: Access | None) -> Mapping[str, Any
 
 def _note(workspace: Workspace, lines: str) -> None:
     with suppress(OSError, UnicodeEncodeError):
-        if lines and _append(workspace.derived, lines.encode()):
-            path = workspace.derived / FILE
+        size = local_log.append(workspace.derived, FILE, lines.encode()) if lines else 0
+        path = workspace.derived / FILE
+        if size > LARGE and size > 2 * _size_of_sums(path):
             _write(path, _summed(_lines(path)))
 
 
@@ -113,30 +113,8 @@ def settle(workspace: Workspace, taken: Mapping[str, Access], folded: Mapping[st
         rest += _line(identifier, replace(access, count=left)) * (left > 0)
     with suppress(OSError):
         if rest:
-            _append(workspace.derived, rest.encode())
+            local_log.append(workspace.derived, FILE, rest.encode())
         (workspace.derived / TAKEN).unlink()
-
-
-def _append(folder: Path, data: bytes) -> bool:
-    """Add lines; tell whether it is time to sum them up. A link in the place of folder or file is not followed."""
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    if folder.is_symlink():
-        return False
-    try:
-        fd = os.open(folder / FILE, flags, narrowed(0o666, folder))
-    except FileNotFoundError:
-        make_derived(folder)
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-        fd = os.open(folder / FILE, flags, narrowed(0o666, folder))
-    try:
-        status = os.fstat(fd)
-        if not S_ISREG(status.st_mode):
-            return False
-        os.write(fd, data)
-        size = status.st_size + len(data)
-        return size > LARGE and size > 2 * _size_of_sums(os.pread(fd, 32, 0))
-    finally:
-        os.close(fd)
 
 
 def _write(path: Path, sums: Mapping[str, Access]) -> None:
@@ -151,8 +129,10 @@ def _replace(path: Path, text: str) -> None:
     os.replace(temporary, path)
 
 
-def _size_of_sums(head: bytes) -> int:
+def _size_of_sums(path: Path) -> int:
     """Read how large the file was when it was last summed up."""
+    with path.open("rb") as file:
+        head = file.read(32)
     number = head.partition(b"\n")[0].removeprefix(b"#")
     return int(number) if head.startswith(b"#") and number.isdigit() else 0
 

@@ -49,6 +49,7 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "version_of": (),
     "wordings": (),
     "conflicts_with": ("conflictsWith",),
+    "distinct": (),
     "pinned": ("pin",),
     "expires_at": ("expiresAt", "expires", "valid_until"),
     "access_count": ("accessCount", "access"),
@@ -87,6 +88,7 @@ class Entry:
     version_of: str = ""  # the entry whose text this was until it was written anew
     wordings: tuple[str, ...] = ()  # other texts that say the same
     conflicts_with: tuple[str, ...] = ()
+    distinct: tuple[str, ...] = ()  # ids of entries that somebody found to stand beside this one
     pinned: bool = False
     expires_at: str = ""
     access_count: int = 0
@@ -175,6 +177,8 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
         values.setdefault("updated_at", max(created, moment) if "modified" in metadata else created)
     values.setdefault("updated_at", values["created_at"])
     values.setdefault("id", path)
+    if settled := values.get("distinct"):  # a merge of two clones may bring a flag back that one of them settled
+        values["conflicts_with"] = tuple(one for one in values.get("conflicts_with", ()) if one not in settled)
     if isinstance(fields.get("description"), str):
         values["description"] = fields["description"]
     values.setdefault("title", "")
@@ -362,6 +366,7 @@ _READERS = {
     "version_of": _text,
     "wordings": _sentences,
     "conflicts_with": _texts,
+    "distinct": _texts,
     "pinned": _truth,
     "expires_at": _time,
     "access_count": _count,

@@ -19,7 +19,8 @@ from memcli.store.layout import KINDS
 from memcli.text.entry import SOURCES, TYPES
 from tests.conftest import Mem, Ran
 
-TOOLS = {f"memory_{name}" for name in ("search", "read", "write", "edit", "ls", "grep", "delete", "promote", "recall")}
+CHANGING = {f"memory_{name}" for name in ("write", "edit", "delete", "promote", "review")}
+TOOLS = CHANGING | {f"memory_{name}" for name in ("search", "read", "ls", "grep", "recall")}
 SECRET = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
 Call = Callable[..., Coroutine[Any, Any, Any]]
 
@@ -51,9 +52,7 @@ def test_a_client_lists_the_tools_writes_searches_and_reads_a_page(workspace: Pa
         tools = (await session.list_tools()).tools
         assert {tool.name for tool in tools} == TOOLS
         assert all(tool.description for tool in tools)
-        assert {tool.name for tool in tools if tool.annotations and not tool.annotations.read_only_hint} == {
-            f"memory_{name}" for name in ("write", "edit", "delete", "promote")
-        }
+        assert {tool.name for tool in tools if tool.annotations and not tool.annotations.read_only_hint} == CHANGING
         written = await call("write", text="User prefers dark mode.", type="preference", tags=["ui", "editor"])
         assert written["action"] == "created"
         assert (workspace / written["path"]).exists()

@@ -34,6 +34,11 @@ def answers(mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     yield ask("write", "write", "The staging port is 9090.", "--source", "inferred")
     yield ask("write", "write", "Staging runs on host b.", "--key", "staging/host")
     yield ask("write", "write", "Staging runs on host a.", "--key", "staging/host", "--created-at", "2020-01-01")
+    queue = ask("review")
+    yield queue
+    question = queue[1]["questions"][0]["id"]
+    yield ask("review answer", "review", "answer", question, "older")
+    yield ask("review")
     yield ask("edit", "edit", port[1]["id"], "--replace", "8080", "8081")
     yield ask("note", "note", "Fed the cat.")
     yield ask("history add", "history", "add", "The token was ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B.")

@@ -1,0 +1,166 @@
+"""What a person's or an agent's answer to a question of the review changes: a plan, and who may have it carried out.
+
+An agent's answer counts as `observed`: it retires nothing that a user said, vouches for none of it and lifts nothing to
+MEMORY.md; it is noted with the question, and a person decides.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from ..errors import RefusedError, UsageError
+from ..index.index import ask
+from ..lifecycle.dedup import taking_in
+from ..lifecycle.page import without_lines
+from ..lifecycle.plan import Plan
+from ..lifecycle.supersession import Standing, successors, supersede_plan
+from ..store import files, review_log
+from ..store.access import confirmations
+from ..store.entries import free_name, require_archive, revised
+from ..store.journal import Change, Move, apply, exclusive
+from ..store.layout import ARCHIVE
+from ..store.turn import next_turn
+from ..store.workspace import Workspace
+from ..text.entry import TRUST, read_entry
+from ..text.frontmatter import parse
+from ..text.times import stamp
+from .review import Question, fresh
+
+Decision = Literal["keep", "newer", "older", "same", "forget", "later"]
+DECISIONS: tuple[Decision, ...] = get_args(Decision)
+_SINGLE: tuple[Decision, ...] = ("keep", "forget", "later")
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What became of an answer: settled, proposed or later; `ids` are the memories that changed."""
+
+    action: str
+    ids: tuple[str, ...] = ()
+
+
+def allowed(question: Question) -> tuple[Decision, ...]:
+    """Return the decisions a question takes; one key holds one value, so that both cannot be kept."""
+    if not question.is_pair:
+        return _SINGLE
+    return tuple(one for one in DECISIONS if one != "keep") if question.kind == "key" else DECISIONS
+
+
+def answer(workspace: Workspace, question: Question, decision: Decision, source: str = "user") -> Answered:
+    """Carry out a decision, or note what an agent proposes.
+
+    Raises UsageError for one the question does not take, NotFoundError where it was settled meanwhile and RefusedError
+    where a text changed since it was asked.
+    """
+    if decision not in allowed(question):
+        fix = f"use one of {', '.join(allowed(question))}"
+        if question.kind == "key" and decision == "keep":
+            fix = "give one of them another key with `mem write --id ID --key KEY`, or decide which holds"
+        raise UsageError(f"{decision!r} does not answer {question.id}", fix)
+    if decision == "later":
+        review_log.note_later(workspace, [question.id])
+        return Answered("later")
+    now = fresh(workspace, question)
+    if now.id != question.id:
+        raise RefusedError(f"a text of {question.id} changed meanwhile", "look at it again with `mem review`")
+    ids = tuple(one.entry.id for one in now.sides)
+    if source != "user" and needs_person(now, decision):
+        review_log.note_proposal(workspace, now.id, decision, source)
+        return Answered("proposed", ids)
+    plan = decision_plan(workspace, now, decision, by_person=source == "user")
+    with exclusive(workspace, "mem review") as held:
+        apply(workspace, plan.steps, held)
+        next_turn(workspace)
+    review_log.note_looked(workspace, ids)
+    return Answered("settled", ids)
+
+
+def needs_person(question: Question, decision: Decision) -> bool:
+    """Tell whether a decision retires, rewrites or renews what a user said or pinned."""
+    if decision == "keep":
+        return question.kind == "faded" and _is_a_persons(question.sides[0])
+    retired = {"newer": question.sides[1:], "older": question.sides[:1]}.get(decision, question.sides)
+    return any(map(_is_a_persons, retired))
+
+
+def decision_plan(workspace: Workspace, question: Question, decision: Decision, *, by_person: bool = True) -> Plan:
+    """Propose the changes of a decision about a question as its files stand."""
+    if decision == "later":
+        return Plan()
+    if decision == "forget":
+        return _forgetting(workspace, question)
+    if not question.is_pair:
+        return _kept(workspace, question)
+    one, other = (_unflagged(workspace, *both) for both in (question.sides, question.sides[::-1]))
+    if decision == "keep":
+        changed = [_distinct(workspace, one, other.entry.id), _distinct(workspace, other, one.entry.id)]
+        return _steps(question, changed)
+    if decision == "same":
+        return _same(workspace, question, one, other, by_person=by_person)
+    return _settled(workspace, question, *((other, one) if decision == "newer" else (one, other)))
+
+
+def _is_a_persons(side: Standing) -> bool:
+    return side.entry.source == "user" or side.entry.trust > TRUST["observed"] or side.entry.pinned
+
+
+def _unflagged(workspace: Workspace, one: Standing, other: Standing) -> Standing:
+    """Return an entry without its flag with another one."""
+    left = [name for name in one.entry.conflicts_with if name != other.entry.id]
+    if len(left) == len(one.entry.conflicts_with):
+        return one
+    return _revised(workspace, one, {"conflicts_with": left})
+
+
+def _distinct(workspace: Workspace, one: Standing, other: str) -> Standing:
+    return _revised(workspace, one, {"distinct": list(dict.fromkeys([*one.entry.distinct, other]))})
+
+
+def _settled(workspace: Workspace, question: Question, loser: Standing, winner: Standing) -> Plan:
+    """Let one of a pair take the other's place, and its key where it has none."""
+    if loser.entry.key and not winner.entry.key and loser.entry.project == winner.entry.project:
+        winner = _revised(workspace, winner, {"key": loser.entry.key})
+    after = ask(workspace, successors)
+    plan = supersede_plan(workspace, loser, winner, lambda one: after.get(one, ""))
+    texts = {step.path: step.after for step in plan.steps if isinstance(step, Change)}
+    changed = [replace(one, text=texts.get(one.path) or one.text) for one in (loser, winner)]
+    return replace(_steps(question, changed), reasons=plan.reasons) + without_lines(workspace, [loser.entry.id])
+
+
+def _same(workspace: Workspace, question: Question, one: Standing, other: Standing, *, by_person: bool) -> Plan:
+    """Make one memory of two that say the same, both wordings kept; only a person's answer counts as confirming."""
+    kept, merged = sorted((one, other), key=lambda side: (-side.entry.trust, side.entry.created_at, side.entry.id))
+    waiting = confirmations(workspace).get(merged.entry.id)
+    strength = merged.entry.strength + (waiting.count if waiting else 0)
+    whole = taking_in(workspace, kept, merged.entry, strength if by_person else 0)
+    return _settled(workspace, question, merged, whole)
+
+
+def _forgetting(workspace: Workspace, question: Question) -> Plan:
+    """Move the memories of a question to the archive as they are."""
+    require_archive(workspace)
+    steps = []
+    for one in question.sides:
+        digest = files.digest(files.read(workspace.path(one.path)))
+        steps.append(Move(one.path, free_name(workspace, ARCHIVE + one.path), digest))
+    ids = [one.entry.id for one in question.sides]
+    return Plan(tuple(steps), tuple(f"{one} is forgotten" for one in ids)) + without_lines(workspace, ids)
+
+
+def _kept(workspace: Workspace, question: Question) -> Plan:
+    """Let a rule count as confirmed today; of a new memory nothing changes but that somebody looked."""
+    if question.kind != "faded":
+        return Plan()
+    return _steps(question, [_revised(workspace, question.sides[0], {"updated_at": stamp(workspace.now)})])
+
+
+def _steps(question: Question, changed: list[Standing]) -> Plan:
+    """Return the changes from the files as the question has them."""
+    before: Mapping[str, str] = {one.path: one.text for one in question.sides}
+    steps = [Change(one.path, before[one.path], one.text) for one in changed if one.text != before[one.path]]
+    return Plan(tuple(steps))
+
+
+def _revised(workspace: Workspace, one: Standing, told: Mapping[str, object]) -> Standing:
+    text = revised(workspace, one.path, one.text, told, touch=False)
+    return Standing(one.path, text, read_entry(parse(text), one.path, workspace.now)[0])

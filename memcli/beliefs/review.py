@@ -1,0 +1,214 @@
+"""The queue of what needs a person's yes or no: flagged pairs, filled keys, faded rules, and what came in by itself.
+
+Only looks. An id names a question and the texts it is about: once one of these is edited, it is another question.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal
+
+from ..errors import MemError, NotFoundError
+from ..index.filters import Filter
+from ..index.index import Index, ask
+from ..lifecycle.decay import judged, last_accessed, unread_paths
+from ..lifecycle.supersession import Standing, standing
+from ..store import access, review_log
+from ..store.review_log import Proposal
+from ..store.workspace import Workspace
+from ..text.blake import blake2b
+from .comparison import compare
+from .keys import slot_of
+from .precedence import is_same_slot
+
+Kind = Literal["same", "conflict", "key", "faded", "new"]
+KINDS: tuple[Kind, ...] = ("key", "conflict", "same", "faded", "new")
+"""In the order they are asked."""
+RULES = ("constraint", "preference")
+HUB = 3
+"""Pairs one entry is in from which they are asked about together."""
+_DONE = "the question was settled meanwhile, or one of its memories is gone"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, and of which memories; of a pair the newer comes first."""
+
+    id: str
+    kind: Kind
+    sides: tuple[Standing, ...]
+    reason: str
+    group: str = ""  # what it has in common with others: the id of an entry in many pairs, or what brought it in
+    proposal: Proposal | None = None
+
+    @property
+    def is_pair(self) -> bool:
+        """Tell whether two memories are held against each other."""
+        return len(self.sides) == 2
+
+
+@dataclass(frozen=True)
+class Queue:
+    """All questions in the order they are asked, and the files that could not be read."""
+
+    questions: tuple[Question, ...] = ()
+    problems: tuple[tuple[str, str], ...] = ()  # path and reason
+
+
+def review_queue(workspace: Workspace) -> Queue:
+    """Return what waits; a file that cannot be read is a problem, and nothing is asked about it."""
+    rows, faults = ask(workspace, _rows)
+    noted = review_log.read(workspace)
+    desk = _Desk(workspace, rows)
+    found = [*desk.pairs(), *desk.faded()]
+    asked = {side.entry.id for question in found for side in question.sides}
+    found += desk.new(noted.added, asked)
+    found = [replace(one, proposal=noted.proposals.get(one.id)) for one in _grouped(found)]
+    sizes = Counter(one.group for one in found)
+    found.sort(key=lambda one: (noted.later.get(one.id, ""), KINDS.index(one.kind), -sizes[one.group], one.group))
+    return Queue(tuple(found), tuple(dict.fromkeys([*desk.problems, *faults])))
+
+
+def waiting_count(workspace: Workspace) -> int:
+    """Count the questions that need a yes or no; memories that are only new do not."""
+    rows, _ = ask(workspace, _rows)
+    desk = _Desk(workspace, rows)
+    return len(desk.pairs()) + len(desk.faded())
+
+
+def fresh(workspace: Workspace, question: Question) -> Question:
+    """Return a question as its files stand now; NotFoundError where nothing is left to ask."""
+    try:
+        sides = tuple(standing(workspace, one.path) for one in question.sides)
+    except NotFoundError:
+        raise NotFoundError(_DONE, "`mem review` shows what waits") from None
+    ids = [one.entry.id for one in question.sides]
+    if [one.entry.id for one in sides] != ids or any(one.entry.status != "active" for one in sides):
+        raise NotFoundError(_DONE, "`mem review` shows what waits")
+    is_open = True
+    if question.kind in ("conflict", "same"):
+        is_open = any(other.entry.id in one.entry.conflicts_with for one, other in (sides, sides[::-1]))
+    elif question.kind == "key":
+        is_open = is_same_slot(sides[0].entry, sides[1].entry)
+    elif question.kind == "new":
+        is_open = ids[0] in review_log.read(workspace).added
+    if not is_open:
+        raise NotFoundError(_DONE, "`mem review` shows what waits")
+    return replace(question, id=_id(question.kind, sides), sides=sides)
+
+
+class _Desk:
+    """One look at a workspace: what stands, read once."""
+
+    def __init__(self, workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.workspace = workspace
+        self.rows = rows
+        self.paths = {row["id"]: row["path"] for row in reversed(rows)}
+        self.problems: list[tuple[str, str]] = []
+        self._read: dict[str, Standing | None] = {}
+
+    def read(self, identifier: str) -> Standing | None:
+        """Return an active entry's file; None where there is none or it cannot be changed as it is."""
+        if identifier not in self._read:
+            self._read[identifier] = None
+            if identifier in self.paths:
+                try:
+                    self._read[identifier] = standing(self.workspace, self.paths[identifier])
+                except MemError as error:
+                    self.problems.append((self.paths[identifier], error.message))
+        return self._read[identifier]
+
+    def pairs(self) -> list[Question]:
+        """Ask about entries that are flagged with each other, or fill one key."""
+        found: dict[frozenset[str], Question] = {}
+        for one, other in self._filling():
+            found[frozenset((one.entry.id, other.entry.id))] = _pair("key", one, other, f"both fill {one.entry.key}")
+        for newer, older in self._flagged():
+            both = frozenset((newer.entry.id, older.entry.id))
+            if both not in found:
+                verdict = compare(older.entry.body, newer.entry.body)
+                reason = verdict.reason or "they may repeat or contradict each other"
+                found[both] = _pair("same" if verdict.kind == "same" else "conflict", newer, older, reason)
+        return list(found.values())
+
+    def _flagged(self) -> Iterator[tuple[Standing, Standing]]:
+        """Yield the pairs that are flagged on either side, and that nobody found distinct."""
+        for row in self.rows:
+            one = self.read(row["id"]) if row["conflicts_with"] else None
+            for name in one.entry.conflicts_with if one else ():
+                other = self.read(name)
+                if one and other and one is not other and one.entry.id not in other.entry.distinct:
+                    yield _by_age(one, other)
+
+    def _filling(self) -> Iterator[tuple[Standing, Standing]]:
+        slots: dict[tuple[str, str], list[str]] = {}
+        for row in self.rows:
+            if row["key"] and (one := self.read(row["id"])):
+                slots.setdefault(slot_of(one.entry), []).append(row["id"])
+        for ids in slots.values():
+            for one, other in combinations(filter(None, map(self.read, ids)), 2):
+                yield _by_age(one, other)
+
+    def faded(self) -> list[Question]:
+        """Ask whether a rule that nobody confirmed or read for long still holds: decay never archives these."""
+        rows = [row for row in self.rows if row["type"] in RULES]
+        counts = access.counts(self.workspace, last_accessed(rows))
+        threshold = self.workspace.settings["decay.threshold"]
+        found = []
+        for one in judged(rows, self.workspace.now, self.workspace.settings, counts):
+            rule = self.read(one.row["id"]) if one.verdict == "spare" and one.score < threshold else None
+            if rule is not None and not one.row["pinned"]:
+                reason = f"nobody confirmed or read it for {one.fading.age:.0f} days"
+                found.append(Question(_id("faded", (rule,)), "faded", (rule,), reason, "rules"))
+        return found
+
+    def new(self, added: Mapping[str, str], asked: Iterable[str]) -> list[Question]:
+        """Show what came in by itself and is in no other question."""
+        left_out = frozenset(asked)
+        found = []
+        for identifier, origin in added.items():
+            one = self.read(identifier) if identifier not in left_out else None
+            if one is not None:
+                found.append(Question(_id("new", (one,)), "new", (one,), f"new from {origin}", origin))
+        return found
+
+
+def _rows(index: Index) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
+    index.refresh()
+    problems = index.problems()
+    unread = unread_paths(index.workspace, [one.path for one in problems])
+    faults = [(one.path, f"line {one.line}: {one.reason}") for one in problems if one.path in unread]
+    return index.list_entries(Filter(), "entries.created_at desc, path"), faults
+
+
+def _pair(kind: Kind, newer: Standing, older: Standing, reason: str) -> Question:
+    return Question(_id(kind, (newer, older)), kind, (newer, older), reason)
+
+
+def _by_age(one: Standing, other: Standing) -> tuple[Standing, Standing]:
+    """Return the newer first: by when they changed, then by when they were made, as ids sort."""
+    older, newer = sorted((one, other), key=_moment)
+    return newer, older
+
+
+def _moment(side: Standing) -> tuple[str, str, str]:
+    entry = side.entry
+    return max(entry.created_at, entry.updated_at), entry.created_at, entry.id
+
+
+def _grouped(questions: Sequence[Question]) -> list[Question]:
+    """Put pairs together that one entry is in, where it is in many."""
+    sizes = Counter(side.entry.id for question in questions if question.is_pair for side in question.sides)
+    found = []
+    for one in questions:
+        hub = max((side.entry.id for side in one.sides), key=lambda name: (sizes[name], name)) if one.is_pair else ""
+        found.append(replace(one, group=hub) if hub and sizes[hub] >= HUB else one)
+    return found
+
+
+def _id(kind: Kind, sides: Iterable[Standing]) -> str:
+    """Name a question by what it is about: the ids of its memories and their texts, in no order."""
+    about = sorted(f"{one.entry.id}\0{one.entry.body}" for one in sides)
+    is_pair = "pair" if len(about) == 2 else kind
+    return f"q_{blake2b(chr(0).join([is_pair, *about]).encode('utf-8', 'surrogateescape'), digest_size=5).hexdigest()}"

@@ -1,0 +1,175 @@
+"""The review in a terminal: one question after the other, one key each. What was answered is done at once."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from ..beliefs.decisions import Decision, allowed, answer
+from ..beliefs.review import HUB, Question, fresh
+from ..errors import BusyError, MemError, NotFoundError
+from ..store import review_log
+from ..store.workspace import Workspace
+from ..text.summary import shorten
+from . import output, review_page
+from .keys import read_key
+
+TOGETHER = {"new": 5, "faded": 5}
+"""Questions of a kind from which they may be answered as one; pairs of one entry from `HUB` on."""
+_PAIR: Mapping[str, Decision] = {
+    "k": "keep", "n": "newer", "o": "older", "s": "same", "f": "forget", "l": "later"
+}  # fmt: skip
+_WORDS: Mapping[str, str] = {
+    "k": "keep both", "n": "newer", "o": "older", "s": "same", "e": "edit", "f": "forget both", "l": "later",
+    "q": "quit",
+}  # fmt: skip
+_SINGLE: Mapping[str, str] = {"k": "keep", "e": "edit", "f": "forget", "l": "later", "q": "quit"}
+_DONE: Mapping[Decision, str] = {
+    "keep": "kept", "newer": "the newer holds", "older": "the older holds", "same": "one memory, both wordings kept",
+    "forget": "in the archive: `mem restore` brings it back", "later": "asked again later",
+}  # fmt: skip
+_QUIT = "q\x03\x04"
+
+
+class _Quit(Exception):
+    """The person has had enough."""
+
+
+def session(workspace: Workspace, questions: Sequence[Question]) -> None:
+    """Ask until all is answered or the person leaves; what is not answered waits for the next time."""
+    count = 0
+    groups = _groups(questions)
+    left = sum(map(len, groups))
+    try:
+        for group in groups:
+            done = _ask_together(workspace, group, left) if len(group) > 1 else None
+            if done is None:
+                for place, one in enumerate(group):
+                    count += _ask(workspace, one, left - place)
+            else:
+                count += done
+            left -= len(group)
+    except _Quit:
+        pass
+    rest = f"; {left:,} left, `mem review` goes on there" if left else ""
+    output.note(f"{count:,} answered{rest}")
+
+
+def _groups(questions: Sequence[Question]) -> list[list[Question]]:
+    """Gather what may be answered as one, in the order of the queue."""
+    sizes = Counter((one.kind, one.group) for one in questions if one.group)
+    groups: dict[object, list[Question]] = {}
+    for one in questions:
+        least = HUB if one.is_pair else TOGETHER[one.kind]
+        name = (one.kind, one.group)
+        groups.setdefault(name if one.group and sizes[name] >= least else one.id, []).append(one)
+    return list(groups.values())
+
+
+def _ask(workspace: Workspace, question: Question, left: int) -> int:
+    """Ask one question; return how many were answered."""
+    while True:
+        try:
+            question = fresh(workspace, question)
+        except NotFoundError as error:
+            output.note(error.message)
+            return 0
+        except MemError as error:
+            output.note(str(error))
+            return 0
+        output.say(f"\n{left:,} to go · {review_page.heading(question)}\n\n{review_page.shown(question)}\n")
+        if question.proposal:
+            output.say(f"proposed: {question.proposal.decision} (by {question.proposal.by}); y takes it\n")
+        words = _choices(question)
+        key = _key(words, "y" if question.proposal else "")
+        if key == "e":
+            _edit(workspace, question)
+            continue
+        decision: Decision = question.proposal.decision if key == "y" else _PAIR[key]  # type: ignore[union-attr, assignment]
+        try:
+            answer(workspace, question, decision)
+        except BusyError:
+            raise
+        except MemError as error:
+            output.note(str(error))
+            continue
+        output.say(_DONE[decision])
+        return int(decision != "later")
+
+
+def _choices(question: Question) -> Mapping[str, str]:
+    names = _WORDS if question.is_pair else _SINGLE
+    open_to = allowed(question)
+    return {key: word for key, word in names.items() if key in "eq" or _PAIR[key] in open_to}
+
+
+def _ask_together(workspace: Workspace, group: Sequence[Question], left: int) -> int | None:
+    """Ask about questions that have something in common; None where they are to be asked one by one."""
+    first = group[0]
+    one = next((side for side in first.sides if side.entry.id == first.group), first.sides[0])
+    about = f"{first.group} is flagged with {len(group):,} others" if first.is_pair else ""
+    about = about or (f"{len(group):,} rules nobody confirmed for long" if first.kind == "faded" else "")
+    output.say(f"\n{left:,} to go · {about or f'{len(group):,} new memories from {first.group}'}\n")
+    listed = [one] if first.is_pair else []
+    listed += [side for each in group for side in each.sides if side.entry.id != one.entry.id or not first.is_pair][:5]
+    for side in listed:
+        output.say(f"  {side.entry.id}  {output.visible(shorten(' '.join(side.entry.body.split()), 70))}")
+    output.say("")
+    words = {"k": "keep all", "i": "one by one", "l": "all later", "q": "quit"}
+    if first.kind != "key" and all("keep" in allowed(each) for each in group):
+        key = _key(words)
+    else:
+        key = _key({name: word for name, word in words.items() if name != "k"})
+    if key == "i":
+        return None
+    if key == "l":
+        review_log.note_later(workspace, [each.id for each in group])
+        return 0
+    return _keep_all(workspace, group)
+
+
+def _keep_all(workspace: Workspace, group: Sequence[Question]) -> int:
+    count = 0
+    bar = output.Bar("keeping")
+    for number, one in enumerate(group, 1):
+        try:
+            answer(workspace, fresh(workspace, one), "keep")
+            count += 1
+        except BusyError:
+            raise
+        except MemError as error:
+            output.note(str(error))
+        bar(number, len(group))
+    bar.clear()
+    output.say(f"{count:,} kept")
+    return count
+
+
+def _edit(workspace: Workspace, question: Question) -> None:
+    from .edit import edit
+
+    side = question.sides[0]
+    if question.is_pair:
+        key = _key({"n": "edit the newer", "o": "edit the older", "b": "back", "q": "quit"})
+        if key == "b":
+            return
+        side = question.sides["no".index(key)]
+    try:
+        edit(side.path, workspace=str(workspace.root))
+    except MemError as error:
+        output.note(str(error))
+
+
+def _key(words: Mapping[str, str], more: str = "") -> str:
+    """Show what may be pressed and wait for it; leaving raises."""
+    shown = " · ".join(
+        f"[{key}]{word[1:]}" if word.startswith(key) else f"[{key}] {word}" for key, word in words.items()
+    )
+    output.say(f"{shown} ? ", end="")
+    output.flush()
+    while True:
+        pressed = read_key()
+        if not pressed or pressed in _QUIT:
+            output.say("q")
+            raise _Quit
+        if pressed in words or (more and pressed in more):
+            output.say(pressed)
+            return pressed
