@@ -15,12 +15,13 @@ PAIRS = [
 ]
 
 
-def flagged(mem: Mem, old: str, new: str, source: str = "observed") -> tuple[str, str]:
+def flagged(mem: Mem, old: str, new: str, source: str = "observed", newer: str = "") -> tuple[str, str]:
     """Write two memories that are flagged with each other; give the ids of the older and the newer."""
-    first = mem("write", old, "--source", source, "--created-at", "2026-11-01", "--json").json
-    second = mem("write", new, "--source", source, "--json").json
-    assert second["conflicts_with"] == [first["id"]], second
-    return first["id"], second["id"]
+    told = ("--created-at", "2026-11-01", "--no-dedup", "--json")
+    first = mem("write", old, "--source", source, *told).json["id"]
+    second = mem("write", new, "--source", newer or source, "--conflicts-with", first, "--json").json["id"]
+    assert mem("write", "--id", first, "--conflicts-with", second).code == 0
+    return first, second
 
 
 def queue(mem: Mem) -> list[dict[str, Any]]:
@@ -148,8 +149,7 @@ def test_an_agent_retires_nothing_a_user_said_and_its_proposal_waits(mem: Mem, w
 
 
 def test_an_agent_retires_what_is_not_the_users_even_for_what_is(mem: Mem, workspace: Path) -> None:
-    mem("write", PAIRS[0][0], "--source", "user", "--created-at", "2026-11-01")
-    mem("write", PAIRS[0][1], "--source", "inferred")
+    flagged(mem, *PAIRS[0], source="user", newer="inferred")
     assert answer(mem, "older")["action"] == "settled"
     assert [row["summary"] for row in rows(mem).values() if row["status"] == "active"] == [PAIRS[0][0]]
 
