@@ -66,10 +66,11 @@ def test_what_stands_already_takes_it_in_and_a_second_import_does_nothing(mem: M
 
 
 def test_what_contradicts_is_settled_by_time_and_trust_and_a_second_import_does_nothing(
-    mem: Mem, workspace: Path
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("MEM_EMBEDDING_MODEL", "/nowhere")  # the rules alone, whatever a model learned
     standing = [
-        mem("write", text, "--no-dedup", "--created-at", "2026-11-05").rows[0]
+        mem("write", text, "--no-dedup", "--source", "user", "--created-at", "2026-11-05").rows[0]
         for text in ("Deploys run on Fly", "The retry limit is 3", "User uses Vim", "The API listens on port 80")
     ]
     ids = [row[1] for row in standing]
@@ -152,7 +153,10 @@ def test_a_private_memory_stays_private_though_it_is_marked(mem: Mem, workspace:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_entry_that_cannot_be_changed_stops_no_other(mem: Mem, workspace: Path) -> None:
+def test_an_entry_that_cannot_be_changed_stops_no_other(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEM_EMBEDDING_MODEL", "/nowhere")
     (workspace / "entries").mkdir(exist_ok=True)
     odd = workspace / "entries/odd.md"
     odd.write_text("--- {id: mem_odd, type: fact, source: user}\n---\nThe retry limit is 3\n")

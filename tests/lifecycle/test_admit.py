@@ -154,7 +154,7 @@ def test_a_merge_keeps_every_other_byte_of_the_file(workspace: Workspace) -> Non
         "---\r\n# mine\r\nzeta:   'kept'\r\ntype: preference\r\ntags:\r\n    - a # one\r\n---\r\nUser prefers tabs\r\n"
     )
     path.write_bytes(text.encode())
-    one = let_in(workspace, "User prefers tabs", type="preference")
+    one = let_in(workspace, "User prefers tabs", type="preference", source="user")
     assert one.path == "entries/by hand.md"
     assert path.read_bytes().decode() == text.replace("---\r\nUser", "trust: 1.0\r\nsource: user\r\n---\r\nUser")
 
@@ -285,9 +285,9 @@ def test_numbers_that_make_no_sense_are_taken_for_the_usual_ones(workspace: Work
     path = workspace.root / "entries" / "odd.md"
     path.parent.mkdir()
     path.write_text(f"---\nid: odd\ntype: fact\nsource: user\n{line}\n---\nThe retry limit is 3\n")
-    merged = let_in(workspace, "The retry limit is 3")
+    merged = let_in(workspace, "The retry limit is 3", source="user")
     assert (merged.action, merged.id, merged.strength) == ("merged", "odd", 2)
-    assert let_in(workspace, "Correction: the retry limit is 5").supersedes == ("odd",)
+    assert let_in(workspace, "Correction: the retry limit is 5", source="user").supersedes == ("odd",)
 
 
 def test_a_large_batch_opens_the_model_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
