@@ -26,7 +26,7 @@ def in_terminal(command: str, folder: Path, environ: dict[str, str]) -> str:
     """Run a command with a terminal of 100 columns for stdout and stderr; give what it shows."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
-        ["bash", "-c", command], cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave
+        ["bash", "-c", command], cwd=folder, env=environ, stdin=slave, stdout=slave, stderr=slave
     )
     os.close(slave)
     shown = b""

@@ -15,6 +15,7 @@ from ..errors import MemError, NotFoundError
 from ..text.blake import blake2b
 from . import files
 from .layout import DERIVED
+from .privacy import make_derived
 
 FOLDER, TOKENS, MARKER = "workspaces", "trust", "mem.yaml"
 _MOST_TOKENS = 20  # users who share one folder
@@ -153,7 +154,7 @@ def _repeat(root: Path, token: str) -> None:
     if token in known or path.is_symlink() or path.parent.is_symlink():
         return
     with suppress(MemError, OSError):
-        path.parent.mkdir(exist_ok=True)
+        make_derived(path.parent)
         path.unlink(missing_ok=True)
         files.create(path, "".join(f"{one}\n" for one in [*known, token][-_MOST_TOKENS:]).encode(), 0o600)
 

@@ -134,7 +134,7 @@ def test_a_database_behind_a_link_is_never_touched(
     theirs = tmp_path / "bookmarks.db"
     sql("create table bookmarks(url)", "insert into bookmarks values('https://example.org')")(theirs)
     before = theirs.read_bytes()
-    (zoo / ".mem").mkdir()
+    (zoo / ".mem").mkdir(exist_ok=True)
     (zoo / ".mem" / "index.db").symlink_to(theirs)
     assert_right(mem)
     assert theirs.read_bytes() == before
@@ -147,7 +147,7 @@ def test_the_index_of_another_workspace_behind_a_link_is_not_taken_for_ours(
     assert mem("index", "--workspace", str(tmp_path / "other")).code == 0
     theirs = tmp_path / "other" / ".mem" / "index.db"
     before = theirs.read_bytes()
-    (zoo / ".mem").mkdir()
+    (zoo / ".mem").mkdir(exist_ok=True)
     (zoo / ".mem" / "index.db").symlink_to(theirs)
     assert_right(mem)
     assert theirs.read_bytes() == before
@@ -159,8 +159,9 @@ def test_a_derived_folder_that_is_a_link_is_not_written_through(
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     sql("create table bookmarks(url)")(theirs / "index.db")
+    shutil.rmtree(zoo / ".mem", ignore_errors=True)
     (zoo / ".mem").symlink_to(theirs)
-    assert_right(mem)
+    assert mem("search", "okapi").code == 5
     assert os.listdir(theirs) == ["index.db"]
 
 

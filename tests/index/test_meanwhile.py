@@ -123,7 +123,7 @@ def test_a_locked_index_answers_from_a_copy_that_knows_the_latest_change(
     path.write_text("about okapis\n")
     assert paths_found(mem, "okapis") == ["entries/new.md"]
     assert mem("search", "quaggas", "--mode", "keyword").code == 1
-    assert mem("grep", "okapis").out == "entries/new.md:1:about okapis\n"
+    assert mem("grep", "okapis").out == "memory/entries/new.md:1:about okapis\n"
     assert [row[0] for row in mem("ls").rows] == ["entries/new.md"]
     path.unlink()
     assert mem("ls").out == ""

@@ -34,7 +34,7 @@ def assert_right(mem: Mem, *, kept: bool) -> None:
         assert (ran.json["not_embedded"] == 0) == kept
         assert ran.err.count("\n") == (not kept)
     assert len(mem("ls").rows) == 2
-    assert mem("grep", "-c", "the").out == "entries/a.md:1\nentries/b.md:1\n"
+    assert mem("grep", "-c", "the").out == "memory/entries/a.md:1\nmemory/entries/b.md:1\n"
     assert mem("read", "mem_01kajd3v7m4kq7tz").out == "the quagga sleeps\n"
     assert mem("read", "4kq7tz").out == "the quagga sleeps\n"
 

@@ -356,4 +356,4 @@ def test_another_layout_gives_files_another_kind(mem: Mem, workspace: Path) -> N
         file.write("layout: golemcore\n")
     (hit,) = mem("search", "quaggas", "--mode", "keyword", "--json").json["hits"]
     assert (hit["kind"], hit["path"]) == ("note", "memory/2026-11-21.md")
-    assert mem("grep", "-c", "quaggas").out == "memory/2026-11-21.md:1\n"
+    assert mem("grep", "-c", "quaggas").out == "memory/memory/2026-11-21.md:1\n"

@@ -187,9 +187,9 @@ def test_a_file_that_says_nothing_is_no_trouble(mem: Mem, put: Put, text: str) -
     assert mem("read", "entries/blank.md").code == 0
 
 
-def test_a_text_of_ten_megabytes_is_found_to_its_end(mem: Mem, put: Put) -> None:
+def test_a_text_of_seven_megabytes_is_found_to_its_end(mem: Mem, put: Put) -> None:
     line = "the quick brown fox jumps over the lazy dog and says nothing of note today\n"
-    put("long.md", line * 140_000 + "about quaggas\n")
+    put("long.md", line * 90_000 + "about quaggas\n")
     (hit,) = mem("search", "quaggas", "--mode", "keyword", "--json").json["hits"]
     assert hit["path"] == "entries/long.md"
     assert mem("grep", "-c", "-F", "quaggas").out == "memory/entries/long.md:1\n"

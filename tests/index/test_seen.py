@@ -14,7 +14,7 @@ from tests.index.conftest import Put
 
 def test_what_a_refresh_has_seen_is_noted_once_nothing_is_new(put: Put, here: Workspace) -> None:
     put("a.md")
-    here.derived.mkdir()
+    here.derived.mkdir(exist_ok=True)
     time.sleep(0.03)
     with closing(database.connect(here.derived)[0]) as connection:
         refresh.refresh(connection, here)
@@ -31,7 +31,7 @@ def test_a_refresh_does_not_note_what_another_has_overtaken(
     put: Put, here: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put("a.md")
-    here.derived.mkdir()
+    here.derived.mkdir(exist_ok=True)
     time.sleep(0.03)
     with closing(database.connect(here.derived)[0]) as one, closing(database.connect(here.derived)[0]) as other:
         refresh.refresh(one, here)
@@ -51,7 +51,7 @@ def test_a_refresh_does_not_note_what_another_has_overtaken(
 
 def test_a_refresh_does_not_wait_to_note_what_it_has_seen(put: Put, here: Workspace) -> None:
     put("a.md")
-    here.derived.mkdir()
+    here.derived.mkdir(exist_ok=True)
     time.sleep(0.03)
     with closing(database.connect(here.derived)[0]) as one, closing(database.connect(here.derived)[0]) as other:
         refresh.refresh(one, here)

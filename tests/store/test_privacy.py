@@ -57,8 +57,11 @@ def test_a_folder_somebody_opened_stays_open_with_what_comes_into_it(mem: Mem, w
     }
 
 
-def test_a_workspace_shared_by_setgid_is_shared_whole(mem: Mem, workspace: Path) -> None:
+def test_a_workspace_shared_by_setgid_is_shared_whole(mem: Mem, world: Path) -> None:
+    workspace = world / "memory"
+    workspace.mkdir()
     workspace.chmod(0o2775)
+    assert mem("init").code == 0
     use(mem)
     found = modes(workspace)
     assert int(found["sessions"], 8) & 0o055 == 0o055
