@@ -220,6 +220,7 @@ def test_a_record_that_stands_in_two_files_is_one_hit(mem: Mem, world: Path) -> 
 
 
 def test_a_folder_that_cannot_hold_an_index_is_searched_all_the_same(mem: Mem, folder: Path) -> None:
+    shutil.rmtree(folder / ".mem", ignore_errors=True)
     (folder / ".mem").write_text("not a folder")
     before = state(folder)
     word, address = next((word, one) for word, one in FINDS[folder.name].items() if one)

@@ -99,12 +99,15 @@ def test_tend_is_silent_when_quiet(mem: Mem, kept: Path) -> None:
     assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
-def test_tend_is_partly_done_when_a_task_is_refused(mem: Mem, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MEM_DECAY_AUTO", "yes")
-    monkeypatch.setenv("MEM_NOW", "2028-01-01T00:00:00Z")
+def test_tend_is_partly_done_when_a_task_is_refused(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem("write", "User prefers tabs.", "--type", "preference", "--strength", "3")
+    (workspace / "MEMORY.md").write_text("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n")
+    monkeypatch.setenv("MEM_PROMOTE_AUTO", "yes")
     ran = mem("tend", "--quiet")
     assert (ran.code, ran.out) == (3, "")
-    assert "3 of 3 active entries have faded" in ran.err
+    assert "MEMORY.md" in ran.err
 
 
 def test_tend_gives_way_to_another(kept: Path, spawn: Callable[..., Ran]) -> None:
@@ -113,7 +116,7 @@ import subprocess, sys
 from pathlib import Path
 from memcli.store.lock import locked
 folder = Path({str(kept / ".mem")!r})
-folder.mkdir()
+folder.mkdir(exist_ok=True)
 with locked(folder / "tend", command="mem tend", now="2026-11-21T20:15:03Z"):
     sys.exit(subprocess.run([sys.executable, "-m", "memcli", "tend", "--quiet"]).returncode)
 """

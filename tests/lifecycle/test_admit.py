@@ -28,6 +28,7 @@ NO_MODEL = {"MEM_EMBEDDING_MODEL": "/nowhere"}
 def at(root: Path, now: datetime = NOW, **environ: str) -> Workspace:
     root.mkdir(parents=True, exist_ok=True)
     around = {"HOME": os.environ["HOME"], "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"], "MEM_TIMEZONE": "UTC"}
+    around["MEM_WRITE_SOURCE"] = "user"
     return opened(Surroundings(root, around | environ, now), root)
 
 

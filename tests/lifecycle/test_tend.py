@@ -67,7 +67,7 @@ def test_decay_and_promotion_wait_for_their_settings(tmp_path: Path) -> None:
     workspace = at(tmp_path / "memory")
     put(workspace, "old", "2026-01-01")
     for name in ("a", "b", "c"):
-        put(workspace, name, head="strength: 3\n")
+        put(workspace, name, head="source: user\nstrength: 3\n")
     assert tend(workspace, noise, (DECAY, PROMOTE)) == []
     willing = at(workspace.root, MEM_DECAY_AUTO="yes", MEM_PROMOTE_AUTO="yes")
     done = tend(willing, noise, (DECAY, PROMOTE))
@@ -81,7 +81,7 @@ def test_what_is_switched_off_is_never_due(tmp_path: Path, switch: str) -> None:
     workspace = at(tmp_path / "memory", MEM_DECAY_AUTO="yes", MEM_PROMOTE_AUTO="yes", **{switch: "no"})
     put(workspace, "old", "2026-01-01")
     for name in ("a", "b", "c"):
-        put(workspace, name, head="strength: 3\n")
+        put(workspace, name, head="source: user\nstrength: 3\n")
     done = tend(workspace, noise, (DECAY, PROMOTE))
     assert [one.name for one in done] == (["promote"] if switch == "MEM_DECAY_ENABLED" else ["decay"])
 

@@ -102,7 +102,8 @@ def test_the_time_is_for_all_files_together(mem: Mem, workspace: Path, monkeypat
     assert "grep.timeout" in ran.err
 
 
-def test_it_agrees_with_grep(mem: Mem, workspace: Path) -> None:
+def test_it_agrees_with_grep(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(workspace)
     if shutil.which("grep") is None:
         pytest.fail("the system has no grep to compare with")
     (workspace / "entries").mkdir()
@@ -123,7 +124,10 @@ def test_it_agrees_with_grep(mem: Mem, workspace: Path) -> None:
         assert (sorted(ours.out.splitlines()), ours.code) == (sorted(lines), theirs.returncode), options
 
 
-def test_everything_is_looked_through_and_told_by_its_place(mem: Mem, workspace: Path) -> None:
+def test_everything_is_looked_through_and_told_by_its_place(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
     for name, text in {
         "MEMORY.md": "# Zoo\n\nquagga one\n",
         "HISTORY-2026-11.md": "## 2026-11-02T10:00:00Z <!-- hist_a -->\n\nquagga two\n",
