@@ -33,6 +33,8 @@ def shell(world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_line_of_the_crontab_does_its_work_in_silence(mem: Mem, shell: Path, line: str) -> None:
     root = shell / "memory"
     assert mem("init", str(root)).code == 0
+    done = ("--role", "assistant", "--text", "Done: the tools are installed now.")
+    mem("session", "append", "--session", "s", *done, "--workspace", str(root))
     for number in range(60):
         text = f"We use tool number {number} here"
         mem("session", "append", "--session", "s", "--text", text, "--workspace", str(root))
