@@ -87,7 +87,7 @@ def _score(
     }
     parts = {name: slope * part for name, part in parts.items() if part or name in ARMS}
     parts["base"] = weights.base
-    if best.only_asks and (sum_ := sum(parts.values())) > 0:
+    if best.only_asks and "name" not in parts and (sum_ := sum(parts.values())) > 0:
         parts["asks"] = weights.only_asks * sum_
     line = sum(parts.values())
     relevance = min(max(line, 0.0), 1.0)

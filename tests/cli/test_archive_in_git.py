@@ -40,6 +40,7 @@ def clones(mem: Mem, world: Path) -> tuple[Path, Path]:
     save(first)
     git(first, "push", "-q", "-u", "origin", "main")
     git(world, "clone", "-q", str(world / "hub.git"), str(second))
+    assert mem("trust", str(second)).code == 0
     return first, second
 
 

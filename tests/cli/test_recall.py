@@ -26,11 +26,11 @@ def indexed(tmp_path_factory: pytest.TempPathFactory, model_cache: Path) -> Path
 
 
 @pytest.fixture
-def year(world: Path, monkeypatch: pytest.MonkeyPatch, indexed: Path) -> Path:
+def year(world: Path, monkeypatch: pytest.MonkeyPatch, indexed: Path, trusted: Callable[[Path], Path]) -> Path:
     """Stand in a copy of the indexed fixture workspace."""
     root = world / "year"
     shutil.copytree(indexed, root)
-    monkeypatch.chdir(root)
+    monkeypatch.chdir(trusted(root))
     return root
 
 

@@ -99,9 +99,7 @@ def test_tend_is_silent_when_quiet(mem: Mem, kept: Path) -> None:
     assert (ran.code, ran.out, ran.err) == (0, "", "")
 
 
-def test_tend_is_partly_done_when_a_task_is_refused(
-    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tend_is_partly_done_when_a_task_is_refused(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mem("write", "User prefers tabs.", "--type", "preference", "--strength", "3")
     (workspace / "MEMORY.md").write_text("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n")
     monkeypatch.setenv("MEM_PROMOTE_AUTO", "yes")

@@ -98,7 +98,6 @@ def test_long_term_memory_is_replaced_and_patched_by_a_command(mem: Mem, workspa
     [
         (("import", "notes"), "`mem init notes`"),
         (("import", "memory"), "`mem export --workspace memory | mem import -`"),
-        (("session", "import", "notes"), "notes is a folder"),
         (("consolidate", "notes"), "notes is a folder"),
         (("write", "--file", "notes"), "notes is a folder"),
     ],
