@@ -33,7 +33,10 @@ _REPLIES = (
     r"yes|no|nope|nah|sure|right|exactly|great|perfect|cool|nice|thanks?(?: you)?|thx|haha+|lol|correct|sorry|done"
     r"|noted|understood|got it|good|ja|nein|genau|danke|oui|non|merci|s[ií]|gracias|in fact|please note"
 )
-_OPENING = re.compile(rf"(?:(?:{_MARKS})(?:\s*[,:;.!…–—-]+\s*|\s+)|(?:{_REPLIES})\s*[,:;.!…–—]+\s*)+", re.IGNORECASE)
+_PICTURE = r"[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?"
+_OPENING = re.compile(
+    rf"(?:(?:{_MARKS})(?:\s*[,:;.!…–—-]+\s*|\s+)|(?:{_REPLIES})\s*[,:;.!…–—]+\s*|{_PICTURE}\s*)+", re.IGNORECASE
+)
 _ANSWER = re.compile(
     r"(?:(?:yes|ok(?:ay)?|sure|ja|oui),?\s+)?(?:please\s+)?(?:(?:option|number|variant)\s+\w+"
     r"|(?:do|try|take|use|fix|run|ship|commit|merge|push)\s+(?:it|that|this|so)|go ahead|sounds good|the \w+ one)"
@@ -43,7 +46,7 @@ _ANSWER = re.compile(
 _CLOSING = re.compile(
     r"(?:(?:\s*[,;–-]?\s*\b(?:btw|pls|plz|thx|haha+|lol|tho)\b"
     r"|[,;.!]\s*(?:by the way|thanks?(?: you)?|please|cheers|danke|bitte|merci|gracias)\b"
-    r"|\s+[:;]-?[)D]|\s*[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?)[\s.!…]*)+$",
+    r"|\s+[:;]-?[)D]|\s*" + _PICTURE + r")[\s.!…]*)+$",
     re.IGNORECASE,
 )
 

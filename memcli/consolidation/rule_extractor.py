@@ -16,7 +16,7 @@ from .relative_dates import dated
 from .remember_requests import remember_request
 from .repairs import repairs
 from .standing_rules import is_standing_rule, plain_type
-from .taken_back import taken_back
+from .taken_back import corrects, taken_back
 from .worth import Worth, judge
 
 MOST = 100
@@ -70,6 +70,14 @@ def rule_drafts(batch: Batch, found: Sequence[tuple[Candidate, Worth]], room: in
     return [*fixes, *(_draft(batch, *found[place]) for place in sorted(worthiest))]
 
 
+def _type(said: Candidate, judged: Worth) -> str:
+    """Return what a statement is; only a user's word binds, prefers, or corrects, and the last only if it says so."""
+    found = _TYPES[judged.kind]
+    if found == "correction" and not corrects(said.text):
+        return "fact"
+    return found if said.role == "user" or found not in ("constraint", "preference", "correction") else "fact"
+
+
 def _draft(batch: Batch, said: Candidate, judged: Worth) -> Draft:
     binds = _binds(said)
     is_users = said.role == "user" and batch.session.metadata.channel_type != "git"
@@ -79,7 +87,7 @@ def _draft(batch: Batch, said: Candidate, judged: Worth) -> Draft:
     text = dated(said.text, batch.day_of(said.message))
     return batch.draft(
         f"{name}: {text}" if name else text,
-        type="constraint" if binds else _TYPES[judged.kind],
+        type="constraint" if binds else _type(said, judged),
         source="user" if is_users else "observed",
         message=said.message,
     )

@@ -74,6 +74,11 @@ def taken_back(found: Sequence[Candidate], said: Mapping[str, str]) -> frozenset
     return frozenset(gone)
 
 
+def corrects(text: str) -> bool:
+    """Tell whether a text says of itself that it corrects something."""
+    return bool(_CORRECTS.search(text) or _DENIED.search(text))
+
+
 def _is_just_before(before: Candidate, later: Candidate) -> bool:
     """Tell whether nothing was said by the speaker between two candidates."""
     if before.position == later.position:

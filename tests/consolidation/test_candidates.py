@@ -52,6 +52,7 @@ def test_no_condition_is_cut_off_a_rule(
         ("ok, so we stay on Postgres 15 thanks", "we stay on Postgres 15 thanks"),
         ("we stay on Postgres 15, thanks!", "we stay on Postgres 15!"),
         ("also keep answers short pls :)", "keep answers short"),
+        ("👌 the wiki moved to heron 🎉", "the wiki moved to heron"),
         ("do it, and from now on squash every merge", "from now on squash every merge"),
     ],
 )

@@ -125,3 +125,18 @@ def test_only_rules_and_requests_to_remember_may_stand_on_the_page_after_one_men
     )
     assert told.lasting == {"Never push to main", "the door code is on the fridge"}
     assert len(told.drafts) == 3
+
+
+def test_only_a_user_prefers_or_binds_and_only_a_correction_is_called_one(tmp_path: Path) -> None:
+    drafts = found(
+        tmp_path,
+        ("user", "the backup on attic stopped, why?"),
+        ("assistant", "I used plain `unlock`, which only removes stale locks of restic on attic."),
+        ("user", "the certificate of the wiki expired on 8 April, it is on the box attic"),
+        ("user", "correction: the box of the wiki is loft, not attic"),
+    ).drafts
+    kinds = {draft.body: (draft.told["type"], draft.told["source"]) for draft in drafts}
+    assert not [
+        body for body, (kind, source) in kinds.items() if source != "user" and kind in ("preference", "constraint")
+    ]
+    assert not [body for body, (kind, _) in kinds.items() if kind == "correction" and "not attic" not in body]
