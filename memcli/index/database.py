@@ -50,9 +50,6 @@ _READING = 3  # to be raised when files are read or cut differently
 _OURS = 0x6D656D31  # application_id: a database of somebody else is not emptied but put aside
 VERSION = int.from_bytes(blake2b(f"{_READING}{_SCHEMA}".encode(), digest_size=4).digest()) >> 1
 """The schema's fingerprint: an index of another one is dropped and made anew, never migrated."""
-TEXT = "coalesce(turns.text, substr(texts.text, start + 1, stop - start))"
-TEXTS = "left join texts using(file) left join turns using(chunk)"
-"""What a chunk says, and the tables that tell it: a turn of a conversation is no stretch of its file."""
 _COSTLY = ("meta", "vectors")
 """Tables kept if they are as they should be: a new release must not embed everything again."""
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BusyError, UnavailableError
-from .database import TEXT, TEXTS, is_busy
+from .database import is_busy
 from .embedder import Embedder, default_model_name, open_embedder
 from .filters import Filter, chunk_condition
-from .kept import as_kept
+from .kept import texts_of
 from .model import find_model
 from .nearest import Neighbours
 from .vectors import Matrix
@@ -195,11 +195,7 @@ class Embedding:
         return [row[0] for row in rows]
 
     def _texts(self, chunks: list[int]) -> dict[bytes, str]:
-        rows = self.index.connection.execute(
-            f"select hash, prefix || {TEXT} from chunks {TEXTS}"
-            f" where chunk in ({', '.join(map(str, chunks))}) group by hash"
-        )
-        return {hash_: as_kept(text, hash_) for hash_, text in rows}
+        return {kept.hash: kept.prefix + kept.text for kept in texts_of(self.index.connection, chunks)}
 
     def rows(self, wanted: Filter) -> tuple[Any, Matrix | None]:
         """Read which chunk has which row together with the generation the numbers belong to."""

@@ -12,10 +12,10 @@ from ..errors import MemError, UnavailableError
 from ..store.access import confirmations
 from ..store.workspace import Workspace
 from ..text.chunk import WORDING
-from ..text.problem import FileProblem
+from ..text.problem import ONLY_BEGINNING, FileProblem
 from . import database, refresh
 from .filters import Filter, chunk_condition, entry_condition, file_condition
-from .kept import as_kept
+from .kept import texts_of
 from .keywords import Posting, postings
 from .refresh import Progress, Refreshed
 
@@ -128,22 +128,22 @@ class Index:
         """Fetch chunks with their texts."""
         cursor = self.connection.execute(
             "select chunk, file, path, chunks.kind, chunks.status, anchor, line, chunks.title,"
-            f" {database.TEXT} as text, timestamp, prefix, hash,"
-            " chunks.kind <> 'entry' or 1 = (select count(*) from chunks as other"
-            f" where other.file = chunks.file and other.anchor <> '{WORDING}') as is_whole"
-            f" from chunks left join files using(file) {database.TEXTS}"
+            " timestamp, chunks.kind <> 'entry' or not exists (select 1 from chunks as other"
+            f" where other.file = chunks.file and other.anchor <> '{WORDING}' limit 1 offset 1) as is_whole"
+            " from chunks left join files using(file)"
             f" where chunk in ({', '.join(map(str, chunks))})"
         )
         names = [column[0] for column in cursor.description]
         rows = [dict(zip(names, row, strict=True)) for row in cursor]
-        if len(rows) != len(set(chunks)):
+        texts = {kept.chunk: kept.text for kept in texts_of(self.connection, chunks)}
+        if not len(rows) == len(texts) == len(set(chunks)):
             raise _MovedError
-        for row in rows:
-            if row["path"] is None or row["text"] is None:
-                raise sqlite3.DatabaseError("a text is not there")
-            as_kept(row.pop("prefix") + row["text"], row.pop("hash"))
+        if any(row["path"] is None for row in rows):
+            raise sqlite3.DatabaseError("a file is not there")
         entries = self._entries_of({row["file"] for row in rows})
-        return {row["chunk"]: Piece(**row, entry=entries.get(row["file"], {})) for row in rows}
+        return {
+            row["chunk"]: Piece(**row, text=texts[row["chunk"]], entry=entries.get(row["file"], {})) for row in rows
+        }
 
     def list_entries(self, wanted: Filter, order: str, limit: int = -1) -> list[dict[str, Any]]:
         """List entries with their paths; `order` is an SQL order of our own making.
@@ -176,19 +176,22 @@ class Index:
             f"select path, kind from files where {where} order by path", where.values
         ).fetchall()
 
-    def problems(self, wanted: Filter | None = None, within: str = "chunks") -> list[FileProblem]:
+    def problems(
+        self, wanted: Filter | None = None, within: str = "chunks", *, whole: bool = False
+    ) -> list[FileProblem]:
         """List what is wrong with files, two of one id included.
 
         A file is left out of an answer to `wanted` where it cannot be read, where the table asked, `chunks` or `texts`,
-        has nothing of it, and where the fields of entries, which cannot be trusted here, are asked for.
+        has nothing of it, and where the fields of entries, which cannot be trusted here, are asked for; with `whole`
+        also where the index has no more than its beginning.
         """
         asks = bool(wanted and wanted.asks_entries)
         rows = self.connection.execute(
             "select path, line, reason, case file when 0 then reason like 'cannot %' else"
             f" file not in (select file from {within})"
-            " or ? and file in (select file from files where kind = 'entry') end"
+            " or ? and file in (select file from files where kind = 'entry') or ? and reason like '%' || ? end"
             " from problems order by path, line",
-            (asks,),
+            (asks, whole, ONLY_BEGINNING),
         )
         scope = self.workspace.scope
         found = [

@@ -17,14 +17,14 @@ from ..text.conflict import conflict_marker
 from ..text.entry import Entry, as_from_others, read_entry
 from ..text.inline_tags import inline_tags, nested
 from ..text.json_records import is_records, records_of
-from ..text.problem import Problem
+from ..text.problem import ONLY_BEGINNING, Problem
 from ..text.times import stamp
 from ..text.utf8 import decoded
 from .scan import Stat, stat_of
 
 TRIES = 3
 LONGEST = 8 * 1024 * 1024
-"""Bytes of a file that are indexed at most; a larger one is named as a problem and left to `grep` tools."""
+"""Bytes of a file that are indexed at most; a larger one is named as a problem."""
 _LAST_SECOND = 253402300799  # of the year 9999
 
 
@@ -84,7 +84,7 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
     """Make of a file's bytes what the index keeps of it; never raises for bad content."""
     problems: list[Problem] = []
     if len(data) > LONGEST:
-        problems.append(Problem(1, f"larger than {LONGEST >> 20} MiB: split it; only its beginning is indexed"))
+        problems.append(Problem(1, f"larger than {LONGEST >> 20} MiB: split it; {ONLY_BEGINNING}"))
         # Not through the middle of a character.
         data = data[: next((end for end in range(LONGEST, LONGEST - 4, -1) if data[end] & 0xC0 != 0x80), LONGEST)]
     text, wrong_bytes = decoded(data)

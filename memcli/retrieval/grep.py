@@ -12,8 +12,11 @@ from ..index.filters import Filter
 from ..index.index import Index
 from ..index.reading import opened
 from ..index.talk import plain
-from ..text.problem import FileProblem
+from ..text.problem import ONLY_BEGINNING, FileProblem
+from ..text.utf8 import decoded
 
+LONGEST = 64 * 1024 * 1024
+"""Bytes of a file that are looked through at most."""
 _BEYOND = re.compile(r"\(\?(?!:)|\\[AZGKRX]|[*+?}]\+")
 """Marks of an expression that may match a line and not the text it stands in."""
 
@@ -42,7 +45,7 @@ class Pattern:
 def grep(
     index: Index, pattern: Pattern, wanted: Filter, context: int = 0, late: list[FileProblem] | None = None
 ) -> Iterator[Line]:
-    """Yield the matching lines with their context, file by file; files that took too long go to `late`."""
+    """Yield the matching lines with their context, file by file; files not looked through to their end go to `late`."""
     for path, text, numbers in _matches(index, pattern, wanted, [] if late is None else late):
         yield from _lines(path, text, numbers, context)
 
@@ -52,7 +55,7 @@ def _matches(
 ) -> Iterator[tuple[str, str, list[int]]]:
     """Yield path, text and matching lines of each file that has some."""
     matches = finder(pattern)
-    for path, text in _texts(index, wanted):
+    for path, text in _texts(index, wanted, late):
         try:
             numbers = matches(text)
         except TimeoutError:
@@ -82,20 +85,40 @@ def first(lines: Iterable[Line], most: int | None, context: int) -> tuple[list[L
 def count(
     index: Index, pattern: Pattern, wanted: Filter, late: list[FileProblem] | None = None
 ) -> Iterator[tuple[str, int]]:
-    """Yield every file that matches with its number of matching lines; files that took too long go to `late`."""
+    """Yield every file that matches with its number of matching lines; files not looked through go to `late`."""
     for path, _, numbers in _matches(index, pattern, wanted, [] if late is None else late):
         yield path, len(numbers)
 
 
-def _texts(index: Index, wanted: Filter) -> Iterator[tuple[str, str]]:
-    """Yield path and text of every file; a conversation is read from its own, a line for every line of it."""
+def _texts(index: Index, wanted: Filter, late: list[FileProblem]) -> Iterator[tuple[str, str]]:
+    """Yield path and text of every file, those of which the index has only the beginning read from the disk.
+
+    A conversation is read from its own file, a line for every line of it.
+    """
     layout = index.workspace.layout
+    cut = {one.path for one in index.problems(wanted) if one.reason.endswith(ONLY_BEGINNING)}
     for path, text in index.texts(wanted):
-        if layout.kind_of(path) != "session":
+        if layout.kind_of(path) == "session":
+            with suppress(OSError), opened(index.workspace, path) as file:  # told by the refresh
+                yield path, plain(file)
+        elif path in cut:
+            yield path, _whole(index, path, late)
+        else:
             yield path, text
-            continue
-        with suppress(OSError), opened(index.workspace, path) as file:  # told by the refresh
-            yield path, plain(file)
+
+
+def _whole(index: Index, path: str, late: list[FileProblem]) -> str:
+    """Read a large file up to the limit, as the index would; what is not read of it is told in `late`."""
+    try:
+        with opened(index.workspace, path) as file:
+            data = file.read(LONGEST + 1)
+    except OSError as error:
+        late.append(FileProblem(path, 1, f"cannot be read: {error.strerror}", left_out=True))
+        return ""
+    if len(data) > LONGEST:
+        reason = f"larger than {LONGEST >> 20} MiB: only its beginning is looked through"
+        late.append(FileProblem(path, 1, reason, left_out=True))
+    return decoded(data[:LONGEST])[0]
 
 
 def finder(pattern: Pattern) -> Callable[[str], list[int]]:

@@ -85,7 +85,7 @@ def search_index(index: Index, request: Request) -> Found:
     shown, pieces = completed(index, distinct(enough, pieces, request.limit), pieces, request.wanted)
     return Found(
         tuple(hit_of(index.workspace, pieces, one, request.query) for one in shown[: request.limit]),
-        tuple(index.problems(request.wanted)),
+        tuple(index.problems(request.wanted, whole=True)),
         meaning.notices,
         meaning.missing,
         meaning.total,

@@ -2,6 +2,9 @@
 
 from dataclasses import KW_ONLY, dataclass
 
+ONLY_BEGINNING = "only its beginning is indexed"
+"""The end of what is said of a file too large to be indexed whole."""
+
 
 @dataclass(frozen=True)
 class Problem:

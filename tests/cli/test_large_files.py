@@ -1,10 +1,13 @@
 """A large file costs time by its length and no more, and stops nothing that is asked of the others."""
 
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from memcli.index.kept import texts_of
 from memcli.text.memory_page import sections
 from tests.conftest import Mem
 
@@ -50,6 +53,50 @@ def test_a_file_too_large_to_index_whole_is_named_and_stops_no_command(
     assert "marzipan" in mem("grep", "m[a-z]+pan").out
     assert "marzipan" in mem("search", "marzipan", "--mode", "keyword").out
     assert "entries/big.md:1: larger than" in mem("check").out
+
+
+@pytest.mark.parametrize("words", [("zebrafinch",), ("-F", "zebrafinch"), ("-i", "ZEBRA.inch"), ("-l", "zebrafinch")])
+def test_a_word_behind_the_indexed_part_of_a_file_is_found_by_grep(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("memcli.index.reading.LONGEST", 20_000)
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries/big.md").write_text("the build passed\n" * 2_000 + "a zebrafinch sang\n")
+    ran = mem("grep", *words)
+    assert (ran.code, ran.err) == (0, "")
+    assert "entries/big.md" in ran.out
+
+
+def test_what_search_and_grep_did_not_look_through_is_said(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memcli.index.reading.LONGEST", 20_000)
+    monkeypatch.setattr("memcli.retrieval.grep.LONGEST", 30_000)
+    (workspace / "entries").mkdir(exist_ok=True)
+    (workspace / "entries/big.md").write_text("the build passed\n" * 2_000 + "a zebrafinch sang\n")
+    for words in (("search", "zebrafinch", "--mode", "keyword"), ("grep", "zebrafinch"), ("grep", "-c", "build")):
+        ran = mem(*words)
+        assert ran.err.count("entries/big.md:1: larger than") == 1, ran
+        assert ran.code == (1 if words[0] == "search" else 3)
+        (problem,) = [one for one in mem(*words, "--json").json["problems"] if one["left_out"]]
+        assert problem["path"] == "entries/big.md"
+    assert mem("ls").err == ""
+
+
+def test_the_texts_of_a_large_file_are_read_in_time_that_grows_with_its_length(mem: Mem, workspace: Path) -> None:
+    def seconds(count: int) -> float:
+        entries = workspace / "entries"
+        entries.mkdir(exist_ok=True)
+        (entries / "big.md").write_text("".join(f"Paragraph {n} on the river.\n\n" * 40 for n in range(count)))
+        mem("ls")
+        with closing(sqlite3.connect(workspace / ".mem/index.db")) as index:
+            chunks = [row[0] for row in index.execute("select chunk from chunks")]
+            assert len(chunks) >= count
+            began = time.process_time()
+            assert len(list(texts_of(index, chunks))) == len(chunks)
+            return time.process_time() - began
+
+    assert seconds(1_600) < 25 * max(seconds(200), 0.002)
 
 
 def test_grep_gives_what_it_found_where_one_file_takes_too_long(mem: Mem, workspace: Path) -> None:
