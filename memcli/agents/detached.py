@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ..store.privacy import make_derived
 from ..store.workspace import Workspace
 
 SECONDS = 60.0
@@ -61,6 +62,6 @@ def _is_due(mark: Path, rest: float) -> bool:
         if 0 <= time.time() - mark.stat().st_mtime < rest:
             return False
     with suppress(OSError):
-        mark.parent.mkdir(parents=True, exist_ok=True)
+        make_derived(mark.parent)
         mark.touch()
     return True

@@ -3,7 +3,7 @@
 import os
 from contextlib import suppress
 
-from ..store.privacy import make_derived
+from ..store.privacy import make_derived, opener
 from ..store.workspace import Workspace
 from ..text.times import stamp
 
@@ -22,5 +22,5 @@ def log(workspace: Workspace, what: str) -> None:
         if path.exists() and path.stat().st_size > LARGEST:
             os.replace(path, path.with_name(f"{NAME}.old"))
         make_derived(path.parent)
-        with path.open("a", encoding="utf-8", errors="replace") as file:
+        with open(path, "a", encoding="utf-8", errors="replace", opener=opener) as file:
             file.write(f"{line}\n")

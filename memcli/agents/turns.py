@@ -54,8 +54,7 @@ def keep(workspace: Workspace, session: str, role: str, text: str, remembered: s
     path = _file(workspace, session)
     if workspace.derived.is_symlink() or path.parent.is_symlink():
         return  # a folder that came with a clone may lead anywhere
-    make_derived(workspace.derived)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_derived(path.parent)
     if path.exists():
         if path.stat().st_size > LARGEST:
             log(workspace, f"{LARGEST} bytes of session {session} wait and cannot be brought in: this turn is not kept")

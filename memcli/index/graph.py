@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
+from ..store.privacy import write_private
 from .threads import usable
 from .vectors import Matrix
 
@@ -83,6 +84,7 @@ class Graph:
         """Write the graph beside its manifest; a crash leaves the old pair or the new one."""
         making = path.with_name(f"{path.stem}.{os.getpid()}")
         try:
+            write_private(making, "")  # the library would make it as open as the umask lets it
             self._index.save_index(str(making))
             if making.stat().st_size != self._index.index_file_size():  # it does not notice a full disk
                 raise OSError("the disk took only a part")
@@ -90,7 +92,7 @@ class Graph:
             file = path.with_name(f"{path.stem}-{digest[:16]}.bin")
             making.replace(file)
             facts = {"file": file.name, "sha256": digest, "rows": len(self), "end": self.end}
-            making.write_text(json.dumps({**_identity(self.matrix, model), **facts}), encoding="utf-8")
+            write_private(making, json.dumps({**_identity(self.matrix, model), **facts}))
             making.replace(path)
         except (OSError, RuntimeError) as error:
             raise UnavailableError(f"cannot write {path} ({error})", "make room, or let it be written") from error

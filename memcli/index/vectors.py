@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import UnavailableError
+from ..store.privacy import opener
 from . import threads as threads  # before numpy
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Matrix:
     def create(cls, path: Path, dimension: int) -> "Matrix":
         """Start an empty generation; it counts once the caller has committed its token."""
         matrix = cls(path, dimension, os.urandom(16))
-        with _writing(matrix.file), matrix.file.open("xb") as file:
+        with _writing(matrix.file), open(matrix.file, "xb", opener=opener) as file:
             file.write(_HEADER.pack(_MAGIC, _VERSION, dimension, matrix.token))
         return matrix
 

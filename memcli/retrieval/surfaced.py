@@ -15,6 +15,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
+from ..store.privacy import make_derived
 from ..store.workspace import Workspace
 from ..text.blake import blake2b
 
@@ -116,7 +117,7 @@ def _append(path: Path, data: bytes) -> int:
     try:
         fd = os.open(path, flags, 0o600)
     except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_derived(path.parent)
         mark = path.parent.parent / ".gitignore"
         if not mark.exists():
             mark.write_text("*\n", encoding="utf-8")

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..text.times import parse_time, stamp
 from . import local_log
+from .privacy import write_private
 from .workspace import Workspace
 
 FILE = "access"
@@ -125,7 +126,7 @@ def _write(path: Path, sums: Mapping[str, Access]) -> None:
 
 def _replace(path: Path, text: str) -> None:
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
+    write_private(temporary, text)
     os.replace(temporary, path)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import BusyError, NotFoundError
 from . import disk
-from .privacy import folder_mode, narrowed
+from .privacy import folder_mode, narrowed, write_private
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -117,7 +117,7 @@ def _write_holder(mem_dir: Path, command: str, now: str) -> None:
     """Note who holds the lock; it serves a message only, so a full disk does not matter."""
     lines = (" ".join(command.split()), str(os.getpid()), os.uname().nodename, now)
     with suppress(OSError):
-        _holder(mem_dir).write_text("\n".join(lines), encoding="utf-8")
+        write_private(_holder(mem_dir), "\n".join(lines))
 
 
 def _read_holder(mem_dir: Path) -> str:

@@ -31,10 +31,22 @@ def narrowed(mode: int, folder: Path) -> int:
     return mode & ~(0 if seen & 0o010 else 0o070) & ~(0 if seen & 0o001 else 0o007)
 
 
+def opener(path: str, flags: int) -> int:
+    """Open a file of derived data for `open(…, opener=opener)`: a new one is no more open than its folder."""
+    return os.open(path, flags | os.O_CLOEXEC, narrowed(0o666, Path(path).parent))
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file of derived data, no more open than its folder."""
+    with open(path, "w", encoding="utf-8", errors="replace", opener=opener) as file:
+        file.write(text)
+
+
 def make_derived(folder: Path) -> None:
     """Make the folder of derived data where it is missing, with those above it."""
+    if not folder.parent.is_dir():
+        make_derived(folder.parent)
     with suppress(FileExistsError):
-        folder.parent.mkdir(parents=True, exist_ok=True)
         os.mkdir(folder, folder_mode(folder))
 
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from ..errors import BusyError, NotFoundError, RefusedError
 from ..text.times import stamp
 from .lock import locked
-from .privacy import make_derived
+from .privacy import make_derived, write_private
 from .workspace import Workspace
 
 PATIENCE = 2.0  # seconds to wait while no earlier command finishes; after that this one goes on beside them
@@ -51,4 +51,4 @@ def turn(workspace: Workspace) -> str:
 def next_turn(workspace: Workspace) -> None:
     """Move the mark; the caller holds the workspace's lock and has not begun to change anything."""
     with suppress(OSError):
-        (workspace.derived / _FILE).write_text(os.urandom(8).hex(), encoding="ascii")
+        write_private(workspace.derived / _FILE, os.urandom(8).hex())

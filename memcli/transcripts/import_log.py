@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from ..store.privacy import make_derived, opener, write_private
 from ..store.workspace import Workspace
 from .sources import Stamp
 
@@ -59,8 +60,8 @@ class ImportLog:
         self._seen |= fresh
         with suppress(OSError):
             if fresh and not self._path.parent.is_symlink() and not self._path.is_symlink():
-                self._path.parent.mkdir(mode=0o700, exist_ok=True)
-                with self._path.open("ab+") as file:
+                make_derived(self._path.parent)
+                with open(self._path, "ab+", opener=opener) as file:
                     size = file.seek(0, os.SEEK_END)
                     file.seek(max(size - 1, 0))
                     torn = file.read(1) not in (b"", b"\n")  # a killed one was in the middle of a line
@@ -71,7 +72,7 @@ class ImportLog:
         with suppress(OSError):
             if not self._path.is_symlink():
                 fresh = self._path.with_name(f"{FILE}.new")
-                fresh.write_text("".join(_line(path, one) for path, one in self._seen.items()), encoding="utf-8")
+                write_private(fresh, "".join(_line(path, one) for path, one in self._seen.items()))
                 os.replace(fresh, self._path)
 
 

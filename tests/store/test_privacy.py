@@ -45,6 +45,23 @@ def test_others_cannot_look_into_conversations_notes_and_the_index(mem: Mem, wor
     assert found["MEMORY.md"] == "644"
 
 
+def test_others_cannot_look_into_what_is_derived_from_a_workspace_just_made(mem: Mem, tmp_path: Path) -> None:
+    assert mem("init", str(tmp_path / "fresh")).code == 0
+    at = ("--workspace", str(tmp_path / "fresh"))
+    mem("write", "Deploys run on Fly", "--no-dedup", *at)
+    mem("session", "append", "--session", "t", "--role", "user", "--text", "hello", *at)
+    mem("session", "ls", *at)
+    mem("recall", "fly", "--session", "t", *at)
+    assert mem("index", *at).code == 0
+    found = {path: mode for path, mode in modes(tmp_path / "fresh").items() if path.startswith(".mem")}
+    kept = {path for path, mode in found.items() if not (tmp_path / "fresh" / path).is_dir()}
+    assert any(path.startswith(".mem/vectors") for path in kept)
+    assert any(path.startswith(".mem/sessions/") for path in kept)
+    assert {path: found[path] for path in found.keys() - kept if found[path] != "700"} == {}
+    open_to_all = {path for path in kept if found[path] != "600"}
+    assert {Path(path).name for path in open_to_all} <= {".gitignore"}
+
+
 @pytest.mark.parametrize("folder", ["sessions", "notes"])
 def test_a_folder_somebody_opened_stays_open_with_what_comes_into_it(mem: Mem, workspace: Path, folder: str) -> None:
     (workspace / folder).mkdir()

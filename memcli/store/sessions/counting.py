@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...text.blake import blake2b
 from ...text.session import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event
-from ..privacy import make_derived
+from ..privacy import make_derived, write_private
 from ..workspace import Workspace
 from .file import read_items
 
@@ -137,7 +137,6 @@ def _kept(workspace: Workspace, path: str, stat: list[int], consolidated_to: str
 def _keep(workspace: Workspace, path: str, stat: list[int], consolidated_to: str, found: Counts) -> None:
     place = _place(workspace, path)
     with suppress(OSError):  # derived: where it cannot be kept it is counted again
-        make_derived(workspace.derived)
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_derived(place.parent)
         noted = {"of": [path, stat, consolidated_to], "counts": astuple(found)}
-        place.write_text(json.dumps(noted), encoding="utf-8", errors="replace")
+        write_private(place, json.dumps(noted))
