@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..text import frontmatter
-from .layout import CLAUDE, GOLEMCORE, JARVIS, NEOVATE, OPENCLAW
+from .layout import CLAUDE, GOLEMCORE, JARVIS, MARKDOWN, NEOVATE, OPENCLAW
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:-.*)?\.md")
 _HISTORY = re.compile(r"HISTORY(?:-\d{4}-\d\d)?\.md")
@@ -32,6 +32,8 @@ def recognise(folder: Path) -> Recognised | None:
     if "entries" in names:
         return None  # mem's own, come without its mem.yaml
     found = _above(folder, names, below) or _within(folder, names)
+    if not found and ".obsidian" in names:
+        return Recognised(MARKDOWN.name, folder, ".obsidian/ is a vault's")
     if found or "entries" in below:
         return found
     return _within(folder / "memory", below)

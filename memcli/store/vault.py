@@ -4,12 +4,14 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from .layout import Layout
 
 IGNORE = ".memignore"
 """Patterns of files that are no memories, as in .gitignore."""
 _DAILY = ".obsidian/daily-notes.json"
+_APP = ".obsidian/app.json"
 _TEMPLATES = ".obsidian/templates.json"
 _LONGEST = 256 * 1024
 _TOKENS = {"YYYY": "%Y", "MM": "%m", "DD": "%d"}
@@ -23,17 +25,34 @@ def as_kept(layout: Layout, root: Path) -> Layout:
     path = re.sub("|".join(_TOKENS), lambda found: _TOKENS[found[0]], place.replace("%", "%%"))
     ignored = [layout.ignore, _text(root / IGNORE)]
     if folder := templates.get("folder", "").strip("/"):
-        ignored.append("/" + re.sub(r"([*?\[\]\\!#])", r"\\\1", folder) + "/")
+        ignored.append(f"/{_escaped(folder)}/")
+    ignored += _left_out(root / _APP)
     return replace(layout, ignore="\n".join(ignored), daily=(f"{path}.md", *layout.daily))
+
+
+def _left_out(path: Path) -> list[str]:
+    """Give patterns of the paths Obsidian leaves out of its search by how they begin; expressions are not read."""
+    filters = _read(path).get("userIgnoreFilters")
+    told = [one for one in filters if isinstance(one, str)] if isinstance(filters, list) else []
+    paths = [one.lstrip("/") for one in told if not (len(one) > 1 and one[0] == one[-1] == "/")]
+    return [f"/{_escaped(one)}{'' if one.endswith('/') else '*'}" for one in paths if one.strip() and one.isprintable()]
+
+
+def _escaped(path: str) -> str:
+    return re.sub(r"([*?\[\]\\!#])", r"\\\1", path)
 
 
 def _settings(path: Path) -> dict[str, str]:
     """Read settings of Obsidian that are texts."""
+    return {key: value for key, value in _read(path).items() if isinstance(value, str)}
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(_text(path) or "{}")
     except (ValueError, RecursionError):
         return {}
-    return {key: value for key, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _text(path: Path) -> str:

@@ -1,7 +1,9 @@
 """A folder of a person's notes, such as a vault of Obsidian, is found, read as it is meant, and left as it is."""
 
+import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,7 @@ def content(vault: Path) -> dict[str, bytes]:
 def test_init_among_notes_says_that_they_are_outside_and_the_command_it_names_works(
     mem: Mem, vault: Path, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shutil.rmtree(vault / ".obsidian")
     if where == "here":
         monkeypatch.chdir(vault)
     ran = mem("init", "." if where == "here" else "vault")
@@ -179,3 +182,30 @@ def test_what_the_user_asks_for_is_done(mem: Mem, kept: Path) -> None:
     assert (kept / "Home.md").read_text().startswith("# Start\n")
     assert mem("write", "The filter is changed each March.", "--path", "Things/Filter.md").code == 0
     assert (kept / "Things/Filter.md").is_file()
+
+
+@pytest.mark.parametrize("left_out", ["People/", "People", "Peop"])
+def test_what_obsidian_leaves_out_of_its_search_is_no_memory(mem: Mem, kept: Path, left_out: str) -> None:
+    assert found(mem, "espresso") == ["People/Ana Sousa.md"]
+    (kept / ".obsidian/app.json").write_text(json.dumps({"userIgnoreFilters": [left_out, "/^.*Coffee/", 3]}))
+    assert found(mem, "espresso descale") == ["Things/Coffee machine.md"]
+
+
+@pytest.mark.parametrize(
+    "settings", ["", "[]", '{"userIgnoreFilters": "People/"}', '{"userIgnoreFilters": ["", "\\n*"]}']
+)
+def test_settings_of_obsidian_that_say_nothing_leave_nothing_out(mem: Mem, kept: Path, settings: str) -> None:
+    (kept / ".obsidian/app.json").write_text(settings)
+    assert found(mem, "espresso") == ["People/Ana Sousa.md"]
+
+
+@pytest.mark.parametrize("words", [("init",), ("init", ".")])
+def test_a_vault_is_recognised_by_its_settings_and_told(
+    mem: Mem, vault: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(vault)
+    ran = mem(*words)
+    assert ran.code == 0
+    assert "markdown" in ran.out + ran.err
+    assert ".obsidian" in ran.out + ran.err
+    assert found(mem, "espresso") == ["People/Ana Sousa.md"]
