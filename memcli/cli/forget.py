@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import MemError, UsageError
+from ..errors import AmbiguousError, MemError, NotFoundError, UsageError
 from ..store import entries
 from ..store.workspace import Workspace
 from . import complete, output, world
@@ -95,12 +95,20 @@ def _each(
 ) -> None:
     """Find all the names before changing anything, then change one after the other; two names of one file are one."""
     found: dict[tuple[Path, str], tuple[str, Workspace]] = {}
-    for name in names:
-        where, place = world.locate(workspace, scope, name, strict=True)
-        found.setdefault((where.root, place.path), (name, where))
     done: list[dict[str, Any]] = []
     places = []  # as the current folder has them
     failed: list[tuple[str, MemError]] = []
+    for name in names:
+        try:
+            where, place = world.locate(workspace, scope, name, strict=True)
+        except NotFoundError as error:
+            if action != "purged" or isinstance(error, AmbiguousError):
+                raise
+            # A purge leaves nothing to be found by: one that was cut off is finished by the same words.
+            failed.append((name, error))
+            output.failure(error, [name], as_json=as_json)
+            continue
+        found.setdefault((where.root, place.path), (name, where))
     for (_, path), (name, where) in found.items():
         try:
             earlier = _replaced_by(where, path) if action in ("archived", "purged") else []
@@ -116,7 +124,10 @@ def _each(
             failed.append((name, error))
             output.failure(error, [name], as_json=as_json)
     if as_json:
-        wrong = [{"name": name, "message": one.message, "fix": one.fix} for name, one in failed]
+        from ..text.secrets import unsaid
+
+        told = [(name, {"name": name, "message": one.message, "fix": one.fix}) for name, one in failed]
+        wrong = [{key: unsaid(text, [name]) for key, text in row.items()} for name, row in told]
         output.say_json({"entries": done, "failed": wrong})
     else:
         for one, shown in zip(done, places, strict=True):

@@ -16,6 +16,7 @@ from ..index.names import aliases
 from ..index.reading import Reading, digest_of, read_file, try_bytes
 from ..index.scan import scan
 from ..store.archive import strays
+from ..store.journal import unsealed
 from ..store.staged import Staged
 from ..store.workspace import MARKER, Workspace
 from ..text.history import records
@@ -52,6 +53,10 @@ def check(workspace: Workspace) -> Checked:
     found += faults(readings, names, workspace.zone, workspace.settings["memory.budget"])
     found += doubles(readings, {})
     found += _strays(workspace)
+    reason = (
+        "a change that another user began, or that came with a clone: never carried out; delete it if nobody needs it"
+    )
+    found += [Fault(_shown(path), 1, reason, "journal") for path in unsealed(workspace)]
     found += _settings(workspace)
     found += ask(workspace, lambda index: _index(index, readings))
     return Checked(tuple(sorted(found, key=_place)), tuple(readings))

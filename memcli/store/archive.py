@@ -61,18 +61,29 @@ def explain(workspace: Workspace, contents: Mapping[str, bytes]) -> None:
     """Record that these files belong in the archive as they are; paths that are no archived entries are left out."""
     found = {path: data for path, data in contents.items() if is_archived_entry(workspace.layout, path)}
     if found:
-        path, text = record_of(found)
+        path, text = record_of(unrecorded(workspace) | found)
         with suppress(FileExistsError):
             files.create(workspace.path(path), text.encode("utf-8", "surrogateescape"))
+
+
+def unrecorded(workspace: Workspace) -> dict[str, bytes]:
+    """Read the archive of a mem that kept no records, which the first record explains too; nothing where one is."""
+    there: dict[str, bytes] = {}
+    for path in [] if _listed(workspace.root / RECORDS) else _archived(workspace, None):
+        with suppress(MemError, OSError):
+            there[path] = files.read(workspace.root / path)
+    return there
 
 
 def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
     """Name the archived entries that no record explains; with `most`, look only at so many, the last changed first.
 
     In a folder of another tool a file without a record counts only where a record names another file of its folder:
-    an archive may be that tool's own.
+    an archive may be that tool's own. An archive without any record was made by a mem that kept none.
     """
     known = _known(workspace)
+    if not known:
+        return []
     folders = {path.rpartition("/")[0] for path in known}
     is_own = workspace.layout.name == MEM.name
     found = []

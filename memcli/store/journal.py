@@ -7,19 +7,19 @@ else's text stands, theirs stays and ours goes to the archive. Doing it twice is
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ..errors import RefusedError
+from ..errors import MemError, RefusedError
 from ..text.blake import blake2b
 from ..text.conflict import require_no_conflict
 from ..text.times import stamp
 from . import disk, files
-from .archive import RECORDS, explain, is_archived_entry, keep_folders, record_of
+from .archive import RECORDS, explain, is_archived_entry, keep_folders, record_of, unrecorded
 from .layout import ARCHIVE
 from .lock import Held, locked
 from .moves import move_all
@@ -132,6 +132,17 @@ def finish(workspace: Workspace, held: Held) -> Applied:
     return Applied(tuple(done), tuple(kept))
 
 
+def unsealed(workspace: Workspace) -> list[str]:
+    """List the notes that this user's mem did not make, which are never carried out."""
+    found = []
+    for note in sorted((workspace.derived / _FOLDER).glob("*.json")) if workspace.state else []:
+        with suppress(MemError, OSError, ValueError, KeyError, TypeError, AttributeError):
+            told = json.loads(files.read(note))
+            if told.get("seal") != (seal(workspace, told["steps"]) or None):
+                found.append(note.relative_to(workspace.root).as_posix())
+    return found
+
+
 def seal(workspace: Workspace, told: Sequence[Mapping[str, Any]]) -> str:
     """Return what only this user's mem can put under a note; empty where no secret of theirs can be kept."""
     key = seal_key(workspace.state, workspace.root) if workspace.state else b""
@@ -193,8 +204,10 @@ def _explaining(workspace: Workspace, steps: Sequence[Step], at: _Places) -> lis
             contents[step.to] = files.read(at(step.path))
         elif isinstance(step, Change) and step.after and is_archived_entry(workspace.layout, step.path):
             contents[step.path] = step.after.encode()
-    path, text = record_of(contents)
-    return [Change(path, None, text)] if contents and not at(path).exists() else []
+    if not contents:
+        return []
+    path, text = record_of(unrecorded(workspace) | contents)
+    return [] if at(path).exists() else [Change(path, None, text)]
 
 
 def _moved(workspace: Workspace, steps: Sequence[Step], held: Held, at: _Places) -> list[str]:

@@ -255,3 +255,27 @@ def test_a_model_does_not_see_the_folder_it_deleted_and_may_use_its_name_again(w
     assert "created" in call(command="create", path="/memories/f/x.md", file_text="X is new.")
     assert "renamed" in call(command="rename", old_path="/memories/f", new_path="/memories/d")
     assert (workspace / "entries/d/x.md").is_file()
+
+
+def test_who_upgrades_is_not_told_of_all_that_an_older_mem_archived(mem: Mem, workspace: Path) -> None:
+    for number in range(3):
+        put(workspace, f"archive/entries/a/{number}.md", f"mem_a{number}", TOPICS[number])
+    assert mem("check").out == ""
+    written = mem("write", "The kettle is broken.", "--no-dedup").rows[0][1]
+    assert mem("forget", written).code == 0
+    assert mem("check").out == ""
+    put(workspace, "archive/entries/a/late.md", "mem_late", TOPICS[3])  # from now on, each has its record
+    assert "archive/entries/a/late.md:1: " in mem("check").out
+    (workspace / "archive/entries/a/0.md").write_text("changed\n")
+    assert "archive/entries/a/0.md:1: changed" in mem("check").out
+
+
+def test_a_change_that_came_with_a_clone_is_named(mem: Mem, workspace: Path) -> None:
+    note = workspace / ".mem/journal/2026.json"
+    note.parent.mkdir(parents=True, exist_ok=True)
+    step = {"path": "MEMORY.md", "before": None, "after": "planted"}
+    note.write_text(json.dumps({"steps": [step], "seal": "0" * 32}))
+    ran = mem("check")
+    assert ran.code == 1
+    assert ".mem/journal/2026.json:1: " in ran.out
+    assert "planted" not in (workspace / "MEMORY.md").read_text()

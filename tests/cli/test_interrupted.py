@@ -62,3 +62,22 @@ def test_a_file_without_an_id_that_an_editor_just_made_is_known_to_promote(mem: 
     os.utime(page, (0, 0))
     ran = mem("promote", "plain.md")
     assert "is gone" not in ran.err
+
+
+def test_a_purge_that_was_cut_off_is_finished_by_the_same_words(mem: Mem, workspace: Path) -> None:
+    one, two = (mem("write", text, "--no-dedup").rows[0][1] for text in ("One.", "Two."))
+    assert mem("forget", "--purge", one).code == 0
+    ran = mem("forget", "--purge", one, two, "--json")
+    assert ran.code == 3
+    assert [row["name"] for row in ran.json["entries"]] == [two]
+    assert [row["name"] for row in ran.json["failed"]] == [one]
+    assert not list((workspace / "entries").rglob("*.md"))
+    assert mem("forget", "--purge", one).code == 4
+
+
+@pytest.mark.parametrize("secret", ["ghp_" + "aB3dE6fG9hJ2kL5mN8pQ" + "1rS4tU7vW0xY3zA6", "password=hunter2-Zebra!9"])
+def test_a_secret_named_by_mistake_is_not_repeated(mem: Mem, workspace: Path, secret: str) -> None:
+    ran = mem("forget", "--purge", secret, "--json")
+    assert ran.code == 4
+    assert secret not in ran.out + ran.err
+    assert "REDACTED" in ran.out
