@@ -25,7 +25,9 @@ from .options import AsJson, InScope, InWorkspace
 
 def check(
     fix: Annotated[bool, typer.Option("--fix", help="Mend what has one right answer.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --fix: show it as a diff only.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --fix or --refresh: show it as a diff only.")
+    ] = False,
     in_index: Annotated[bool, typer.Option("--staged", help="Check what git is about to commit, secrets too.")] = False,
     for_secrets: Annotated[
         bool, typer.Option("--secrets", help="Look for secrets in conversations and in what is staged too.")
@@ -44,6 +46,18 @@ def check(
         typer.Option("--keys", help="Propose keys for entries that look like one slot; --fix asks and writes them."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --keys --fix: write them without asking.")] = False,
+    cited: Annotated[
+        bool, typer.Option("--cited", help="Hold the lines that memories cite against the files alone.")
+    ] = False,
+    refresh: Annotated[
+        str,
+        typer.Option(
+            metavar="ID",
+            help="Accept what this entry cites as it is now, renamed files too; `all` takes every one.",
+            autocompletion=complete.ids,
+            show_default=False,
+        ),
+    ] = "",
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -52,12 +66,13 @@ def check(
 
     Prints `path:line: problem`, secrets included; the exit code is 1 when there is one. --fix gives an id to files that
     have none and to the second of two files with one, sorts history by time and makes a damaged index anew; it exits
-    with 3 when other problems remain. As a git hook (.git/hooks/pre-commit): mem check --staged
+    with 3 when other problems remain. --cited names the memories whose cited lines changed or are gone, and follows
+    a rename that git knows of. As a git hook (.git/hooks/pre-commit): mem check --staged
     """
     if fix and in_index:
         raise UsageError("--fix changes files on disk, not what is staged", "run `mem check --fix`, then `git add`")
-    if dry_run and not fix:
-        raise UsageError("--dry-run shows what --fix would do", "give both")
+    if dry_run and not (fix or refresh):
+        raise UsageError("--dry-run shows what --fix or --refresh would do", "give both")
     where = world.writing(workspace, scope, even_off=True)
     if recall:
         from .proof import show_proof
@@ -73,6 +88,14 @@ def check(
         if fix and not (yes or world.at_terminal()):
             raise UsageError("nobody is here to ask", "look at the keys first, then give --yes")
         show_keys(where, check_all(where), fix=fix and not dry_run, yes=yes, as_json=as_json)
+        return
+    if cited or refresh:
+        from .cited import show_cited
+
+        if fix or in_index or for_secrets:
+            raise UsageError("--cited and --refresh look at cited lines alone", "give no --fix, --staged or --secrets")
+        if code := show_cited(where, refresh, dry_run=dry_run, as_json=as_json):
+            raise typer.Exit(code)
         return
     plan = Plan()
     if in_index:

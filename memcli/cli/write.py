@@ -1,5 +1,6 @@
 """`mem write`."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -78,7 +79,9 @@ def write(
         list[str] | None, typer.Option("--sources", help="A session, message range or commit it came from.")
     ] = None,
     references: Annotated[list[str] | None, typer.Option("--references", help="An id or a link it refers to.")] = None,
-    about: Annotated[list[str] | None, typer.Option("--files", help="A file it is about.")] = None,
+    about: Annotated[
+        list[str] | None, typer.Option("--files", help="A file it is about; path:12-20 keeps watch over these lines.")
+    ] = None,
     status: Annotated[str | None, typer.Option(help="active, superseded or archived.")] = None,
     superseded_by: Annotated[str | None, typer.Option(metavar="ID", help="The entry that took its place.")] = None,
     conflicts_with: Annotated[
@@ -120,6 +123,9 @@ def write(
     What is typed at a terminal is the user's word. An agent, a script or a pipe says --source user for what the user
     said; without it the entry is `observed`, which counts for less.
 
+    Of lines named by --files a hash is kept in `cited`: search and recall say when they changed, and so does
+    `mem check --cited`.
+
     With --id only the fields given and, where there is one, the text change; an empty value takes a field away. The old
     text stays in the archive: `mem read ID --history` lists it.
     """
@@ -143,6 +149,7 @@ def write(
         if body is None and not told:
             raise UsageError("nothing to change", "give a text or a field")
         kept, told = looked_through(where, body or "", told, redact=redact, allow=allow_secret)
+        told |= _cited(where, told, allow_secret=allow_secret)
         done = _as_it_is(where, entries.update(where, place.path, told, None if body is None else kept), told)
     else:
         if body is None:
@@ -151,6 +158,7 @@ def write(
         if "source" not in told and not where.settings["write.source"]:
             told["source"] = "user" if world.is_typed() else "observed"
         body, told = looked_through(where, body, told, redact=redact, allow=allow_secret)
+        told |= _cited(where, told, allow_secret=allow_secret)
         if path and not allow_secret:
             for target in (path, f"{where.layout.entries}/{path}"):
                 require_open(where.root / target)
@@ -166,6 +174,18 @@ def write(
     _tell(where, done, as_json=as_json)
     if done.pop("error", ""):
         raise typer.Exit(7)
+
+
+def _cited(where: Workspace, told: dict[str, Any], *, allow_secret: bool) -> dict[str, Any]:
+    """Cite the lines that --files names; what is cited goes with the files."""
+    if "files" not in told or not any(":" in name for name in told["files"]):
+        return {"cited": []} if "files" in told else {}
+    from ..beliefs.citations import cite
+
+    found, unwatched = cite(where, told["files"], Path.cwd(), allow_secret=allow_secret)
+    for why in unwatched:
+        output.note(f"{why}: its lines are not watched")
+    return {"cited": found}
 
 
 def _as_it_is(where: Workspace, written: entries.Written, told: dict[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,9 @@ def told_anew(old: Entry, new: Entry) -> tuple[dict[str, Any], str | None]:
         joined = _joined(getattr(old, key), getattr(new, key))
         if joined != getattr(old, key):
             told[key] = list(joined)
+    if new.cited:  # the same lines as they are now, in the place of what they were
+        places = {_place(one) for one in new.cited}
+        told["cited"] = [*(one for one in old.cited if _place(one) not in places), *new.cited]
     if new.trust > old.trust:
         told |= {"trust": new.trust, "source": new.source}
     if new.confidence is not None and (old.confidence is None or new.confidence > old.confidence):
@@ -61,6 +64,10 @@ def told_anew(old: Entry, new: Entry) -> tuple[dict[str, Any], str | None]:
     if more:
         told["metadata"] = {**old.metadata, **more}
     return told, body
+
+
+def _place(citation: str) -> str:
+    return citation.rpartition("@")[0] or citation
 
 
 def _wordings_of(old: Entry, new: Entry, known: Any, body: str) -> dict[str, Any]:

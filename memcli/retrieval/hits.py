@@ -39,6 +39,7 @@ class Hit:
     key: str = ""
     conflicts_with: tuple[str, ...] = ()  # active memories that may say otherwise, or the same
     outdated_by: str = ""  # the newest of these, where it is newer
+    changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
     parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance
 
 

@@ -34,6 +34,7 @@ class Memory:
     relevance: float = 0.0  # in [0, 1]; 0 for what was not searched for
     score: float = 0.0  # what orders the section
     conflicts: tuple[str, ...] = ()  # ids of memories that say otherwise
+    changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
     is_whole: bool = True  # the text is all of it
     digest: str = ""  # of the whole text: one that has changed is news
 

@@ -113,6 +113,7 @@ def piece(memory: Memory) -> str:
         "date": memory.date,
         "part": "" if memory.is_whole else "yes",
         "conflicts-with": " ".join(memory.conflicts),
+        "changed": "; ".join(memory.changed),
     }
     return _delimited(attributes, memory.text)
 
@@ -162,6 +163,7 @@ def _block(pack: Pack) -> str:
     lines = [
         f"- {_line(memory.id)} ({_line(memory.path)}"
         + (f", {_line(memory.date)}" if memory.date else "")
+        + "".join(f", {_line(one)}" for one in memory.changed)
         + f"): {_line(' '.join((memory.summary or memory.text).split())[:200])}\n"
         for memory in best
     ]

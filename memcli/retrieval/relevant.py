@@ -19,6 +19,7 @@ from ..text.entry import REPOSITORY, layer_of
 from ..text.problem import FileProblem
 from ..text.session.folder import folder_name
 from ..text.times import day_of, parse_time
+from .cited import Watch, watch
 from .documents import KIND, folders
 from .flagged import side_by_side
 from .gathered import Fitting, Recall
@@ -82,11 +83,12 @@ def relevant(workspace: Workspace, query: str, recall: Recall, mode: str, second
     found, hits = ask(workspace, asked)
     noted = access.counts(workspace)
     in_view = workspace.layout.notes.format(date=day_of(workspace.now, workspace.zone).isoformat()) if session else ""
+    changes = watch(workspace, recall.as_of)
     memories = [
         memory
         for hit, file in hits
         if (is_fresh or hit.path != in_view)
-        and (memory := _memory(workspace, hit, file, query, session, noted)) is not None
+        and (memory := _memory(workspace, hit, file, query, session, noted, changes)) is not None
     ]
     memories.sort(key=lambda memory: -memory.score)
     groups = side_by_side(memories, lambda one: one.id, lambda one: one.conflicts, lambda one: one.date + one.id)
@@ -131,7 +133,13 @@ def _with_texts(index: Index, request: Request) -> tuple[Found, Mapping[str, Kno
 
 
 def _memory(
-    workspace: Workspace, hit: Hit, file: Known, query: str, session: str, noted: Mapping[str, Access]
+    workspace: Workspace,
+    hit: Hit,
+    file: Known,
+    query: str,
+    session: str,
+    noted: Mapping[str, Access],
+    changes: Watch,
 ) -> Memory | None:
     """Make of a hit what a pack shows; None for what has expired, and for the prompt itself."""
     row: Mapping[str, Any] = file.entry
@@ -162,6 +170,7 @@ def _memory(
         relevance=hit.relevance,
         score=hit.relevance * (1 - weight + weight * kept),
         conflicts=tuple(str(row.get("conflicts_with") or "").split()),
+        changed=changes(file.text) if row else (),
         is_whole=is_whole and hit.kind not in _RUNS,
         digest=said.digest,
     )

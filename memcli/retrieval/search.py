@@ -13,6 +13,7 @@ from ..index.index import Index, ask
 from ..index.keywords import Posting, scores
 from ..store.workspace import Workspace
 from .candidates import candidate
+from .cited import marked
 from .flagged import completed
 from .fusion import fuse
 from .gate import thresholds
@@ -47,7 +48,11 @@ class Request:
 
 def search(workspaces: Sequence[Workspace], request: Request) -> Found:
     """Search every workspace given and merge the answers by relevance."""
-    found = [ask(workspace, lambda index: search_index(index, request)) for workspace in workspaces]
+
+    def asked(index: Index) -> Found:
+        return marked(index, search_index(index, request), request.wanted.as_of)
+
+    found = [ask(workspace, asked) for workspace in workspaces]
     hits = sorted((hit for part in found for hit in part.hits), key=lambda hit: -hit.relevance)
     return Found(
         tuple(hits[: request.limit]),

@@ -43,6 +43,7 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "sources": (),
     "references": ("refs", "related"),
     "files": (),
+    "cited": (),
     "status": ("state",),
     "superseded_by": ("supersededBy",),
     "superseded_at": ("supersededAt",),
@@ -82,6 +83,7 @@ class Entry:
     sources: tuple[Any, ...] = ()  # sessions with message ranges, commits
     references: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    cited: tuple[str, ...] = ()  # lines of files it is about, as `text.citation` writes them
     status: str = "active"
     superseded_by: str = ""
     superseded_at: str = ""
@@ -360,6 +362,7 @@ _READERS = {
     "sources": _things,
     "references": _texts,
     "files": _texts,
+    "cited": _sentences,
     "status": _status,
     "superseded_by": _text,
     "superseded_at": _time,

@@ -1,0 +1,161 @@
+"""The project around a workspace: the files that memories cite, read and never changed.
+
+A citation may come from a clone: no path leads out of the project, into `.git` or to what is no regular file.
+"""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from stat import S_ISREG
+
+from ..errors import GitError, RefusedError
+from ..text.citation import Citation, blob_id, digest_of, found_at, lines_of
+from .boundary import contained
+from .workspace import Workspace
+
+LARGEST = 4 << 20
+"""Bytes of a file whose lines can be cited."""
+_SECONDS = 5.0
+_RENAMES = 20
+_COMPARED = 5_000  # lines of a file
+
+
+@dataclass(frozen=True)
+class State:
+    """What became of cited lines: same, moved within their file, changed, gone, or new where nobody looked yet."""
+
+    kind: str
+    now: Citation | None = None  # the citation as it would be made now; None where it cannot be
+    why: str = ""  # it cannot
+
+
+class Project:
+    """The files of one project, each read once."""
+
+    def __init__(self, root: Path) -> None:
+        """Take the folder that cited paths are relative to, as `root_of` finds it."""
+        self.root = root
+        self._read: dict[str, bytes | str] = {}
+        self._lines: dict[str, list[bytes]] = {}
+
+    def data(self, path: str) -> bytes | str:
+        """Return a file's bytes, or why its lines cannot be cited."""
+        if path not in self._read:
+            self._read[path] = _data(self.root, path)
+        return self._read[path]
+
+    def state(self, citation: Citation) -> State:
+        """Hold a citation against its file."""
+        data = self.data(citation.path)
+        if isinstance(data, str):
+            return State("changed" if (self.root / citation.path).is_file() else "gone", why=data)
+        if citation.path not in self._lines:
+            self._lines[citation.path] = lines_of(data)
+        lines = self._lines[citation.path]
+        size = citation.last - citation.first
+        start = found_at(lines, citation) if citation.digest and size >= 0 else 0
+        first = start or citation.first
+        kind = (
+            "new" if not citation.digest else "changed" if not start else "moved" if first != citation.first else "same"
+        )
+        if not 1 <= first <= first + size <= len(lines):
+            return State(kind, why=f"has {len(lines):,} lines")
+        cited = lines[first - 1 : first + size]
+        return State(kind, Citation(citation.path, first, first + size, blob_id(data), digest_of(cited)))
+
+    def followed(self, citation: Citation) -> Citation:
+        """Return a citation with the numbers its lines have now, by a comparison with the version that git keeps.
+
+        As it is where git does not have that version, and for files too long to compare.
+        """
+        from difflib import SequenceMatcher
+
+        from . import git
+
+        now = self.data(citation.path)
+        try:
+            before = git.run(self.root, "cat-file", "blob", citation.blob, seconds=_SECONDS)
+        except GitError:
+            return citation
+        if isinstance(now, str) or max(before.count(b"\n"), now.count(b"\n")) > _COMPARED:
+            return citation
+        first, last = len(now), 0
+        for kind, old, old_end, new, new_end in SequenceMatcher(
+            None, lines_of(before), lines_of(now), autojunk=False
+        ).get_opcodes():
+            from_, to = max(old, citation.first - 1), min(old_end, citation.last)
+            if from_ >= to:
+                continue
+            # Lines that stand in both keep their distance; of a part that was replaced all counts.
+            first = min(first, new + from_ - old if kind == "equal" else new)
+            last = max(last, new + to - old if kind == "equal" else new_end)
+        return replace(citation, first=first + 1, last=last) if first < last else citation
+
+    def news(self, citation: Citation) -> str:
+        """Say in a few words that cited lines are not what they were; empty where they are, wherever they stand."""
+        kind = self.state(citation).kind if citation.digest else "new"
+        if kind == "changed":
+            return f"{citation.path} changed since {citation.since}"
+        return f"{citation.path} is gone (was {citation.since})" if kind == "gone" else ""
+
+    def went_to(self, path: str) -> str:
+        """Return the path that a file which is gone has now, as git tells it; empty where it does not."""
+        seen = {path}
+        for _ in range(_RENAMES):
+            path = _renamed(self.root, path)
+            if not path or path in seen:
+                return ""
+            if isinstance(self.data(path), bytes):
+                return path
+            seen.add(path)
+        return ""
+
+
+def root_of(workspace: Workspace) -> Path:
+    """Return the top of the repository a workspace lies in; without one the folder around the workspace."""
+    for folder in (workspace.root, *workspace.root.parents):
+        if (folder / ".git").exists():
+            return folder
+    return workspace.root.parent
+
+
+def _data(root: Path, path: str) -> bytes | str:
+    try:
+        if os.path.isabs(path):
+            raise RefusedError("is no path within the project")
+        real = contained(root, root / path)
+        found = os.stat(real)
+        if not S_ISREG(found.st_mode):
+            return "is no file"
+        if found.st_size > LARGEST:
+            return f"is larger than {LARGEST >> 20} MB"
+        with open(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            data = file.read(LARGEST + 1)
+    except RefusedError:
+        return f"is no file of the project {root}"
+    except FileNotFoundError:
+        return "does not exist"
+    except OSError as error:
+        return f"cannot be read ({(error.strerror or 'unknown').lower()})"
+    return "is not text" if b"\0" in data else data
+
+
+def _renamed(root: Path, path: str) -> str:
+    """Return the name that a file got in what is staged, or in the last commit that took it away."""
+    from . import git  # late: what marks hits needs none
+
+    listed = ("--name-status", "-z", "-M", "--diff-filter=R")
+    try:
+        if to := _to(git.run(root, "diff", "--cached", *listed, "HEAD", seconds=_SECONDS), path):
+            return to
+        words = ("log", "-1", "--format=%H", "--diff-filter=D", "--no-renames", "--", path)
+        commit = git.text(root, *words, seconds=_SECONDS).strip()
+        return _to(git.run(root, "show", "--format=", *listed, commit, seconds=_SECONDS), path) if commit else ""
+    except GitError:
+        return ""
+
+
+def _to(told: bytes, path: str) -> str:
+    """Find a path among what git tells of renames: status, old name, new name, over and over."""
+    words = [os.fsdecode(word) for word in told.strip(b"\n").split(b"\0")]
+    return next((new for old, new in zip(words[1::3], words[2::3], strict=False) if old == path), "")
