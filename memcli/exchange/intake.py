@@ -14,7 +14,6 @@ from ..index.filters import Filter
 from ..lifecycle.admission import Admitted
 from ..store import files
 from ..store.init import PAGE_TEXT
-from ..store.layout import ARCHIVE, Layout
 from ..store.placing import place
 from ..store.redaction import Redacted, Redactor, nameable, redactor
 from ..store.review_log import note_added
@@ -22,10 +21,9 @@ from ..store.secret_paths import require_open
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import Entry, read_entry
-from ..text.note import day_in
 from ..text.times import parse_time
 from .admitting import Candidate, Known, candidate, is_same_memory, let_in, name_of
-from .export import SESSION_DATA
+from .fitting import place_in
 from .foreign import is_made_here, parcel_from
 from .json_lines import JsonLine, json_lines
 from .parcel import SETTINGS, USUAL_MODES, Parcel, unpacked
@@ -298,34 +296,3 @@ def _without_secrets(guard: Redactor, text: str) -> str:
             raise RefusedError(f"line {number + 1} of it holds a secret", "blank it out, or --allow-secret") from None
         lines[number] = clean
     return "\n".join(lines)
-
-
-def place_in(layout: Layout, parcel: Parcel) -> str:
-    """Give the path a file has in a layout: its own where that fits, else the one its kind has there.
-
-    Raises ValueError where there is none.
-    """
-    prefix = ARCHIVE if parcel.path.startswith(ARCHIVE) else ""
-    inner = parcel.path.removeprefix(ARCHIVE)
-    folder, _, name = inner.rpartition("/")
-    kind = layout.kind_of(f"{folder}/session.jsonl" if name == SESSION_DATA else inner)
-    if kind and parcel.kind in ("", kind):
-        return parcel.path
-    for path, wanted in _candidates(layout, parcel.kind or "entry", inner.removeprefix("memory/"), name):
-        if layout.kind_of(path) == wanted:
-            return prefix + path
-    raise ValueError(f"{parcel.path} has no place in the layout {layout.name}")
-
-
-def _candidates(layout: Layout, kind: str, inner: str, name: str) -> Iterator[tuple[str, str]]:
-    """Yield where a file of another layout might go, with the kind it would have there."""
-    day = day_in(name)
-    if kind == "memory" and name.casefold() == "memory.md":
-        yield layout.memory, kind
-    if kind == "note" and day:
-        yield f"{layout.notes.rpartition('/')[0]}/{name}".lstrip("/"), kind
-        yield layout.notes.format(date=day), kind
-    if kind == "history":
-        yield f"{layout.history.rpartition('/')[0]}/{name}".lstrip("/"), kind
-    if kind in ("entry", "memory", "note"):
-        yield f"{layout.entries}/{inner}".lstrip("/"), "entry"

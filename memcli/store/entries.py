@@ -10,17 +10,17 @@ from typing import Any
 
 from ..errors import RefusedError, UsageError
 from ..text import frontmatter, utf8
-from ..text.conflict import conflict_marker, require_no_conflict
-from ..text.entry import SOURCES, SPELLINGS, STATUSES, TRUST, Entry, checked, stated_id
+from ..text.entry import TRUST, Entry, stated_id
 from ..text.ids import new_id
 from ..text.summary import first_line
 from ..text.times import stamp
 from . import files
 from .archive import explain, keep_folders
-from .layout import ARCHIVE, MEM
-from .manner import followed, new_fields
+from .layout import ARCHIVE
+from .manner import new_fields
 from .moves import move
 from .removal import remove
+from .revision import changed, checked_text, settled, sound
 from .versions import keep_replaced, without_old_wordings
 from .workspace import Workspace
 
@@ -71,13 +71,13 @@ def write(
 
 def drafted(workspace: Workspace, told: Mapping[str, Any], body: str) -> Entry:
     """Make an entry of the fields told and a body, without an id; UsageError says what is wrong with them."""
-    values = {key: _settled(key, value) for key, value in told.items() if value not in (None, "", [], {}, ())}
+    values = {key: settled(key, value) for key, value in told.items() if value not in (None, "", [], {}, ())}
     settings = workspace.settings
     values.setdefault("type", settings["write.type"])
     values.setdefault("source", settings["write.source"] or "observed")
     values.setdefault("created_at", stamp(workspace.now))
     values.setdefault("trust", TRUST[values["source"]])
-    return Entry(body=_sound(body), **{"id": "", "updated_at": values["created_at"]} | values)
+    return Entry(body=sound(body), **{"id": "", "updated_at": values["created_at"]} | values)
 
 
 def entry_text(
@@ -96,7 +96,7 @@ def update(workspace: Workspace, path: str, told: Mapping[str, Any], body: str |
 
     An empty value takes its key away.
     """
-    return edit(workspace, path, lambda text: _changed(path, text, told, body))
+    return edit(workspace, path, lambda text: changed(path, text, told, body))
 
 
 def revised(
@@ -106,8 +106,8 @@ def revised(
 
     Without `touch`, `updated_at` stays: a mark put on a memory does not change what it says.
     """
-    new = _changed(path, text, told, body)
-    return _checked_text(workspace, path, text, new, touch="updated_at" not in told) if touch and new != text else new
+    new = changed(path, text, told, body)
+    return checked_text(workspace, path, text, new, touch="updated_at" not in told) if touch and new != text else new
 
 
 def edit(
@@ -129,7 +129,7 @@ def edit(
         text = decoded(path, data)
         new = change(text)
         if new != text:
-            new = _checked_text(workspace, path, text, without_old_wordings(text, new) if keeps else new)
+            new = checked_text(workspace, path, text, without_old_wordings(text, new) if keeps else new)
         identifier = stated_id(frontmatter.parse(new).fields) or path
         if new == text:
             return Written(identifier, path, "unchanged", text)
@@ -241,52 +241,6 @@ def free_name(workspace: Workspace, path: str) -> str:
     raise RefusedError(f"no free name beside {path}", "tidy the folder")
 
 
-def _changed(path: str, text: str, told: Mapping[str, Any], body: str | None) -> str:
-    """Change fields and body of a file's text; RefusedError where its frontmatter does not parse."""
-    changes = {
-        key: None if value in ("", [], {}, ()) else _settled(key, value)
-        for key, value in told.items()
-        if value is not None
-    }
-    body = None if body is None else _sound(body)
-    document = frontmatter.parse(text)
-    if document.problem:
-        raise RefusedError(
-            f"{path}:{document.problem.line}: {document.problem.reason}", f"mend it with `mem edit {path}`"
-        )
-    if changes:
-        text = frontmatter.edit(text, _under_their_names(document.fields, changes))
-    return text if body is None else _with_body(text, body)
-
-
-def _settled(key: str, value: object) -> Any:
-    """Read a field as it was told; UsageError says what is wrong with it."""
-    choices = {"source": SOURCES, "status": STATUSES}.get(key, ())
-    if choices and value not in choices:
-        raise UsageError(f"no {key} {value!r}", f"use one of {', '.join(choices)}")
-    try:
-        return checked(key, value)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{key}: {error}") from None
-
-
-def _sound(body: str) -> str:
-    """Refuse a text that cannot be a memory."""
-    if not body.strip():
-        raise UsageError("nothing to remember", 'give the text: mem write "…", or `-` to read it from standard input')
-    if "\x00" in body:
-        line = body.count("\n", 0, body.index("\x00")) + 1
-        raise UsageError(f"line {line} of the text has a NUL byte", "a memory is text; keep binaries elsewhere")
-    try:
-        body.encode("utf-8")
-    except UnicodeEncodeError:
-        raise UsageError("the text is not UTF-8", "convert it, for example with iconv") from None
-    conflict = conflict_marker(body)
-    if conflict is not None:
-        raise RefusedError(f"line {conflict} of the text is a conflict marker", "resolve the conflict first")
-    return body.strip("\r\n")
-
-
 def _place(workspace: Workspace, entry: Entry) -> str:
     from .redaction import file_words, redactor
 
@@ -324,55 +278,3 @@ def _chosen_path(workspace: Workspace, path: str) -> str:
 def _only_entries(workspace: Workspace, path: str) -> None:
     if workspace.layout.kind_of(path) != "entry":
         raise RefusedError(f"{path} is not an entry", f"change it with `mem edit {path}`")
-
-
-def _under_their_names(fields: Mapping[str, object], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Put each change under the spelling the file uses for its key."""
-    named = {}
-    for key, value in changes.items():
-        spelling = next((name for name in (key, *SPELLINGS[key]) if name in fields), key)
-        named[spelling] = list(value) if isinstance(value, tuple) else value
-    return named
-
-
-def _with_body(text: str, body: str) -> str:
-    document = frontmatter.parse(text)
-    newline = document.newline
-    body = re.sub(r"\r?\n", newline, body)
-    kept = text[: len(text) - len(document.body)]
-    gap = re.match(r"(?:[ \t]*\r?\n)*", document.body)
-    return kept + (gap[0] if gap else "") + body + newline
-
-
-def _checked_text(workspace: Workspace, path: str, old: str, new: str, *, touch: bool = True) -> str:
-    """Refuse a conflict, or frontmatter broken by the change; set `updated_at` and what is derived from the body.
-
-    Without `touch`, `updated_at` was told and is left as it is.
-    """
-    require_no_conflict(path, new)
-    document = frontmatter.parse(new)
-    if document.problem:
-        if frontmatter.parse(old).problem is None:
-            raise RefusedError(
-                f"{path}:{document.problem.line}: {document.problem.reason}",
-                "nothing was written; mend the text",
-            )
-        return new
-    before = frontmatter.parse(old)
-    changes = followed(before, document)
-    name = _name_of_update(workspace, document.fields)
-    if touch and name and document.fields.get(name) == before.fields.get(name):
-        changes[name] = stamp(workspace.now)
-    return frontmatter.edit(new, changes) if changes else new
-
-
-def _name_of_update(workspace: Workspace, fields: Mapping[str, object]) -> str:
-    """Give the key under which a file says when it was changed, or is to say it because it says when it was made.
-
-    Empty where the file states no time, which makes it as old as it is on disk, and where its keys are its owner's.
-    """
-    found = next((name for name in ("updated_at", *SPELLINGS["updated_at"]) if name in fields), "")
-    made = next((name for name in ("created_at", *SPELLINGS["created_at"]) if name in fields), "")
-    if found or not made or workspace.layout.name != MEM.name:
-        return found
-    return {"createdAt": "updatedAt", "created": "updated"}.get(made, "updated_at")
