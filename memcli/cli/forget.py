@@ -9,6 +9,7 @@ import typer
 
 from ..errors import AmbiguousError, MemError, NotFoundError, UsageError
 from ..store import entries
+from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
 from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
@@ -66,6 +67,15 @@ def _restored(workspace: Workspace, path: str) -> str:
     return done.path
 
 
+def _is_in_use(workspace: Workspace, path: str) -> bool:
+    from ..lifecycle.supersession import standing
+
+    if workspace.layout.kind_of(path) != "entry" or path.startswith(ARCHIVE) or workspace.path(path).is_dir():
+        return False
+    entry = standing(workspace, path).entry
+    return entry.status == "active" and not entry.superseded_by
+
+
 def _note_return(workspace: Workspace, path: str) -> None:
     """Note when a memory came back, beside it, so that it does not fade again at once."""
     from ..store import access, files
@@ -112,8 +122,10 @@ def _each(
     for (_, path), (name, where) in found.items():
         try:
             earlier = _replaced_by(where, path) if action in ("archived", "purged") else []
-            new = change(where, path)
-            is_same = action == "archived" and new == path
+            # One of several that is in use was restored before the command was cut off.
+            is_there = action == "restored" and len(names) > 1 and _is_in_use(where, path)
+            new = path if is_there else change(where, path)
+            is_same = is_there or (action == "archived" and new == path)
             done.append({"action": "unchanged" if is_same else action, "name": name, "from": path, "path": new})
             places.append(world.here(where, new))
             if earlier:

@@ -81,3 +81,15 @@ def test_a_secret_named_by_mistake_is_not_repeated(mem: Mem, workspace: Path, se
     assert ran.code == 4
     assert secret not in ran.out + ran.err
     assert "REDACTED" in ran.out
+
+
+@pytest.mark.parametrize("done", [1, 2])
+def test_restoring_several_is_finished_by_the_same_words(mem: Mem, workspace: Path, done: int) -> None:
+    names = [mem("write", text, "--no-dedup").rows[0][1] for text in ("One.", "Two.", "Three.")]
+    assert mem("forget", *names).code == 0
+    assert mem("restore", *names[:done]).code == 0
+    ran = mem("restore", *names)
+    assert ran.code == 0, ran.err
+    assert [row[0] for row in ran.rows] == ["unchanged"] * done + ["restored"] * (3 - done)
+    assert len(mem("ls").rows) == 3
+    assert mem("restore", names[0]).code == 5
