@@ -25,6 +25,13 @@ def place_in(layout: Layout, parcel: Parcel) -> str:
     raise ValueError(f"{parcel.path} has no place in the layout {layout.name}")
 
 
+def is_another_tools_store(layout: Layout, parcel: Parcel) -> bool:
+    """Tell whether a file is a store of another tool's own form, which only its own layout reads in place."""
+    name = parcel.path.rpartition("/")[2]
+    is_store = name.endswith((".json", ".jsonl")) and name not in ("session.jsonl", SESSION_DATA)
+    return is_store and parcel.kind in ("note", "session") and layout.kind_of(parcel.path) is None
+
+
 def _candidates(layout: Layout, kind: str, inner: str, name: str) -> Iterator[tuple[str, str]]:
     """Yield where a file of another layout might go, with the kind it would have there."""
     day = day_in(name)

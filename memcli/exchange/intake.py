@@ -23,7 +23,7 @@ from ..text import frontmatter
 from ..text.entry import Entry, read_entry
 from ..text.times import parse_time
 from .admitting import Candidate, Known, candidate, is_same_memory, let_in, name_of
-from .fitting import place_in
+from .fitting import is_another_tools_store, place_in
 from .foreign import is_made_here, parcel_from
 from .json_lines import JsonLine, json_lines
 from .parcel import SETTINGS, USUAL_MODES, Parcel, unpacked
@@ -119,6 +119,8 @@ class Intake:
         parcel = unpacked(line.record) if own else parcel_from(line.record, layout, self.workspace.now)
         if parcel.kind == SETTINGS:
             return self._take_settings(line, parcel)
+        if is_another_tools_store(layout, parcel):
+            return Outcome(line.number, "left out", parcel.path, "import the file by itself")
         path = nameable(self._names, place_in(layout, parcel))
         if self._guard is not None:
             require_open(self.workspace.root / path)

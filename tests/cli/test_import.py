@@ -106,6 +106,8 @@ def test_a_tools_folder_goes_into_one_of_its_kind_and_into_mems_own(
         path: data for path, (data, _) in content(world / name).items() if path in expected
     }
     carried(mem, world / name, other)
+    if name == "golemcore":  # its own stores are read in place, and imported by themselves
+        expected = {path for path in expected if path.endswith(".md")}
     assert len(content(other)) == len(expected | ({"MEMORY.md"} if name == "jarvis" else set()))
     back = {data for data, _ in content(other).values()}
     assert {data for path, (data, _) in content(world / name).items() if path in expected} <= back
