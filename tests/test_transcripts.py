@@ -1,7 +1,8 @@
 """The sessions shown in the documents are run here, in a real terminal, and print what the documents say.
 
-A block that begins with ```console holds commands after `$ ` and below each what it prints. `UPDATE=1 pytest
-tests/test_transcripts.py` writes the documents anew.
+A block that begins with ```console holds commands after `$ ` and below each what it prints. A command that ends with
+`# keys: n k q` is typed to, a key each time it asks. `UPDATE=1 pytest tests/test_transcripts.py` writes the documents
+anew.
 """
 
 import errno
@@ -11,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -19,12 +21,18 @@ from tests.conftest import NOW
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [path for path in (ROOT / "README.md", ROOT / "docs" / "tour.md") if path.exists()]
+KEYS = re.compile(r"# keys: (.+)$")
 BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
 
 
 def in_terminal(command: str, folder: Path, environ: dict[str, str]) -> str:
     """Run a command with a terminal of 100 columns for stdout and stderr; give what it shows."""
     master, slave = pty.openpty()
+    keys = KEYS.search(command)
+    waiting = keys[1].split() if keys else []
+    modes = termios.tcgetattr(slave)
+    modes[3] &= ~termios.ECHO  # what is typed is shown by who reads it
+    termios.tcsetattr(slave, termios.TCSANOW, modes)
     process = subprocess.Popen(
         ["bash", "-c", command], cwd=folder, env=environ, stdin=slave, stdout=slave, stderr=slave
     )
@@ -40,6 +48,8 @@ def in_terminal(command: str, folder: Path, environ: dict[str, str]) -> str:
         if not piece:
             break
         shown += piece
+        if waiting and shown.endswith(b" ? "):
+            os.write(master, waiting.pop(0).encode())
     os.close(master)
     process.wait()
     text = re.sub(r"\r[^\n]*\r\x1b\[K", "", shown.decode()).replace("\r\n", "\n")

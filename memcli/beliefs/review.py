@@ -128,7 +128,7 @@ class _Desk:
             both = frozenset((newer.entry.id, older.entry.id))
             if both not in found:
                 verdict = compare(older.entry.body, newer.entry.body)
-                reason = verdict.reason or "they may repeat or contradict each other"
+                reason = verdict.reason or "flagged"
                 found[both] = _pair("same" if verdict.kind == "same" else "conflict", newer, older, reason)
         return list(found.values())
 

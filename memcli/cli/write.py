@@ -260,7 +260,7 @@ def _tell(where: Workspace, done: dict[str, Any], *, as_json: bool) -> None:
         action = "merged into" if done["action"] == "merged" else done["action"]
         output.say(f"{action} {done['id']} ({path})" + (f": {said}" if said else ""))
         if done.get("conflicts_with"):
-            output.note(f"`mem supersede {done['conflicts_with'][0]} {done['id']}` settles it if the new one is right")
+            output.note("`mem review` settles which of them holds")
     else:
         output.say_row([*row, remark] if remark else row)
 
