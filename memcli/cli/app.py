@@ -41,6 +41,7 @@ COMMANDS = {
     "rollup": Command("rollup", "tend", "Sum up the episodes of a project in one page."),
     "decay": Command("decay", "tend", "Show how far entries have faded, and archive what has."),
     "recall": Command("recall", "find", "Give the memories that a prompt should have, as text to put before it."),
+    "replay": Command("replay", "find", "Say what a prompt of a session was given then, what it gets now, and why."),
     "promote": Command("promote", "tend", "Make confirmed memories lines of MEMORY.md, or take lines off again."),
     "check": Command("check", "tend", "Find what is wrong with the files, and mend what has one right answer."),
     "stats": Command("stats", "tend", "Show what is in memory, how it grows, what is used and what fades."),

@@ -42,10 +42,7 @@ def written(pack: Pack, form: str) -> str:
 def document(pack: Pack) -> dict[str, Any]:
     """Give the pack with its diagnostics: what was chosen, what was left out and why, tokens by section."""
     return {
-        "chosen": [
-            {**asdict(memory), "relevance": round(memory.relevance, 4), "score": round(memory.score, 4)}
-            for memory in pack.chosen
-        ],
+        "chosen": [{name: _rounded(value) for name, value in asdict(memory).items()} for memory in pack.chosen],
         "left_out": [asdict(one) for one in pack.left_out],
         "tokens": dict(pack.tokens),
         "found_by": pack.found_by,
@@ -56,6 +53,12 @@ def document(pack: Pack) -> dict[str, Any]:
         "problems": [asdict(problem) for problem in pack.problems],
         "notices": list(pack.notices),
     }
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    return round(value, 4) if isinstance(value, float) else value
 
 
 def section_text(section: str, memories: Iterable[Memory]) -> str:

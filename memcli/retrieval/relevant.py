@@ -168,6 +168,8 @@ def _memory(
         scope=hit.scope,
         summary=hit.summary,
         relevance=hit.relevance,
+        parts=hit.parts,
+        kept=kept,
         score=hit.relevance * (1 - weight + weight * kept),
         conflicts=tuple(str(row.get("conflicts_with") or "").split()),
         changed=changes(file.text) if row else (),

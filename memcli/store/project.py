@@ -45,23 +45,31 @@ class Project:
         return self._read[path]
 
     def state(self, citation: Citation) -> State:
-        """Hold a citation against its file."""
+        """Hold a citation against its file, and make it anew of what stands there."""
+        kind, first = self._looked(citation)
         data = self.data(citation.path)
         if isinstance(data, str):
-            return State("changed" if (self.root / citation.path).is_file() else "gone", why=data)
+            return State(kind, why=data)
+        lines, last = self._lines[citation.path], first + citation.last - citation.first
+        if not 1 <= first <= last <= len(lines):
+            return State(kind, why=f"has {len(lines):,} lines")
+        cited = lines[first - 1 : last]
+        return State(kind, Citation(citation.path, first, last, blob_id(data), digest_of(cited)))
+
+    def _looked(self, citation: Citation) -> tuple[str, int]:
+        """Return what became of cited lines, as `State.kind` says it, and the line from which they stand."""
+        data = self.data(citation.path)
+        if isinstance(data, str):
+            return ("changed" if (self.root / citation.path).is_file() else "gone"), citation.first
         if citation.path not in self._lines:
             self._lines[citation.path] = lines_of(data)
-        lines = self._lines[citation.path]
-        size = citation.last - citation.first
-        start = found_at(lines, citation) if citation.digest and size >= 0 else 0
-        first = start or citation.first
-        kind = (
-            "new" if not citation.digest else "changed" if not start else "moved" if first != citation.first else "same"
-        )
-        if not 1 <= first <= first + size <= len(lines):
-            return State(kind, why=f"has {len(lines):,} lines")
-        cited = lines[first - 1 : first + size]
-        return State(kind, Citation(citation.path, first, first + size, blob_id(data), digest_of(cited)))
+        if not citation.digest:
+            return "new", citation.first
+        is_some = citation.last >= citation.first
+        start = found_at(self._lines[citation.path], citation) if is_some else 0
+        if not start:
+            return "changed", citation.first
+        return ("same" if start == citation.first else "moved"), start
 
     def followed(self, citation: Citation) -> Citation:
         """Return a citation with the numbers its lines have now, by a comparison with the version that git keeps.
@@ -93,7 +101,7 @@ class Project:
 
     def news(self, citation: Citation) -> str:
         """Say in a few words that cited lines are not what they were; empty where they are, wherever they stand."""
-        kind = self.state(citation).kind if citation.digest else "new"
+        kind = self._looked(citation)[0] if citation.digest else "new"
         if kind == "changed":
             return f"{citation.path} changed since {citation.since}"
         return f"{citation.path} is gone (was {citation.since})" if kind == "gone" else ""

@@ -12,11 +12,6 @@ from zlib import crc32
 
 from .blake import blake2b
 
-try:
-    from _sha1 import sha1  # type: ignore[import-not-found]  # for what hashlib costs, see blake.py
-except ImportError:
-    from hashlib import sha1
-
 KEY = "cited"
 """Key of an entry's frontmatter: a list of citations."""
 _PLACE = re.compile(r"(?P<path>.+?):(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?")
@@ -63,13 +58,18 @@ def read_citation(text: str) -> Citation | None:
 
 def blob_id(data: bytes) -> str:
     """Return the start of the name that git gives a file of these bytes."""
+    try:
+        from _sha1 import sha1  # type: ignore[import-not-found]  # for what hashlib costs, see blake.py
+    except ImportError:
+        from hashlib import sha1
+
     return str(sha1(b"blob %d\0" % len(data) + data).hexdigest())[:_BLOB]
 
 
 def lines_of(data: bytes) -> list[bytes]:
     """Return the lines of a file; how they end is no part of them."""
-    lines = data.split(b"\n")
-    return [line.removesuffix(b"\r") for line in (lines if lines[-1] else lines[:-1])]
+    lines = data.replace(b"\r\n", b"\n").split(b"\n")
+    return [*lines[:-1], lines[-1].removesuffix(b"\r")] if lines[-1] else lines[:-1]
 
 
 def digest_of(lines: Sequence[bytes]) -> str:
