@@ -57,8 +57,16 @@ OURS = {
     },
     "golemcore": {
         "memory": ["memory/MEMORY.md"],
-        "note": ["memory/2026-02-05.md", "memory/2026-02-06.md", "memory/2026-02-07.md"],
+        "note": [
+            "memory/2026-02-05.md",
+            "memory/2026-02-06.md",
+            "memory/2026-02-07.md",
+            "memory/items/episodic/2026-02-06.jsonl",
+            "memory/items/procedural.jsonl",
+            "memory/items/semantic.jsonl",
+        ],
         "entry": ["memory/deploy-checklist.md"],
+        "session": ["sessions/telegram:12345.json", "sessions/web:3f2a.json"],
     },
     "jarvis": {
         "entry": [

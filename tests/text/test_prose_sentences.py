@@ -85,4 +85,4 @@ def test_each_sentence_stands_where_it_says(text: str) -> None:
 def test_splitting_takes_time_in_proportion_to_the_length(piece: str) -> None:
     begun = time.process_time()
     sentences((piece * 20_000)[:20_000])
-    assert time.process_time() - begun < 0.5
+    assert time.process_time() - begun < 5  # a square of the length takes minutes
