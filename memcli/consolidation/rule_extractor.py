@@ -22,7 +22,7 @@ from .worth import Worth, judge
 MOST = 100
 """Drafts of one batch; the worthiest stay."""
 
-_WORTH = {"user": 0.7, "assistant": 0.9, "tool": 0.9}
+_WORTH = {"user": 0.4, "assistant": 0.6, "tool": 0.6}
 """What a sentence needs to be kept, by who said it: most of what an assistant says stands elsewhere anyway."""
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
 _TYPES = {

@@ -15,7 +15,7 @@ from .records import header, is_record, record_events, tells_of_session
 def is_header(data: Mapping[str, Any]) -> bool:
     """Tell a first line about the session from a message."""
     kind = data.get("_type", data.get("type"))
-    return kind in ("metadata", "session", "meta", "header") or data.get("__meta__") is True
+    return kind in ("metadata", "session", "session_meta", "meta", "header") or data.get("__meta__") is True
 
 
 def read(lines: Iterator[Line], reading: Reading) -> Iterator[Event]:

@@ -15,6 +15,11 @@ def episodes(mem: Mem, workspace: Path) -> Path:
         {"type": "session_meta", "cwd": "/home/rita/shop", "metadata": {"project": "shop"}},
         {"role": "user", "content": "We always use Postgres 16 in the shop", "timestamp": "2026-11-20T10:00:00Z"},
         {"role": "assistant", "content": "Done: Postgres 16 is installed now.", "timestamp": "2026-11-20T10:01:00Z"},
+        {
+            "role": "assistant",
+            "content": "The tables are listed one by one below. " * 60,
+            "timestamp": "2026-11-20T10:02:00Z",
+        },
     ]
     (workspace.parent / "talk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert mem("consolidate", "talk.jsonl").code == 0

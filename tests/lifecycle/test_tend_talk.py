@@ -83,7 +83,15 @@ def test_a_session_that_cannot_be_compacted_stops_no_other(workspace: Workspace)
 
 def test_a_project_with_some_episodes_is_summed_up(workspace: Workspace) -> None:
     for name in ("a", "b"):
-        session = say(workspace, *["We always use Postgres 16 in the shop"] * 8, into=name)
+        session = say(
+            workspace,
+            *[
+                "We always use Postgres 16 in the shop",
+                "Fixed: the build of the shop passes again, since the cache was emptied on both runners. " * 2,
+            ]
+            * 4,
+            into=name,
+        )
         target = workspace.root / session.page_path
         target.write_text(target.read_text().replace('"metadata": {}', '"metadata": {"cwd": "/home/rita/shop"}'))
     said = done(workspace)
