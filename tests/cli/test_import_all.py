@@ -261,9 +261,7 @@ def test_the_end_of_a_line_that_somebody_is_writing_is_no_damage(
     monkeypatch.setattr(Source, "read", read)
     ran = mem("session", "import", "--all")
     assert (ran.code, ran.err) == (0, "")
-    monkeypatch.undo()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.chdir(world)
+    monkeypatch.setattr(Source, "read", real)
     assert totals(imported(mem))["known"] + totals(imported(mem))["grown"] == 1
     assert len(kept(workspace)[IDS[0]]) == 6
 

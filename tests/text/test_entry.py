@@ -31,6 +31,7 @@ TIMES = st.datetimes(min_value=datetime(1000, 1, 1), max_value=datetime(9998, 1,
     lambda moment: moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 )
 SHARES = st.floats(0, 1, allow_subnormal=False)
+SLOTS = st.from_regex(r"(?:[a-z0-9é港-]{1,8}(?:/[a-z0-9 ]{0,6}[a-z0-9]){0,2})?", fullmatch=True)
 
 
 @st.composite
@@ -43,7 +44,7 @@ def entries(draw: st.DrawFn) -> Entry:
         "strength": st.integers(1, 10**6), "sources": LISTS, "references": LISTS, "files": LISTS,
         "status": st.sampled_from(STATUSES), "superseded_by": PLAIN, "conflicts_with": LISTS, "pinned": st.booleans(),
         "expires_at": TIMES, "access_count": st.integers(0, 10**6), "last_accessed_at": TIMES,
-        "key": PLAIN, "wordings": LISTS, "superseded_at": TIMES, "version_of": PLAIN,
+        "key": SLOTS, "wordings": LISTS, "superseded_at": TIMES, "version_of": PLAIN,
         "metadata": st.dictionaries(PLAIN.filter(lambda key: key not in ("type", "modified")), PLAIN, max_size=2),
     }  # fmt: skip
     chosen = draw(st.sets(st.sampled_from(sorted(optional))))
