@@ -5,7 +5,7 @@ What nobody said is left out, a memory's own answers above all.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Any
 
@@ -16,7 +16,7 @@ from ..store.sessions.append import Appended, Noise, append
 from ..store.sessions.file import recent_events
 from ..store.workspace import Workspace
 from ..text.injected import recalls_memory
-from ..text.session import Event, load, moment
+from ..text.session import Event, load
 from .message import call_id
 from .own import is_header
 from .reading import Reading
@@ -48,9 +48,7 @@ def add_events(
     events, skipped = spoken(given, before, workspace.zone)
     cleaner = redactor(workspace, into or "the event")
     told = cleaner.fields(told or {})
-    now = moment(workspace.now.isoformat())
-    kept = [replace(cleaner.event(event), timestamp=event.timestamp or now) for event in events]
-    done = append(workspace, into, kept, noise, told)
+    done = append(workspace, into, [cleaner.event(event) for event in events], noise, told)
     return Taken(**vars(done), skipped=skipped, redacted=tuple(cleaner.found))
 
 

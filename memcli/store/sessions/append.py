@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import RefusedError
 from ...text.ids import new_id
-from ...text.session import Event, render_event
+from ...text.session import Event, moment, render_event
 from ...text.session.folder import folder_name
 from ...text.session.metadata import SessionMetadata
 from ...text.times import stamp
@@ -18,6 +18,7 @@ from ..journal import exclusive
 from ..lock import Held
 from ..workspace import Workspace
 from . import FOLDER, Session, counts, made, sessions, update
+from .batch import batch_of
 from .counting import Counts, counts_of, note_added
 from .file import standing_ids
 from .listing import Listing
@@ -53,16 +54,25 @@ def append(
 ) -> Appended:
     """Add events to a session, making it if need be; without a name it gets an id of its own.
 
-    An event without an id gets one, drawn from `noise(n)` at the n-th try; one whose id stands there is left out.
+    An event without an id gets one, drawn from `noise(n)` at the n-th try, and one without a time is of now; one whose
+    id stands there is left out. Events whose writing failed half way are given again to have the rest of them added.
     `told` are fields of the session's page, which fill what is empty there.
     """
+    now = moment(workspace.now.isoformat())
     with exclusive(workspace, "mem session append") as held:
-        session = made(workspace, name or _free_id(workspace, noise))
+        batch = batch_of(workspace, name, events)
+        session = made(workspace, batch.session or name or _free_id(workspace, noise))
         places = _places(workspace, session)
-        taken = standing_ids(places, {event.id for event in events})
-        lines = [line_of(event) for event in _named(workspace, events, places, noise)]
+        if batch.ids:
+            named = [replace(event, id=one) for event, one in zip(events, batch.ids, strict=True)]
+        else:
+            named = _named(workspace, events, places, noise)
+        taken = standing_ids(places, {event.id for event in named})
+        lines = [line_of(event if event.timestamp else replace(event, timestamp=now)) for event in named]
         fresh = tuple(dict.fromkeys(line.id for line in lines if line.id not in taken))
+        batch.begin(session.id, named)
         appended = _add(workspace, session, lines, taken, {**(told or {}), "state": "ACTIVE"}, held)
+        batch.end()
     return replace(appended, ids=fresh)
 
 
