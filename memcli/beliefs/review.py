@@ -12,12 +12,13 @@ from typing import Any, Literal
 from ..errors import MemError, NotFoundError
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..lifecycle.decay import judged, last_accessed, unread_paths
+from ..lifecycle.decay import Judged, judged, last_accessed, unread_paths
 from ..lifecycle.supersession import Standing, standing
 from ..store import access, review_log
 from ..store.review_log import Proposal
 from ..store.workspace import Workspace
 from ..text.blake import blake2b
+from ..text.entry import same_key
 from .comparison import compare
 from .keys import slot_of
 from .precedence import is_same_slot
@@ -71,10 +72,20 @@ def review_queue(workspace: Workspace) -> Queue:
 
 
 def waiting_count(workspace: Workspace) -> int:
-    """Count the questions that need a yes or no; memories that are only new do not."""
+    """Count the questions that need a yes or no; memories that are only new do not.
+
+    Read from the index alone, since a session waits for it: a flag that a merge brought back counts until it is asked.
+    """
     rows, _ = ask(workspace, _rows)
-    desk = _Desk(workspace, rows)
-    return len(desk.pairs()) + len(desk.faded())
+    slots = {row["id"]: (same_key(row["key"]), row["project"]) if row["key"] else row["id"] for row in rows}
+    flagged = {
+        frozenset((row["id"], other))
+        for row in rows
+        for other in row["conflicts_with"]
+        if other in slots and slots[other] != slots[row["id"]]
+    }
+    filling = sum(count * (count - 1) // 2 for count in Counter(slots.values()).values())
+    return len(flagged) + filling + len(_faded(workspace, rows))
 
 
 def fresh(workspace: Workspace, question: Question) -> Question:
@@ -152,13 +163,10 @@ class _Desk:
 
     def faded(self) -> list[Question]:
         """Ask whether a rule that nobody confirmed or read for long still holds: decay never archives these."""
-        rows = [row for row in self.rows if row["type"] in RULES]
-        counts = access.counts(self.workspace, last_accessed(rows))
-        threshold = self.workspace.settings["decay.threshold"]
         found = []
-        for one in judged(rows, self.workspace.now, self.workspace.settings, counts):
-            rule = self.read(one.row["id"]) if one.verdict == "spare" and one.score < threshold else None
-            if rule is not None and not one.row["pinned"]:
+        for one in _faded(self.workspace, self.rows):
+            rule = self.read(one.row["id"])
+            if rule is not None:
                 reason = f"nobody confirmed or read it for {one.fading.age:.0f} days"
                 found.append(Question(_id("faded", (rule,)), "faded", (rule,), reason, "rules"))
         return found
@@ -180,6 +188,18 @@ def _rows(index: Index) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
     unread = unread_paths(index.workspace, [one.path for one in problems])
     faults = [(one.path, f"line {one.line}: {one.reason}") for one in problems if one.path in unread]
     return index.list_entries(Filter(), "entries.created_at desc, path"), faults
+
+
+def _faded(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[Judged]:
+    """Give the rules below the threshold that decay spares."""
+    rules = [row for row in rows if row["type"] in RULES]
+    counts = access.counts(workspace, last_accessed(rules))
+    threshold = workspace.settings["decay.threshold"]
+    return [
+        one
+        for one in judged(rules, workspace.now, workspace.settings, counts)
+        if one.verdict == "spare" and one.score < threshold and not one.row["pinned"]
+    ]
 
 
 def _pair(kind: Kind, newer: Standing, older: Standing, reason: str) -> Question:

@@ -95,9 +95,10 @@ def tell_problems(found_in: Sequence[Workspace], problems: Iterable[FileProblem]
 
 
 def shown(path: Path) -> str:
-    """Name a folder as a person standing here would."""
+    """Name a file, or a folder with a closing slash, as a person standing here would."""
     here = Path.cwd()
-    return f"{path.relative_to(here)}/" if path.is_relative_to(here) and path != here else str(path)
+    closing = "/" if path.is_dir() else ""
+    return f"{path.relative_to(here)}{closing}" if path.is_relative_to(here) and path != here else str(path)
 
 
 def at_terminal() -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memcli.cli.world import shown
 from tests.conftest import Mem, Ran
 
 THEIRS = {
@@ -167,6 +168,13 @@ def test_failed_tool_calls_are_heard_of_when_asked_for(mem: Mem, repository: Pat
     told = json.loads(settings(repository).read_text())["hooks"]
     assert "PostToolUse" in told
     assert len(told["Stop"]) == 1
+
+
+def test_a_file_is_not_named_as_a_folder(repository: Path) -> None:
+    settings(repository).parent.mkdir()
+    settings(repository).write_text("{}")
+    assert shown(settings(repository)) == ".claude/settings.local.json"
+    assert shown(settings(repository).parent) == ".claude/"
 
 
 def test_status_tells_what_is_installed(mem: Mem, repository: Path) -> None:

@@ -292,3 +292,9 @@ def test_an_agent_is_told_at_session_start_how_many_wait(
     assert "mem: 1 memory needs a yes or no: mem review" in context()
     flagged(mem, *PAIRS[1])
     assert "mem: 2 memories need a yes or no: mem review" in context()
+    mem("write", "Never deploy on a Friday.", "--type", "constraint", "--source", "user", "--created-at", "2025-01-01")
+    mem("write", "The build port is 7000.", "--key", "build/port", "--source", "user")
+    mem("write", "The build port is 7001.", "--key", "Build/Port", "--source", "observed")  # flagged, and of one key
+    assert [one["kind"] for one in queue(mem)].count("key") == 1
+    assert len(queue(mem)) == 4
+    assert "mem: 4 memories need a yes or no: mem review" in context()
