@@ -22,7 +22,7 @@ demo: setup ## set up, then search, edit, recall and consolidate a copy of fixtu
 	@sh fixtures/demo.sh $(abspath $(BIN))
 
 test: setup ## set up, then run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: lint test ## what CI runs: format, lint, types, tests
 

@@ -51,7 +51,9 @@ def accepted(
         said = f"{_lines(len(unsaid))} that nobody's own words bear out were left out"
         remark = f"{remark}; {said}" if remark else said
     if base != here:
-        new = merged(base, here, new)
+        both = merged(base, here, new)
+        # Each side may have dropped another copy of a line that both of them keep.
+        new = [*both, *(line for line in dict.fromkeys(here) if line.strip() and line in new and line not in both)]
     written = _written(new, current, newline)
     return Update(current if _plain(written) == here else written, remark)
 

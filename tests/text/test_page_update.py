@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memcli.text.page_update import accepted
@@ -108,6 +108,7 @@ def test_a_page_asked_to_be_shorter_may_lose_much_but_not_nearly_all() -> None:
 
 
 @given(LINES, LINES, LINES)
+@example(["b", "a", "b", "a"], ["b", "a"], ["a", "b", "a"])
 def test_no_line_of_the_current_page_is_lost_beyond_what_the_guards_allow(
     old: list[str], proposed: list[str], current: list[str]
 ) -> None:
