@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 FILE = "vectors.f32"
 FIRST, BATCH, BULK_BATCH = 8, 64, 512  # texts between two looks at the clock and two commits
-BULK = 200  # from this many texts on, optimising the model's graph pays for itself
 MEND_SECONDS = 2.0  # for embedding anew what was found damaged
 STRANGERS = (
     "The bakery opens at seven.",

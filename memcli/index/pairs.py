@@ -49,19 +49,6 @@ def nearest_to_each(index: "Index", vectors: Any, wanted: Filter, limit: int) ->
     return found
 
 
-def cosines_of(index: "Index", pairs: Sequence[tuple[int, int]], wanted: Filter) -> list[float]:
-    """Give the cosine of each pair of chunks; -1 where one of them has no vector."""
-    import numpy as np
-
-    table, matrix = index.embedding.rows(wanted)
-    if matrix is None or not pairs:
-        return [-1.0] * len(pairs)
-    row = dict(table.tolist())
-    ours, theirs = (np.array([row.get(pair[side], -1) for pair in pairs], dtype=np.int64) for side in (0, 1))
-    found = np.einsum("ij,ij->i", matrix.take(ours), matrix.take(theirs))
-    return np.nan_to_num(found, nan=-1.0).tolist()  # type: ignore[no-any-return]
-
-
 def nearest_before(vectors: Any, limit: int) -> list[dict[int, float]]:
     """Give for each of the unit vectors the nearest of those before it, by their numbers."""
     found: list[dict[int, float]] = []

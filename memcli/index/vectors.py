@@ -133,13 +133,6 @@ class Matrix:
                 sound[block] = np.abs(lengths - 1) <= _TOLERANCE
         return sound
 
-    def bad_rows(self, rows: "NDArray[np.int64] | Sequence[int]") -> "NDArray[np.int64]":
-        """Give those of the rows that are not there or no unit vectors; reads them all."""
-        import numpy as np
-
-        wanted = np.asarray(rows, dtype=np.int64)
-        return wanted[~self.verify(wanted)]
-
     def take(self, rows: "NDArray[np.int64] | Sequence[int]") -> "NDArray[np.float32]":
         """Copy rows out, in the order asked for; a row that is not there is all NaN."""
         import numpy as np

@@ -56,7 +56,7 @@ def test_scores_are_the_products_numpy_gives(rows: list[int], count: int, seed: 
         assert np.allclose(matrix.scores(np.array(rows, np.int64), query), vectors[rows] @ query, atol=1e-6)
         assert np.allclose(matrix.scores(None, query), vectors @ query, atol=1e-6)
         assert np.array_equal(matrix.take(rows), vectors[rows])
-        assert matrix.bad_rows(rows).tolist() == []
+        assert np.flatnonzero(~matrix.verify(rows)).tolist() == []
 
 
 def test_few_rows_of_many_are_gathered_in_the_order_asked_for(path: Path) -> None:
@@ -122,7 +122,7 @@ def test_rows_a_cut_took_have_no_score(path: Path) -> None:
     scores = cut.scores(np.arange(10), query)
     assert np.allclose(scores[:7], vectors[:7] @ query, atol=1e-6)
     assert np.isnan(scores[7:]).all()
-    assert cut.bad_rows(np.arange(10)).tolist() == [7, 8, 9]
+    assert np.flatnonzero(~cut.verify(np.arange(10))).tolist() == [7, 8, 9]
     assert np.isnan(cut.take([6, 7])[1]).all()
 
 
@@ -134,7 +134,7 @@ def test_a_row_that_is_no_unit_vector_has_no_score(rows: int, row: list[float], 
     harm(matrix, 3, row)
     scores = matrix.scores(np.arange(rows), vectors[5])
     assert np.flatnonzero(np.isnan(scores)).tolist() == [3]
-    assert matrix.bad_rows(np.arange(40)).tolist() == [3]
+    assert np.flatnonzero(~matrix.verify(np.arange(40))).tolist() == [3]
 
 
 def test_a_row_too_short_to_be_seen_from_its_score_is_found_by_verifying(path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_gap_left_by_lost_rows_is_not_sound(path: Path) -> None:
     matrix = filled(path, unit(2))
     matrix.append(4, unit(1))
     assert matrix.rows == 5
-    assert matrix.bad_rows(np.arange(5)).tolist() == [2, 3]
+    assert np.flatnonzero(~matrix.verify(np.arange(5))).tolist() == [2, 3]
 
 
 def test_rows_of_another_length_are_refused(path: Path) -> None:
@@ -222,4 +222,4 @@ for row in range(100_000):
     matrix = Matrix.open(path, 8, token)
     assert matrix is not None
     assert matrix.rows >= len(reported)
-    assert matrix.bad_rows(reported).tolist() == []
+    assert np.flatnonzero(~matrix.verify(reported)).tolist() == []

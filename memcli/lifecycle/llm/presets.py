@@ -63,7 +63,6 @@ PRESETS: Mapping[str, Preset] = {
     ),
     "ollama": Preset(("run", "--nowordwrap"), r"OLLAMA_\w+", frozenset({"run"}), needs_model=True),
 }
-EXAMPLES = "`claude`, `codex`, `gemini`, `llm` or `ollama MODEL`"
 
 
 def preset_of(words: Sequence[str]) -> Preset | None:
