@@ -12,7 +12,6 @@ from pathlib import Path
 
 from ..errors import NotFoundError, RefusedError
 from ..store.archive import is_hollow
-from ..store.layout import ARCHIVE
 from ..store.sessions import FOLDER as SESSIONS
 from ..store.workspace import MARKER, Workspace
 
@@ -115,7 +114,7 @@ def _path(workspace: Workspace, inner: str) -> str:
     notes = layout.notes.split("/")[0] if "/" in layout.notes else ""
     if head in (layout.entries.split("/")[0], notes):
         return inner
-    if head not in (ARCHIVE.rstrip("/"), SESSIONS) and layout.kind_of(inner) in _KINDS:
+    if head != SESSIONS and not layout.is_archived(f"{inner}/") and layout.kind_of(inner) in _KINDS:
         return inner
     return f"{layout.entries}/{inner}"
 
@@ -133,8 +132,8 @@ def _shown(name: str) -> str:
 
 def _is_hidden(workspace: Workspace, path: str) -> bool:
     parts = path.split("/")
-    reserved = (ARCHIVE.rstrip("/"), SESSIONS, MARKER)
-    return any(part.startswith(".") for part in parts) or parts[0].casefold() in reserved
+    is_reserved = parts[0].casefold() in (SESSIONS, MARKER) or workspace.layout.is_archived(f"{path}/".casefold())
+    return is_reserved or any(part.startswith(".") for part in parts)
 
 
 def _escape(name: str) -> RefusedError:

@@ -12,7 +12,6 @@ from typing import Any
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..store import entries, files
 from ..store.archive import explain_folder, is_hollow, keep_folders
-from ..store.layout import ARCHIVE
 from ..store.redaction import require_no_secret
 from ..store.removal import remove_folder
 from ..store.secret_paths import require_open
@@ -189,7 +188,7 @@ def _folder(workspace: Workspace, found: Place) -> str:
 
 def _put_away(workspace: Workspace, found: Place) -> None:
     for number in range(1, 1000):
-        to = f"{ARCHIVE}{found.path}" + (f"-{number}" if number > 1 else "")
+        to = f"{workspace.layout.archive}{found.path}" + (f"-{number}" if number > 1 else "")
         if workspace.path(to).exists():
             continue
         explain_folder(workspace, found.path, to)

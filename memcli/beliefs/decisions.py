@@ -18,7 +18,6 @@ from ..store import files, review_log
 from ..store.access import confirmations
 from ..store.entries import free_name, require_archive, revised
 from ..store.journal import Change, Move, apply, exclusive
-from ..store.layout import ARCHIVE
 from ..store.turn import next_turn
 from ..store.workspace import Workspace
 from ..text.entry import TRUST, read_entry
@@ -142,7 +141,7 @@ def _forgetting(workspace: Workspace, question: Question) -> Plan:
     steps = []
     for one in question.sides:
         digest = files.digest(files.read(workspace.path(one.path)))
-        steps.append(Move(one.path, free_name(workspace, ARCHIVE + one.path), digest))
+        steps.append(Move(one.path, free_name(workspace, workspace.layout.archive + one.path), digest))
     ids = [one.entry.id for one in question.sides]
     return Plan(tuple(steps), tuple(f"{one} is forgotten" for one in ids)) + without_lines(workspace, ids)
 

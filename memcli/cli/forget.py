@@ -9,7 +9,6 @@ import typer
 
 from ..errors import AmbiguousError, MemError, NotFoundError, UsageError
 from ..store import entries
-from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
 from . import complete, output, world
 from .options import AsJson, InScope, InWorkspace
@@ -70,7 +69,7 @@ def _restored(workspace: Workspace, path: str) -> str:
 def _is_in_use(workspace: Workspace, path: str) -> bool:
     from ..lifecycle.supersession import standing
 
-    if workspace.layout.kind_of(path) != "entry" or path.startswith(ARCHIVE) or workspace.path(path).is_dir():
+    if workspace.layout.kind_of(path) != "entry" or workspace.layout.is_archived(path) or workspace.path(path).is_dir():
         return False
     entry = standing(workspace, path).entry
     return entry.status == "active" and not entry.superseded_by

@@ -10,7 +10,6 @@ import typer
 
 from ..errors import UsageError
 from ..store import access, address, files
-from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.conflict import conflict_marker
@@ -112,7 +111,7 @@ def read(
     page = content[offset:] if limit is None else content[offset : offset + limit]
     after = offset + len(page)
     rest = after if after < len(content) else None
-    if kind == "entry" and offset == 0 and not place.path.startswith(ARCHIVE):
+    if kind == "entry" and offset == 0 and not where.layout.is_archived(place.path):
         access.note(where, [stated_id(document.fields) or place.path])
     wrong = (damage, document.problem, _conflict(text))
     problems = [FileProblem(place.path, one.line, one.reason, scope=where.scope, left_out=True) for one in wrong if one]

@@ -18,7 +18,7 @@ from ..lifecycle.admit import Looked, Settled, is_settled_here, look, settle
 from ..lifecycle.page import without_lines
 from ..store import access
 from ..store.journal import Change, apply, exclusive
-from ..store.layout import ARCHIVE
+from ..store.layout import is_archived
 from ..store.turn import next_turn, one_by_one
 from ..store.workspace import Workspace
 from ..text.entry import Entry
@@ -80,7 +80,7 @@ def candidate(line: int, parcel: Parcel, entry: Entry) -> Candidate | None:
         text = parcel.data.decode("utf-8")
     except UnicodeDecodeError:
         return None
-    if parcel.path.startswith(ARCHIVE):
+    if is_archived(parcel.path):
         return None
     is_sound = is_settled_here(entry) and entry.body.strip() and not parse(text).problem
     return Candidate(line, parcel, entry, text) if is_sound else None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC
 
-from ..store.layout import ARCHIVE
+from ..store.layout import is_archived
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import TYPES, Entry, read_entry
@@ -75,8 +75,8 @@ def _entry_text(parcel: Parcel, entry: Entry) -> str:
     if body.splitlines()[:1] in ([f"# {title}"], [title]):
         body = body.partition("\n")[2].strip("\n")
     details = [entry.created_at[:10], entry.source, *(f"#{tag}" for tag in entry.tags), entry.project]
-    if entry.status != "active" or parcel.path.startswith(ARCHIVE):
-        details.append("archived" if parcel.path.startswith(ARCHIVE) else entry.status)
+    if entry.status != "active" or is_archived(parcel.path):
+        details.append("archived" if is_archived(parcel.path) else entry.status)
     details.append(entry.id or parcel.path)
     parts = [
         f"\n### {title}\n",

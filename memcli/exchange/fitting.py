@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..store.layout import ARCHIVE, Layout
+from ..store.layout import ARCHIVES, Layout, is_archived
 from ..text.note import day_in
 from .export import SESSION_DATA
 from .parcel import Parcel
@@ -13,12 +13,14 @@ def place_in(layout: Layout, parcel: Parcel) -> str:
 
     Raises ValueError where there is none.
     """
-    prefix = ARCHIVE if parcel.path.startswith(ARCHIVE) else ""
-    inner = parcel.path.removeprefix(ARCHIVE)
+    prefix = layout.archive if is_archived(parcel.path) else ""
+    inner = parcel.path
+    for archive in ARCHIVES:
+        inner = inner.removeprefix(archive)
     folder, _, name = inner.rpartition("/")
     kind = layout.kind_of(f"{folder}/session.jsonl" if name == SESSION_DATA else inner)
     if kind and parcel.kind in ("", kind):
-        return parcel.path
+        return prefix + inner
     for path, wanted in _candidates(layout, parcel.kind or "entry", inner.removeprefix("memory/"), name):
         if layout.kind_of(path) == wanted:
             return prefix + path

@@ -3,7 +3,7 @@
 from fnmatch import fnmatchcase
 
 from ..index.filters import Filter
-from ..store.layout import ARCHIVE
+from ..store.layout import is_archived
 from ..text.entry import Entry
 from .parcel import Parcel
 
@@ -15,7 +15,7 @@ def passes(wanted: Filter, parcel: Parcel, entry: Entry | None) -> bool:
     for paths in (wanted.paths, wanted.below):
         if paths and not any(_fits(parcel.path, one) for one in paths):
             return False
-    status = "archived" if parcel.path.startswith(ARCHIVE) else entry.status if entry else "active"
+    status = "archived" if is_archived(parcel.path) else entry.status if entry else "active"
     if wanted.statuses and status not in wanted.statuses:
         return False
     return _entry_passes(wanted, entry) if entry is not None else not wanted.asks_entries

@@ -9,7 +9,6 @@ from typing import BinaryIO
 
 from ..errors import MemError
 from ..store import files
-from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
 from ..text import chunk, frontmatter
 from ..text.chunk import Chunk
@@ -93,7 +92,7 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
         problems.append(Problem(text.count("\n", 0, text.index("\x00")) + 1, "a NUL byte: this is no text"))
         text = text.replace("\x00", " ")
     modified = datetime.fromtimestamp(min(max(stat[0] // 10**9, 0), _LAST_SECOND), UTC)
-    status = "archived" if path.startswith(ARCHIVE) else "active"
+    status = "archived" if workspace.layout.is_archived(path) else "active"
     conflict = conflict_marker(text)
     if conflict is not None:
         problems.append(

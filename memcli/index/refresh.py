@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..store.layout import Layout
 from ..store.workspace import Workspace
 from ..text.blake import blake2b
 from .scan import Listing, Stat, scan, shown
@@ -61,7 +62,7 @@ def refresh(
         # What another process took in since the scan began is no file that went away.
         if known[path][6] < began and not _is_unread(path, listing.unread)
     ]
-    _note_folders(connection, listing)
+    _note_folders(connection, layout, listing)
     if not fresh and not gone:
         _note_seen(connection, key, listing, version)
         return Refreshed(len(listing.stats))
@@ -70,7 +71,7 @@ def refresh(
     from .writer import Writer
 
     counts = Counter[str]()
-    with Writer(connection) as writer:
+    with Writer(connection, layout) as writer:
         for row in gone:
             file = writer.standing(row[0])
             if file is not None and file[:3] == (row[1], row[2], row[6]):  # else another process saw it since
@@ -89,12 +90,12 @@ def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None
     """Have everything read anew where the settings that reading depends on are others than the last time."""
     layout = workspace.layout
     trusted = "" if workspace.is_trusted else " from others"
-    terms = f"{workspace.zone} {sorted(layout.patterns.items())}{layout.ignore}{trusted}"
+    terms = f"{workspace.zone} {sorted(layout.patterns.items())}{layout.ignore}{layout.archive}{trusted}"
     if connection.execute("select value from meta where key = 'terms'").fetchone() == (terms,):
         return
     from .writer import Writer
 
-    with Writer(connection) as writer:
+    with Writer(connection, layout) as writer:
         for path, file in connection.execute("select path, file from files").fetchall():
             if workspace.layout.kind_of(path) is None:
                 writer.forget(file)
@@ -102,14 +103,14 @@ def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None
         connection.execute("insert or replace into meta values('terms', ?)", (terms,))
 
 
-def _note_folders(connection: sqlite3.Connection, listing: Listing) -> None:
+def _note_folders(connection: sqlite3.Connection, layout: Layout, listing: Listing) -> None:
     """Keep what the listing could not reach, as problems of no file (file 0)."""
     wanted = sorted((shown(path), reason) for path, reason in listing.problems.items())
     standing = connection.execute("select path, reason from problems where file = 0 order by path, reason").fetchall()
     if wanted != standing:
         from .writer import Writer
 
-        with Writer(connection):
+        with Writer(connection, layout):
             connection.execute("delete from problems where file = 0")
             connection.executemany("insert into problems values(0, ?, 1, ?)", wanted)
 

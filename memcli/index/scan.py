@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
-from ..store.layout import ARCHIVE, DOCUMENTS, Layout
+from ..store.layout import DOCUMENTS, Layout
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""
@@ -24,7 +24,7 @@ class Listing:
 def scan(root: Path, layout: Layout) -> Listing:
     """List every file that may be a memory, following no symbolic link out of the workspace."""
     listing = Listing()
-    for prefix in ("", ARCHIVE):
+    for prefix in ("", layout.archive):
         for folder, deep in layout.roots:
             place = f"{prefix}{folder}".rstrip("/")
             if place and _leaves(root, place):
@@ -68,7 +68,7 @@ def _walk(root: Path, place: str, deep: bool, listing: Listing, layout: Layout) 
             path = f"{inside}{item.name}"
             try:
                 if item.is_dir(follow_symlinks=False):
-                    if deep and f"{path}/" != ARCHIVE:  # which is walked by itself
+                    if deep and f"{path}/" != layout.archive:  # which is walked by itself
                         stack.append(f"{path}/")
                 elif item.is_symlink():
                     _look_behind(root, path, deep, listing, layout)
@@ -124,7 +124,7 @@ def _look_behind(root: Path, path: str, deep: bool, listing: Listing, layout: La
             listing.problems[path] = "a symbolic link to a folder: not followed"
     elif not S_ISREG(status.st_mode):
         listing.problems[path] = "no regular file: move it out of the workspace"
-    elif layout.kind_of(inner) != kind or inner.startswith(ARCHIVE) != path.startswith(ARCHIVE):
+    elif layout.kind_of(inner) != kind or layout.is_archived(inner) != layout.is_archived(path):
         listing.stats[path] = stat_of(status)
 
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import astuple
 
-from ..store.layout import ARCHIVE
+from ..store.layout import Layout
 from ..text.chunk import Chunk
 from ..text.problem import Problem
 from ..text.times import date_words
@@ -29,7 +29,8 @@ class OvertakenError(Exception):
 class Writer:
     """A write transaction that lets go every few moments."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, layout: Layout) -> None:
+        self.layout = layout
         self.connection = connection
         self.words = WordRows(connection)
         self.since = 0.0
@@ -73,7 +74,7 @@ class Writer:
 
     def stand_in(self, path: str, kind: str, reason: str, file: int | None) -> str:
         """Keep the name of a file that cannot be read, with the reason, so that it is tried and told again."""
-        status = "archived" if path.startswith(ARCHIVE) else "active"
+        status = "archived" if self.layout.is_archived(path) else "active"
         reading = Reading(path, kind, status, _UNKNOWN, "", "", [], None, (Problem(1, reason),))
         return self.keep(reading, 0, file)
 
@@ -124,7 +125,7 @@ class Writer:
         known = file is not None
         if file is not None and not talk.is_resumed:
             self._clear(file)
-        status = "archived" if path.startswith(ARCHIVE) else "active"
+        status = "archived" if self.layout.is_archived(path) else "active"
         cursor = run(
             "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest)"
             " values(?, ?, 'session', ?, 0, 0, 0, 0, 0, '')",

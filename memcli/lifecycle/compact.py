@@ -13,7 +13,6 @@ from ..errors import LlmError, RefusedError
 from ..store import files
 from ..store.entries import decoded, entry_text
 from ..store.journal import Change, Step, apply, exclusive
-from ..store.layout import ARCHIVE
 from ..store.redaction import redactor
 from ..store.sessions import EVENTS, METADATA, Session, at, counts
 from ..store.sessions.counting import count
@@ -176,7 +175,8 @@ def _cut(text: str, last: str) -> tuple[str, str]:
 
 def _free_place(workspace: Workspace, session: Session) -> str:
     number = 1
-    while os.path.lexists(workspace.root / (place := f"{ARCHIVE}{session.folder}{f'-{number}' if number > 1 else ''}")):
+    base = f"{workspace.layout.archive}{session.folder}"
+    while os.path.lexists(workspace.root / (place := f"{base}{f'-{number}' if number > 1 else ''}")):
         number += 1
     return place
 

@@ -216,7 +216,7 @@ def _lines(
 
 
 def _aside(workspace: Workspace, path: str, what: str) -> str:
-    return f"archive/{path.removesuffix('.md')}-{what}.md"
+    return f"{workspace.layout.archive}{path.removesuffix('.md')}-{what}.md"
 
 
 def _as_settled(workspace: Workspace, stands: Mapping[str, str | None], path: str) -> Entry:

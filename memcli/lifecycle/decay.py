@@ -19,7 +19,6 @@ from ..store.access import Access
 from ..store.entries import free_name, require_archive
 from ..store.history import history_steps
 from ..store.journal import Move, Step, apply, exclusive
-from ..store.layout import ARCHIVE
 from ..store.settings import Settings
 from ..store.workspace import Workspace
 from ..text import frontmatter
@@ -103,7 +102,7 @@ def decay_plan(
             digest = files.digest(files.read(workspace.path(path)))
         except MemError:
             continue
-        steps.append(Move(path, free_name(workspace, ARCHIVE + path), digest))
+        steps.append(Move(path, free_name(workspace, workspace.layout.archive + path), digest))
         reasons.append(f"{one.row['id']}: {one.reason}")
     if steps:
         gone = {step.path for step in steps if isinstance(step, Move)}

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 
 from ..index.reading import Reading
-from ..store.layout import ARCHIVE
 from ..text import frontmatter
 from ..text.entry import SPELLINGS, Entry
 from ..text.history_order import disorder, unreal_dates
@@ -59,7 +58,7 @@ def names_of(
         ids.setdefault(identifier, path)
         words.add(title.casefold())
     for path in paths:
-        parts = path.removeprefix(ARCHIVE).split("/")
+        parts = path.split("/")
         words.update(_word("/".join(parts[start:])) for start in range(len(parts)))
     return Names(ids, frozenset(words - {""}), frozenset(records), is_file)
 
@@ -148,11 +147,11 @@ def line_in_head(text: str, word: str) -> int:
 
 def _seniority(reading: Reading) -> tuple[bool, str, str]:
     """Order files of one id so that the one to keep it comes first: not archived, then the oldest."""
-    return reading.path.startswith(ARCHIVE), reading.entry.created_at if reading.entry else "", reading.path
+    return reading.status == "archived", reading.entry.created_at if reading.entry else "", reading.path
 
 
 def _links_of_entry(reading: Reading, entry: Entry, names: Names) -> Iterator[Fault]:
-    if reading.path.startswith(ARCHIVE):
+    if reading.status == "archived":
         return  # out of service; what it names may have gone since
 
     def nowhere(key: str, target: str) -> Fault:
@@ -189,7 +188,7 @@ def _leads(path: str, target: str, names: Names) -> bool:
     """Tell whether a path leads to a file from the page's folder or the workspace's; one that leads out is let be."""
     folder = posixpath.dirname(path)
     places = [posixpath.normpath(posixpath.join(folder, target)), posixpath.normpath(target)]
-    return any(place.startswith("../") or names.is_file(place) or names.is_file(ARCHIVE + place) for place in places)
+    return any(place.startswith("../") or names.is_file(place) for place in places)
 
 
 def _page(reading: Reading, names: Names, budget: int) -> Iterator[Fault]:

@@ -9,7 +9,6 @@ from ..index.index import Index, ask
 from ..index.names import ids
 from ..store import entries
 from ..store.journal import Change
-from ..store.layout import ARCHIVE
 from ..store.workspace import Workspace
 from .plan import Plan, applied
 from .supersession import Standing, conflicting_text, followed, restored_text, standing, successors
@@ -27,7 +26,7 @@ def restore(workspace: Workspace, path: str) -> Restored:
     """Bring back what a path names; RefusedError where it is in use, NotFoundError where a version has no entry."""
     if workspace.layout.kind_of(path) != "entry" or workspace.path(path).is_dir():
         return Restored(entries.restore(workspace, path))
-    if path.startswith(ARCHIVE):
+    if workspace.layout.is_archived(path):
         version = _version(workspace, path)
         return _put_back(workspace, version) if version else Restored(entries.restore(workspace, path))
     before = standing(workspace, path)
@@ -56,7 +55,7 @@ def _put_back(workspace: Workspace, version: Standing) -> Restored:
     """Give an entry the text it had; the one it has becomes a version in turn."""
     entry = version.entry
     place = ask(workspace, lambda index: _places(index)[0].get(entry.version_of))
-    if place is None or place.startswith(ARCHIVE):
+    if place is None or workspace.layout.is_archived(place):
         where = f"is in the archive: `mem restore {entry.version_of}` first" if place else "is gone"
         raise NotFoundError(
             f"{entry.id} is an earlier text of {entry.version_of}, which {where}",
@@ -74,7 +73,7 @@ def _active_again(workspace: Workspace, before: Standing) -> tuple[Plan, tuple[s
     steps: list[Change] = []
     flagged = []
     for one in followed(before.entry.id, lambda identifier: after.get(identifier, "")):
-        if one == before.entry.id or one not in places or places[one].startswith(ARCHIVE):
+        if one == before.entry.id or one not in places or workspace.layout.is_archived(places[one]):
             continue
         other = standing(workspace, places[one])
         if other.entry.status == "active" and not is_same_slot(other.entry, before.entry):

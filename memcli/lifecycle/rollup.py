@@ -14,7 +14,6 @@ from ..index.index import Index, ask
 from ..store import files
 from ..store.entries import decoded, entry_text, free_name
 from ..store.journal import Change, Step
-from ..store.layout import ARCHIVE
 from ..store.redaction import file_words, redactor
 from ..store.workspace import Workspace
 from ..text import frontmatter
@@ -154,7 +153,7 @@ def _steps(
     block = _BLOCK.search(text)
     if block and block["told"] != _digest(block["body"]):
         # A person has written between the marks: what they wrote is kept aside.
-        steps.append(Change(free_name(workspace, f"{ARCHIVE}{path}"), None, text))
+        steps.append(Change(free_name(workspace, f"{workspace.layout.archive}{path}"), None, text))
     newline = "\r\n" if "\r\n" in text else "\n"
     written = written.replace("\n", newline)
     if block:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from ..errors import AmbiguousError, NotFoundError, RefusedError
 from .boundary import contained
-from .layout import ARCHIVE
 from .workspace import Workspace
 
 
@@ -36,7 +35,9 @@ def by_path(workspace: Workspace, name: str, folder: Path) -> Place | None:
     for cut in (len(name), *(at for at in range(len(name) - 1, 0, -1) if name[at] == "#")):
         path, anchor = name[:cut], name[cut + 1 :]
         candidates = [base / path for base in bases] if path else []
-        gone = [root / ARCHIVE / inside for one in candidates if (inside := _inside(root, one)) is not None]
+        gone = [
+            root / workspace.layout.archive / inside for one in candidates if (inside := _inside(root, one)) is not None
+        ]
         found = next((one for one in (*candidates, *gone) if _is_file(one)), None)
         if found is not None:
             place = workspace.relative(contained(root, found))
@@ -58,7 +59,7 @@ def prefixes(workspace: Workspace, name: str, folder: Path) -> tuple[str, ...]:
         found = here or (name,)  # which is in no workspace
     else:
         found = (name, f"{workspace.layout.entries}/{name}".lstrip("/"), *here)
-    return tuple(dict.fromkeys((*found, *(f"{ARCHIVE}{one}" for one in found))))
+    return tuple(dict.fromkeys((*found, *(f"{workspace.layout.archive}{one}" for one in found))))
 
 
 def _inside(root: Path, path: Path) -> str | None:

@@ -14,18 +14,23 @@ from pathlib import Path
 from ..errors import MemError
 from ..text.problem import FileProblem
 from . import disk, files
-from .layout import ARCHIVE, MEM, Layout
+from .layout import MEM, Layout
 from .workspace import Workspace
 
 KEEP = ".gitkeep"
-RECORDS = f"{ARCHIVE}.moves"
+RECORDS = ".moves"
 CHANGED = "changed after it was archived"
 UNEXPLAINED = "no forgetting put it here (git moves files of a folder that was emptied)"
 
 
+def records_folder(layout: Layout) -> str:
+    """Give the folder of the records."""
+    return f"{layout.archive}{RECORDS}"
+
+
 def is_archived_entry(layout: Layout, path: str) -> bool:
     """Tell whether a path is that of an entry in the archive."""
-    return path.startswith(ARCHIVE) and layout.kind_of(path) == "entry"
+    return layout.is_archived(path) and layout.kind_of(path) == "entry"
 
 
 def keep_folders(workspace: Workspace, leaving: Collection[str]) -> None:
@@ -44,10 +49,10 @@ def is_hollow(folder: Path) -> bool:
     return bool(names) and set(names) == {KEEP}
 
 
-def record_of(contents: Mapping[str, bytes]) -> tuple[str, str]:
+def record_of(layout: Layout, contents: Mapping[str, bytes]) -> tuple[str, str]:
     """Give path and text of the record that explains files of the archive, given by their paths there."""
     text = "".join(f"{_digest(data)}\t{path}\n" for path, data in sorted(contents.items()))
-    return f"{RECORDS}/{files.digest(text.encode('utf-8', 'surrogateescape'))[:20]}.tsv", text
+    return f"{records_folder(layout)}/{files.digest(text.encode('utf-8', 'surrogateescape'))[:20]}.tsv", text
 
 
 def explain_folder(workspace: Workspace, path: str, to: str) -> None:
@@ -61,7 +66,7 @@ def explain(workspace: Workspace, contents: Mapping[str, bytes]) -> None:
     """Record that these files belong in the archive as they are; paths that are no archived entries are left out."""
     found = {path: data for path, data in contents.items() if is_archived_entry(workspace.layout, path)}
     if found:
-        path, text = record_of(unrecorded(workspace) | found)
+        path, text = record_of(workspace.layout, unrecorded(workspace) | found)
         with suppress(FileExistsError):
             files.create(workspace.path(path), text.encode("utf-8", "surrogateescape"))
 
@@ -69,7 +74,7 @@ def explain(workspace: Workspace, contents: Mapping[str, bytes]) -> None:
 def unrecorded(workspace: Workspace) -> dict[str, bytes]:
     """Read the archive of a mem that kept no records, which the first record explains too; nothing where one is."""
     there: dict[str, bytes] = {}
-    for path in [] if _listed(workspace.root / RECORDS) else _archived(workspace, None):
+    for path in [] if _listed(workspace.root / records_folder(workspace.layout)) else _archived(workspace, None):
         with suppress(MemError, OSError):
             there[path] = files.read(workspace.root / path)
     return there
@@ -105,7 +110,7 @@ def _digest(data: bytes) -> str:
 def _known(workspace: Workspace) -> dict[str, set[str]]:
     """Read all records: the digests each archived path may have."""
     known: dict[str, set[str]] = {}
-    for record in _listed(workspace.root / RECORDS):
+    for record in _listed(workspace.root / records_folder(workspace.layout)):
         with suppress(OSError):
             for line in Path(record).read_text(encoding="utf-8", errors="surrogateescape").split("\n"):
                 digest, _, path = line.rstrip("\r").partition("\t")
@@ -117,7 +122,10 @@ def _known(workspace: Workspace) -> dict[str, set[str]]:
 def _archived(workspace: Workspace, most: int | None) -> list[str]:
     """List the entries in the archive."""
     root = os.fspath(workspace.root)
-    names = (os.path.relpath(name, root).replace(os.sep, "/") for name in _files_below(workspace.root / ARCHIVE))
+    names = (
+        os.path.relpath(name, root).replace(os.sep, "/")
+        for name in _files_below(workspace.root / workspace.layout.archive)
+    )
     found = [name for name in names if is_archived_entry(workspace.layout, name)]
     if most is None or len(found) <= most:
         return found

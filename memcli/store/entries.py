@@ -16,7 +16,6 @@ from ..text.summary import first_line
 from ..text.times import stamp
 from . import files
 from .archive import explain, keep_folders
-from .layout import ARCHIVE
 from .manner import new_fields
 from .moves import move
 from .removal import remove
@@ -147,7 +146,7 @@ def forget(workspace: Workspace, path: str) -> str:
     One that lies there without having been forgotten stays, as forgotten now.
     """
     _only_entries(workspace, path)
-    if path.startswith(ARCHIVE):
+    if workspace.layout.is_archived(path):
         explain(workspace, {path: files.read(workspace.path(path))})
         return path
     return put_away(workspace, path, "mem forget")
@@ -156,7 +155,7 @@ def forget(workspace: Workspace, path: str) -> str:
 def put_away(workspace: Workspace, path: str, command: str) -> str:
     """Move any file of the workspace to the archive; give its new path."""
     require_archive(workspace)
-    return _moved(workspace, path, lambda: free_name(workspace, ARCHIVE + path), command)
+    return _moved(workspace, path, lambda: free_name(workspace, workspace.layout.archive + path), command)
 
 
 def require_archive(workspace: Workspace) -> None:
@@ -170,9 +169,9 @@ def require_archive(workspace: Workspace) -> None:
 
 def restore(workspace: Workspace, path: str) -> str:
     """Move an archived file back to where it was; refused where something else has its place."""
-    if not path.startswith(ARCHIVE):
+    if not workspace.layout.is_archived(path):
         raise RefusedError(f"{path} is not in the archive", "there is nothing to restore")
-    place = path.removeprefix(ARCHIVE)
+    place = path.removeprefix(workspace.layout.archive)
     taken = RefusedError(f"{place} exists", f"move one of the two, then `mem restore {path}`")
     if workspace.path(path).is_dir():
         try:
@@ -270,7 +269,7 @@ def _chosen_path(workspace: Workspace, path: str) -> str:
     for place in (path, f"{workspace.layout.entries}/{path}".lstrip("/")):
         file = f"{place}new.md" if place.endswith("/") else place
         inside = workspace.relative(workspace.path(file))
-        if workspace.layout.kind_of(inside) == "entry" and not inside.startswith(ARCHIVE):
+        if workspace.layout.kind_of(inside) == "entry" and not workspace.layout.is_archived(inside):
             return inside.removesuffix("new.md") if place.endswith("/") else inside
     raise RefusedError(f"{path} is no place for an entry", f"use a path below {workspace.layout.entries}/")
 

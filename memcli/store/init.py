@@ -150,7 +150,8 @@ def _own_page(root: Path, layout: str) -> str:
 def _ignored(root: Path, layout: str) -> tuple[str, ...]:
     """Name what git should pass over; a folder of sessions that another tool made stays that tool's affair."""
     theirs = layout != MEM.name and (root / "sessions").exists()
-    return ("/.mem/", "/archive/sessions/") if theirs else ("/.mem/", "/sessions/", "/archive/sessions/")
+    away = f"/{LAYOUTS[layout].archive}sessions/"
+    return ("/.mem/", away) if theirs else ("/.mem/", "/sessions/", away)
 
 
 def _repository(root: Path) -> Path | None:

@@ -19,8 +19,7 @@ from ..text.blake import blake2b
 from ..text.conflict import require_no_conflict
 from ..text.times import stamp
 from . import disk, files
-from .archive import RECORDS, explain, is_archived_entry, keep_folders, record_of, unrecorded
-from .layout import ARCHIVE
+from .archive import explain, is_archived_entry, keep_folders, record_of, records_folder, unrecorded
 from .lock import Held, locked
 from .moves import move_all
 from .removal import remove
@@ -177,7 +176,7 @@ def _carry_out(workspace: Workspace, note: Path, steps: Sequence[Step], held: He
             elif isinstance(step, Change):
                 _change(target, step)
                 folders[target.parent] = None
-            if not step.path.startswith(RECORDS):
+            if not step.path.startswith(records_folder(workspace.layout)):
                 done.append(step.path)
     for folder in folders:
         with disk.naming("write", folder):
@@ -206,7 +205,7 @@ def _explaining(workspace: Workspace, steps: Sequence[Step], at: _Places) -> lis
             contents[step.path] = step.after.encode()
     if not contents:
         return []
-    path, text = record_of(unrecorded(workspace) | contents)
+    path, text = record_of(workspace.layout, unrecorded(workspace) | contents)
     return [] if at(path).exists() else [Change(path, None, text)]
 
 
@@ -221,12 +220,13 @@ def _put_aside(workspace: Workspace, step: Change) -> str:
     """Keep our text in the archive where somebody else's stands in its place; once, however often it is tried."""
     from .entries import free_name
 
-    stem, _, ending = step.path.removeprefix(ARCHIVE).rpartition(".")
+    archive = workspace.layout.archive
+    stem, _, ending = step.path.removeprefix(archive).rpartition(".")
     text = step.after or ""
-    for other in workspace.path(f"{ARCHIVE}{stem}").parent.glob("*"):
+    for other in workspace.path(f"{archive}{stem}").parent.glob("*"):
         if other.is_file() and other.read_bytes() == text.encode():
             return workspace.relative(other)
-    place = free_name(workspace, f"{ARCHIVE}{stem}-not-applied.{ending}")
+    place = free_name(workspace, f"{archive}{stem}-not-applied.{ending}")
     explain(workspace, {place: text.encode()})
     files.create(workspace.path(place), text.encode())
     return place

@@ -13,7 +13,6 @@ from ..errors import UsageError
 from ..text.ids import tail
 
 KINDS = ("entry", "memory", "history", "note", "session")
-ARCHIVE = "archive/"
 DERIVED = ".mem"
 SESSIONS = ("sessions/*/session.jsonl",)
 
@@ -32,6 +31,7 @@ class Layout:
     memory: str = "MEMORY.md"
     history: str = "HISTORY-{month}.md"
     notes: str = "notes/{date}.md"
+    archive: str = "archive/"  # the folder of what was put away, each file at the path it had
     entries: str = "entries"  # the folder of entries, any depth below it; empty for the workspace itself
     new_entry: str = "{month}/{name}-{tail}.md"  # below `entries`; {id} and {date} may stand in it too
     history_copy: str = ""  # a file that gets a second copy of every record, for older tools
@@ -77,7 +77,7 @@ class Layout:
 
     def kind_of(self, path: str) -> str | None:
         """Give the kind of a path relative to the workspace; None for a file that is no memory."""
-        found = self._expression.fullmatch(path.removeprefix(ARCHIVE))
+        found = self._expression.fullmatch(path.removeprefix(self.archive))
         return None if found is None or _HIDDEN.search(path) or self._ignores(path) else found.lastgroup
 
     @cached_property
@@ -85,6 +85,10 @@ class Layout:
         """Give how the names of files end that may be memories."""
         every = {pattern[pattern.rindex(".") :] for patterns in self.patterns.values() for pattern in patterns}
         return tuple(sorted(every))
+
+    def is_archived(self, path: str) -> bool:
+        """Tell whether a path lies in the archive."""
+        return path.startswith(self.archive)
 
     def owns(self, path: str) -> bool:
         """Tell whether mem may change a file unasked, to note what it means for another memory."""
@@ -119,7 +123,7 @@ def adjusted(layout: Layout, paths: Mapping[str, str]) -> Layout:
 
     Raises UsageError for one that leads out of the workspace, since settings may come with a clone.
     """
-    given = {name: _sound(name, value) for name, value in paths.items() if value}
+    given = {name: _sound(layout, name, value) for name, value in paths.items() if value}
     if not given:
         return layout
     patterns = dict(layout.patterns)
@@ -131,11 +135,11 @@ def adjusted(layout: Layout, paths: Mapping[str, str]) -> Layout:
     return replace(layout, patterns=patterns, **given)  # type: ignore[arg-type]
 
 
-def _sound(name: str, value: str) -> str:
+def _sound(layout: Layout, name: str, value: str) -> str:
     """Check a path from the settings; './' and a closing '/' are taken off."""
     parts = [part for part in value.split("/") if part not in ("", ".")]
     wrong = "leads out of the workspace" if value.startswith("/") or ".." in parts else ""
-    if any(part.startswith(".") for part in parts) or parts[:1] == [ARCHIVE.rstrip("/")]:
+    if any(part.startswith(".") for part in parts) or layout.is_archived(f"{'/'.join(parts)}/"):
         wrong = wrong or "is a place that is never searched"
     if not value.isprintable() or "\\" in value or re.search(r"[*{}]", _plain(value)):
         wrong = wrong or "is no path"
@@ -225,6 +229,7 @@ MARKDOWN = Layout(
     memory="mem/MEMORY.md",
     history="mem/HISTORY-{month}.md",
     notes="mem/notes/{date}.md",
+    archive="mem/archive/",
     entries="mem",
     is_vault=True,
     daily=tuple(f"{folder}%Y-%m-%d.md" for folder in ("", "Daily/", "daily/", "Daily Notes/", "Journal/", "journals/")),
@@ -239,5 +244,11 @@ MARKDOWN = Layout(
 )
 """A folder of anybody's markdown, such as a vault of Obsidian."""
 LAYOUTS = {layout.name: layout for layout in (MEM, OPENCLAW, CLAUDE, NEOVATE, GOLEMCORE, JARVIS, MARKDOWN)}
+ARCHIVES = tuple(dict.fromkeys(layout.archive for layout in LAYOUTS.values()))
 DOCUMENTS = Layout("documents", patterns={"memory": ("**.md",)})
 """Of a folder that is only read: every page of it, by its sections. No layout of a workspace."""
+
+
+def is_archived(path: str) -> bool:
+    """Tell whether a path lies in the archive of the layout it comes from, whichever that is."""
+    return path.startswith(ARCHIVES)

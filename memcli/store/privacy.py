@@ -17,8 +17,10 @@ _MARKER = "mem.yaml"
 
 def folder_mode(folder: Path) -> int:
     """Return the mode a new folder is made with, before the umask."""
-    above = folder.parent.parent if folder.parent.name == "archive" and folder.name == SESSIONS else folder.parent
-    if folder.name in PRIVATE and (above / _MARKER).exists():
+    is_away = folder.parent.name == "archive" and folder.name == SESSIONS
+    places = list(folder.parents)[1:3] if is_away else [folder.parent]
+    above = next((one for one in places if (one / _MARKER).exists()), None)
+    if folder.name in PRIVATE and above is not None:
         return 0o777 if _mode(above) & stat.S_ISGID else 0o700
     return narrowed(0o777, folder.parent)
 

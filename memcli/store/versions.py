@@ -11,7 +11,6 @@ from ..text.ids import new_id
 from ..text.times import stamp
 from . import files
 from .archive import explain
-from .layout import ARCHIVE
 from .workspace import Workspace
 
 
@@ -26,8 +25,8 @@ def keep_replaced(workspace: Workspace, path: str, old: str, new: str) -> None:
         explain(workspace, {place: text.encode()})
         files.create(workspace.path(place), text.encode(), mode)
     elif workspace.layout.kind_of(path):
-        stem = path.removeprefix(ARCHIVE).removesuffix(".md")
-        place = f"{ARCHIVE}{stem}-replaced-{workspace.now:%Y-%m}.md"
+        stem = path.removeprefix(workspace.layout.archive).removesuffix(".md")
+        place = f"{workspace.layout.archive}{stem}-replaced-{workspace.now:%Y-%m}.md"
         files.append(workspace.path(place), f"## {stamp(workspace.now)}\n\n{chr(10).join(gone)}\n\n".encode())
         explain(workspace, {place: files.read(workspace.path(place))})
 
@@ -70,9 +69,9 @@ def _version(workspace: Workspace, path: str, old: str) -> tuple[str, str]:
         text = frontmatter.edit(old, named)
     except RefusedError:  # a frontmatter in which no single line can be changed is kept as it is
         text = old
-    stem = path.removeprefix(ARCHIVE).removesuffix(".md")
+    stem = path.removeprefix(workspace.layout.archive).removesuffix(".md")
     for number in range(1, 1000):
-        place = f"{ARCHIVE}{stem}-{identifier[-6:]}{f'-{number}' if number > 1 else ''}.md"
+        place = f"{workspace.layout.archive}{stem}-{identifier[-6:]}{f'-{number}' if number > 1 else ''}.md"
         if not (workspace.root / place).exists():
             return place, text
     raise RefusedError(f"no free name in the archive beside {path}", "tidy the archive")

@@ -209,3 +209,46 @@ def test_a_vault_is_recognised_by_its_settings_and_told(
     assert "markdown" in ran.out + ran.err
     assert ".obsidian" in ran.out + ran.err
     assert found(mem, "espresso") == ["People/Ana Sousa.md"]
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    paths = (path for path in folder.rglob("*") if path.is_file() and ".mem" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("People/Rui.md", "sourdough", "rye"),
+        ("Home.md", "See ", "Look at "),
+        ("Journal/2026/11/2026-11-21.md", "arrived", "broke"),
+        ("MEMORY.md", "- Beans", "- Tea"),
+    ],
+)
+def test_what_an_edit_replaces_is_kept_in_mem_s_own_folder(mem: Mem, kept: Path, name: str, old: str, new: str) -> None:
+    (kept / "MEMORY.md").write_text("# Memory\n\n- Beans\n- Cups\n")
+    before = everything(kept)
+    assert mem("edit", name, "--replace", old, new).code == 0
+    after = everything(kept)
+    changed = {path for path in after if after[path] != before.get(path)}
+    assert all(path == name or path.startswith("mem/") for path in changed), changed
+    assert any(old.encode() in after[path] for path in changed - {name})
+    assert mem("check").out == ""
+    assert name not in found(mem, old.strip("- "))
+
+
+def test_the_text_of_before_an_edit_is_listed_and_comes_back(mem: Mem, kept: Path) -> None:
+    assert mem("edit", "People/Rui.md", "--replace", "sourdough", "rye").code == 0
+    rows = mem("read", "People/Rui.md", "--history").rows
+    assert [row[1] for row in rows] == ["archived", "active"]
+    assert found(mem, "sourdough") == []
+    assert mem("restore", rows[0][2]).code == 0
+    assert "Rui bakes sourdough." in (kept / "People/Rui.md").read_text()
+    assert found(mem, "sourdough") == ["People/Rui.md"]
+    assert not (kept / "archive").exists()
+
+
+def test_a_folder_of_a_persons_that_is_called_archive_is_searched(mem: Mem, kept: Path) -> None:
+    (kept / "archive").mkdir()
+    (kept / "archive/Old kitchen.md").write_text("The old kitchen had a zebrawood table.\n")
+    assert found(mem, "zebrawood") == ["archive/Old kitchen.md"]

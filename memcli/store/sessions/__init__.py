@@ -13,7 +13,6 @@ from ...text.session.folder import folder_name, session_id
 from ...text.session.metadata import SessionMetadata, read_metadata, render_metadata
 from .. import files
 from ..journal import Change
-from ..layout import ARCHIVE
 from ..lock import Held
 from ..workspace import Workspace
 from .counting import Counts, counted
@@ -33,6 +32,7 @@ class Session:
     metadata: SessionMetadata
     page: str | None = None  # the text of metadata.json; None where there is none
     problem: str = ""  # what is wrong with the page, which is then left alone
+    is_archived: bool = False
 
     @property
     def path(self) -> str:
@@ -44,15 +44,10 @@ class Session:
         """Give the file of its page."""
         return f"{self.folder}/{METADATA}"
 
-    @property
-    def is_archived(self) -> bool:
-        """Tell whether it lies in the archive."""
-        return self.folder.startswith(ARCHIVE)
-
 
 def sessions(workspace: Workspace, *, archived: bool = False) -> list[Session]:
     """List the sessions by folder; with `archived` those in the archive instead."""
-    base = f"{ARCHIVE if archived else ''}{FOLDER}"
+    base = f"{workspace.layout.archive if archived else ''}{FOLDER}"
     try:
         names = sorted(os.listdir(workspace.path(base)))
     except (FileNotFoundError, NotADirectoryError):
@@ -72,17 +67,18 @@ def at(workspace: Workspace, folder: str, name: str = "") -> Session:
     base = folder.rpartition("/")[2]
     fallback = name or session_id(base) or base
     target = workspace.path(f"{folder}/{METADATA}")
+    away = workspace.layout.is_archived(folder)
     if not target.exists():
-        return Session(fallback, folder, SessionMetadata(fallback))
+        return Session(fallback, folder, SessionMetadata(fallback), is_archived=away)
     data = files.read(target)
     text = data.decode("utf-8", "replace")
     # A page without a byte is what a power cut leaves of a new one.
     page = read_metadata(text) if text.strip("\0 \n") else SessionMetadata(fallback)
     if page is None or text.encode() != data:
         problem = f"{folder}/{METADATA} is " + ("no JSON object" if page is None else "not UTF-8")
-        return Session(fallback, folder, SessionMetadata(fallback), text, problem)
+        return Session(fallback, folder, SessionMetadata(fallback), text, problem, away)
     page = page if page.id else replace(page, id=fallback)
-    return Session(page.id, folder, page, text)
+    return Session(page.id, folder, page, text, is_archived=away)
 
 
 def find(workspace: Workspace, name: str, *, strict: bool = False) -> Session:

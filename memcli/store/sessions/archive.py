@@ -10,7 +10,6 @@ from ...text.session.metadata import render_metadata
 from ...text.times import stamp
 from .. import files
 from ..journal import exclusive
-from ..layout import ARCHIVE
 from ..moves import move
 from ..removal import remove_folder
 from ..workspace import Workspace
@@ -66,7 +65,7 @@ def purge(workspace: Workspace, session: Session) -> list[str]:
 def free_place(workspace: Workspace, session: Session, *, half_made: bool = False) -> str:
     """Give a folder of the archive that is free, or one that an earlier try began and did not fill."""
     for number in count(1):
-        place = f"{ARCHIVE}{session.folder}{f'-{number}' if number > 1 else ''}"
+        place = f"{workspace.layout.archive}{session.folder}{f'-{number}' if number > 1 else ''}"
         folder = workspace.root / place
         if not os.path.lexists(folder) or (half_made and _is_unfilled(folder / EVENTS, workspace.path(session.path))):
             return place

@@ -3,7 +3,6 @@
 import os
 
 from ...text.session.folder import folder_name
-from ..layout import ARCHIVE
 from ..workspace import Workspace
 from . import FOLDER, Session, sessions
 
@@ -21,7 +20,7 @@ class Listing:
     def archived(self, name: str) -> list[Session]:
         """Give the parts of a session in the archive, read again where something was put there meanwhile."""
         try:
-            now = os.stat(self._workspace.root / ARCHIVE / FOLDER).st_mtime_ns
+            now = os.stat(self._workspace.root / self._workspace.layout.archive / FOLDER).st_mtime_ns
         except OSError:
             now = 0
         if now != self._seen:
