@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from ..errors import NotFoundError
 from ..index.index import ask
-from ..lifecycle.supersession import Chain, chain
+from ..lifecycle.supersession import Chain, chain, page_chain
 from ..retrieval.versions import Version, versions
 from ..store.workspace import Workspace
 from ..text.entry import stated_id
@@ -19,6 +19,8 @@ def show_chain(where: Workspace, path: str, document: Document, *, as_json: bool
     if where.layout.kind_of(path) == "entry":
         identifier = stated_id(document.fields) or path
         found = ask(where, lambda index: chain(index, identifier))
+    elif where.layout.kind_of(path):
+        found = page_chain(where, path)
     log = versions(where.path(path))
     for problem in found.problems:
         output.note(problem)

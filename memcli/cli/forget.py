@@ -47,8 +47,9 @@ def restore(
     """Bring entries back from the archive, superseded ones back into use, and the text of before an edit.
 
     An entry comes back byte for byte; of a superseded one the marks go, and it is flagged together with what took its
-    place. An earlier text, which `mem read --history` lists, takes its entry's place again. For `mem decay` the age of
-    what is restored counts from today, so that it does not go again at once.
+    place. An earlier text, which `mem read --history` lists, takes its entry's place again; MEMORY.md and the notes of
+    a day, named by their path, say again what they said before the last change. For `mem decay` the age of what is
+    restored counts from today, so that it does not go again at once.
     """
     if not names:
         raise UsageError("nothing is named", "`mem ls --status archived` lists what was forgotten")

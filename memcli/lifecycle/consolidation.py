@@ -19,6 +19,7 @@ from ..store.journal import Change, Step
 from ..store.redaction import Redacted
 from ..store.sessions import Session, page_change
 from ..store.sessions.counting import is_due
+from ..store.versions import page_version
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import Entry, read_entry
@@ -27,7 +28,7 @@ from ..text.page_update import accepted, lines_lost
 from ..text.promoted import heading_of, line_of, size_of_ours, statement_of, with_lines
 from ..text.session import Event
 from ..text.summary import shorten
-from ..text.times import day_of, parse_time, stamp
+from ..text.times import day_of, parse_time
 from .admission import Admitted
 from .admit import Settled
 from .page import Page, ours_of, read_page, without_lines
@@ -154,7 +155,7 @@ def _page(batch: Batch, found: Extraction, settled: Settled, page: Page) -> tupl
         f"an update of {size:,} bytes is too large" if size > max(4 * limit, 2 * len(page.text.encode())) else ""
     )
     if fault:
-        place = free_name(workspace, _aside(workspace, page.path, "proposed"))
+        place = free_name(workspace, f"{workspace.layout.archive}{page.path.removesuffix('.md')}-proposed.md")
         return [Change(place, None, found.page + "\n")], (f"{fault}: the proposed page is in {place}",)
     shrink_to = limit if len(shown.encode()) > limit else 0
     update = accepted(shown, found.page, page.text, shrink_to=shrink_to, is_borne_out=_bearing_out(batch))
@@ -163,7 +164,7 @@ def _page(batch: Batch, found: Extraction, settled: Settled, page: Page) -> tupl
         return [], remarks
     steps: list[Step] = []
     if page.text.strip():
-        place = free_name(workspace, _aside(workspace, page.path, stamp(workspace.now).replace(":", "")))
+        place = page_version(workspace, page.path)
         steps.append(Change(place, None, page.text))
         if lost := lines_lost(page.text, update.text):
             remarks += (f"{lost} line{'' if lost == 1 else 's'} of {page.path} changed: the page before is {place}",)
@@ -213,10 +214,6 @@ def _lines(
         if entry.status == "active" and entry.source == "user" and room >= 0:
             lines[one.id], headings[one.id] = said, heading_of(entry.type)
     return lines, headings
-
-
-def _aside(workspace: Workspace, path: str, what: str) -> str:
-    return f"{workspace.layout.archive}{path.removesuffix('.md')}-{what}.md"
 
 
 def _as_settled(workspace: Workspace, stands: Mapping[str, str | None], path: str) -> Entry:

@@ -7,8 +7,9 @@ from ..beliefs.precedence import is_same_slot
 from ..errors import NotFoundError, RefusedError
 from ..index.index import Index, ask
 from ..index.names import ids
-from ..store import entries
+from ..store import entries, files
 from ..store.journal import Change
+from ..store.versions import keep_page, page_of, page_versions
 from ..store.workspace import Workspace
 from .plan import Plan, applied
 from .supersession import Standing, conflicting_text, followed, restored_text, standing, successors
@@ -25,7 +26,9 @@ class Restored:
 def restore(workspace: Workspace, path: str) -> Restored:
     """Bring back what a path names; RefusedError where it is in use, NotFoundError where a version has no entry."""
     if workspace.layout.kind_of(path) != "entry" or workspace.path(path).is_dir():
-        return Restored(entries.restore(workspace, path))
+        return Restored(_page_restored(workspace, path))
+    if page := page_of(workspace, path):
+        return Restored(_with_text_of(workspace, page, path))
     if workspace.layout.is_archived(path):
         version = _version(workspace, path)
         return _put_back(workspace, version) if version else Restored(entries.restore(workspace, path))
@@ -40,6 +43,32 @@ def restore(workspace: Workspace, path: str) -> Restored:
         filled = fill(workspace, path, "mem restore")
         flagged = tuple(one for one in flagged if one not in filled.supersedes)
     return Restored(path, flagged)
+
+
+def _page_restored(workspace: Workspace, path: str) -> str:
+    """Bring back what a file that is no entry said before it was last changed, or a file that was put away."""
+    if page := page_of(workspace, path):
+        return _with_text_of(workspace, page, path)
+    if workspace.layout.is_archived(path) or workspace.path(path).is_dir():
+        return entries.restore(workspace, path)
+    now = files.read(workspace.path(path))
+    for place, _ in reversed(page_versions(workspace, path)):
+        if files.read(workspace.path(place)) != now:
+            return _with_text_of(workspace, path, place)
+    raise RefusedError(f"no earlier text of {path} is kept", "there is nothing to restore")
+
+
+def _with_text_of(workspace: Workspace, page: str, version: str) -> str:
+    """Give a file the text that an archived one has; the one it has becomes an earlier text in turn."""
+    old = entries.decoded(version, files.read(workspace.path(version)))
+
+    def changed(text: str) -> str:
+        if text != old:
+            keep_page(workspace, page, text)
+        return old
+
+    entries.edit(workspace, page, changed, keeps=False)
+    return page
 
 
 def _version(workspace: Workspace, path: str) -> Standing | None:

@@ -5,12 +5,14 @@ What is superseded stays where it is and can be read; only its frontmatter says 
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from ..errors import NotFoundError, RefusedError
 from ..index.index import Index
 from ..store import entries, files
 from ..store.journal import Change
+from ..store.versions import lost_lines, page_versions
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.entry import Entry, as_from_others, read_entry
@@ -161,6 +163,20 @@ class Chain:
 
     links: tuple[Link, ...]
     problems: tuple[str, ...] = ()
+
+
+def page_chain(workspace: Workspace, path: str) -> Chain:
+    """List the earlier texts of a file that is no entry, each with the first line that went and when it went."""
+    found = page_versions(workspace, path)
+    texts = [entries.decoded(place, files.read(workspace.path(place))) for place in (*(one for one, _ in found), path)]
+    lost = [lost_lines(old, new) for old, new in pairwise(texts)]
+    gone = [next((line for line in lines if not line.startswith("#")), "".join(lines[:1])).strip() for lines in lost]
+    return Chain(
+        tuple(
+            Link(place, place, moment, "archived", path, line)
+            for (place, moment), line in zip(found, gone, strict=True)
+        )
+    )
 
 
 def chain(index: Index, identifier: str) -> Chain:

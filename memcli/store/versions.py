@@ -1,7 +1,9 @@
 """Keep the text that a change of a memory replaces: in the archive, where its history and `mem restore` find it.
 
-An entry's old text becomes an archived entry of its own; of other files the lines that go are kept, in a file a month.
+An entry's old text becomes an archived entry of its own; of other files the whole old text is kept, named by the time.
 """
+
+import re
 
 from ..errors import RefusedError
 from ..text import frontmatter
@@ -12,6 +14,10 @@ from ..text.times import stamp
 from . import files
 from .archive import explain
 from .workspace import Workspace
+
+_VERSION = re.compile(
+    r"(?P<stem>.+)-(?P<day>\d{4}-\d\d-\d\d)T(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)Z(?:-(?P<number>\d+))?\.md"
+)
 
 
 def keep_replaced(workspace: Workspace, path: str, old: str, new: str) -> None:
@@ -25,10 +31,49 @@ def keep_replaced(workspace: Workspace, path: str, old: str, new: str) -> None:
         explain(workspace, {place: text.encode()})
         files.create(workspace.path(place), text.encode(), mode)
     elif workspace.layout.kind_of(path):
-        stem = path.removeprefix(workspace.layout.archive).removesuffix(".md")
-        place = f"{workspace.layout.archive}{stem}-replaced-{workspace.now:%Y-%m}.md"
-        files.append(workspace.path(place), f"## {stamp(workspace.now)}\n\n{chr(10).join(gone)}\n\n".encode())
-        explain(workspace, {place: files.read(workspace.path(place))})
+        keep_page(workspace, path, old)
+
+
+def keep_page(workspace: Workspace, path: str, old: str) -> None:
+    """Keep the whole text of a file that is no entry."""
+    place, data = page_version(workspace, path), old.encode()
+    explain(workspace, {place: data})
+    files.create(workspace.path(place), data, workspace.path(path).stat().st_mode & 0o777)
+
+
+def page_version(workspace: Workspace, path: str) -> str:
+    """Give the free path in the archive of what a file that is no entry says now."""
+    stem = path.removeprefix(workspace.layout.archive).removesuffix(".md")
+    base = f"{workspace.layout.archive}{stem}-{stamp(workspace.now).replace(':', '')}"
+    for number in range(1, 10_000):
+        place = f"{base}{f'-{number}' if number > 1 else ''}.md"
+        if not (workspace.root / place).exists():
+            return place
+    raise RefusedError(f"no free name in the archive beside {path}", "tidy the archive")
+
+
+def page_versions(workspace: Workspace, path: str) -> list[tuple[str, str]]:
+    """List the earlier texts of a file that is no entry, each with its path and when it was replaced, oldest first."""
+    folder = (workspace.root / workspace.layout.archive / path).parent
+    stem = path.rpartition("/")[2].removesuffix(".md")
+    found = []
+    for file in folder.glob("*.md") if folder.is_dir() else ():
+        told = _VERSION.fullmatch(file.name)
+        if told and told["stem"] == stem and file.is_file():
+            moment = f"{told['day']}T{told['hour']}:{told['minute']}:{told['second']}Z"
+            found.append((moment, int(told["number"] or 1), file.relative_to(workspace.root).as_posix()))
+    return [(place, moment) for moment, _, place in sorted(found)]
+
+
+def page_of(workspace: Workspace, path: str) -> str:
+    """Give the path of the file that a path in the archive is an earlier text of; empty where it is of none."""
+    folder, _, name = path.rpartition("/")
+    told = _VERSION.fullmatch(name)
+    if not told or not workspace.layout.is_archived(path):
+        return ""
+    page = f"{folder}/{told['stem']}.md".removeprefix(workspace.layout.archive)
+    is_page = workspace.layout.kind_of(page) not in (None, "entry") and (workspace.root / page).is_file()
+    return page if is_page else ""
 
 
 def lost_lines(old: str, new: str) -> list[str]:

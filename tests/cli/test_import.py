@@ -21,17 +21,21 @@ from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 OWN = ("mem.yaml", ".gitignore")
 
 
-PRIVATE = {"notes", "sessions"}  # what comes into these folders is for its owner alone, whatever it was
+PRIVATE = {"notes", "sessions"}  # what comes into these folders is for its owner alone: 0600, or 0700 what may be run
 
 
 def content(root: Path) -> dict[str, tuple[bytes, int]]:
     return {
-        path.relative_to(root).as_posix(): (
-            path.read_bytes(),
-            0 if PRIVATE & set(path.parts) else path.stat().st_mode & 0o777,
-        )
+        path.relative_to(root).as_posix(): (path.read_bytes(), path.stat().st_mode & 0o777)
         for path in root.rglob("*")
         if path.is_file() and not {".mem", ".moves"} & set(path.parts) and path.name not in OWN
+    }
+
+
+def brought_in(found: dict[str, tuple[bytes, int]]) -> dict[str, tuple[bytes, int]]:
+    """Give what files are when they have been imported."""
+    return {
+        name: (data, mode & 0o700 if PRIVATE & set(Path(name).parts) else mode) for name, (data, mode) in found.items()
     }
 
 
@@ -59,7 +63,7 @@ def carried(mem: Mem, source: Path, target: Path) -> None:
 def test_export_and_import_give_the_same_bytes(mem: Mem, other: Path, world: Path) -> None:
     shutil.copytree(FIXTURES / "workspace", world / "memory")
     carried(mem, world / "memory", other)
-    assert content(other) == content(world / "memory")
+    assert content(other) == brought_in(content(world / "memory"))
     again = mem("--workspace", "other", "export", "--kind", "all", "--archived").out
     assert again == mem("export", "--kind", "all", "--archived").out
 
@@ -86,7 +90,7 @@ def test_odd_files_come_through_too(mem: Mem, workspace: Path, other: Path) -> N
     (workspace / "entries" / "nul.md").chmod(0o755)
     os.utime(workspace / "entries" / "latin.md", (1_600_000_000, 1_600_000_000))
     carried(mem, workspace, other)
-    assert content(other) == content(workspace)
+    assert content(other) == brought_in(content(workspace))
     assert (other / "entries" / "latin.md").stat().st_mtime == 1_600_000_000
 
 

@@ -71,6 +71,50 @@ def test_other_wordings_go_with_the_text_they_are_of(mem: Mem, workspace: Path) 
     assert mem("read", one, "--json").json["fields"]["wordings"] == ["The deploys run on Fly"]
 
 
+PAGES = {
+    "write --id": lambda mem, page: mem("write", "--id", page, "# Nothing\n"),
+    "edit": lambda mem, page: mem("edit", page, "--replace", "- Uses tabs\n- Ships on Mondays\n", ""),
+    "memory tool": lambda mem, page: mem(
+        "memory-tool",
+        stdin=json.dumps(
+            {"command": "str_replace", "path": f"/memories/{page}", "old_str": "tabs", "new_str": "spaces"}
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("door", PAGES)
+@pytest.mark.parametrize("page", ["MEMORY.md", "notes/2026-11-20.md"])
+def test_a_page_that_was_written_over_comes_back_as_it_was_and_the_other_text_is_kept(
+    mem: Mem, workspace: Path, door: str, page: str
+) -> None:
+    (workspace / page).parent.mkdir(exist_ok=True)
+    before = "# Memory\n\n- Uses tabs\n- Ships on Mondays\n\nThe end.\n"
+    (workspace / page).write_text(before)
+    if (page, door) == ("notes/2026-11-20.md", "write --id"):
+        pytest.skip("a day's notes are added to")
+    assert PAGES[door](mem, page).code == 0
+    after = (workspace / page).read_text()
+    assert after != before
+    (row,) = mem("read", page, "--history").rows
+    assert ("tabs" in row[4], row[1]) == (True, "archived")
+    ran = mem("restore", page)
+    assert (ran.code, ran.err) == (0, "")
+    assert (workspace / page).read_text() == before
+    assert mem("restore", page).code == 0
+    assert (workspace / page).read_text() == after
+    assert mem("restore", row[2]).code == 0, "an earlier text is named by its path"
+    assert (workspace / page).read_text() == before
+    assert mem("check").out == ""
+
+
+def test_a_page_that_was_never_written_over_is_said_to_have_no_earlier_text(mem: Mem, workspace: Path) -> None:
+    (workspace / "MEMORY.md").write_text("# Memory\n")
+    ran = mem("restore", "MEMORY.md")
+    assert (ran.code, ran.out) == (5, "")
+    assert ran.err == "mem: no earlier text of MEMORY.md is kept: there is nothing to restore\n"
+
+
 def test_a_line_that_a_model_takes_out_of_the_page_is_kept(mem: Mem, workspace: Path) -> None:
     (workspace / "MEMORY.md").write_text("# Memory\n\n- Ships on Mondays\n- Uses tabs\n")
     mem("edit", "MEMORY.md", "--replace", "- Ships on Mondays\n", "")
