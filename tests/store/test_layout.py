@@ -108,7 +108,9 @@ def test_what_a_layout_makes_is_of_the_kind_it_was_made_as(layout: Layout) -> No
         "session": "sessions/abc/session.jsonl",
     }
     assert {kind: layout.kind_of(path) for kind, path in made.items()} == {kind: kind for kind in KINDS}
-    assert {kind: layout.kind_of(f"{layout.archive}{path}") for kind, path in made.items()} == {kind: kind for kind in KINDS}
+    assert {kind: layout.kind_of(f"{layout.archive}{path}") for kind, path in made.items()} == {
+        kind: kind for kind in KINDS
+    }
     if layout.history_copy:
         assert layout.kind_of(layout.history_copy) == "history"
 
