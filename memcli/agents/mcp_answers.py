@@ -20,18 +20,18 @@ Command = Callable[[Sequence[str]], Ran]
 """Runs a command line of mem in this process, its words without the program's name."""
 
 _ARGUMENTS = {
-    "search": {"kind", "type", "tag", "since", "until", "limit"},
-    "read": {"offset", "limit"},
-    "write": {"type", "title", "tag", "project", "source", "id", "path", "supersedes"},
+    "search": {"kind", "type", "tag", "since", "until", "as-of", "limit"},
+    "read": {"offset", "limit", "as-of", "key", "project"},
+    "write": {"type", "title", "tag", "project", "source", "id", "path", "supersedes", "key"},
     "edit": {"replace"},
-    "ls": {"type", "tag", "sort", "limit"},
+    "ls": {"type", "tag", "sort", "limit", "key"},
     "grep": {"fixed", "ignore-case", "context", "limit"},
     "promote": {"demote"},
     "recall": {"session"},
 }
 """The options a tool's arguments become, by command."""
 _CALLED = {"ignore-case": "ignore_case", "replace": "old and new", "F": "fixed", "i": "ignore_case", "n": "limit"}
-_CALLED |= {"C": "context"}
+_CALLED |= {"C": "context", "as-of": "as_of"}
 _OPTION = re.compile(r"(?<![\w-])(?:--(?P<long>[a-z][a-z-]+)|-(?P<short>[FinC]))(?:[= ][A-Z]+\b)*")
 _COMMAND = re.compile(r"`mem (?P<name>[a-z-]+)[^`]*`")
 _TOOLS = {name: f"memory_{name}" for name in ("search", "read", "write", "edit", "ls", "grep", "promote", "recall")}

@@ -70,14 +70,19 @@ class Tools:
 
     def memory_read(
         self,
-        id: _Id,
+        id: _Id = "",
         offset: Annotated[int, Field(description="Begin at this character: `next_offset` of the page before.")] = 0,
         limit: Annotated[int | None, Field(description="At most this many characters; without it all.")] = None,
         as_of: _AsOf = "",
+        key: Annotated[
+            str, Field(description="Instead of an id: show what fills this slot now, such as staging/port.")
+        ] = "",
+        project: Annotated[str, Field(description=f"With `key`: of this project{_MAY_BE}.")] = "",
     ) -> Any:
-        """Show the text an id, a path or a hit's address names, in pages."""
+        """Show the text an id, a path, a hit's address or a key names, in pages."""
         options = ["--offset", str(offset), *([] if limit is None else ["--limit", str(limit)])]
-        return self._answer("read", [*options, *_one("--as-of", as_of)], [id])
+        options += [*_one("--as-of", as_of), *_one("--key", key), *_one("--project", project)]
+        return self._answer("read", options, [id] if id else [])
 
     def memory_write(
         self,

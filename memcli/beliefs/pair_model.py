@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import UnavailableError
 from .comparison import Likelihoods
 from .pair_features import ReadText, features, read_text
-from .pair_words import Words, are_swapped, has_other_words, opposites, qualifiers
+from .pair_words import are_swapped, has_other_words, opposites, proper_names, qualifiers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -122,7 +122,7 @@ def difference(old: ReadText, new: ReadText) -> str:
         return "a script that the embedding model cannot read"
     if not one.amounts.agree(other.amounts):
         return "numbers"
-    if _named(one) - set(other.words) and _named(other) - set(one.words):
+    if proper_names(one) - set(other.words) and proper_names(other) - set(one.words):
         return "names"
     if one.signs != other.signs:
         return "a path, flag or identifier"
@@ -138,11 +138,6 @@ def difference(old: ReadText, new: ReadText) -> str:
     if (opposites(one, other) + len(one.marked["negation"]) + len(other.marked["negation"])) % 2:
         return "a negation or an opposite"
     return "a qualification" if qualifiers(one) != qualifiers(other) else ""
-
-
-def _named(words: Words) -> frozenset[str]:
-    """Give the names of a text; of none where nouns have capitals too."""
-    return words.names if len(words.names) <= len(words.words) / 4 else frozenset()
 
 
 def default_file() -> Path:

@@ -87,6 +87,11 @@ def read_words(text: str) -> Words:
     )
 
 
+def proper_names(words: Words) -> frozenset[str]:
+    """Give the names of a text; of none where nouns have capitals too."""
+    return words.names if len(words.names) <= len(words.words) / 4 else frozenset()
+
+
 def qualifiers(words: Words) -> frozenset[str]:
     """Give the words that make another statement of one: almost, former, perhaps."""
     return _lists().qualifiers.intersection(words.words)

@@ -1,10 +1,33 @@
-"""How commands say what became of memories that were let in."""
+"""How commands ask a judge about memories that are let in, and say what became of them."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..store.workspace import Workspace
+from . import output
 
 if TYPE_CHECKING:
+    from ..beliefs.llm_judge import LlmJudge
     from ..lifecycle.admission import Admitted
+
+Judge = Annotated[bool, typer.Option("--judge", help="Let your LLM say what repeats or contradicts what is known.")]
+
+
+def judge_of(where: Workspace, *, is_wanted: bool) -> "LlmJudge | None":
+    """Give the judge that --judge asks for; UsageError where no LLM is configured."""
+    if not is_wanted:
+        return None
+    from ..beliefs.llm_judge import llm_judge
+
+    return llm_judge(where)
+
+
+def tell_unheard(error: str) -> None:
+    """Say that an LLM did not judge, and who did."""
+    if error:
+        output.note(f"the LLM could not judge ({error}): the rules did")
 
 
 def document(one: "Admitted") -> dict[str, Any]:

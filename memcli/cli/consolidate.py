@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -21,10 +21,13 @@ from ..store.workspace import Workspace
 from ..text.session import Event
 from ..text.session.folder import folder_name
 from . import complete, output, talk, world
-from .admitted import counted, document
+from .admitted import Judge, counted, document, judge_of, tell_unheard
 from .options import AsJson, DryRun, InScope, InWorkspace, Quiet, moment_of
 from .proof import Proof, proof_document, proofs_of, tell_proof
 from .redacted import tell_redacted
+
+if TYPE_CHECKING:
+    from ..beliefs.llm_judge import LlmJudge
 
 WAIT = 600.0
 """Seconds to wait for another consolidation, which may be asking an LLM."""
@@ -53,6 +56,7 @@ def consolidate(
     prove: Annotated[
         bool, typer.Option("--prove", help="Say at the end which questions of these sessions memory now answers.")
     ] = False,
+    judge: Judge = False,
     no_wait: Annotated[bool, typer.Option("--no-wait", help="Give up at once (75) when another one runs.")] = False,
     quiet: Quiet = False,
     workspace: InWorkspace = "",
@@ -65,7 +69,7 @@ def consolidate(
     settings (llm.model or llm.command) it decides what is worth keeping, without one rules do. What is known already is
     confirmed, and what was said later takes the place of what it contradicts, as `mem write` does. Messages stay due
     until all of it is on disk. When the LLM fails, the last messages go to history as they are, the exit code is 7, and
-    the next run tries again.
+    the next run tries again. With --judge the LLM also says what a memory is to those that stand.
     """
     where = world.writing(workspace, scope)
     if not where.settings["consolidate.enabled"]:
@@ -76,34 +80,35 @@ def consolidate(
         raise UsageError("--since is for all sessions that wait", "give --all with it")
     begun = moment_of("since", since, where)
     llm = chosen_llm(where.settings)
+    asked = judge_of(where, is_wanted=judge)
     outcomes: list[Outcome] = []
     failures: list[MemError] = []
     if dry_run:
         for session, events in _previewed(where, names or (), since_git, begun):
-            outcomes += lifecycle.preview(where, session, llm, keep=keep, events=events)
+            outcomes += lifecycle.preview(where, session, llm, keep=keep, events=events, judge=asked)
     else:
         chosen = _chosen(where, names or (), since_git, begun)
-        outcomes, failures = _consolidated(where, chosen, llm, keep=keep, wait=0.0 if no_wait else WAIT)
+        outcomes, failures = _consolidated(where, chosen, llm, asked, keep=keep, wait=0.0 if no_wait else WAIT)
     done = dict.fromkeys(outcome.session for outcome in outcomes if outcome.how != "nothing")
     proofs = proofs_of(where, [find(where, one) for one in done]) if prove and not dry_run else []
     _tell(outcomes, proofs, dry_run=dry_run, quiet=quiet, as_json=as_json)
     for failure in failures:
         output.note(str(failure))
-    if any(outcome.how == "fallback" for outcome in outcomes):
+    if any(outcome.how == "fallback" or outcome.unheard for outcome in outcomes):
         raise typer.Exit(7)
     if failures:
         raise typer.Exit(3)
 
 
 def _consolidated(
-    where: Workspace, chosen: Sequence[Session], llm: Llm | None, *, keep: int, wait: float
+    where: Workspace, chosen: Sequence[Session], llm: Llm | None, judge: "LlmJudge | None", *, keep: int, wait: float
 ) -> tuple[list[Outcome], list[MemError]]:
     """Consolidate one after the other; what is wrong with one stops none of the rest."""
     outcomes: list[Outcome] = []
     failures: list[MemError] = []
     for session in chosen:
         try:
-            outcomes += lifecycle.consolidate(where, session, llm, keep=keep, wait=wait)
+            outcomes += lifecycle.consolidate(where, session, llm, keep=keep, wait=wait, judge=judge)
         except BusyError:
             raise
         except MemError as failure:
@@ -193,6 +198,7 @@ def _tell(outcomes: Sequence[Outcome], proofs: Sequence[Proof], *, dry_run: bool
             output.note(remark)
         if outcome.error:
             output.note(f"{outcome.session}: the LLM failed ({outcome.error}); the messages stay due")
+        tell_unheard(outcome.unheard)
     if as_json:
         proved = {"proof": list(map(proof_document, proofs))} if proofs else {}
         output.say_json({"sessions": [_document(outcome, dry_run=dry_run) for outcome in outcomes], **proved})

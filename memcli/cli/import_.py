@@ -9,7 +9,7 @@ import typer
 from ..errors import UsageError
 from ..store.workspace import nearest
 from . import output, world
-from .admitted import relations
+from .admitted import Judge, judge_of, relations, tell_unheard
 from .app import STYLE
 from .guarded import AllowSecret
 from .options import AsJson, Choice, InScope, InWorkspace, choosing
@@ -32,6 +32,7 @@ def import_(
     no_dedup: Annotated[
         bool, typer.Option("--no-dedup", help="Keep memories as they are, whatever is known already; loads no model.")
     ] = False,
+    judge: Judge = False,
     allow_secret: AllowSecret = False,
     choice: Choice = Choice(),
     workspace: InWorkspace = "",
@@ -58,6 +59,7 @@ def import_(
     where = world.writing(workspace, scope, "imported into")
     if not dry_run:
         finish_first(where, "mem import")
+    asked = judge_of(where, is_wanted=judge)
     counts: dict[str, int] = {}
     shown: list[Outcome] = []
     with world.opened(file, "lines", allow_secret=allow_secret) as stream:
@@ -66,6 +68,7 @@ def import_(
             _wanted(choice, where),
             ask(where, known),
             dedup=not no_dedup,
+            judge=asked,
             dry_run=dry_run,
             allow_secret=allow_secret,
         )
@@ -79,6 +82,7 @@ def import_(
                 shown.append(outcome)
     for notice in intake.notices:
         output.note(notice)
+    tell_unheard(intake.unheard)
     tell_redacted(intake.redacted)
     if as_json:
         rows: list[dict[str, Any]] = [asdict(one) for one in shown]
@@ -90,6 +94,8 @@ def import_(
         output.note(f"{_called(file)} holds no memories")
     if counts.get("conflict") or counts.get("refused"):
         raise typer.Exit(3)
+    if intake.unheard:
+        raise typer.Exit(7)
 
 
 def _is_folder(name: str) -> UsageError:

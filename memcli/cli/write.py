@@ -11,7 +11,7 @@ from ..store.secret_paths import require_open
 from ..store.workspace import Workspace
 from ..text.entry import SOURCES, TYPES
 from . import complete, output, world
-from .admitted import document, relations
+from .admitted import Judge, document, judge_of, relations, tell_unheard
 from .guarded import AllowSecret, Redact, looked_through
 from .options import AsJson, InScope, InWorkspace, require_types
 
@@ -104,9 +104,7 @@ def write(
     no_dedup: Annotated[
         bool, typer.Option("--no-dedup", help="Keep it as it is, whatever is known already; loads no model.")
     ] = False,
-    judge: Annotated[
-        bool, typer.Option("--judge", help="Let your LLM say what repeats or contradicts what is known.")
-    ] = False,
+    judge: Judge = False,
     redact: Redact = False,
     allow_secret: AllowSecret = False,
     workspace: InWorkspace = "",
@@ -229,22 +227,12 @@ def _admitted(
     from ..lifecycle.admit import admit
 
     draft = Draft(told, body, world.noise(body))
-    settled = admit(where, [draft], "mem write", _judge(where) if judge else None, by_key_alone=by_key_alone)
+    asked = judge_of(where, is_wanted=judge)
+    settled = admit(where, [draft], "mem write", asked, by_key_alone=by_key_alone)
     for notice in settled.notices:
         output.note(notice)
-    if settled.error:
-        output.note(f"the LLM could not judge ({settled.error}): the rules did")
+    tell_unheard(settled.error)
     return {**document(settled.admitted[0]), "error": settled.error}
-
-
-def _judge(where: Workspace) -> Any:
-    from ..lifecycle.judging import llm_judge
-    from ..lifecycle.llm.choice import chosen_llm
-
-    llm = chosen_llm(where.settings)
-    if llm is None:
-        raise UsageError("no LLM is configured", "set llm.model or llm.command in your own settings")
-    return llm_judge(llm, where.settings["llm.timeout"])
 
 
 def _tell(where: Workspace, done: dict[str, Any], *, as_json: bool) -> None:

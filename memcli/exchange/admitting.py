@@ -8,13 +8,14 @@ here comes in byte for byte. An entry that took one in names it among its source
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ..errors import RefusedError
 from ..index.filters import Filter
 from ..index.index import Index
 from ..index.names import ids
 from ..lifecycle.admission import Admitted, Draft
-from ..lifecycle.admit import Looked, Settled, is_settled_here, look, settle
+from ..lifecycle.admit import Looked, Settled, ask_judge, is_settled_here, look, settle
 from ..lifecycle.page import without_lines
 from ..store import access
 from ..store.journal import Change, apply, exclusive
@@ -25,6 +26,9 @@ from ..text.entry import Entry
 from ..text.frontmatter import parse
 from .foreign import is_made_here
 from .parcel import USUAL_MODES, Parcel
+
+if TYPE_CHECKING:
+    from ..beliefs.llm_judge import LlmJudge
 
 MARK = "import:"
 """What a source begins with that names an imported memory."""
@@ -53,6 +57,15 @@ class Candidate:
     parcel: Parcel
     entry: Entry
     text: str
+
+
+@dataclass(frozen=True)
+class LetIn:
+    """What became of files, and what is to be said of them all."""
+
+    admitted: list[Admitted | None]  # None for what comes in as it is because its place cannot be changed
+    notices: tuple[str, ...] = ()
+    unheard: str = ""  # why a judge said nothing of some
 
 
 def known(index: Index) -> Known:
@@ -101,25 +114,27 @@ def let_in(
     candidates: Sequence[Candidate],
     together: frozenset[str],
     put: Callable[[Parcel], None],
+    judge: "LlmJudge | None" = None,
     *,
     dry_run: bool,
-) -> tuple[list[Admitted | None], tuple[str, ...]]:
+) -> LetIn:
     """Let files in as one change; `together` are paths of the same export that stand here, `put` makes a file as it is.
 
-    Gives what became of each, None for what comes in as it is because its place cannot be changed, and what is to be
-    said of it.
+    A judge says what each is to what stands, before a lock is taken.
     """
     try:
-        settled = _let_in(workspace, candidates, together, put, dry_run=dry_run)
+        settled = _let_in(workspace, candidates, together, put, judge, dry_run=dry_run)
     except RefusedError:
         if len(candidates) == 1:
-            return [None], ()
+            return LetIn([None])
         half = len(candidates) // 2
         parts = [
-            let_in(workspace, part, together, put, dry_run=dry_run) for part in (candidates[:half], candidates[half:])
+            let_in(workspace, part, together, put, judge, dry_run=dry_run)
+            for part in (candidates[:half], candidates[half:])
         ]
-        return [one for found, _ in parts for one in found], parts[0][1]
-    return list(settled.admitted), settled.notices
+        errors = dict.fromkeys(part.unheard for part in parts if part.unheard)
+        return LetIn([one for part in parts for one in part.admitted], parts[0].notices, "; ".join(errors))
+    return LetIn(list(settled.admitted), settled.notices, settled.error)
 
 
 def _let_in(
@@ -127,13 +142,19 @@ def _let_in(
     candidates: Sequence[Candidate],
     together: frozenset[str],
     put: Callable[[Parcel], None],
+    judge: "LlmJudge | None",
     *,
     dry_run: bool,
 ) -> Settled:
     drafts = [Draft({}, one.entry.body, lambda _: b"", one.parcel.path, one.text) for one in candidates]
     looked: Looked | None = None
-    if dry_run:
-        return settle(workspace, _apart(look(workspace, drafts), candidates, together))
+    heard = None
+    if dry_run or judge is not None:
+        looked = look(workspace, drafts)
+        apart = _apart(looked, candidates, together)
+        heard = ask_judge(workspace, apart, judge) if judge is not None else None
+        if dry_run:
+            return settle(workspace, apart, heard)
     for attempt in range(_TRIES):
         with one_by_one(workspace, "mem import"):
             looked = look(workspace, drafts, looked)
@@ -142,7 +163,7 @@ def _let_in(
                     if attempt < _TRIES - 1:
                         continue
                     looked = look(workspace, drafts, looked, budget=0.0)
-                settled = settle(workspace, _apart(looked, candidates, together))
+                settled = settle(workspace, _apart(looked, candidates, together), heard)
                 next_turn(workspace)
                 changes, as_they_are = _sorted_out(settled, candidates, put)
                 plan = without_lines(workspace, settled.superseded)

@@ -7,7 +7,7 @@ Never overwrites what stands there, and never leaves the workspace. Secrets are 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from ..errors import MemError, NotFoundError, RefusedError
 from ..index.filters import Filter
@@ -29,6 +29,9 @@ from .json_lines import JsonLine, json_lines
 from .parcel import SETTINGS, USUAL_MODES, Parcel, unpacked
 from .selection import passes
 from .settings_line import take_settings
+
+if TYPE_CHECKING:
+    from ..beliefs.llm_judge import LlmJudge
 
 TOGETHER = 1000
 """Memories that are let in as one change."""
@@ -58,22 +61,26 @@ class Intake:
         known: Known,
         *,
         dedup: bool = True,
+        judge: "LlmJudge | None" = None,
         dry_run: bool = False,
         allow_secret: bool = False,
     ) -> None:
         """Take where the memories go and which are wanted; a dry run writes nothing and says the same.
 
-        Without `dedup` memories are compared with nothing that stands. Memories of one's own that come into an empty
-        workspace are not asked about; all others wait for somebody to look at them.
+        Without `dedup` memories are compared with nothing that stands; a judge says what each is to what does.
+        Memories of one's own that come into an empty workspace are not asked about; all others wait for somebody to
+        look at them.
         """
         self.workspace = workspace
         self.wanted = wanted
         self.known = known
         self.dedup = dedup
+        self.judge = judge
         self.dry_run = dry_run
         self._guard = None if allow_secret else redactor(workspace, "")
         self._names = redactor(workspace, "")
         self.notices: list[str] = []  # what is to be said of the whole
+        self.unheard = ""  # why the judge said nothing of some
         self._made: list[str] = []  # ids of entries for somebody to look at
         self._planned: dict[str, str] = {}  # path → digest of what is about to be made, or would be
         self._together: set[str] = set()  # paths that stand here and in the file: they lived together before
@@ -170,13 +177,14 @@ class Intake:
             for held in candidates:
                 self._planned.pop(held.parcel.path, None)
         try:
-            found, notices = let_in(self.workspace, candidates, frozenset(self._together), put, dry_run=self.dry_run)
+            done = let_in(self.workspace, candidates, frozenset(self._together), put, self.judge, dry_run=self.dry_run)
         except MemError as error:
             for one in waiting:
                 yield one if isinstance(one, Outcome) else Outcome(one.line, "refused", one.parcel.path, str(error))
             return
-        self.notices += [one for one in notices if one not in self.notices]
-        became = iter(found)
+        self.notices += [one for one in done.notices if one not in self.notices]
+        self.unheard = self.unheard or done.unheard
+        became = iter(done.admitted)
         for one in waiting:
             yield one if isinstance(one, Outcome) else self._told(one, next(became), faults, put)
 

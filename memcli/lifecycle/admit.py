@@ -4,12 +4,13 @@ Looks around and asks the LLM without a lock, decides and writes under it; where
 once more. A crash leaves all of it or nothing.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..beliefs.comparison import Verdict, is_comparable
+from ..beliefs.comparison import is_comparable
 from ..beliefs.learned import FLOOR
-from ..errors import LlmError
+from ..beliefs.precedence import are_apart, is_same_slot
 from ..store import access
 from ..store.access import Access
 from ..store.entries import drafted
@@ -23,9 +24,10 @@ from .merging import says
 from .neighbours import Surroundings, look_around
 from .plan import Plan
 
-Judge = Callable[[str, Sequence[str]], Sequence[Verdict | None]]
-"""Says of a new text and some standing ones what it is to each; None where the rules are to say it."""
-JUDGED = 5  # standing memories shown to a judge for one new text
+if TYPE_CHECKING:
+    from ..beliefs.llm_judge import Heard, LlmJudge, Pair
+
+JUDGED = 5  # texts with which a judge compares a new one
 COMPARED = 800  # characters of the nearest memories that are compared with one new text: embedding them takes time
 SECOND_LOOK = 0.3  # seconds that entries without a vector may take while the lock is held
 
@@ -69,7 +71,7 @@ def admit(
     workspace: Workspace,
     drafts: Sequence[Draft],
     command: str,
-    judge: Judge | None = None,
+    judge: "LlmJudge | None" = None,
     *,
     by_key_alone: bool = False,
 ) -> Settled:
@@ -77,17 +79,20 @@ def admit(
 
     With `by_key_alone` only what fills the same slot is looked at, and no model is opened.
     """
+    looked, heard = None, None
+    if judge is not None and not by_key_alone:
+        looked = look(workspace, drafts)
+        heard = ask_judge(workspace, looked, judge)
     with one_by_one(workspace, command):
-        looked = look(workspace, drafts, by_key_alone=by_key_alone)
-        verdicts, error = _judged(workspace, looked.entries, looked.seen, judge) if judge else ({}, "")
+        looked = look(workspace, drafts, looked, by_key_alone=by_key_alone)
         with exclusive(workspace, command) as held:
             if not looked.is_current(workspace):
                 looked = look(workspace, drafts, looked, budget=SECOND_LOOK, by_key_alone=by_key_alone)
-            settled = settle(workspace, looked, verdicts)
+            settled = settle(workspace, looked, heard)
             next_turn(workspace)
             apply(workspace, (settled.plan + _off_the_page(workspace, settled.superseded)).steps, held)
             access.confirm(workspace, settled.confirmed)
-    return replace(settled, error=error)
+    return settled
 
 
 def look(
@@ -112,14 +117,26 @@ def look(
     return Looked(tuple(drafts), entries, seen, mark)
 
 
-def settle(workspace: Workspace, looked: Looked, verdicts: Mapping[tuple[str, str], Verdict] = NO_VERDICTS) -> Settled:
-    """Decide about drafts by the files as they are now; for one who holds the lock and applies the plan."""
-    admission = Admission(workspace, verdicts, looked.seen.learned)
+def ask_judge(workspace: Workspace, looked: Looked, judge: "LlmJudge") -> "Heard":
+    """Ask a judge about every draft and what is nearest to it; takes as long as an LLM does, so not under a lock."""
+    pairs: list[Pair] = []
+    for entry, olds in _neighbours(workspace, looked.entries, looked.seen):
+        pairs += [(old, entry.body) for old in olds][:JUDGED]
+    return judge.compare(pairs)
+
+
+def settle(workspace: Workspace, looked: Looked, heard: "Heard | None" = None) -> Settled:
+    """Decide about drafts by the files as they are now; for one who holds the lock and applies the plan.
+
+    What a judge said holds for the texts it was shown.
+    """
+    admission = Admission(workspace, heard.verdicts if heard else NO_VERDICTS, looked.seen.learned)
     for number, (draft, entry) in enumerate(zip(looked.drafts, looked.entries, strict=True)):
         near, before = looked.seen.near[number], looked.seen.before[number]
         admission.settle(draft, entry, near, before, is_open=is_settled_here(entry))
     notices = tuple(notice for notice in (looked.seen.notice, looked.seen.learned.notice) if notice)
-    return Settled(tuple(admission.admitted), admission.plan(), notices, confirmed=tuple(admission.confirmed))
+    error = heard.error if heard else ""
+    return Settled(tuple(admission.admitted), admission.plan(), notices, error, tuple(admission.confirmed))
 
 
 def _entry(workspace: Workspace, draft: Draft) -> Entry:
@@ -156,45 +173,37 @@ def _looked(
 
 
 def _pairs(workspace: Workspace, entries: Sequence[Entry], seen: Surroundings) -> list[tuple[str, str]]:
-    """Give every text with each standing one, and each earlier draft, that it may repeat or contradict."""
-    admission = Admission(workspace)
+    """Give every text with each that is compared with it: the nearest, as many as there is time to embed."""
     found = []
+    for entry, olds in _neighbours(workspace, entries, seen):
+        room = COMPARED
+        for old in olds:
+            if room == COMPARED or len(old) <= room:
+                room -= len(old)
+                found.append((old, entry.body))
+    return found
+
+
+def _neighbours(
+    workspace: Workspace, entries: Sequence[Entry], seen: Surroundings
+) -> Iterator[tuple[Entry, list[str]]]:
+    """Yield every belief with the standing texts, and those of earlier drafts, that it may repeat or contradict."""
+    admission = Admission(workspace)
     for entry, near, before in zip(entries, seen.near, seen.before, strict=True):
         if not is_settled_here(entry) or not is_comparable(entry.body):
             continue
         paths = [one.path for one in near if one.cosine is None or one.cosine >= FLOOR]
         standing = [one.entry for one in map(admission.standing, paths) if one]
         olds = [*standing, *(entries[number] for number, cosine in before.items() if cosine >= FLOOR)]
-        room = COMPARED
-        for old in olds:
-            if not is_comparable(old.body) or says(old, entry.body) or (room < COMPARED and len(old.body) > room):
-                continue
-            room -= len(old.body)
-            found.append((old.body, entry.body))
-    return found
+        yield entry, [old.body for old in olds if _is_open(old, entry)]
+
+
+def _is_open(old: Entry, new: Entry) -> bool:
+    """Tell whether only their texts can tell what two memories are to each other."""
+    is_told = says(old, new.body) or is_same_slot(old, new) or are_apart(old, new)
+    return is_comparable(old.body) and not is_told
 
 
 def is_settled_here(entry: Entry) -> bool:
     """Tell whether a memory is one belief among others: episodes stand for themselves."""
     return entry.type not in EPISODIC and entry.status == "active"
-
-
-def _judged(
-    workspace: Workspace, entries: Sequence[Entry], seen: Surroundings, judge: Judge
-) -> tuple[dict[tuple[str, str], Verdict], str]:
-    """Ask the judge of every draft and its nearest memories; what it says holds for these two texts."""
-    admission = Admission(workspace)
-    found: dict[tuple[str, str], Verdict] = {}
-    for entry, near in zip(entries, seen.near, strict=True):
-        standing = [one for one in map(admission.standing, (neighbour.path for neighbour in near)) if one]
-        texts = [one.entry.body for one in standing][:JUDGED]
-        if not texts or not is_settled_here(entry) or not is_comparable(entry.body):
-            continue
-        try:
-            verdicts = judge(entry.body, texts)
-        except LlmError as error:
-            return found, str(error)
-        for text, verdict in zip(texts, verdicts, strict=False):
-            if verdict is not None:
-                found[text, entry.body] = verdict
-    return found, ""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from ..consolidation.drafts import Batch, plain, sound
 from ..consolidation.stages import Extraction, extract, fallback
@@ -24,11 +25,14 @@ from ..store.turn import next_turn, one_by_one
 from ..store.workspace import Workspace
 from ..text.session import Event
 from ..text.times import stamp
-from .admit import Looked, Settled, look, settle
+from .admit import Looked, Settled, ask_judge, look, settle
 from .consolidation import Outcome, fallback_plan, kept_plan
 from .llm import Llm
 from .page import read_page
 from .waiting import all_events, batches, behind, but_for, home
+
+if TYPE_CHECKING:
+    from ..beliefs.llm_judge import LlmJudge
 
 _TRIES = 3
 
@@ -64,17 +68,25 @@ def consolidate(
     keep: int = 0,
     wait: float = 600.0,
     most: int | None = None,
+    judge: "LlmJudge | None" = None,
 ) -> list[Outcome]:
     """Consolidate what waits of a session but for the last `keep` messages, in turn with others.
 
-    An LLM is shown a long conversation in parts, at most `most` of them; each is kept before the next.
+    An LLM is shown a long conversation in parts, at most `most` of them; each is kept before the next. A judge says
+    what is found is to what is known.
     """
     with queue(workspace, session, wait):
-        return in_turn(workspace, session, llm, keep=keep, most=most)
+        return in_turn(workspace, session, llm, keep=keep, most=most, judge=judge)
 
 
 def in_turn(
-    workspace: Workspace, session: Session, llm: Llm | None, *, keep: int = 0, most: int | None = None
+    workspace: Workspace,
+    session: Session,
+    llm: Llm | None,
+    *,
+    keep: int = 0,
+    most: int | None = None,
+    judge: "LlmJudge | None" = None,
 ) -> list[Outcome]:
     """Consolidate for one who holds the queue."""
     session = at(workspace, session.folder, session.id)
@@ -87,7 +99,7 @@ def in_turn(
     found = behind(events, session.metadata.consolidated_to)
     outcomes: list[Outcome] = []
     for batch in islice(_batches(found, llm, keep), most):
-        outcome = _applied(workspace, session, batch, found, llm)
+        outcome = _applied(workspace, session, batch, found, llm, judge)
         outcomes.append(outcome)
         if outcome.how in ("fallback", "nothing"):
             break
@@ -102,6 +114,7 @@ def preview(
     *,
     keep: int = 0,
     events: Sequence[Event] | None = None,
+    judge: "LlmJudge | None" = None,
 ) -> list[Outcome]:
     """Show what would become of a session, or of events that are in none yet, writing nothing; the first batch only."""
     found = identified(session.id, all_events(workspace, session) if events is None else events)
@@ -110,7 +123,8 @@ def preview(
     if not parts:
         return [Outcome(session.id, "nothing")]
     thought = _thought(workspace, session, parts[0], llm)
-    settled = settle(workspace, look(workspace, thought.found.drafts, keep=False))
+    looked = look(workspace, thought.found.drafts, keep=False)
+    settled = settle(workspace, looked, ask_judge(workspace, looked, judge) if judge else None)
     planned = _planned(workspace, session, found, thought, settled)
     if len(parts) > 1:
         planned = replace(planned, remarks=(*planned.remarks, f"only the first of {len(parts)} parts is shown"))
@@ -126,12 +140,21 @@ def _batches(found: Sequence[Event], llm: Llm | None, keep: int) -> Iterator[lis
 
 
 def _applied(
-    workspace: Workspace, session: Session, events: Sequence[Event], found: Sequence[Event], llm: Llm | None
+    workspace: Workspace,
+    session: Session,
+    events: Sequence[Event],
+    found: Sequence[Event],
+    llm: Llm | None,
+    judge: "LlmJudge | None",
 ) -> Outcome:
     """Consolidate one batch: think and look around without a lock, then apply under it."""
     thought = _thought(workspace, session, events, llm)
     command = f"mem consolidate {session.id}"
     looked: Looked | None = None
+    heard = None
+    if judge is not None:
+        looked = look(workspace, thought.found.drafts)
+        heard = ask_judge(workspace, looked, judge)
     for attempt in range(_TRIES):
         is_last = attempt == _TRIES - 1
         with one_by_one(workspace, command):
@@ -148,7 +171,7 @@ def _applied(
                     if not is_last:
                         continue  # embedding what others wrote meanwhile is not for those who hold the lock
                     looked = look(workspace, thought.found.drafts, looked, budget=0.0)
-                settled = settle(workspace, looked)
+                settled = settle(workspace, looked, heard)
                 planned = _planned(workspace, now, found, thought, settled)
                 next_turn(workspace)
                 try:

@@ -55,6 +55,7 @@ class Outcome:
     admitted: tuple[Admitted, ...] = ()  # what became of each memory found
     remarks: tuple[str, ...] = ()
     error: str = ""  # why the LLM gave nothing
+    unheard: str = ""  # why a judge said nothing of some memories
     redacted: tuple[Redacted, ...] = ()
 
     @property
@@ -113,6 +114,7 @@ def _with_admitted(outcome: Outcome, steps: Sequence[Step], settled: Settled, re
         outcome,
         plan=Plan(tuple(steps), settled.plan.reasons),
         admitted=settled.admitted,
+        unheard=settled.error,
         remarks=outcome.remarks + settled.notices + remarks,
     )
 

@@ -75,6 +75,27 @@ def test_an_agent_writes_as_the_user_only_where_it_says_so(workspace: Path, mem:
     talk(workspace, said)
 
 
+@pytest.mark.parametrize(
+    ("key", "old", "new"), [("staging/port", "8080", "9090"), ("crew/lunch room", "Aspen", "Birch")]
+)
+def test_a_client_reads_what_fills_a_key_without_knowing_an_id(workspace: Path, key: str, old: str, new: str) -> None:
+    async def said(session: ClientSession, call: Call) -> None:
+        await call("write", text=f"It is {old}.", key=key)
+        await call("write", text=f"It is {new}.", key=key)
+        await call("write", text="Elsewhere it is green.", key=key, project="attic")
+        assert (await call("read", key=key))["content"].strip() == f"It is {new}."
+        assert (await call("read", key=key, project="attic"))["content"].strip() == "Elsewhere it is green."
+        for refused in (
+            await call("read"),
+            await call("read", key="nobody/fills"),
+            await call("read", id="x", key=key),
+        ):
+            assert refused.startswith("refused: ")
+            assert "--" not in refused
+
+    talk(workspace, said)
+
+
 def test_a_client_is_told_what_every_argument_means_and_may_be(workspace: Path) -> None:
     closed = {
         "type": set(TYPES),
@@ -93,7 +114,7 @@ def test_a_client_is_told_what_every_argument_means_and_may_be(workspace: Path) 
                 if name in closed:
                     seen.add(name)
                     assert set(enums(one)) == closed[name], (tool.name, name)
-            if tool.name.removeprefix("memory_") in ("read", "edit", "delete", "promote"):
+            if tool.name.removeprefix("memory_") in ("edit", "delete", "promote"):
                 assert "id" in schema["required"], tool.name
         assert seen == closed.keys()
 

@@ -1,6 +1,5 @@
 """What `mem write` does with what is known already, with what contradicts it, and with secrets."""
 
-import json
 import os
 import subprocess
 import sys
@@ -100,23 +99,6 @@ def test_supersedes_names_the_one_that_is_over(mem: Mem, workspace: Path) -> Non
     assert mem("write", "x", "--supersedes", "nosuch").code == 4
     assert mem("write", "x", "--supersedes", old, "--path", "x.md").code == 2
     assert len(files(workspace)) == 2
-
-
-def test_judge_asks_the_configured_model_and_falls_back_to_the_rules(
-    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    assert mem(*TABS, "--judge").code == 2
-    reply = tmp_path / "reply.json"
-    reply.write_text(json.dumps({"verdicts": [{"number": 1, "kind": "same", "sure": True}]}))
-    monkeypatch.setenv("MEM_LLM_COMMAND", f"cat {reply}")
-    first = mem(*TABS).rows[0][1]
-    ran = mem("write", "Indentation by tab is what pleases the user", "--type", "preference", "--judge")
-    assert ran.rows[0][:2] == ["merged", first]
-    monkeypatch.setenv("MEM_LLM_COMMAND", "false")
-    ran = mem("write", "Tabs, that is what the user prefers", "--type", "preference", "--judge")
-    assert ran.code == 7
-    assert ran.rows[0][0] in ("created", "merged")
-    assert "the rules did" in ran.err
 
 
 def test_a_secret_is_refused_blanked_or_allowed(mem: Mem, workspace: Path) -> None:

@@ -1,5 +1,6 @@
 """What becomes of a new memory: confirmed, kept, believed or not, flagged; whole or not at all."""
 
+import json
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -8,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from memcli.beliefs.comparison import Verdict
+from memcli.beliefs.llm_judge import LlmJudge
 from memcli.errors import LlmError, RefusedError
 from memcli.lifecycle.admission import Admitted, Draft
 from memcli.lifecycle.admit import Settled, admit
-from memcli.lifecycle.judging import llm_judge
 from memcli.lifecycle.supersession import standing
 from memcli.store import access, entries, files
 from memcli.store.access import Access
@@ -374,27 +374,68 @@ def test_a_power_cut_at_any_step_leaves_all_or_nothing(tmp_path: Path) -> None:
     assert steps > 10
 
 
-def test_the_judge_is_believed_but_for_a_number(workspace: Workspace) -> None:
-    let_in(workspace, "The garden gate is painted green", type="fact")
-    reply = '{"verdicts": [{"number": 1, "kind": "same", "sure": true}]}'
-    llm = ScriptedLlm(reply, reply, "no JSON at all")
-    judge = llm_judge(llm, 5.0)
-    assert let_in(workspace, "Somebody made the gate to the garden green", judge).action == "merged"
+def verdict(kind: str, *, sure: bool = True) -> str:
+    return json.dumps({"verdicts": [{"pair": 1, "kind": kind, "sure": sure, "old_says_more": False}]})
+
+
+def test_a_judge_acts_where_nothing_is_lost_and_both_wordings_stay(workspace: Workspace) -> None:
+    old = let_in(workspace, "The garden gate is painted green", type="fact")
+    llm = ScriptedLlm(verdict("same"), verdict("same"), "no JSON at all")
+    judge = LlmJudge(llm)
+    said = "Somebody made the gate to the garden green"
+    assert let_in(workspace, said, judge).action == "merged"
     assert "garden gate" in llm.questions[0][1]["content"]
-    assert let_in(workspace, "The garden gate is painted green since 2019", judge).action == "created"
+    assert entry(workspace, old).wordings == (said,)
+    numbered = let_in(workspace, "The garden gate is painted green since 2019", judge)
+    assert (numbered.action, numbered.conflicts_with) == ("created", (old.id,))
     done = settled(workspace, [draft("The garden gate is huge")], judge)
     assert (done.admitted[0].action, bool(done.error)) == ("created", True)
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "gone"),
+    [("user", "user", True), ("observed", "user", True), ("user", "observed", False), ("user", "inferred", False)],
+)
+@pytest.mark.parametrize("kind", ["update", "same"])
+def test_a_judge_retires_nothing_that_a_user_said_for_what_was_only_observed(
+    workspace: Workspace, kind: str, older: str, newer: str, gone: bool
+) -> None:
+    texts = {"update": "Postgres handles search these days", "same": "What answers searches is Elasticsearch"}
+    old = let_in(workspace, "Search runs on Elasticsearch", source=older)
+    done = let_in(workspace, texts[kind], LlmJudge(ScriptedLlm(verdict(kind))), source=newer)
+    if kind == "update":
+        assert (done.supersedes, done.conflicts_with) == (((old.id,), ()) if gone else ((), (old.id,)))
+        assert entry(workspace, old).status == ("superseded" if gone else "active")
+    else:
+        assert done.action == ("merged" if gone else "created")
+        assert entry(workspace, old).status == "active"
+
+
+def test_a_conflict_that_a_judge_is_sure_of_hides_neither(workspace: Workspace) -> None:
+    old = let_in(workspace, "The boat is moored at pier nine")
+    done = let_in(workspace, "Our boat lies at the yard", LlmJudge(ScriptedLlm(verdict("conflict"))))
+    assert (done.supersedes, done.conflicts_with) == ((), (old.id,))
+
+
 def test_a_judge_that_fails_leaves_it_to_the_rules(workspace: Workspace) -> None:
     old = let_in(workspace, "Deploys run on Fly")
-
-    def failing(new: str, kept: Sequence[str]) -> list[Verdict | None]:
-        raise LlmError("no answer within 5 s")
-
-    done = settled(workspace, [draft("Correction: deploys run on Hetzner")], failing)
+    judge = LlmJudge(ScriptedLlm(LlmError("no answer within 5 s")))
+    done = settled(workspace, [draft("Correction: deploys run on Hetzner")], judge)
     assert done.error == "no answer within 5 s"
     assert done.admitted[0].supersedes == (old.id,)
+
+
+def test_others_write_while_a_judge_thinks(workspace: Workspace) -> None:
+    old = let_in(workspace, "The garden gate is painted green")
+
+    def slowly(messages: object) -> str:
+        between = let_in(workspace, "Somebody made the gate to the garden blue")
+        assert between.action == "created"
+        return verdict("same")
+
+    done = let_in(workspace, "The gate to the garden was painted in green", LlmJudge(ScriptedLlm(slowly)))
+    assert (done.action, done.id) == ("merged", old.id)
+    assert count(workspace) == 2
 
 
 def test_a_text_that_cannot_be_a_memory_changes_nothing(workspace: Workspace) -> None:

@@ -1,0 +1,205 @@
+"""`--judge`: an LLM says what memories are to each other, whatever door they come in by; without it the rules do."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Mem, Ran
+from tests.llm_server import LlmServer, dribble, plain, say
+
+GATE = "The garden gate is painted green"
+AGAIN = "Going into the garden one walks through a green gate"
+SEARCH = "Search runs on Elasticsearch"
+MOVED = "Postgres handles search these days"
+SAID = {AGAIN: "same", MOVED: "update"}
+"""What the LLM of the tests says of a new text; of all else that it is distinct."""
+FOUND = {
+    "history_entry": "[2026-11-21 20:15] The gate.",
+    "entries": [{"content": AGAIN, "type": "fact", "source": "user"}],
+}
+"""What it finds in a conversation."""
+_LLM = """
+import json, sys
+asked = sys.stdin.read()
+if '[{"pair": 1,' not in asked:
+    print(sys.argv[2])
+    sys.exit()
+pairs = json.loads(asked[asked.rindex('[{"pair": 1,'):])
+open("asked.jsonl", "a").write(json.dumps(pairs) + "\\n")
+said = json.loads(sys.argv[1])
+row = lambda one: {"pair": one["pair"], "kind": said.get(one["new"], "distinct"), "sure": True, "old_says_more": False}
+print(json.dumps({"verdicts": [row(one) for one in pairs]}))
+"""
+Asked = Callable[[], list[list[dict[str, Any]]]]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, world: Path) -> Asked:
+    """Configure a command that judges as SAID does; give the pairs of each question it was asked."""
+    script, wrapper = tmp_path / "llm.py", tmp_path / "llm"
+    script.write_text(_LLM)
+    wrapper.write_text(f"#!/bin/sh\nexec {sys.executable} {script} '{json.dumps(SAID)}' '{json.dumps(FOUND)}'\n")
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("MEM_LLM_COMMAND", str(wrapper))
+    log = world / "asked.jsonl"
+    return lambda: [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+@pytest.fixture
+def known(mem: Mem, workspace: Path) -> dict[str, str]:
+    """Give the ids of two memories that stand, by their text."""
+    told = ("--no-dedup", "--created-at", "2026-11-01", "--json")
+    return {text: mem("write", text, *told).json["id"] for text in (GATE, SEARCH)}
+
+
+def statuses(mem: Mem) -> dict[str, str]:
+    found = mem("ls", "--status", "active", "--status", "superseded", "--json").json["entries"]
+    return {row["id"]: row["status"] for row in found}
+
+
+def records(folder: Path, *texts: str) -> str:
+    path = folder / "theirs.jsonl"
+    path.write_text("".join(f"{json.dumps({'content': text, 'source': 'user'})}\n" for text in texts))
+    return str(path)
+
+
+def test_an_import_is_judged_with_one_question_for_many_memories(
+    mem: Mem, workspace: Path, known: dict[str, str], asked: Asked, world: Path
+) -> None:
+    others = [f"Crate {number} of the cellar holds apples" for number in range(3)]
+    ran = mem("import", records(world, AGAIN, MOVED, *others), "--judge", "--json")
+    assert (ran.code, ran.json["counts"]) == (0, {"created": 4, "merged": 1})
+    assert mem("read", known[GATE], "--json").json["fields"]["wordings"] == [AGAIN]
+    assert statuses(mem)[known[SEARCH]] == "superseded"
+    assert len(asked()) == 1
+    new = {pair["new"] for pair in asked()[0]}
+    assert {AGAIN, MOVED} <= new
+
+
+def test_a_dry_run_of_an_import_says_what_the_judge_would_do(
+    mem: Mem, workspace: Path, known: dict[str, str], asked: Asked, world: Path
+) -> None:
+    ran = mem("import", records(world, AGAIN, MOVED), "--judge", "--dry-run", "--json")
+    assert ran.json["counts"] == {"created": 1, "merged": 1}
+    assert set(statuses(mem).values()) == {"active"}
+    assert len(statuses(mem)) == 2
+
+
+def test_what_a_conversation_brings_is_judged(
+    mem: Mem, workspace: Path, known: dict[str, str], asked: Asked, world: Path
+) -> None:
+    (world / "chat.txt").write_text(f"User: {AGAIN}.\nAssistant: Noted.\n")
+    ran = mem("consolidate", "chat.txt", "--judge", "--dry-run", "--json")
+    assert [one["action"] for one in ran.json["sessions"][0]["memories"]] == ["merged"]
+    assert len(asked()) == 1
+    ran = mem("consolidate", "chat.txt", "--judge", "--json")
+    assert [one["id"] for one in ran.json["sessions"][0]["memories"]] == [known[GATE]]
+    assert mem("read", known[GATE], "--json").json["fields"]["wordings"] == [AGAIN]
+
+
+@pytest.mark.parametrize("answer", ["nothing of use", '{"verdicts": []}', ""])
+@pytest.mark.parametrize("door", ["write", "import"])
+def test_a_judge_that_is_of_no_use_costs_one_line_and_no_memory(
+    mem: Mem, workspace: Path, known: dict[str, str], monkeypatch: pytest.MonkeyPatch, world: Path,
+    answer: str, door: str,
+) -> None:  # fmt: skip
+    (world / "answer").write_text(answer)
+    monkeypatch.setenv("MEM_LLM_COMMAND", f"cat {world / 'answer'}")
+    ran = mem("write", AGAIN, "--judge") if door == "write" else mem("import", records(world, AGAIN), "--judge")
+    assert ran.code == 7
+    assert ran.err.count("could not judge") == 1
+    assert AGAIN in "".join(path.read_text() for path in workspace.rglob("*.md"))
+
+
+@pytest.mark.parametrize("words", [("write", "x"), ("import", "-"), ("dedup",), ("consolidate",)])
+def test_without_an_llm_judge_says_what_to_set(mem: Mem, workspace: Path, words: tuple[str, ...]) -> None:
+    ran = mem(*words, "--judge", stdin="")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "mem: no LLM is configured: set llm.model or llm.command in your own settings\n"
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Callable[[LlmServer], None]:
+    """Configure a server as the LLM."""
+
+    def configured(server: LlmServer) -> None:
+        monkeypatch.setenv("MEM_LLM_MODEL", "scripted")
+        monkeypatch.setenv("MEM_LLM_API_BASE", server.api_base)
+        monkeypatch.setenv("MEM_LLM_TIMEOUT", "5")
+
+    return configured
+
+
+def test_a_server_that_speaks_the_openai_protocol_judges(
+    mem: Mem, workspace: Path, known: dict[str, str], spawn: Callable[..., Ran], served: Callable[[LlmServer], None]
+) -> None:
+    row = {"pair": 1, "kind": "same", "sure": True, "old_says_more": False}
+    with LlmServer(say(json.dumps({"verdicts": [row]}))) as server:
+        served(server)
+        ran = spawn("write", AGAIN, "--judge")
+        assert (ran.code, ran.err) == (0, "")
+        assert ran.rows[0][:2] == ["merged", known[GATE]]
+        assert server.questions[0]["temperature"] == 0.0
+        assert json.loads(server.questions[0]["messages"][1]["content"])[0]["old"] == GATE
+
+
+@pytest.mark.parametrize("answer", [dribble("{}", 0.3), plain("<html>502</html>", "text/html", 502)])
+def test_a_server_that_breaks_leaves_it_to_the_rules(
+    mem: Mem, workspace: Path, known: dict[str, str], spawn: Callable[..., Ran], served: Callable[[LlmServer], None],
+    answer: Callable[..., None],
+) -> None:  # fmt: skip
+    with LlmServer(answer) as server:
+        served(server)
+        ran = spawn("write", AGAIN, "--judge")
+    assert (ran.code, ran.rows[0][0]) == (7, "created")
+    assert (ran.err.count("\n"), "the rules did" in ran.err) == (1, True)
+
+
+def test_what_says_the_same_in_other_words_is_merged_and_both_wordings_stay(
+    mem: Mem, workspace: Path, known: dict[str, str], asked: Asked
+) -> None:
+    again = mem("write", AGAIN, "--no-dedup", "--json").json["id"]
+    before = {path: path.read_bytes() for path in workspace.rglob("entries/**/*.md")}
+    shown = mem("dedup", "--judge")
+    assert (shown.code, shown.out.count("+superseded_by")) == (0, 1)
+    assert {path: path.read_bytes() for path in before} == before
+    assert mem("dedup", "--apply").out == ""
+    ran = mem("dedup", "--judge", "--apply", "--json").json
+    assert [(one["kept"], one["merged"]) for one in ran["groups"]] == [(known[GATE], [again])]
+    assert mem("read", known[GATE], "--json").json["fields"]["wordings"] == [AGAIN]
+    assert statuses(mem) == {known[GATE]: "active", known[SEARCH]: "active", again: "superseded"}
+    assert mem("dedup", "--judge", "--apply").out == ""
+    assert mem("restore", again).code == 0
+
+
+def test_an_entry_that_is_alike_to_two_others_in_two_ways_takes_in_both(
+    mem: Mem, workspace: Path, known: dict[str, str], asked: Asked
+) -> None:
+    told = ("--no-dedup", "--json")
+    others = {mem("write", text, *told).json["id"] for text in (AGAIN, f"{GATE.lower()}.", GATE.upper())}
+    (group,) = mem("dedup", "--judge", "--apply", "--json").json["groups"]
+    assert (group["kept"], set(group["merged"])) == (known[GATE], others)
+
+
+@pytest.mark.parametrize("field", [("--project", "--project"), ("--title", "--title"), ("--key", "--key")])
+def test_what_is_about_two_things_by_name_is_not_even_asked_about(
+    mem: Mem, workspace: Path, asked: Asked, field: tuple[str, str]
+) -> None:
+    mem("write", GATE, "--no-dedup", field[0], "shed")
+    mem("write", AGAIN, "--no-dedup", field[1], "house")
+    assert mem("dedup", "--judge", "--apply").out == ""
+    assert asked() == []
+
+
+def test_dedup_goes_on_word_for_word_where_the_llm_is_down(
+    mem: Mem, workspace: Path, known: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for text in (AGAIN, GATE.upper()):
+        mem("write", text, "--no-dedup")
+    monkeypatch.setenv("MEM_LLM_COMMAND", "false")
+    ran = mem("dedup", "--judge", "--apply")
+    assert (ran.code, len(ran.rows), ran.err.count("could not judge")) == (7, 1, 1)
