@@ -6,18 +6,16 @@ import os
 import shutil
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-import filelock
 import pytest
 
 from memcli.errors import BusyError, NotFoundError, RefusedError
 from memcli.store import files
 from memcli.store.lock import Held, locked
 from tests.crash import RefusingOS
-from tests.processes import race, run, running
+from tests.processes import race, running
 
 NOW = "2026-11-21T20:15:03Z"
 
@@ -131,11 +129,11 @@ def test_who_waits_while_the_folder_is_deleted_gets_a_new_lock_and_the_old_one_i
     mem_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits = threading.Event()
-    real = filelock.FileLock.acquire
+    real = fcntl.flock
 
-    def acquire(lock: filelock.FileLock, **options: float) -> object:
+    def flock(fd: int, operation: int) -> None:
         waits.set()
-        return real(lock, **options)
+        real(fd, operation)
 
     def take_over() -> str:
         with locked(mem_dir, command="mem note", now=NOW, wait=60) as mine:
@@ -149,7 +147,7 @@ def test_who_waits_while_the_folder_is_deleted_gets_a_new_lock_and_the_old_one_i
     finished, results = threading.Event(), list[object]()
     waiter = threading.Thread(target=lambda: results.append(take_over()))
     with locked(mem_dir, command="mem edit a", now=NOW) as held:
-        monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
+        monkeypatch.setattr(fcntl, "flock", flock)
         waiter.start()
         assert waits.wait(60)
         shutil.rmtree(mem_dir.rename(mem_dir.with_name("gone")))  # at once: the waiter makes files in it
@@ -171,18 +169,17 @@ def elsewhere_raising(mem_dir: Path) -> None:
 
 def deleting(mem_dir: Path, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let somebody delete the lock file and make another right after it was locked, so many times."""
-    real = filelock.FileLock.acquire
+    real = fcntl.flock
     left = [None] * times
 
-    def acquire(lock: filelock.FileLock, **options: float) -> object:
-        result = real(lock, **options)
+    def flock(fd: int, operation: int) -> None:
+        real(fd, operation)
         if left:
             left.pop()
             (mem_dir / "lock").unlink()
             (mem_dir / "lock").touch()
-        return result
 
-    monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
+    monkeypatch.setattr(fcntl, "flock", flock)
 
 
 def test_a_lock_on_a_file_that_was_replaced_meanwhile_is_taken_anew(
@@ -232,10 +229,8 @@ def test_a_file_system_without_locks_is_refused(mem_dir: Path, monkeypatch: pyte
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
     monkeypatch.setattr(fcntl, "flock", no_locks)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # filelock says that it makes do with a lesser lock
-        with pytest.raises(RefusedError, match="keep the workspace on a file system with locks"):
-            try_lock(mem_dir)
+    with pytest.raises(RefusedError, match="keep the workspace on a file system with locks"):
+        try_lock(mem_dir)
 
 
 def test_a_full_disk_does_not_keep_the_lock_from_being_had(mem_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,16 +239,6 @@ def test_a_full_disk_does_not_keep_the_lock_from_being_had(mem_dir: Path, monkey
 
     monkeypatch.setattr(Path, "write_text", full)
     try_lock(mem_dir).path.unlink()
-
-
-def test_the_lock_library_is_loaded_by_those_who_lock() -> None:
-    script = """
-import sys
-from pathlib import Path
-from memcli.store import lock
-print("filelock" in sys.modules)
-"""
-    assert run(script).out == "False\n"
 
 
 def test_a_torn_record_is_closed_off_by_the_next_holder(bare: Path) -> None:
