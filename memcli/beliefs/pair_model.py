@@ -8,7 +8,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +17,7 @@ from ..errors import UnavailableError
 from .comparison import Likelihoods
 from .pair_features import ReadText, features, read_text
 from .pair_words import are_swapped, has_other_words, opposites, proper_names, qualifiers
+from .phrases import DATA
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -142,7 +142,7 @@ def difference(old: ReadText, new: ReadText) -> str:
 
 def default_file() -> Path:
     """Name the data file of the package."""
-    return Path(str(files("memcli").joinpath("data/pair_model.npz")))
+    return DATA / "pair_model.npz"
 
 
 @lru_cache(maxsize=2)

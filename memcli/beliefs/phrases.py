@@ -4,8 +4,10 @@ import re
 import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 
+DATA = Path(__file__).parents[1] / "data"
+"""Folder of the data files of the package."""
 Words = tuple[str, ...]
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;。！？；])\s+|\n+")
@@ -39,7 +41,7 @@ class Phrases:
 @lru_cache(maxsize=1)
 def phrases() -> Phrases:
     """Load the lists; words are reduced as those of a sentence are."""
-    data = tomllib.loads(files("memcli").joinpath("data/change_phrases.toml").read_text(encoding="utf-8"))
+    data = tomllib.loads((DATA / "change_phrases.toml").read_text(encoding="utf-8"))
 
     def several(name: str) -> tuple[Words, ...]:
         return tuple(tuple(map(_reduced, phrase.replace(",", " , ").split())) for phrase in data[name])

@@ -20,6 +20,7 @@ _CHARACTERS = 64  # read for each word piece the model takes: what comes after i
 _INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")
 _BULK_BATCH = 256  # word pieces in a batch, padding counted: 8 texts of 32, 1 of 256; measured best on one core
+_RUN = 20  # word pieces that take as long as beginning another run: padding beyond that costs more than it spares
 _QUICK_BATCH = 1024  # a model opened quickly unpacks its weights anew for each batch (40 ms): fewer, larger ones
 
 
@@ -192,10 +193,15 @@ class OnnxEmbedder:
 
 
 def batched(lengths: Sequence[int], limit: int) -> list[list[int]]:
-    """Put the places of texts of like length together, each batch within a limit of word pieces, padding counted."""
+    """Put the places of texts of like length together, each batch within a limit of word pieces, padding counted.
+
+    A longer text begins another batch where padding the shorter ones to its length would take longer than another run.
+    """
     batches: list[list[int]] = []
     for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if not batches or (len(batches[-1]) + 1) * lengths[place] > limit:
+        last = batches[-1] if batches else []
+        padding = len(last) * (lengths[place] - lengths[last[-1]]) if last else 0
+        if not last or padding > _RUN or (len(last) + 1) * lengths[place] > limit:
             batches.append([])
         batches[-1].append(place)
     return batches

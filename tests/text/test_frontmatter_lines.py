@@ -1,11 +1,15 @@
 """The quick reader says what YAML says, or nothing."""
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memcli.errors import MemError
+from memcli.text.frontmatter import edit, load_mapping
 from memcli.text.frontmatter import lines as frontmatter_lines
-from memcli.text.frontmatter import load_mapping
 from memcli.text.frontmatter.edits import same
 from memcli.text.frontmatter.lines import read_lines
 
@@ -95,3 +99,27 @@ def test_nothing_but_its_own_signal_is_swallowed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(frontmatter_lines, "read_plain", broken)
     with pytest.raises(ZeroDivisionError):
         read_lines("a: b\n")
+
+
+@given(BLOCKS, st.dictionaries(st.sampled_from(["new", "conflicts_with", "é"]), st.sampled_from(["x", 7, ["a", "b"]])))
+@settings(max_examples=400)
+def test_a_new_key_stands_where_yaml_would_have_it_stand(head: str, new: dict[str, object]) -> None:
+    def edited() -> str:
+        try:
+            return edit(f"---\n{head}---\nbody\n", new)
+        except MemError as error:
+            return str(error)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("memcli.text.frontmatter.takes_lines", lambda _: False)
+        slowly = edited()
+    assert edited() == slowly
+
+
+def test_a_flag_on_an_ordinary_entry_loads_no_yaml() -> None:
+    code = (
+        "import sys\nfrom memcli.text.frontmatter import edit\n"
+        "print(edit('---\\nid: mem_1\\ntags: [a]\\n---\\nx\\n', {'conflicts_with': ['mem_2']}), 'yaml' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "---\nid: mem_1\ntags: [a]\nconflicts_with: [mem_2]\n---\nx\n False\n"

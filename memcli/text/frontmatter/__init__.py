@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import RefusedError
 from ..lines import BOM
 from ..problem import Problem
-from .lines import read_lines
+from .lines import read_lines, takes_lines
 
 if TYPE_CHECKING:
     from .tree import Node
@@ -87,7 +87,8 @@ def edit(text: str, changes: Mapping[str, object]) -> str:
         result = text[: int(document.bom)] + render(expected, "", document.newline) + body
     else:
         start = text.index("\n") + 1
-        head = respell(document.head, _tree(document.head), old, new, document.newline)
+        root = None if old.keys().isdisjoint(new) and takes_lines(document.head) else _tree(document.head)
+        head = respell(document.head, root, old, new, document.newline)
         result = text[:start] + head + text[start + len(document.head) :]
     after = parse(result)
     if after.problem or after.body != body or not same(after.fields, expected):
