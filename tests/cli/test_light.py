@@ -10,7 +10,7 @@ from tests.conftest import Ran
 
 HEAVY = {"numpy", "onnxruntime", "tokenizers", "litellm", "hnswlib", "pydantic", "rich"}
 INDEX = {"sqlite3", "memcli.index.scan", "memcli.index.index", "memcli.index.database"}
-FILES_ONLY = {"ruamel", "ruamel.yaml", "yaml", "frontmatter"}
+FILES_ONLY = {"filelock", "ruamel", "ruamel.yaml", "yaml", "frontmatter"}
 
 LOADED = """
 import io, json, sys

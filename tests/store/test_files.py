@@ -372,7 +372,7 @@ import sys
 from pathlib import Path
 from memcli.store import files, lock
 files.create(Path(sys.argv[1]) / "new.md", b"new")
-heavy = ("ruamel", "yaml", "hashlib", "tempfile", "shutil")
+heavy = ("filelock", "ruamel", "yaml", "hashlib", "tempfile", "shutil")
 print([name for name in heavy if name in sys.modules])
 """
     assert run(script, bare) == (0, "[]\n", "")

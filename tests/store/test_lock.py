@@ -6,16 +6,18 @@ import os
 import shutil
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+import filelock
 import pytest
 
 from memcli.errors import BusyError, NotFoundError, RefusedError
 from memcli.store import files
 from memcli.store.lock import Held, locked
 from tests.crash import RefusingOS
-from tests.processes import race, running
+from tests.processes import race, run, running
 
 NOW = "2026-11-21T20:15:03Z"
 
@@ -129,11 +131,11 @@ def test_who_waits_while_the_folder_is_deleted_gets_a_new_lock_and_the_old_one_i
     mem_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits = threading.Event()
-    real = fcntl.flock
+    real = filelock.FileLock.acquire
 
-    def flock(fd: int, operation: int) -> None:
+    def acquire(lock: filelock.FileLock, **options: float) -> object:
         waits.set()
-        real(fd, operation)
+        return real(lock, **options)
 
     def take_over() -> str:
         with locked(mem_dir, command="mem note", now=NOW, wait=60) as mine:
@@ -147,7 +149,7 @@ def test_who_waits_while_the_folder_is_deleted_gets_a_new_lock_and_the_old_one_i
     finished, results = threading.Event(), list[object]()
     waiter = threading.Thread(target=lambda: results.append(take_over()))
     with locked(mem_dir, command="mem edit a", now=NOW) as held:
-        monkeypatch.setattr(fcntl, "flock", flock)
+        monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
         waiter.start()
         assert waits.wait(60)
         shutil.rmtree(mem_dir.rename(mem_dir.with_name("gone")))  # at once: the waiter makes files in it
@@ -169,17 +171,18 @@ def elsewhere_raising(mem_dir: Path) -> None:
 
 def deleting(mem_dir: Path, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let somebody delete the lock file and make another right after it was locked, so many times."""
-    real = fcntl.flock
+    real = filelock.FileLock.acquire
     left = [None] * times
 
-    def flock(fd: int, operation: int) -> None:
-        real(fd, operation)
+    def acquire(lock: filelock.FileLock, **options: float) -> object:
+        result = real(lock, **options)
         if left:
             left.pop()
             (mem_dir / "lock").unlink()
             (mem_dir / "lock").touch()
+        return result
 
-    monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr(filelock.FileLock, "acquire", acquire)
 
 
 def test_a_lock_on_a_file_that_was_replaced_meanwhile_is_taken_anew(
@@ -229,8 +232,10 @@ def test_a_file_system_without_locks_is_refused(mem_dir: Path, monkeypatch: pyte
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 
     monkeypatch.setattr(fcntl, "flock", no_locks)
-    with pytest.raises(RefusedError, match="keep the workspace on a file system with locks"):
-        try_lock(mem_dir)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # filelock says that it makes do with a lesser lock
+        with pytest.raises(RefusedError, match="keep the workspace on a file system with locks"):
+            try_lock(mem_dir)
 
 
 def test_a_full_disk_does_not_keep_the_lock_from_being_had(mem_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,6 +244,16 @@ def test_a_full_disk_does_not_keep_the_lock_from_being_had(mem_dir: Path, monkey
 
     monkeypatch.setattr(Path, "write_text", full)
     try_lock(mem_dir).path.unlink()
+
+
+def test_the_lock_library_is_loaded_by_those_who_lock() -> None:
+    script = """
+import sys
+from pathlib import Path
+from memcli.store import lock
+print("filelock" in sys.modules)
+"""
+    assert run(script).out == "False\n"
 
 
 def test_a_torn_record_is_closed_off_by_the_next_holder(bare: Path) -> None:
