@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,9 @@ from ..lifecycle.check import check as check_all
 from ..lifecycle.invariants import Fault
 from ..lifecycle.mend import lacks_id, mend_plan
 from ..lifecycle.plan import Plan, applied, shown
+from ..store.archive import adopted
 from ..store.layout import MEM
+from ..store.privacy import make_derived, write_private
 from ..store.staged import in_repository, staged
 from ..store.workspace import Workspace
 from . import complete, output, world
@@ -162,6 +165,20 @@ def _document(found: Checked, plan: Plan, left: Sequence[Fault], *, done: bool) 
     }
 
 
+def _tell_adopted(where: Workspace) -> None:
+    """Say once on this machine that files were in the archive before there were records of who put them there."""
+    told = where.derived / "adopted-told"
+    old = [] if told.exists() else adopted(where)
+    if old:
+        what = "1 file was" if len(old) == 1 else f"{len(old):,} files were"
+        ways = "`mem ls --status archived` lists what is there, `mem restore PATH` brings one back"
+        first = world.here(where, old[0])
+        output.note(f"{what} in the archive before records of forgetting ({first}), taken as forgotten: {ways}")
+        with suppress(OSError):  # said again the next time
+            make_derived(told.parent)
+            write_private(told, "")
+
+
 def _tell(where: Workspace, found: Checked, plan: Plan, left: Sequence[Fault], *, dry_run: bool, fix: bool) -> None:
     if dry_run:
         output.say(shown(plan), end="")
@@ -177,5 +194,6 @@ def _tell(where: Workspace, found: Checked, plan: Plan, left: Sequence[Fault], *
     if nameless:
         what = "1 entry has no id but its" if nameless == 1 else f"{nameless:,} entries have no id but their"
         output.note(f"{what} path: `mem check --fix` gives one")
+    _tell_adopted(where)
     if not left and output.is_heard():
         output.note(f"{len(found.readings):,} files, nothing wrong")

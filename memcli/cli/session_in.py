@@ -12,7 +12,7 @@ from ..text.session import moment, role_of
 from . import output, world
 from .options import AsJson, InScope, InWorkspace
 from .redacted import tell_redacted
-from .session_many import import_many, is_many
+from .session_many import Many, import_many, is_many
 from .talk import complain, counted
 
 _Into = Annotated[str, typer.Option("--session", metavar="ID", help="Into this session.", show_default=False)]
@@ -89,6 +89,9 @@ def import_(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be brought in.")] = False,
     into: _Into = "",
+    allow_secret: Annotated[
+        bool, typer.Option("--allow-secret", help="Take files that a .secretsignore names; secrets are blanked out.")
+    ] = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -110,11 +113,12 @@ def import_(
     if everything or is_many(file):
         if into:
             raise UsageError("--session and many conversations", "each goes into a session of its own")
-        import_many(where, file, since, project or [], dry_run=dry_run, as_json=as_json)
+        run = Many(file, since, tuple(project or ()), dry_run, allow_secret)
+        import_many(where, run, as_json=as_json)
         return
     if since or project or dry_run:
         raise UsageError("--since, --project and --dry-run are for many conversations", "give a folder, or --all")
-    with world.opened(file, "the transcript") as stream:
+    with world.opened(file, "the transcript", allow_secret=allow_secret) as stream:
         name = STANDARD_INPUT if file == "-" else Path(file).name
         done = bring_in(where, stream, name, into or ("" if file == "-" else own_id(Path(file))))
     tell_redacted(done.redacted)

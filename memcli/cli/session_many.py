@@ -1,7 +1,6 @@
 """`mem session import` of many conversations: find them, bring them in, and say what became of each tool's."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,29 +24,38 @@ def is_many(file: str) -> bool:
     return file != "-" and (path.is_dir() or (path.is_file() and holds_many(path)))
 
 
-def import_many(
-    where: Workspace, file: str, since: str, projects: Sequence[str], *, dry_run: bool, as_json: bool
-) -> None:
-    """Bring in what is new below a folder, in a file of many, or, without either, in the home of the user."""
+@dataclass(frozen=True)
+class Many:
+    """What to bring in: below a folder, in a file of many, or, without either, in the home of the user."""
+
+    file: str
+    since: str
+    projects: tuple[str, ...]
+    dry_run: bool
+    allow_secret: bool  # take what a .secretsignore names too
+
+
+def import_many(where: Workspace, run: Many, *, as_json: bool) -> None:
+    """Bring in what is new."""
     from ..transcripts.import_all import ImportRun
     from ..transcripts.wanted import wanted
 
     around = world.surroundings()
-    found = _found(where, file)
+    found = _found(where, run.file)
     chosen = wanted(
         where,
         around,
-        [around.folder / Path(one).expanduser() for one in projects],
-        moment_of("since", since, where),
-        asked=bool(file),
+        [around.folder / Path(one).expanduser() for one in run.projects],
+        moment_of("since", run.since, where),
+        asked=bool(run.file),
     )
     bar = output.Bar("reading conversations", step=1)
     try:
-        report = ImportRun(where, chosen, dry_run=dry_run).take(found.sources, bar)
+        report = ImportRun(where, chosen, dry_run=run.dry_run, allow_secret=run.allow_secret).take(found.sources, bar)
     finally:
         bar.clear()
     report.problems |= found.problems
-    _tell(report, dry_run=dry_run, as_json=as_json)
+    _tell(report, dry_run=run.dry_run, as_json=as_json)
     if report.problems:
         raise typer.Exit(3)
 

@@ -7,7 +7,7 @@ says, so that records of two clones never conflict.
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from .workspace import Workspace
 
 KEEP = ".gitkeep"
 RECORDS = ".moves"
+ADOPTED = "adopted-"
+"""How the name of the record begins that explains what was in the archive before there were records."""
 CHANGED = "changed after it was archived"
 UNEXPLAINED = "no forgetting put it here (git moves files of a folder that was emptied)"
 
@@ -49,10 +51,32 @@ def is_hollow(folder: Path) -> bool:
     return bool(names) and set(names) == {KEEP}
 
 
-def record_of(layout: Layout, contents: Mapping[str, bytes]) -> tuple[str, str]:
-    """Give path and text of the record that explains files of the archive, given by their paths there."""
-    text = "".join(f"{_digest(data)}\t{path}\n" for path, data in sorted(contents.items()))
-    return f"{records_folder(layout)}/{files.digest(text.encode('utf-8', 'surrogateescape'))[:20]}.tsv", text
+def records_of(workspace: Workspace, contents: Mapping[str, bytes]) -> dict[str, str]:
+    """Give path and text of the records that explain files of the archive, given by their paths there.
+
+    The first record is preceded by one of the files that lay there already: a mem that kept no records, or whoever made
+    the folder, put them there.
+    """
+    found = {}
+    for mark, told in ((ADOPTED, _unrecorded(workspace)), ("", contents)):
+        text = "".join(
+            f"{_digest(data)}\t{path}\n" for path, data in sorted(told.items()) if mark == "" or path not in contents
+        )
+        name = files.digest(text.encode("utf-8", "surrogateescape"))[:20]
+        if text:
+            found[f"{records_folder(workspace.layout)}/{mark}{name}.tsv"] = text
+    return found
+
+
+def adopted(workspace: Workspace) -> list[str]:
+    """List the archived entries that nothing says who put there: they were there before the first record."""
+    if workspace.layout.name != MEM.name and not workspace.layout.is_vault:
+        return []  # the archive may be another tool's own
+    records = _listed(workspace.root / records_folder(workspace.layout))
+    if not records:
+        return sorted(_archived(workspace, None))
+    found = _known([one for one in records if os.path.basename(one).startswith(ADOPTED)])
+    return sorted(path for path in found if (workspace.root / path).is_file())
 
 
 def explain_folder(workspace: Workspace, path: str, to: str) -> None:
@@ -66,13 +90,13 @@ def explain(workspace: Workspace, contents: Mapping[str, bytes]) -> None:
     """Record that these files belong in the archive as they are; paths that are no archived entries are left out."""
     found = {path: data for path, data in contents.items() if is_archived_entry(workspace.layout, path)}
     if found:
-        path, text = record_of(workspace.layout, unrecorded(workspace) | found)
-        with suppress(FileExistsError):
-            files.create(workspace.path(path), text.encode("utf-8", "surrogateescape"))
+        for path, text in records_of(workspace, found).items():
+            with suppress(FileExistsError):
+                files.create(workspace.path(path), text.encode("utf-8", "surrogateescape"))
 
 
-def unrecorded(workspace: Workspace) -> dict[str, bytes]:
-    """Read the archive of a mem that kept no records, which the first record explains too; nothing where one is."""
+def _unrecorded(workspace: Workspace) -> dict[str, bytes]:
+    """Read the archive of a mem that kept no records; nothing where one is."""
     there: dict[str, bytes] = {}
     for path in [] if _listed(workspace.root / records_folder(workspace.layout)) else _archived(workspace, None):
         with suppress(MemError, OSError):
@@ -86,7 +110,7 @@ def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
     In a folder of another tool a file without a record counts only where a record names another file of its folder:
     an archive may be that tool's own. An archive without any record was made by a mem that kept none.
     """
-    known = _known(workspace)
+    known = _known(_listed(workspace.root / records_folder(workspace.layout)))
     if not known:
         return []
     folders = {path.rpartition("/")[0] for path in known}
@@ -107,10 +131,10 @@ def _digest(data: bytes) -> str:
     return files.digest(data.replace(b"\r\n", b"\n"))
 
 
-def _known(workspace: Workspace) -> dict[str, set[str]]:
-    """Read all records: the digests each archived path may have."""
+def _known(records: Iterable[str]) -> dict[str, set[str]]:
+    """Read records: the digests each archived path may have."""
     known: dict[str, set[str]] = {}
-    for record in _listed(workspace.root / records_folder(workspace.layout)):
+    for record in records:
         with suppress(OSError):
             for line in Path(record).read_text(encoding="utf-8", errors="surrogateescape").split("\n"):
                 digest, _, path = line.rstrip("\r").partition("\t")

@@ -19,7 +19,7 @@ from ..text.blake import blake2b
 from ..text.conflict import require_no_conflict
 from ..text.times import stamp
 from . import disk, files
-from .archive import explain, is_archived_entry, keep_folders, record_of, records_folder, unrecorded
+from .archive import explain, is_archived_entry, keep_folders, records_folder, records_of
 from .lock import Held, locked
 from .moves import move_all
 from .removal import remove
@@ -205,8 +205,8 @@ def _explaining(workspace: Workspace, steps: Sequence[Step], at: _Places) -> lis
             contents[step.path] = step.after.encode()
     if not contents:
         return []
-    path, text = record_of(workspace.layout, unrecorded(workspace) | contents)
-    return [] if at(path).exists() else [Change(path, None, text)]
+    found = records_of(workspace, contents)
+    return [Change(path, None, text) for path, text in found.items() if not at(path).exists()]
 
 
 def _moved(workspace: Workspace, steps: Sequence[Step], held: Held, at: _Places) -> list[str]:

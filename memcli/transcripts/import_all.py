@@ -15,6 +15,7 @@ from ..exchange.detect import CUT_OFF, DAMAGED, FOREIGN, UnknownTranscriptError
 from ..exchange.transcripts import Transcript
 from ..store.disk import synced_together
 from ..store.redaction import Redacted
+from ..store.secret_paths import shut_out
 from ..store.sessions.listing import Listing
 from ..store.workspace import Workspace
 from ..text.session import word
@@ -26,6 +27,7 @@ from .wanted import EARLIER, Wanted, reason_for
 BATCH = 40  # sources that are made safe on disk together
 ASKED, SUBAGENT, NOTHING = "asked by mem", "of subagents", "with nothing said"
 UNKNOWN, BROKEN = "files without a conversation", "files that cannot be read"
+SHUT_OUT = "files that a .secretsignore names (--allow-secret takes them)"
 FILES = "files"
 """What stands for a tool where no conversation tells of one."""
 _DATA = (".jsonl", ".zip", ".db")
@@ -102,9 +104,11 @@ class _Reading:
 class ImportRun:
     """One run over many sources."""
 
-    def __init__(self, workspace: Workspace, wanted: Wanted, *, dry_run: bool = False) -> None:
-        """Begin; a dry run writes nothing."""
-        self._workspace, self._wanted, self._dry = workspace, wanted, dry_run
+    def __init__(
+        self, workspace: Workspace, wanted: Wanted, *, dry_run: bool = False, allow_secret: bool = False
+    ) -> None:
+        """Begin; a dry run writes nothing. With `allow_secret` files that a `.secretsignore` names are read too."""
+        self._workspace, self._wanted, self._dry, self._allow = workspace, wanted, dry_run, allow_secret
         self._log = ImportLog(workspace)
         self._listing = Listing(workspace)
         self.report = Report()
@@ -128,6 +132,9 @@ class ImportRun:
 
     def _one(self, source: Source) -> Seen | None:
         """Take one source; None where nothing is to be noted of it."""
+        if not self._allow and shut_out(source.path):
+            self.report.tally(source.tool or FILES).left_out[SHUT_OUT] += 1
+            return None
         seen = self._log.get(source.path)
         if seen is not None and seen.stamp == source.stamp and not self._wanted.asks_again(seen):
             tally = self.report.tally(seen.tool or source.tool or FILES)

@@ -270,6 +270,28 @@ def test_who_upgrades_is_not_told_of_all_that_an_older_mem_archived(mem: Mem, wo
     assert "archive/entries/a/0.md:1: changed" in mem("check").out
 
 
+@pytest.mark.parametrize("before", ["check", "forget"])
+def test_files_of_the_archive_that_no_record_explains_are_told_once_with_what_to_do(
+    mem: Mem, workspace: Path, before: str
+) -> None:
+    assert "archive" not in mem("check").err
+    for number in range(2):
+        put(workspace, f"archive/entries/a/{number}.md", f"mem_a{number}", TOPICS[number])
+    if before == "forget":  # which makes the first record
+        assert mem("forget", mem("write", TOPICS[2], "--no-dedup").rows[0][1]).code == 0
+    ran = mem("check")
+    assert (ran.code, ran.out) == (0, "")
+    (line,) = [line for line in ran.err.splitlines() if "archive" in line]
+    assert line.startswith(
+        "mem: 2 files were in the archive before records of forgetting (memory/archive/entries/a/0.md)"
+    )
+    assert "`mem ls --status archived`" in line
+    assert {"mem_a0", "mem_a1"} <= {row[0] for row in mem("ls", "--status", "archived").rows}
+    assert "archive" not in mem("check").err
+    assert mem("restore", "archive/entries/a/0.md").code == 0
+    assert "mem_a0" in {row[0] for row in mem("ls").rows}
+
+
 def test_a_change_that_came_with_a_clone_is_named(mem: Mem, workspace: Path) -> None:
     note = workspace / ".mem/journal/2026.json"
     note.parent.mkdir(parents=True, exist_ok=True)

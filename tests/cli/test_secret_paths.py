@@ -8,6 +8,7 @@ import pytest
 from tests.conftest import Mem
 
 SAID = "The quagga gate opens with the word marzipan"
+TOKEN = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
 
 
 def kept(workspace: Path) -> str:
@@ -55,6 +56,23 @@ def test_neither_imports_nor_transcripts_nor_paths_get_past_it(mem: Mem, workspa
     mem("memory-tool", stdin=json.dumps(call))
     assert "marzipan" not in kept(workspace)
     assert mem("import", "-", "--allow-secret", stdin=record).code == 0
+
+
+@pytest.mark.parametrize("name", ["private.jsonl", "talks"])
+def test_a_transcript_that_is_shut_out_comes_in_when_it_is_said_so(
+    mem: Mem, workspace: Path, world: Path, name: str
+) -> None:
+    (world / ".secretsignore").write_text("private*\n")
+    (world / "talks").mkdir()
+    lines = [{"role": "user", "content": SAID}, {"role": "user", "content": f"the token is {TOKEN}"}]
+    for file in ("private.jsonl", "talks/private-1.jsonl"):
+        (world / file).write_text("".join(json.dumps(one) + "\n" for one in lines))
+    ran = mem("session", "import", name)
+    assert "marzipan" not in kept(workspace)
+    assert "--allow-secret takes" in ran.err + ran.out, ran
+    assert mem("session", "import", name, "--allow-secret").code == 0
+    assert "marzipan" in kept(workspace)
+    assert TOKEN not in kept(workspace), "a secret in it is blanked out all the same"
 
 
 @pytest.mark.parametrize("given", [{"file_path": "private/plans.md"}, {"command": "cat ./private/plans.md | head"}])
