@@ -8,6 +8,7 @@ from dataclasses import astuple
 
 from ..store.layout import Layout
 from ..text.chunk import Chunk
+from ..text.history import INSTEAD, records
 from ..text.problem import Problem
 from ..text.times import date_words
 from ..text.words import index_text
@@ -63,7 +64,9 @@ class Writer:
     def forget(self, file: int) -> None:
         """Take a file and all its chunks out of the index; its vectors stay for when it comes back."""
         self._clear(file)
-        self.connection.execute("delete from files where file = ?", (file,))
+        row = self.connection.execute("delete from files where file = ? returning kind", (file,)).fetchone()
+        if row == ("history",):
+            self._pass_over_retold()
 
     def note(self, file: int, stat: Stat, noted: int) -> None:
         """Note that a file was seen unchanged."""
@@ -104,7 +107,23 @@ class Writer:
             number = self._keep_chunk(file, (reading.kind, reading.status), tags, chunk, said)
             if chunk.text:
                 run("insert into turns values(?, ?)", (number, chunk.text))
+        if reading.kind == "history":
+            self._pass_over_retold()
         return "changed" if known else "added"
+
+    def _pass_over_retold(self) -> None:
+        """Mark the records of history that another one stands for, in whichever file either is, and no others."""
+        texts = self.connection.execute(
+            "select text from files join texts using(file) where kind = 'history' and instr(text, ?)", (INSTEAD,)
+        )
+        retold = _as_json(sorted({name for (text,) in texts for one in records(text) for name in one.instead_of}))
+        self.connection.execute(
+            "update chunks set status = iif(status = 'active', 'superseded', 'active')"
+            " where file in (select file from files where kind = 'history')"
+            " and (status = 'active' and anchor in (select value from json_each(?1))"
+            " or status = 'superseded' and anchor not in (select value from json_each(?1)))",
+            (retold,),
+        )
 
     def known(self, file: int | None) -> Known:
         """Give what was taken in of a conversation's file."""

@@ -7,7 +7,7 @@ from datetime import tzinfo
 from itertools import pairwise
 
 from .entry import Entry
-from .history import records
+from .history import INSTEAD, records
 from .lines import lines
 from .memory_page import sections
 from .note import Note, day_in, notes
@@ -69,18 +69,14 @@ def memory_chunks(text: str, timestamp: str) -> list[Chunk]:
 
 
 def history_chunks(text: str, zone: tzinfo) -> list[Chunk]:
-    """Cut a history file into its records, without those that another one of the file stands for."""
+    """Cut a history file into its records, those that another one stands for included: it may be in another file."""
     found = []
     line_of = _line_counter(text)
-    told = records(text, zone)
-    replaced = {name for record in told for name in record.instead_of}
-    for record in told:
-        if record.id in replaced:
-            continue
+    for record in records(text, zone):
         start = record.start
         if text.startswith(("##", "\ufeff##"), start):
             start = text.index("\n", start, record.end) + 1
-        end = text.rfind("<!-- instead of ", start, record.end) if record.instead_of else record.end
+        end = text.rfind(INSTEAD, start, record.end) if record.instead_of else record.end
         found += [
             Chunk(a, b, line_of(a), record.anchor, "", "", record.timestamp) for a, b in windows(text, start, end)
         ]

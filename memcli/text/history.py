@@ -10,7 +10,9 @@ from .times import parse_time, stamp
 
 _HEAD = re.compile(r"##\s+(\d{4}-\d\d-\d\d\S*(?: \d\d:\d\d\S*)?)\s*(?:<!--\s*(hist_\w+)\s*-->)?\s*$")
 _PARAGRAPH = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d)\]")
-_INSTEAD = re.compile(r"\n?<!-- instead of (hist_\w+(?:,? hist_\w+)*) -->\s*$")
+INSTEAD = "<!-- instead of "
+"""How the last line of a record begins that names others which it tells better."""
+_INSTEAD = re.compile(rf"\n?{INSTEAD}(hist_\w+(?:,? hist_\w+)*) -->\s*$")
 _ID = re.compile(r"hist_\w+")
 _LABEL = re.compile(r"\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|raw-fallback)\]")
 
@@ -61,7 +63,7 @@ def render(identifier: str, moment: datetime, text: str, zone: tzinfo, instead_o
         first = f"[{moment.astimezone(zone):%Y-%m-%d %H:%M}] {first}"
     body = [first, *(f" {line}" if _begins(line) else line for line in others)]
     if instead_of:
-        body.append(f"<!-- instead of {' '.join(instead_of)} -->")
+        body.append(f"{INSTEAD}{' '.join(instead_of)} -->")
     instant = f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}Z"
     return f"## {instant} <!-- {identifier} -->\n\n" + "\n".join(body) + "\n"
 
