@@ -75,6 +75,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_cache: Path) ->
     monkeypatch.setenv("MEM_NOW", NOW)
     monkeypatch.setenv("MEM_SEED", "test")
     monkeypatch.setenv("MEM_TIMEZONE", "UTC")
+    monkeypatch.setenv("MEM_SEARCH_EMBED_BUDGET", "300")  # what is tested is not how busy the machine is
+    monkeypatch.setenv("MEM_RECALL_EMBED_BUDGET", "300")
     monkeypatch.setenv("MEM_WRITE_SOURCE", "user")  # tests write what a person would type at a terminal
     monkeypatch.chdir(folder)
     return folder

@@ -33,7 +33,7 @@ def running(script: str, *args: object) -> Iterator[subprocess.Popen[str]]:
 def run(script: str, *args: object) -> Ended:
     """Run a Python script to its end."""
     with running(script, *args) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=600)
         return Ended(process.returncode, out, err)
 
 
@@ -51,6 +51,6 @@ def race(script: str, count: int, *args: object) -> list[Ended]:
             process.stdin = None  # communicate() would close it once more
         ended = []
         for process in processes:
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=600)
             ended.append(Ended(process.returncode, out, err))
         return ended

@@ -105,14 +105,16 @@ def _trimmed(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
     """Yield the stretches of prose: a line each, or the lines that an editor wrapped."""
-    fences = [match.span() for match in _FENCE.finditer(text)]
+    fences = [match.span() for match in _FENCE.finditer(text)][::-1]
     open_start, open_stop = -1, -1
     start = 0
     for raw in text.splitlines(keepends=True):
         stop = start + len(raw.rstrip())
         mark = _MARK.match(raw)
         begin = start + (mark.end() if mark else 0)
-        fenced = any(first <= start < last for first, last in fences)
+        while fences and fences[-1][1] <= start:
+            fences.pop()
+        fenced = bool(fences) and fences[-1][0] <= start
         prose = begin < stop and not fenced and not _is_pasted(text[begin:stop]) and not raw.startswith(("    ", "\t"))
         goes_on = (
             prose and open_start >= 0 and not (mark and mark[0].strip()) and _goes_on(text, open_stop, start, stop)

@@ -254,7 +254,7 @@ def test_nothing_but_the_protocol_is_on_stdout(workspace: Path) -> None:
         lines = [json.loads(server.stdout.readline()) for _ in range(2)]
         server.stdin.close()
         server.stdin = None
-        rest, _ = server.communicate(timeout=60)
+        rest, _ = server.communicate(timeout=600)
     assert [line["id"] for line in lines] == [1, 2]
     assert rest == b""
     assert server.returncode == 0

@@ -57,7 +57,8 @@ def test_the_hook_makes_memory_of_a_commit(mem: Mem, workspace: Path, shell: Pat
     hook.write_text(HOOK)
     hook.chmod(0o755)
     git("commit", "-q", "--allow-empty", "-m", "We always deploy with make release from now on")
-    for _ in range(200):
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline:
         if list(workspace.glob("HISTORY-*.md")) and mem("session", "ls", "--json").json["sessions"][0]["waiting"] == 0:
             break
         time.sleep(0.05)

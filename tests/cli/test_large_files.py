@@ -10,6 +10,7 @@ import pytest
 from memcli.index.kept import texts_of
 from memcli.text.memory_page import sections
 from tests.conftest import Mem
+from tests.growth import growth
 
 
 @pytest.mark.parametrize("heading", ["Same", "Same 2", "", "- -"])
@@ -21,8 +22,7 @@ def test_many_equal_headings_are_cut_in_time_that_grows_with_their_number(headin
         assert len({section.anchor for section in found}) == count
         return time.process_time() - began
 
-    few = min(seconds(2_000) for _ in range(3))
-    assert seconds(20_000) < 40 * few  # ten times as many; by the square it would be a hundred times
+    assert growth(seconds, 2_000, 20_000, 35) < 35  # ten times as many; by the square it would be a hundred times
 
 
 def test_equal_headings_keep_the_anchors_they_had() -> None:
@@ -39,7 +39,7 @@ def test_a_check_of_a_page_of_thousands_of_sections_grows_with_its_length(mem: M
         return time.process_time() - began
 
     seconds(10)
-    assert seconds(16_000) < 25 * seconds(2_000)
+    assert growth(seconds, 2_000, 16_000, 25) < 25  # eight times as many; by the square it would be 64 times
 
 
 def test_a_file_too_large_to_index_whole_is_named_and_stops_no_command(
@@ -96,7 +96,7 @@ def test_the_texts_of_a_large_file_are_read_in_time_that_grows_with_its_length(m
             assert len(list(texts_of(index, chunks))) == len(chunks)
             return time.process_time() - began
 
-    assert seconds(1_600) < 25 * max(seconds(200), 0.002)
+    assert growth(seconds, 400, 6_400, 80) < 80  # sixteen times as many; by the square it would be 256 times
 
 
 def test_grep_gives_what_it_found_where_one_file_takes_too_long(mem: Mem, workspace: Path) -> None:

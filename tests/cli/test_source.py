@@ -27,7 +27,7 @@ def typed(*arguments: str, stdin: bytes | None = None, is_read: bool = True) -> 
             stdout=slave if is_read else subprocess.DEVNULL,
             stderr=slave,
             check=False,
-            timeout=60,
+            timeout=600,
             **({"stdin": slave} if stdin is None else {"input": stdin}),
         )
         assert done.returncode == 0

@@ -29,7 +29,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         env={**environ, "PYTHONPATH": str(ROOT), "OPENAI_API_KEY": ""},
         capture_output=True,
         check=True,
-        timeout=300,
+        timeout=1200,
     )
     assert done.stderr == b""
     found: dict[str, Any] = json.loads(done.stdout)

@@ -79,19 +79,24 @@ with open({str(note)!r}, "w") as file:
 print("half", flush=True)
 time.sleep(3600)
 """
-    with pytest.raises(LlmError, match="no answer within 3 s"):
-        script(code).complete(MESSAGES, timeout=3)
-    assert all(gone(int(pid)) for pid in note.read_text().split())
+    for seconds in (3, 30, 300):  # a busy machine may take longer to start the two
+        with pytest.raises(LlmError, match=f"no answer within {seconds} s"):
+            script(code).complete(MESSAGES, timeout=seconds)
+        if note.exists() and note.read_text():
+            break
+    command, started = map(int, note.read_text().split())
+    assert gone(command)
+    assert gone(started)
 
 
 def test_a_child_left_behind_does_not_hold_the_answer_up() -> None:
-    code = "subprocess.Popen(['sleep', '20'], start_new_session=True); print('done')"
-    assert script(code).complete(MESSAGES, timeout=10).text == "done\n"
+    code = "subprocess.Popen(['sleep', '90'], start_new_session=True); print('done')"
+    assert script(code).complete(MESSAGES, timeout=80).text == "done\n"
 
 
 def test_an_endless_answer_is_stopped() -> None:
     with pytest.raises(LlmError, match="more than 8 MB"):
-        script("while True: print('x' * 100_000)").complete(MESSAGES, timeout=60)
+        script("while True: print('x' * 100_000)").complete(MESSAGES, timeout=600)
 
 
 def test_bytes_that_are_no_text_are_read_as_well_as_can_be() -> None:

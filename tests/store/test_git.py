@@ -24,7 +24,7 @@ def real(folder: Path, *words: str, given: str | None = None, check: bool = True
         cwd=folder,
         env=environ,
         input=given or "",
-        timeout=30,
+        timeout=600,
         text=True,
         capture_output=True,
         check=False,

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.text.sentences import sentences
+from tests.growth import growth
 
 
 def texts(text: str) -> list[str]:
@@ -83,6 +84,10 @@ def test_each_sentence_stands_where_it_says(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["a. ", "(", "```\n", "and\n", "if ", "- "])
 def test_splitting_takes_time_in_proportion_to_the_length(piece: str) -> None:
-    begun = time.process_time()
-    sentences((piece * 20_000)[:20_000])
-    assert time.process_time() - begun < 5  # a square of the length takes minutes
+    def seconds(length: int) -> float:
+        text = (piece * length)[:length]
+        begun = time.process_time()
+        sentences(text)
+        return time.process_time() - begun
+
+    assert growth(seconds, 2_000, 20_000, 35) < 35  # ten times as long; by the square it would be a hundred times
