@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ..errors import MemError
-from ..store.sessions import Session, counts
+from ..store.sessions import Session, counts, require_own
 from ..store.workspace import Workspace
 from . import output, world
 from .app import STYLE
@@ -30,6 +30,7 @@ def clear(name: WholeId, workspace: InWorkspace = "", scope: InScope = "", as_js
     from ..store.sessions.archive import reset
 
     where, session = found(workspace, scope, name, strict=True)
+    require_own(session)
     _remember(where, session)
     place = reset(where, session)
     if as_json:

@@ -13,6 +13,7 @@ from ..text.injected import injections
 from ..text.sentences import READ, Sentence, sentences
 from ..text.session import Event
 from ..text.summary import shorten
+from .standing_rules import is_standing_rule
 
 LONGEST = 600
 """Characters of a candidate; what goes on longer ends in "…"."""
@@ -47,6 +48,12 @@ _CLOSING = re.compile(
     r"(?:(?:\s*[,;–-]?\s*\b(?:btw|pls|plz|thx|haha+|lol|tho)\b"
     r"|[,;.!]\s*(?:by the way|thanks?(?: you)?|please|cheers|danke|bitte|merci|gracias)\b"
     r"|\s+[:;]-?[)D]|\s*" + _PICTURE + r")[\s.!…]*)+$",
+    re.IGNORECASE,
+)
+# A request, with or without its question mark, that begins a sentence or ends it.
+_REQUEST = re.compile(
+    r"(?:^|[,;–—]\s*)(?:(?:and|so|please|but)\s+)?"
+    r"(?:(?:can|could|would|will) you|kannst du|könntest du|können sie|peux-tu|pouvez-vous|puedes|podrías)\s+\w",
     re.IGNORECASE,
 )
 
@@ -88,7 +95,7 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
         for place, sentence in enumerate(whole):
             words = set(map(str.casefold, _WORD.findall(sentence.text)))
             kept = without_filler(sentence.text)
-            if kept and sentence in own and not sentence.text.rstrip("\"'”)*_ ").endswith(_NO_STATEMENT):
+            if kept and sentence in own and not _asks(sentence.text, role):
                 found.append(
                     Candidate(
                         kept,
@@ -112,6 +119,13 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
                 )
             heard |= words
     return found
+
+
+def _asks(sentence: str, role: str) -> bool:
+    """Tell whether a sentence asks or only announces; a standing rule does not, however politely it is put."""
+    if sentence.rstrip("\"'”)*_ ").endswith(_NO_STATEMENT):
+        return True
+    return role == "user" and bool(_REQUEST.search(sentence)) and not is_standing_rule(sentence)
 
 
 def without_filler(text: str) -> str:

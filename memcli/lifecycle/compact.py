@@ -14,7 +14,7 @@ from ..store import files
 from ..store.entries import decoded, entry_text
 from ..store.journal import Change, Step, apply, exclusive
 from ..store.redaction import redactor
-from ..store.sessions import EVENTS, METADATA, Session, at, counts
+from ..store.sessions import EVENTS, METADATA, Session, at, counts, require_own
 from ..store.sessions.counting import count
 from ..store.sessions.ids import identified, settle_ids
 from ..store.sessions.span import session_source
@@ -54,7 +54,7 @@ class Compacted:
 
 def is_long(workspace: Workspace, session: Session) -> bool:
     """Tell whether a session is past its soft limit."""
-    return counts(workspace, session).tokens > limits(workspace.settings).soft
+    return not session.document and counts(workspace, session).tokens > limits(workspace.settings).soft
 
 
 def compact(
@@ -66,6 +66,7 @@ def compact(
     """
     if session.is_archived:
         raise RefusedError(f"{session.folder} is in the archive", "it is out of the way already")
+    require_own(session)
     with queue(workspace, session, wait):
         session = at(workspace, session.folder, session.id)
         if session.problem:

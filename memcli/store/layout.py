@@ -90,6 +90,10 @@ class Layout:
         """Tell whether a path lies in the archive."""
         return path.startswith(self.archive)
 
+    def is_document(self, path: str) -> bool:
+        """Tell whether a path is that of a conversation which another tool keeps as one JSON document."""
+        return path.endswith(".json") and self.kind_of(path) == "session"
+
     def owns(self, path: str) -> bool:
         """Tell whether mem may change a file unasked, to note what it means for another memory."""
         return not self.is_vault or path.startswith(f"{self.entries}/")

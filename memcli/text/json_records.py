@@ -57,14 +57,19 @@ def _lines(text: str, problems: list[Problem]) -> Iterator[tuple[str, str]]:
 
 
 def _document(text: str, problems: list[Problem]) -> Iterator[tuple[str, str]]:
-    data = load(text)
-    messages = data.get("messages") if isinstance(data, Mapping) else data
-    if not isinstance(messages, list):
+    messages = messages_of(load(text))
+    if messages is None:
         problems.append(Problem(1, "no JSON document with a list of messages: passed over"))
         return
     for one in messages:
         if isinstance(one, Mapping):
             yield _said(one), _moment(one)
+
+
+def messages_of(data: object) -> list[Any] | None:
+    """Give the messages of a conversation that is one JSON document; None where it is none."""
+    messages = data.get("messages") if isinstance(data, Mapping) else data
+    return messages if isinstance(messages, list) else None
 
 
 def _said(data: Mapping[str, Any]) -> str:

@@ -67,3 +67,50 @@ def test_an_item_written_a_moment_ago_is_found_and_a_broken_line_is_named(mem: M
     assert f"memory/items/semantic.jsonl:{number}: no JSON object" in mem("check").out
     assert mem("check", "--fix").code in (1, 3)
     assert "{broken" in items.read_text()
+
+
+def test_a_conversation_is_listed_shown_and_consolidated_where_it_lies(mem: Mem, bot: Path) -> None:
+    talk = bot / "sessions/telegram:12345.json"
+    document = json.loads(talk.read_text())
+    asked = {
+        "role": "user",
+        "content": "Remember that I always deploy with make release.",
+        "timestamp": "2026-02-05T15:43:00Z",
+    }
+    document["messages"].append(asked)  # without an id
+    talk.write_text(json.dumps(document))
+    before = state(bot)
+    listed = {row["id"]: row for row in mem("session", "ls", "--json").json["sessions"]}
+    assert listed["telegram:12345"]["messages"] == listed["telegram:12345"]["waiting"] == 3
+    assert listed["web:3f2a"]["messages"] == 0
+    shown = mem("session", "show", "telegram:12345", "--json").json
+    assert [one["content"] for one in shown["events"]] == [one["content"] for one in document["messages"]]
+    assert mem("session", "show", "telegram:12345", "--range", "3").out.rstrip().endswith("make release.")
+    assert mem("consolidate", "telegram:12345").code == 0
+    assert mem("search", "deploy with make release", "--mode", "keyword", "--kind", "entry").code == 0
+    (row,) = [one for one in mem("session", "ls", "--json").json["sessions"] if one["id"] == "telegram:12345"]
+    assert (row["messages"], row["waiting"]) == (3, 0)
+    assert mem("consolidate", "telegram:12345").code == 0
+    assert {name: data for name, data in state(bot).items() if name in before} == before
+    document["messages"].append({**asked, "content": "From now on we tag every release."})
+    talk.write_text(json.dumps(document))
+    (row,) = [one for one in mem("session", "ls", "--json").json["sessions"] if one["id"] == "telegram:12345"]
+    assert row["waiting"] == 1, "only what is new waits"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("append", "--session", "telegram:12345", "--text", "hello"),
+        ("clear", "telegram:12345"),
+        ("delete", "telegram:12345"),
+        ("delete", "--purge", "telegram:12345"),
+        ("compact", "telegram:12345", "--force"),
+    ],
+)
+def test_a_conversation_of_another_tool_is_never_changed(mem: Mem, bot: Path, words: tuple[str, ...]) -> None:
+    before = state(bot)
+    ran = mem("session", *words)
+    assert ran.code == 5
+    assert "sessions/telegram:12345.json is another tool's" in ran.err
+    assert state(bot) == before

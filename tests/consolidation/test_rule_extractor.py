@@ -54,6 +54,10 @@ def test_a_rule_is_kept_with_all_its_conditions(tmp_path: Path, rule: str, aroun
     [
         "Should we move the export to 03:00? It would be before the backup at 04:00?",
         "The webhook retries are firing twice, can you look at why they do that?",
+        "The webhook retries are firing twice, can you look at it",
+        "the cache of the web shop is cold since Monday; could you see why",
+        "Die Rechnungen gehen doppelt raus, kannst du mal nachsehen",
+        "Could you move the export to 03:00",
         "thanks, you are the best!!",
         "ok commit it",
         "feat(api): add the heron endpoint for Postgres 16",

@@ -5,12 +5,14 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from memcli.errors import BusyError, LlmError, RefusedError
+from memcli.index.filters import Filter
+from memcli.index.index import Index, ask
 from memcli.lifecycle.consolidate import consolidate, preview
 from memcli.lifecycle.consolidation import Outcome
 from memcli.lifecycle.llm import Completion
@@ -19,7 +21,6 @@ from memcli.store.sessions import find
 from memcli.store.sessions.append import append
 from memcli.store.sessions.archive import purge, reset
 from memcli.store.workspace import Workspace
-from memcli.text.chunk import history_chunks
 from memcli.text.session import Event
 from tests.fake_llm import Answer, ScriptedLlm
 from tests.lifecycle.conversations import NOW, at, cursor, documents, entries, history, page, reply, say, state, talk
@@ -39,9 +40,14 @@ def done(workspace: Workspace, *script: Answer, name: str = "s", keep: int = 0) 
     return consolidate(workspace, find(workspace, name), ScriptedLlm(*script) if script else None, keep=keep)
 
 
-def chunk_texts(text: str) -> list[str]:
-    """Return what search would find of a history file."""
-    return [text[chunk.start : chunk.stop] for chunk in history_chunks(text, UTC)]
+def searchable_history(workspace: Workspace) -> str:
+    """Return what search can find of history."""
+
+    def texts(index: Index) -> str:
+        index.refresh()
+        return "\n".join(one.text for one in index.pieces(index.documents(Filter(kinds=("history",)))).values())
+
+    return ask(workspace, texts)
 
 
 def test_what_an_llm_found_becomes_history_entries_an_episode_and_the_page(workspace: Workspace) -> None:
@@ -140,7 +146,7 @@ def test_an_unusable_reply_loses_nothing_and_the_next_run_recovers(workspace: Wo
     assert history(workspace) == ["[2026-11-20 10:01] They spoke of Postgres."], "it stands for the fallback"
     (log,) = workspace.root.glob("HISTORY-*.md")
     assert log.read_text().count("## ") == 2, "nothing is taken out of the file"
-    assert "raw-fallback" not in "".join(chunk_texts(log.read_text()))
+    assert "raw-fallback" not in searchable_history(workspace)
     assert entries(workspace) == ["the deploy key lives in vault"], "kept once"
     assert cursor(workspace) == "m4"
     assert done(workspace)[0].how == "nothing"

@@ -33,16 +33,26 @@ class Session:
     page: str | None = None  # the text of metadata.json; None where there is none
     problem: str = ""  # what is wrong with the page, which is then left alone
     is_archived: bool = False
+    document: str = ""  # the file of another tool that its events stand in, which stays as it is
 
     @property
     def path(self) -> str:
         """Give the file of its events."""
-        return f"{self.folder}/{EVENTS}"
+        return self.document or f"{self.folder}/{EVENTS}"
 
     @property
     def page_path(self) -> str:
         """Give the file of its page."""
         return f"{self.folder}/{METADATA}"
+
+
+def require_own(session: Session) -> None:
+    """Raise RefusedError for a session whose events stand in a file of another tool."""
+    if session.document:
+        raise RefusedError(
+            f"{session.document} is another tool's: it is read and never changed",
+            f"`mem session import {session.document} --session NEW` copies it",
+        )
 
 
 def sessions(workspace: Workspace, *, archived: bool = False) -> list[Session]:
@@ -59,6 +69,11 @@ def sessions(workspace: Workspace, *, archived: bool = False) -> list[Session]:
         folder = workspace.root / base / name
         if not name.startswith(".") and any((folder / mark).is_file() for mark in marks):
             found.append(at(workspace, f"{base}/{name}"))
+    if not archived:
+        folders = {one.folder for one in found}
+        documents = [name.removesuffix(".json") for name in names if workspace.layout.is_document(f"{base}/{name}")]
+        places = {f"{base}/{folder_name(name)}": name for name in documents}
+        found += [at(workspace, folder, name) for folder, name in places.items() if folder not in folders]
     return found
 
 
@@ -68,17 +83,26 @@ def at(workspace: Workspace, folder: str, name: str = "") -> Session:
     fallback = name or session_id(base) or base
     target = workspace.path(f"{folder}/{METADATA}")
     away = workspace.layout.is_archived(folder)
+    document = _document(workspace, folder, fallback)
     if not target.exists():
-        return Session(fallback, folder, SessionMetadata(fallback), is_archived=away)
+        return Session(fallback, folder, SessionMetadata(fallback), is_archived=away, document=document)
     data = files.read(target)
     text = data.decode("utf-8", "replace")
     # A page without a byte is what a power cut leaves of a new one.
     page = read_metadata(text) if text.strip("\0 \n") else SessionMetadata(fallback)
     if page is None or text.encode() != data:
         problem = f"{folder}/{METADATA} is " + ("no JSON object" if page is None else "not UTF-8")
-        return Session(fallback, folder, SessionMetadata(fallback), text, problem, away)
+        return Session(fallback, folder, SessionMetadata(fallback), text, problem, away, document)
     page = page if page.id else replace(page, id=fallback)
-    return Session(page.id, folder, page, text, is_archived=away)
+    return Session(page.id, folder, page, text, "", away, document)
+
+
+def _document(workspace: Workspace, folder: str, name: str) -> str:
+    """Give the file of another tool that holds a session's events; empty where the session's folder has its own."""
+    path = f"{FOLDER}/{name}.json"
+    is_known = folder.startswith(f"{FOLDER}/") and workspace.layout.is_document(path)
+    is_there = is_known and (workspace.root / path).is_file()
+    return path if is_there and not (workspace.root / folder / EVENTS).exists() else ""
 
 
 def find(workspace: Workspace, name: str, *, strict: bool = False) -> Session:
@@ -87,8 +111,8 @@ def find(workspace: Workspace, name: str, *, strict: bool = False) -> Session:
     One that is only in the archive is found there, the latest part of it. Raises NotFoundError or AmbiguousError.
     """
     direct = f"{FOLDER}/{folder_name(name)}"
-    if (workspace.root / direct).is_dir():
-        session = at(workspace, direct)
+    if (workspace.root / direct).is_dir() or _document(workspace, direct, name):
+        session = at(workspace, direct, name)
         if session.id == name:
             return session
     live, archived = sessions(workspace), sessions(workspace, archived=True)

@@ -17,7 +17,7 @@ from .. import files
 from ..journal import exclusive
 from ..lock import Held
 from ..workspace import Workspace
-from . import FOLDER, Session, counts, made, sessions, update
+from . import FOLDER, Session, counts, made, require_own, sessions, update
 from .batch import batch_of
 from .counting import Counts, counts_of, note_added
 from .file import standing_ids
@@ -98,6 +98,7 @@ def _add(
     workspace: Workspace, session: Session, lines: Iterable[Line], taken: set[str], told: Mapping[str, Any], held: Held
 ) -> Appended:
     """Write the lines whose ids are not taken, then what they add up to."""
+    require_own(session)
     target = workspace.path(session.path)
     sums, size = counts(workspace, session), _size(target)
     added = known = 0

@@ -13,7 +13,7 @@ from ..journal import exclusive
 from ..moves import move
 from ..removal import remove_folder
 from ..workspace import Workspace
-from . import EVENTS, METADATA, Session, at, sessions, update
+from . import EVENTS, METADATA, Session, at, require_own, sessions, update
 from .append import with_counts
 from .counting import Counts
 
@@ -22,6 +22,7 @@ def archive(workspace: Workspace, session: Session) -> str:
     """Move a session into the archive as it is; give its new folder."""
     if session.is_archived:
         raise RefusedError(f"{session.folder} is in the archive already", "--purge deletes it for good")
+    require_own(session)
     with exclusive(workspace, "mem session delete") as held:
         place = free_place(workspace, session)
         held.check()
@@ -36,6 +37,7 @@ def reset(workspace: Workspace, session: Session) -> str:
     """
     with exclusive(workspace, "mem session clear") as held:
         session = at(workspace, session.folder, session.id)
+        require_own(session)
         target = workspace.path(session.path)
         place = ""
         if target.is_file() and target.stat().st_size:
@@ -53,6 +55,7 @@ def reset(workspace: Workspace, session: Session) -> str:
 
 def purge(workspace: Workspace, session: Session) -> list[str]:
     """Delete a session and what the archive has of it, for good; give the folders."""
+    require_own(session)
     with exclusive(workspace, "mem session delete --purge") as held:
         parts = [session, *(one for one in sessions(workspace, archived=True) if one.id == session.id)]
         folders = list(dict.fromkeys(one.folder for one in parts))

@@ -6,12 +6,14 @@ Readers take no lock: a file that is being added to is read as far as it goes.
 import json
 import mmap
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
+from ...text.json_records import messages_of
 from ...text.problem import Problem
-from ...text.session import Event, parse_event, read_item
+from ...text.session import Event, event_of, load, parse_event, read_item
 from .. import disk
 
 LONGEST_LINE = 16 * 1024 * 1024
@@ -30,7 +32,7 @@ def read_items(path: Path) -> Iterator[Event | Problem]:
         except (FileNotFoundError, NotADirectoryError):
             return
         with file:
-            yield from _items(file)
+            yield from _document_items(file) if path.suffix == ".json" else _items(file)
 
 
 def read_events(
@@ -58,6 +60,8 @@ def recent_events(path: Path) -> list[Event]:
         except (FileNotFoundError, NotADirectoryError):
             return []
         with file:
+            if path.suffix == ".json":
+                return [item for item in _document_items(file) if isinstance(item, Event)]
             size = os.fstat(file.fileno()).st_size
             file.seek(max(size - RECENT, 0))
             if size > RECENT:
@@ -96,8 +100,29 @@ def _items(file: BinaryIO) -> Iterator[Event | Problem]:
             yield read_item(line.decode("utf-8", "replace"), number, last=not whole)
 
 
+def _document_items(file: BinaryIO) -> Iterator[Event | Problem]:
+    """Yield the messages of a conversation that is one JSON document; one without an id is named by its place."""
+    data = file.read(LONGEST_LINE + 1)
+    if len(data) > LONGEST_LINE:
+        yield Problem(1, f"longer than {LONGEST_LINE >> 20} MiB: `mem session import` takes it")
+        return
+    messages = messages_of(load(data.decode("utf-8", "replace")))
+    if messages is None:
+        yield Problem(1, "no JSON document with a list of messages: passed over")
+        return
+    for number, one in enumerate(messages, 1):
+        event = event_of(one, number) if isinstance(one, Mapping) else None
+        if event is None:
+            yield Problem(1, f"message {number} is no event (no role and content of one): passed over")
+        else:
+            yield event if event.id else replace(event, id=f"L{number}")
+
+
 def _among(path: Path, asked: Collection[str]) -> Iterator[str]:
     """Find ids by their bytes, then read the lines that hold them to be sure."""
+    if path.suffix == ".json":
+        yield from {item.id for item in read_items(path) if isinstance(item, Event)}.intersection(asked)
+        return
     try:
         file = _opened(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -32,7 +32,7 @@ def identified(session: str, events: Sequence[Event]) -> list[Event]:
 def settle_ids(workspace: Workspace, session: Session) -> bool:
     """Write the ids that are missing into a session's file, every other line as it is; tell whether any were."""
     target = workspace.path(session.path)
-    if not target.is_file():
+    if session.document or not target.is_file():
         return False
     with exclusive(workspace, f"mem session {session.id}") as held:
         data = files.read(target)
