@@ -8,7 +8,7 @@ from typing import Any
 
 from ..index.index import Piece
 from ..store.workspace import Workspace
-from ..text.json_records import is_records
+from ..text.json_records import is_records, record_type
 from ..text.problem import FileProblem
 from .flagged import flags, moment
 from .fusion import Scored
@@ -104,7 +104,7 @@ def hit_of(workspace: Workspace, pieces: Mapping[int, Piece], one: Scored, query
         relevance=one.relevance,
         timestamp=piece.timestamp,
         scope=workspace.scope,
-        type=entry.get("type", ""),
+        type=entry.get("type", "") or record_type(piece.path),
         title=entry.get("title") or piece.title,
         tags=tuple(entry.get("tags", ())),
         status=piece.status,

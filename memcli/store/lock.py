@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import BusyError, NotFoundError
 from . import disk
-from .privacy import folder_mode, narrowed, write_private
+from .privacy import folder_mode, hide, narrowed, write_private
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -97,11 +97,14 @@ def _acquire(mem_dir: Path, wait: float) -> tuple["BaseFileLock", Held]:
 
 def _open(path: Path) -> int:
     """Open the lock file, made with its folder if need be."""
-    with suppress(FileExistsError):
-        try:
-            os.mkdir(path.parent, folder_mode(path.parent))
-        except FileNotFoundError:
-            raise NotFoundError(f"there is no workspace {path.parent.parent}", "`mem init` makes one") from None
+    try:
+        os.mkdir(path.parent, folder_mode(path.parent))
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        raise NotFoundError(f"there is no workspace {path.parent.parent}", "`mem init` makes one") from None
+    else:
+        hide(path.parent)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, narrowed(0o666, path.parent))
 
 

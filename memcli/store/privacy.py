@@ -44,12 +44,22 @@ def write_private(path: Path, text: str) -> None:
         file.write(text)
 
 
+def hide(folder: Path) -> None:
+    """Tell git to pass over a folder of derived data that was just made; those below it need no file of their own."""
+    if folder.name == ".mem":
+        with suppress(OSError):
+            write_private(folder / ".gitignore", "*\n")
+
+
 def make_derived(folder: Path) -> None:
-    """Make the folder of derived data where it is missing, with those above it."""
+    """Make the folder of derived data where it is missing, with those above it; `.mem` tells git to pass over it."""
     if not folder.parent.is_dir():
         make_derived(folder.parent)
-    with suppress(FileExistsError):
+    try:
         os.mkdir(folder, folder_mode(folder))
+    except FileExistsError:
+        return
+    hide(folder)
 
 
 def _mode(folder: Path) -> int:

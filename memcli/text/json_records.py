@@ -29,6 +29,11 @@ def is_records(path: str, kind: str) -> bool:
     return path.endswith(".json") or (path.endswith(".jsonl") and kind != "session")
 
 
+def record_type(path: str) -> str:
+    """Give the type of the memories in a file of golemcore's, which has a folder for what happened; empty elsewhere."""
+    return "episode" if path.endswith(".jsonl") and "/items/episodic/" in path else ""
+
+
 def records_of(path: str, text: str) -> Records:
     """Read a file of JSON; what is no record is a problem, and its line is empty."""
     problems: list[Problem] = []

@@ -47,6 +47,15 @@ def test_an_item_is_found_and_read_where_it_lies(
     assert state(bot) == before
 
 
+def test_what_happened_is_shown_as_an_episode(mem: Mem, bot: Path) -> None:
+    hits = mem("search", "billing module", "--mode", "keyword", "--json").json["hits"]
+    types = {(hit["path"], hit["type"]) for hit in hits if hit["path"].endswith(".jsonl")}
+    assert types == {("memory/items/episodic/2026-02-06.jsonl", "episode"), ("memory/items/semantic.jsonl", "")}
+    assert [row[2] for row in mem("search", "image stage red", "--mode", "keyword").rows if "episodic" in row[1]] == [
+        "episode"
+    ]
+
+
 def test_a_conversation_is_found_when_asked_for_and_read(mem: Mem, bot: Path) -> None:
     asked = ("search", "reporting database on forge", "--mode", "keyword", "--json")
     assert "sessions/telegram:12345.json" not in {hit["path"] for hit in mem(*asked).json["hits"]}

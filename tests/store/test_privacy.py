@@ -1,5 +1,6 @@
 """What was said, noted and derived is for its owner alone, unless the folder is shared on purpose."""
 
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -84,6 +85,17 @@ def test_a_workspace_shared_by_setgid_is_shared_whole(mem: Mem, world: Path) -> 
     assert int(found["sessions"], 8) & 0o055 == 0o055
     assert int(found["sessions/t/session.jsonl"], 8) & 0o044 == 0o044
     assert int(found[".mem/index.db"], 8) & 0o044 == 0o044
+
+
+@pytest.mark.parametrize("words", [("note", "hello"), ("session", "append", "--text", "hello"), ("search", "hello")])
+def test_what_is_derived_stays_out_of_git_by_itself(mem: Mem, workspace: Path, words: tuple[str, ...]) -> None:
+    shutil.rmtree(workspace / ".mem")
+    mem(*words)
+    (workspace / ".gitignore").unlink()
+    subprocess.run(["git", "init", "-q", "."], cwd=workspace, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=workspace, check=True)
+    listed = subprocess.run(["git", "ls-files"], cwd=workspace, capture_output=True, text=True, check=True).stdout
+    assert ".mem" not in listed
 
 
 def test_conversations_stay_out_of_git_when_the_workspace_loses_its_own_list(mem: Mem, workspace: Path) -> None:
