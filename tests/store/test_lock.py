@@ -64,7 +64,7 @@ with locked(root / ".mem", command="mem note", now="now", wait=100) as held:
     records = [line.split() for line in (bare / "log.md").read_text().splitlines()]
     assert [int(position) for position, _ in records] == list(range(50))
     assert sorted(int(writer) for _, writer in records) == list(range(50))
-    assert os.listdir(bare / ".mem") == ["lock"]
+    assert sorted(os.listdir(bare / ".mem")) == [".gitignore", "lock"]
 
 
 def test_threads_of_one_process_exclude_each_other(mem_dir: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_lock_file_that_is_replaced_for_ever_is_given_up(mem_dir: Path, monkey
 
 def test_the_folder_is_made_but_not_the_workspace(bare: Path) -> None:
     try_lock(bare / ".mem")
-    assert os.listdir(bare / ".mem") == ["lock"]
+    assert sorted(os.listdir(bare / ".mem")) == [".gitignore", "lock"]
     with pytest.raises(NotFoundError, match=f"there is no workspace {bare / 'none'}: `mem init` makes one"):
         try_lock(bare / "none" / ".mem")
 
