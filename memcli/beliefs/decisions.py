@@ -4,13 +4,13 @@ An agent's answer counts as `observed`: it retires nothing that a user said, vou
 MEMORY.md; it is noted with the question, and a person decides.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from ..errors import RefusedError, UsageError
+from ..errors import MemError, RefusedError, UsageError
 from ..index.index import ask
-from ..lifecycle.dedup import taking_in
+from ..lifecycle.dedup import could_be_one, taking_in
 from ..lifecycle.page import without_lines
 from ..lifecycle.plan import Plan
 from ..lifecycle.supersession import Standing, successors, supersede_plan
@@ -23,9 +23,12 @@ from ..store.workspace import Workspace
 from ..text.entry import TRUST, read_entry
 from ..text.frontmatter import parse
 from ..text.times import stamp
-from .review import Question, fresh
+from .precedence import is_believed_over, may_replace
+from .review import Now, Question, fresh
 
 Decision = Literal["keep", "newer", "older", "same", "forget", "later"]
+LLM = "llm"
+"""The source of what an LLM decides, where `llm.decides` lets it."""
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 _SINGLE: tuple[Decision, ...] = ("keep", "forget", "later")
 
@@ -59,11 +62,9 @@ def answer(workspace: Workspace, question: Question, decision: Decision, source:
     if decision == "later":
         review_log.note_later(workspace, [question.id])
         return Answered("later")
-    now = fresh(workspace, question)
-    if now.id != question.id:
-        raise RefusedError(f"a text of {question.id} changed meanwhile", "look at it again with `mem review`")
+    now = _unchanged(question, Now(workspace))
     ids = tuple(one.entry.id for one in now.sides)
-    if source != "user" and needs_person(now, decision):
+    if _is_for_a_person(now, decision, source):
         review_log.note_proposal(workspace, now.id, decision, source)
         return Answered("proposed", ids)
     plan = decision_plan(workspace, now, decision, by_person=source == "user")
@@ -72,6 +73,68 @@ def answer(workspace: Workspace, question: Question, decision: Decision, source:
         next_turn(workspace)
     review_log.note_looked(workspace, ids)
     return Answered("settled", ids)
+
+
+def keep_all(
+    workspace: Workspace,
+    questions: Sequence[Question],
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> tuple[int, tuple[str, ...]]:
+    """Keep what questions ask about, as one change; return how many, and why others wait.
+
+    One that was settled meanwhile, of which a text changed, or that cannot be kept, is left as it is.
+    """
+    now = Now(workspace)
+    asked: list[Question] = []
+    problems: list[str] = []
+    for question in questions:
+        try:
+            asked.append(_unchanged(question, now))
+        except MemError as error:
+            problems.append(str(error))
+    sides = {side.path: side for one in asked for side in one.sides}
+    others: dict[str, list[str]] = {}
+    for one in asked:
+        if one.is_pair:
+            for side, other in (one.sides, one.sides[::-1]):
+                others.setdefault(side.path, []).append(other.entry.id)
+    changed = []
+    for path, names in others.items():
+        changed.append(_kept_apart(workspace, sides[path], names))
+        progress(len(changed), len(others))
+    changed += [_renewed(workspace, one.sides[0]) for one in asked if one.kind == "faded"]
+    steps = [Change(one.path, sides[one.path].text, one.text) for one in changed if one.text != sides[one.path].text]
+    with exclusive(workspace, "mem review") as held:
+        apply(workspace, steps, held)
+        next_turn(workspace)
+    review_log.note_looked(workspace, [side.entry.id for side in sides.values()])
+    return len(asked), tuple(problems)
+
+
+def _unchanged(question: Question, now: Now) -> Question:
+    """Return a question as its files stand; RefusedError where a text changed since it was asked."""
+    found = fresh(question, now)
+    if found.id != question.id:
+        raise RefusedError(f"a text of {question.id} changed meanwhile", "look at it again with `mem review`")
+    return found
+
+
+def _is_for_a_person(question: Question, decision: Decision, source: str) -> bool:
+    """Tell whether a decision of that source is only a proposal."""
+    if source == LLM:
+        return not is_by_trust(question, decision)
+    return source != "user" and needs_person(question, decision)
+
+
+def is_by_trust(question: Question, decision: Decision) -> bool:
+    """Tell whether the rules of trust allow what is decided about a pair, whoever compared the texts."""
+    newer, older = (side.entry for side in question.sides)
+    if decision == "newer":
+        is_over = may_replace(older, newer) and is_believed_over(older, newer, is_told_now=False)
+        return is_over and not older.pinned
+    if decision == "same":
+        return could_be_one(older, newer)
+    return decision == "keep"
 
 
 def needs_person(question: Question, decision: Decision) -> bool:
@@ -89,11 +152,11 @@ def decision_plan(workspace: Workspace, question: Question, decision: Decision, 
     if decision == "forget":
         return _forgetting(workspace, question)
     if not question.is_pair:
-        return _kept(workspace, question)
-    one, other = (_unflagged(workspace, *both) for both in (question.sides, question.sides[::-1]))
+        return _steps(question, [_renewed(workspace, question.sides[0])] if question.kind == "faded" else [])
     if decision == "keep":
-        changed = [_distinct(workspace, one, other.entry.id), _distinct(workspace, other, one.entry.id)]
-        return _steps(question, changed)
+        both = (question.sides, question.sides[::-1])
+        return _steps(question, [_kept_apart(workspace, one, [other.entry.id]) for one, other in both])
+    one, other = (_unflagged(workspace, *both) for both in (question.sides, question.sides[::-1]))
     if decision == "same":
         return _same(workspace, question, one, other, by_person=by_person)
     return _settled(workspace, question, *((other, one) if decision == "newer" else (one, other)))
@@ -111,8 +174,14 @@ def _unflagged(workspace: Workspace, one: Standing, other: Standing) -> Standing
     return _revised(workspace, one, {"conflicts_with": left})
 
 
-def _distinct(workspace: Workspace, one: Standing, other: str) -> Standing:
-    return _revised(workspace, one, {"distinct": list(dict.fromkeys([*one.entry.distinct, other]))})
+def _kept_apart(workspace: Workspace, one: Standing, others: Sequence[str]) -> Standing:
+    """Return an entry that names others as distinct and is flagged with none of them."""
+    gone = frozenset(others)
+    left = [name for name in one.entry.conflicts_with if name not in gone]
+    told: dict[str, object] = {"distinct": list(dict.fromkeys([*one.entry.distinct, *others]))}
+    if len(left) != len(one.entry.conflicts_with):
+        told["conflicts_with"] = left
+    return _revised(workspace, one, told)
 
 
 def _settled(workspace: Workspace, question: Question, loser: Standing, winner: Standing) -> Plan:
@@ -146,11 +215,9 @@ def _forgetting(workspace: Workspace, question: Question) -> Plan:
     return Plan(tuple(steps), tuple(f"{one} is forgotten" for one in ids)) + without_lines(workspace, ids)
 
 
-def _kept(workspace: Workspace, question: Question) -> Plan:
-    """Let a rule count as confirmed today; of a new memory nothing changes but that somebody looked."""
-    if question.kind != "faded":
-        return Plan()
-    return _steps(question, [_revised(workspace, question.sides[0], {"updated_at": stamp(workspace.now)})])
+def _renewed(workspace: Workspace, rule: Standing) -> Standing:
+    """Return a rule that counts as confirmed today."""
+    return _revised(workspace, rule, {"updated_at": stamp(workspace.now)})
 
 
 def _steps(question: Question, changed: list[Standing]) -> Plan:

@@ -6,6 +6,7 @@ Only looks. An id names a question and the texts it is about: once one of these 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from ..store.review_log import Proposal
 from ..store.workspace import Workspace
 from ..text.blake import blake2b
 from ..text.entry import same_key
-from .comparison import compare
+from .comparison import Likelihoods, compare
 from .keys import slot_of
 from .precedence import is_same_slot
 
@@ -42,6 +43,7 @@ class Question:
     reason: str
     group: str = ""  # what it has in common with others: the id of an entry in many pairs, or what brought it in
     proposal: Proposal | None = None
+    likelihoods: Likelihoods | None = None  # of what the newer text is to the older one, where it was asked
 
     @property
     def is_pair(self) -> bool:
@@ -88,10 +90,30 @@ def waiting_count(workspace: Workspace) -> int:
     return len(flagged) + filling + len(_faded(workspace, rows))
 
 
-def fresh(workspace: Workspace, question: Question) -> Question:
+class Now:
+    """Files and the log as they are now, each read once."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Belong to a workspace."""
+        self._workspace = workspace
+        self._read: dict[str, Standing] = {}
+
+    def standing(self, path: str) -> Standing:
+        """Read an entry's file."""
+        if path not in self._read:
+            self._read[path] = standing(self._workspace, path)
+        return self._read[path]
+
+    @cached_property
+    def added(self) -> Mapping[str, str]:
+        """Read what came in by itself."""
+        return review_log.read(self._workspace).added
+
+
+def fresh(question: Question, now: Now) -> Question:
     """Return a question as its files stand now; NotFoundError where nothing is left to ask."""
     try:
-        sides = tuple(standing(workspace, one.path) for one in question.sides)
+        sides = tuple(now.standing(one.path) for one in question.sides)
     except NotFoundError:
         raise NotFoundError(_DONE, "`mem review` shows what waits") from None
     ids = [one.entry.id for one in question.sides]
@@ -103,7 +125,7 @@ def fresh(workspace: Workspace, question: Question) -> Question:
     elif question.kind == "key":
         is_open = is_same_slot(sides[0].entry, sides[1].entry)
     elif question.kind == "new":
-        is_open = ids[0] in review_log.read(workspace).added
+        is_open = ids[0] in now.added
     if not is_open:
         raise NotFoundError(_DONE, "`mem review` shows what waits")
     return replace(question, id=_id(question.kind, sides), sides=sides)
@@ -186,7 +208,10 @@ def _rows(index: Index) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
     index.refresh()
     problems = index.problems()
     unread = unread_paths(index.workspace, [one.path for one in problems])
-    faults = [(one.path, f"line {one.line}: {one.reason}") for one in problems if one.path in unread]
+    passed_over = unread | {
+        one.path for one in problems if one.left_out and index.workspace.layout.kind_of(one.path) == "entry"
+    }
+    faults = [(one.path, f"line {one.line}: {one.reason}") for one in problems if one.path in passed_over]
     return index.list_entries(Filter(), "entries.created_at desc, path"), faults
 
 

@@ -9,9 +9,11 @@ from ..beliefs.review import Question, Queue, review_queue
 from ..errors import NotFoundError, UsageError
 from ..lifecycle.supersession import Standing
 from . import output, world
+from .admitted import judge_of
 from .options import AsJson, InScope, InWorkspace
 
 if TYPE_CHECKING:
+    from ..beliefs.llm_judge import LlmJudge
     from ..store.workspace import Workspace
 
 _ANSWER = "answer"
@@ -27,6 +29,9 @@ def review(
         str,
         typer.Option(help="Whose answer it is: user or observed.", show_default="user on a terminal, else observed"),
     ] = "",
+    judge: Annotated[
+        bool, typer.Option("--judge", help="Let your LLM propose answers about pairs; you take one with y.")
+    ] = False,
     limit: Annotated[
         int, typer.Option("-n", "--limit", min=0, help="List at most so many questions.", show_default="all")
     ] = 0,
@@ -43,6 +48,9 @@ def review(
     What is decided stands in the files: of two that are kept each names the other as `distinct` and they are not
     flagged again, what is over is superseded, and of two that say the same one stays with both wordings. What an agent
     answers counts as observed: where it would retire what a user said, it is noted with the question as a proposal.
+
+    With --judge your LLM proposes an answer where it is sure. With `llm.decides` in your own settings its answer is
+    carried out, unless that would retire what is trusted more, pinned, or of another project.
     """
     where = world.writing(workspace, scope, "reviewed in")
     if words:
@@ -52,16 +60,33 @@ def review(
             )
         _answer(where, words[1], words[2], source, as_json=as_json)
         return
+    asked_of = judge_of(where, is_wanted=judge)
     queue = review_queue(where)
-    asked = queue.questions[: limit or None]
+    unheard = ""
+    if asked_of is not None:
+        unheard = _proposed(where, queue.questions[: limit or None], asked_of)
+        queue = review_queue(where)
     for path, reason in queue.problems:
         output.note(f"{world.here(where, path)}: {reason}")
+    _shown(where, queue, limit, as_json=as_json)
+    if unheard:
+        raise typer.Exit(7)
+
+
+def _shown(where: "Workspace", queue: Queue, limit: int, *, as_json: bool) -> None:
+    """Ask at a terminal; elsewhere list the questions."""
+    from ..beliefs.question_likelihoods import Weigher
+
+    asked: Sequence[Question] = queue.questions[: limit or None]
+    is_asked = world.is_typed() and not as_json
+    if not is_asked:
+        asked = Weigher(where).weighed(asked, where.settings["search.embed_budget"])
     if as_json:
         output.say_json(_document(queue, asked))
     elif not queue.questions:
         if output.is_heard():
             output.note("nothing waits for a yes or no")
-    elif world.is_typed():
+    elif is_asked:
         from .review_keys import session
 
         session(where, asked)
@@ -69,6 +94,21 @@ def review(
         from .review_page import told
 
         output.say("\n\n".join(map(told, asked)))
+
+
+def _proposed(where: "Workspace", questions: Sequence[Question], judge: "LlmJudge") -> str:
+    """Let an LLM propose answers, and say what came of it; return why it said nothing of some."""
+    from ..beliefs.review_judge import propose
+
+    bar = output.Bar("asking the LLM", 1)
+    done = propose(where, questions, judge, bar)
+    bar.clear()
+    if done.unheard:
+        output.note(f"the LLM could not judge ({done.unheard}): what it did not answer waits as it is")
+    said = [f"{done.settled:,} settled"] * bool(done.settled) + [f"{done.proposed:,} with a proposal"]
+    if done.asked and (done.settled or done.proposed or not done.unheard):
+        output.note(f"the LLM looked at {done.asked:,} pairs: {', '.join(said)}")
+    return done.unheard
 
 
 def _answer(where: "Workspace", name: str, decision: str, source: str, *, as_json: bool) -> None:
@@ -113,6 +153,7 @@ def _document(queue: Queue, asked: Sequence[Question]) -> dict[str, Any]:
                 "kind": one.kind,
                 "reason": one.reason,
                 "group": one.group,
+                "likelihoods": _likelihoods(one),
                 "memories": [_memory(side) for side in one.sides],
                 "answers": list(allowed(one)),
                 "proposal": (
@@ -125,6 +166,14 @@ def _document(queue: Queue, asked: Sequence[Question]) -> dict[str, Any]:
         ],
         "problems": [{"path": path, "reason": reason} for path, reason in queue.problems],
     }
+
+
+def _likelihoods(question: Question) -> dict[str, float] | None:
+    """Give the probabilities of what the newer text is to the older one; None where they were not asked."""
+    found = question.likelihoods
+    if found is None:
+        return None
+    return {name: round(getattr(found, name), 3) for name in ("same", "update", "conflict", "distinct")}
 
 
 def _memory(side: Standing) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ..beliefs.decisions import Decision, allowed, answer
-from ..beliefs.review import HUB, Question, fresh
+from ..beliefs.decisions import Decision, allowed, answer, keep_all
+from ..beliefs.question_likelihoods import Weigher
+from ..beliefs.review import HUB, Now, Question, fresh
 from ..errors import BusyError, MemError, NotFoundError
 from ..store import review_log
 from ..store.workspace import Workspace
@@ -38,19 +39,22 @@ def session(workspace: Workspace, questions: Sequence[Question]) -> None:
     count = 0
     groups = _groups(questions)
     left = sum(map(len, groups))
+    weigher = Weigher(workspace)
     try:
         for group in groups:
             done = _ask_together(workspace, group, left) if len(group) > 1 else None
-            if done is None:
-                for place, one in enumerate(group):
-                    count += _ask(workspace, one, left - place)
-            else:
+            if done is not None:
                 count += done
-            left -= len(group)
+                left -= len(group)
+                continue
+            for one in group:
+                count += _ask(workspace, weigher, one, left)
+                left -= 1
     except _Quit:
         pass
-    rest = f"; {left:,} left, `mem review` goes on there" if left else ""
-    output.note(f"{count:,} answered{rest}")
+    finally:  # also at Ctrl-C
+        rest = f"; {left:,} left, `mem review` goes on there" if left else ""
+        output.note(f"{count:,} answered{rest}")
 
 
 def _groups(questions: Sequence[Question]) -> list[list[Question]]:
@@ -64,18 +68,21 @@ def _groups(questions: Sequence[Question]) -> list[list[Question]]:
     return list(groups.values())
 
 
-def _ask(workspace: Workspace, question: Question, left: int) -> int:
+def _ask(workspace: Workspace, weigher: Weigher, question: Question, left: int) -> int:
     """Ask one question; return how many were answered."""
     while True:
         try:
-            question = fresh(workspace, question)
+            (question,) = weigher.weighed([fresh(question, Now(workspace))])
         except NotFoundError as error:
             output.note(error.message)
             return 0
         except MemError as error:
             output.note(str(error))
             return 0
-        output.say(f"\n{left:,} to go · {review_page.heading(question)}\n\n{review_page.shown(question)}\n")
+        output.say(f"\n{left:,} to go · {review_page.heading(question)}\n")
+        for line in review_page.shown(question):
+            output.say_styled(*line)
+        output.say("")
         if question.proposal:
             output.say(f"proposed: {question.proposal.decision} (by {question.proposal.by}); y takes it\n")
         words = _choices(question)
@@ -88,6 +95,9 @@ def _ask(workspace: Workspace, question: Question, left: int) -> int:
             answer(workspace, question, decision)
         except BusyError:
             raise
+        except NotFoundError as error:
+            output.note(error.message)
+            return 0
         except MemError as error:
             output.note(str(error))
             continue
@@ -123,22 +133,11 @@ def _ask_together(workspace: Workspace, group: Sequence[Question], left: int) ->
     if key == "l":
         review_log.note_later(workspace, [each.id for each in group])
         return 0
-    return _keep_all(workspace, group)
-
-
-def _keep_all(workspace: Workspace, group: Sequence[Question]) -> int:
-    count = 0
     bar = output.Bar("keeping")
-    for number, one in enumerate(group, 1):
-        try:
-            answer(workspace, fresh(workspace, one), "keep")
-            count += 1
-        except BusyError:
-            raise
-        except MemError as error:
-            output.note(str(error))
-        bar(number, len(group))
+    count, problems = keep_all(workspace, group, bar)
     bar.clear()
+    for problem in problems:
+        output.note(problem)
     output.say(f"{count:,} kept")
     return count
 

@@ -1,12 +1,20 @@
 """A question of the review as a page of text: two memories side by side, or one below the other where it is narrow."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from shutil import get_terminal_size
 
 from ..beliefs.review import Question
 from ..lifecycle.supersession import Standing
+from ..text.word_differences import differing
 from . import output
 
+Line = list[tuple[str, str]]
+"""Pieces of text, each with the code of its colour or none."""
+Marked = list[tuple[str, bool]]
+"""Letters, each with whether it is marked."""
+DIFFERS = "1;36"
+"""Colour code of words that only one of two memories has."""
 MOST = 12
 """Lines of a memory that are shown; `mem read` shows the rest."""
 NARROW = 60
@@ -14,16 +22,17 @@ NARROW = 60
 _GAP = " │ "
 
 
-def shown(question: Question) -> str:
-    """Write a question with its memories, as wide as the terminal."""
+def shown(question: Question) -> list[Line]:
+    """Write a question with its memories as wide as the terminal, the words marked that only one of the two has."""
     columns = get_terminal_size().columns
-    names = ("newer", "older") if question.is_pair else ("",)
-    if question.is_pair and columns >= NARROW:
-        room = (columns - len(_GAP)) // 2
-        left, right = (_side(name, one, room) for name, one in zip(names, question.sides, strict=True))
-        return "\n".join(_beside(left, right, room))
-    sides = [_side(name, one, columns) for name, one in zip(names, question.sides, strict=True)]
-    return "\n\n".join("\n".join(side) for side in sides)
+    texts = [output.visible(one.entry.body.replace("\t", "    ")) for one in question.sides]
+    if not question.is_pair:
+        return _side("", question.sides[0], texts[0], [False] * len(texts[0]), columns)
+    is_beside = columns >= NARROW
+    room = (columns - len(_GAP)) // 2 if is_beside else columns
+    sides = zip(("newer", "older"), question.sides, texts, differing(*texts), strict=True)
+    left, right = (_side(name, one, text, mask, room) for name, one, text, mask in sides)
+    return _beside(left, right, room) if is_beside else [*left, [], *right]
 
 
 def told(question: Question) -> str:
@@ -51,16 +60,15 @@ def heading(question: Question) -> str:
     return f"{asks[question.kind]}? ({question.reason})"
 
 
-def _side(name: str, one: Standing, room: int) -> list[str]:
+def _side(name: str, one: Standing, text: str, mask: Sequence[bool], room: int) -> list[Line]:
     """Write a memory as lines of at most so many columns."""
     entry = one.entry
-    text = output.visible(entry.body.replace("\t", "    "))
-    lines = [piece for line in text.split("\n") for piece in _wrapped(line, room)]
+    lines = [_pieces(line) for part in _lines(text, mask) for line in _wrapped(part, room)]
     if len(lines) > MOST:
         more = len(lines) - MOST + 1
-        lines = [*lines[: MOST - 1], f"… {more:,} more lines: mem read {entry.id}"]
+        lines = [*lines[: MOST - 1], [(f"… {more:,} more lines: mem read {entry.id}", "")]]
     head = " · ".join(part for part in (name, entry.created_at[:10], entry.source, *_about(one)) if part)
-    return [*_wrapped(output.visible(head), room), "", *lines, "", *_wrapped(output.visible(entry.id), room)]
+    return [*_plain(head, room), [], *lines, [], *_plain(entry.id, room)]
 
 
 def _head(one: Standing) -> str:
@@ -74,27 +82,69 @@ def _about(one: Standing) -> list[str]:
     return [entry.type, *(f"{name} {value}" for name, value in named if value), *(["pinned"] if entry.pinned else [])]
 
 
-def _beside(left: Sequence[str], right: Sequence[str], room: int) -> list[str]:
+def _beside(left: Sequence[Line], right: Sequence[Line], room: int) -> list[Line]:
     count = max(len(left), len(right))
-    rows = zip([*left, *[""] * (count - len(left))], [*right, *[""] * (count - len(right))], strict=True)
-    return [f"{one}{' ' * (room - output.width(one))}{_GAP}{other}".rstrip() for one, other in rows]
+    rows = zip([*left, *[[]] * (count - len(left))], [*right, *[[]] * (count - len(right))], strict=True)
+    found = []
+    for one, other in rows:
+        width = sum(output.width(text) for text, _ in one)
+        found.append([*one, (" " * (room - width) + (_GAP if other else _GAP.rstrip()), ""), *other])
+    return found
 
 
-def _wrapped(line: str, room: int) -> list[str]:
+def _plain(text: str, room: int) -> list[Line]:
+    text = output.visible(text)
+    return [_pieces(line) for line in _wrapped([(letter, False) for letter in text], room)]
+
+
+def _lines(text: str, mask: Sequence[bool]) -> Iterator[Marked]:
+    """Yield the lines of a text, each letter with its mark."""
+    start = 0
+    for line in text.split("\n"):
+        end = start + len(line)
+        yield list(zip(line, mask[start:end], strict=True))
+        start = end + 1
+
+
+def _pieces(line: Marked) -> Line:
+    """Put letters of one mark together."""
+    runs = groupby(line, key=lambda letter: letter[1])
+    return [("".join(letter for letter, _ in run), DIFFERS if is_marked else "") for is_marked, run in runs]
+
+
+def _wrapped(line: Marked, room: int) -> list[Marked]:
     """Break a line at words, and a word that is too long where it must be, by the columns that letters take."""
-    lines = [""]
-    for word in line.split(" "):
-        joined = f"{lines[-1]} {word}" if lines[-1] else word
-        if output.width(joined) <= room:
-            lines[-1] = joined
+    lines: list[Marked] = [[]]
+    used = 0
+    for word in _words(line):
+        size = sum(output.width(letter) for letter, _ in word)
+        if used + size <= room:
+            lines[-1] += word
+            used += size
             continue
         if lines[-1]:
-            lines.append("")
-        for letter in word:
-            if output.width(lines[-1]) + output.width(letter) > room:
-                lines.append("")
-            lines[-1] += letter
+            lines.append([])
+            used = 0
+        for letter in word[1:] if word[0][0] == " " else word:
+            size = output.width(letter[0])
+            if used + size > room:
+                lines.append([])
+                used = 0
+            lines[-1].append(letter)
+            used += size
     return lines
+
+
+def _words(line: Marked) -> Iterator[Marked]:
+    """Part a line before each space, so that a word has the space that leads to it."""
+    word: Marked = []
+    for letter in line:
+        if letter[0] == " " and word:
+            yield word
+            word = []
+        word.append(letter)
+    if word:
+        yield word
 
 
 def _shortened(text: str, most: int) -> str:

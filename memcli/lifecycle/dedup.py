@@ -151,7 +151,7 @@ def _judged(
 def _may_be_asked(one: Entry, other: Entry) -> bool:
     """Tell whether only a judge can say that two entries are one: they could be, and their words do not tell."""
     is_told = says(one, other.body) or says(other, one.body) or are_apart(one, other)
-    return not is_told and _could_be_one(one, other) and is_comparable(one.body) and is_comparable(other.body)
+    return not is_told and could_be_one(one, other) and is_comparable(one.body) and is_comparable(other.body)
 
 
 def _connected(groups: Iterable[Sequence[str]]) -> list[list[str]]:
@@ -195,7 +195,7 @@ def _gathered(
     whole, taken = kept, []
     for one in others:
         is_one = _is_one(whole.entry, one.entry) or frozenset((kept.path, one.path)) in judged
-        if not is_one or not _could_be_one(whole.entry, one.entry):
+        if not is_one or not could_be_one(whole.entry, one.entry):
             continue
         whole = taking_in(workspace, whole, one.entry, strengths.get(one.entry.id, one.entry.strength))
         taken.append(one)
@@ -213,7 +213,7 @@ def taking_in(workspace: Workspace, kept: Standing, other: Entry, strength: int)
     return Standing(kept.path, text, read_entry(parse(text), kept.path, workspace.now)[0])
 
 
-def _could_be_one(kept: Entry, other: Entry) -> bool:
+def could_be_one(kept: Entry, other: Entry) -> bool:
     """Tell whether two entries are about the same thing by name."""
     if not are_of_one_kind(kept.type, other.type):
         return False

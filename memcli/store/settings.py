@@ -278,6 +278,12 @@ TABLE = (
         low=0,
         high=3600,
     ),
+    Setting(
+        "llm.decides",
+        False,
+        "Let the LLM settle by `mem review --judge` what the rules of trust allow; otherwise it only proposes.",
+        user_only=True,
+    ),
     Setting("consolidate.enabled", True, "Let `mem consolidate`, `mem tend` and hooks make memory of conversations."),
     Setting("consolidate.window", 50, "Messages that must wait before `mem tend` and hooks consolidate.", low=1),
     Setting("consolidate.keep", 10, "Latest messages they leave for next time.", low=0),

@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
+from tests.cli.test_review import flagged, queue
 from tests.conftest import Mem, Ran
 from tests.llm_server import LlmServer, dribble, plain, say
+from tests.terminal import Terminal
 
 GATE = "The garden gate is painted green"
 AGAIN = "Going into the garden one walks through a green gate"
 SEARCH = "Search runs on Elasticsearch"
 MOVED = "Postgres handles search these days"
-SAID = {AGAIN: "same", MOVED: "update"}
+SHOP = "Postgres handles the searches of the shop these days"
+DOOR = "Nobody enters the garden any more but through the blue door"
+SAID = {AGAIN: "same", MOVED: "update", SHOP: "update", DOOR: "update"}
 """What the LLM of the tests says of a new text; of all else that it is distinct."""
 FOUND = {
     "history_entry": "[2026-11-21 20:15] The gate.",
@@ -115,7 +119,7 @@ def test_a_judge_that_is_of_no_use_costs_one_line_and_no_memory(
     assert AGAIN in "".join(path.read_text() for path in workspace.rglob("*.md"))
 
 
-@pytest.mark.parametrize("words", [("write", "x"), ("import", "-"), ("dedup",), ("consolidate",)])
+@pytest.mark.parametrize("words", [("write", "x"), ("import", "-"), ("dedup",), ("consolidate",), ("review",)])
 def test_without_an_llm_judge_says_what_to_set(mem: Mem, workspace: Path, words: tuple[str, ...]) -> None:
     ran = mem(*words, "--judge", stdin="")
     assert (ran.code, ran.out) == (2, "")
@@ -203,3 +207,66 @@ def test_dedup_goes_on_word_for_word_where_the_llm_is_down(
     monkeypatch.setenv("MEM_LLM_COMMAND", "false")
     ran = mem("dedup", "--judge", "--apply")
     assert (ran.code, len(ran.rows), ran.err.count("could not judge")) == (7, 1, 1)
+
+
+@pytest.fixture
+def flags(mem: Mem, workspace: Path) -> dict[str, tuple[str, str]]:
+    """Give the ids (older, newer) of flagged pairs, by the text of the newer."""
+    return {new: flagged(mem, old, new, source="user") for old, new in ((GATE, AGAIN), (SEARCH, MOVED))}
+
+
+def proposals(mem: Mem) -> dict[str, str]:
+    found = mem("review", "--json").json["questions"]
+    return {one["memories"][0]["text"]: one["proposal"]["decision"] for one in found if one["proposal"]}
+
+
+def test_an_llm_proposes_and_a_person_takes_it_with_one_key(
+    mem: Mem, workspace: Path, world: Path, flags: dict[str, tuple[str, str]], asked: Asked
+) -> None:
+    flagged(mem, "The attic is cold", "The attic is dry")
+    ran = mem("review", "--judge", "--json")
+    assert (ran.code, "looked at 3 pairs: 3 with a proposal" in ran.err) == (0, True)
+    assert proposals(mem) == {AGAIN: "same", MOVED: "newer", "The attic is dry": "keep"}
+    assert set(statuses(mem).values()) == {"active"}
+    assert len(asked()) == 1
+    mem("review", "--judge")
+    assert len(asked()) == 1  # nobody is asked twice
+    with Terminal(world, "review") as person:
+        for _ in range(3):
+            person.until("y takes it")
+            person.until(" ? ")
+            person.press("y")
+        assert person.end() == 0
+        assert "3 answered" in person.shown
+    assert queue(mem) == []
+    assert statuses(mem)[flags[MOVED][0]] == "superseded"
+    assert mem("read", flags[AGAIN][0], "--json").json["fields"]["wordings"] == [AGAIN]
+
+
+def test_where_the_user_lets_it_an_llm_decides_within_the_rules_of_trust(
+    mem: Mem, workspace: Path, flags: dict[str, tuple[str, str]], asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_user, seen = flagged(mem, "The shop's search runs on Elasticsearch", SHOP, source="user", newer="observed")
+    pinned, newer = flagged(mem, "The door of the garden is green", DOOR, source="user")
+    mem("write", "--id", pinned, "--pinned")
+    with (workspace / "mem.yaml").open("a") as file:
+        file.write("llm:\n  decides: true\n")
+    mem("review", "--judge")
+    assert set(statuses(mem).values()) == {"active"}, "a clone does not let an LLM decide"
+    assert proposals(mem) == {AGAIN: "same", MOVED: "newer", SHOP: "newer", DOOR: "newer"}
+    monkeypatch.setenv("MEM_LLM_DECIDES", "on")
+    ran = mem("review", "--judge")
+    assert "2 settled, 2 with a proposal" in ran.err
+    found = statuses(mem)
+    assert (found[flags[MOVED][0]], found[flags[AGAIN][1]]) == ("superseded", "superseded")
+    assert (found[of_user], found[seen], found[pinned], found[newer]) == ("active",) * 4
+    assert proposals(mem) == {SHOP: "newer", DOOR: "newer"}
+
+
+def test_a_review_goes_on_where_the_llm_is_down(
+    mem: Mem, workspace: Path, flags: dict[str, tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEM_LLM_COMMAND", "false")
+    ran = mem("review", "--judge", "--json")
+    assert (ran.code, len(ran.json["questions"]), ran.err.count("could not judge")) == (7, 2, 1)
+    assert proposals(mem) == {}
