@@ -13,6 +13,8 @@ from .phrases import Words, core, phrases, words
 
 Kind = Literal["same", "update", "conflict", "distinct"]
 
+UNDECIDED = 0.5
+"""Probability of "distinct" below which the words alone may flag what the learned comparison would not."""
 LONGEST = 1500
 """Characters of a text that is compared with others; a longer one is a document, of which only twins are known."""
 
@@ -75,7 +77,9 @@ def compare(old: str, new: str, likelihoods: Likelihoods | None = None) -> Verdi
         return Verdict("same", True, "the same but for an article")
     if ended is False:
         return Verdict("update", False, "may say what has changed")
-    return _by_likelihoods(likelihoods) or _by_words(old, new)
+    learned = _by_likelihoods(likelihoods)
+    is_undecided = likelihoods is None or (learned == DISTINCT and likelihoods.distinct < UNDECIDED)
+    return _by_words(old, new) if learned is None or is_undecided else learned
 
 
 def is_comparable(text: str) -> bool:

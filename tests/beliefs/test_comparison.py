@@ -162,3 +162,22 @@ def test_a_document_is_known_by_its_twin_alone() -> None:
 def test_any_two_texts_have_a_verdict_and_the_same_one_again(old: str, new: str) -> None:
     assert compare(old, new) == compare(old, new)
     assert compare(old, old).kind == "same"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("The staging port is 8080.", "The staging port is 9090.", "conflict"),
+        ("The office is in Berlin", "The office is in Hamburg", "conflict"),
+        ("The import job is idempotent", "The import job is not idempotent", "conflict"),
+        ("Box 3 holds apples", "Box 4 holds apples", "distinct"),
+        ("Ana keeps bees", "The moon is full", "distinct"),
+    ],
+)
+def test_where_the_learned_comparison_is_undecided_another_value_is_flagged_all_the_same(
+    old: str, new: str, kind: str
+) -> None:
+    undecided, decided = Likelihoods(0.1, 0.3, 0.2, 0.4), Likelihoods(0.1, 0.1, 0.1, 0.7)
+    verdict = compare(old, new, undecided)
+    assert (verdict.kind, verdict.sure) == (kind, False)
+    assert compare(old, new, decided).kind == "distinct"

@@ -137,3 +137,25 @@ def test_an_edit_brings_no_secret_in_and_holds_no_old_one_against_anybody(mem: M
     assert mem("read", path).out == "New: [REDACTED:github-token]\n"
     other = mem("write", "plain", "--no-dedup").rows[0][2].removeprefix("memory/")
     assert mem("edit", other, "--replace", "plain", TOKEN, "--allow-secret").code == 0
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The staging port is 8080.", "The staging port is 9090."),
+        ("Standup is at 9:00", "Standup is at 10:30"),
+        ("The API is hosted on Hetzner", "The API is hosted on Fly"),
+        ("The shop sells tea", "The shop no longer sells tea"),
+    ],
+)
+@pytest.mark.parametrize("projects", [("shop", ""), ("", "shop"), ("shop", "attic")])
+def test_what_holds_everywhere_and_what_holds_in_a_project_are_flagged_and_both_stay(
+    mem: Mem, workspace: Path, one: str, other: str, projects: tuple[str, str]
+) -> None:
+    old, new = (
+        mem("write", text, *(("--project", project) if project else ()), "--json").json
+        for text, project in zip((one, other), projects, strict=True)
+    )
+    flags = new.get("conflicts_with", [])
+    assert flags == ([] if all(projects) else [old["id"]])
+    assert {row[0] for row in mem("ls").rows} == {old["id"], new["id"]}
