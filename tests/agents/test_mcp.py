@@ -17,6 +17,7 @@ from mcp.client.stdio import stdio_client
 from memcli.index.filters import SORTS
 from memcli.store.layout import KINDS
 from memcli.text.entry import SOURCES, TYPES
+from tests.cli.test_review import flagged
 from tests.conftest import Mem, Ran
 
 CHANGING = {f"memory_{name}" for name in ("write", "edit", "delete", "promote", "review")}
@@ -94,6 +95,29 @@ def test_a_client_reads_what_fills_a_key_without_knowing_an_id(workspace: Path, 
             assert "--" not in refused
 
     talk(workspace, said)
+
+
+def test_a_client_settles_what_it_saw_itself_and_proposes_for_what_the_user_said(workspace: Path, mem: Mem) -> None:
+    _, theirs = flagged(mem, "The staging port is 8080.", "The staging port is 9090.", source="user")
+    over, _ = flagged(mem, "Lunch is in room Aspen.", "Lunch is in room Birch.")
+
+    async def said(session: ClientSession, call: Call) -> None:
+        found = await call("review")
+        assert found["count"] == 2
+        questions = {one["memories"][0]["id"] == theirs: one["id"] for one in found["questions"]}
+        assert all(sum(one["likelihoods"].values()) == pytest.approx(1, abs=0.01) for one in found["questions"])
+        assert (await call("review", id=questions[True], decision="newer"))["action"] == "proposed"
+        assert (await call("review", id=questions[False], decision="newer"))["action"] == "settled"
+        left = (await call("review", limit=5))["questions"]
+        assert [one["proposal"]["decision"] for one in left] == ["newer"]
+        for wrong in ({"id": questions[False]}, {"id": "q_1"}, {"id": questions[True], "decision": "merge"}):
+            refused = await call("review", **wrong)
+            assert refused.startswith("refused: ")
+            assert "--" not in refused
+
+    talk(workspace, said)
+    statuses = {row["id"]: row["status"] for row in mem("ls", "--status", "superseded", "--json").json["entries"]}
+    assert statuses == {over: "superseded"}
 
 
 def test_a_client_is_told_what_every_argument_means_and_may_be(workspace: Path) -> None:
