@@ -18,7 +18,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from io import BytesIO, StringIO
 from pathlib import Path
@@ -146,7 +146,8 @@ def _bodies(workspace: Workspace) -> list[tuple[str, str]]:
 def _hits(workspace: Workspace, asked: str, kinds: tuple[str, ...] | None) -> list[str]:
     """Return the texts of the first hits among these kinds, or among those that `mem search` looks at by itself."""
     wanted = Filter(kinds=kinds or tuple(workspace.settings["search.kinds"]))
-    hits = search([workspace], Request(asked, HITS, wanted, min_score=None, embed_budget=60.0)).hits
+    request = Request(asked, HITS, wanted, min_score=None, embed_budget=60.0, draws_on_talk=kinds is None)
+    hits = search([workspace], replace(request, may_mean_alone=True)).hits
     return [_text(hit.id) for hit in hits]
 
 

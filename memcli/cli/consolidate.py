@@ -13,6 +13,7 @@ from ..lifecycle import consolidate as lifecycle
 from ..lifecycle.consolidation import Outcome
 from ..lifecycle.llm import Llm
 from ..lifecycle.llm.choice import chosen_llm
+from ..lifecycle.neighbours import Opened
 from ..lifecycle.plan import Plan, shown
 from ..lifecycle.waiting import due
 from ..store.redaction import redactor
@@ -106,9 +107,10 @@ def _consolidated(
     """Consolidate one after the other; what is wrong with one stops none of the rest."""
     outcomes: list[Outcome] = []
     failures: list[MemError] = []
+    opened = Opened.for_many(len(chosen))
     for session in chosen:
         try:
-            outcomes += lifecycle.consolidate(where, session, llm, keep=keep, wait=wait, judge=judge)
+            outcomes += lifecycle.consolidate(where, session, llm, keep=keep, wait=wait, judge=judge, opened=opened)
         except BusyError:
             raise
         except MemError as failure:

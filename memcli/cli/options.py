@@ -78,6 +78,12 @@ class Choice:
     archived: Annotated[bool, typer.Option("--archived", help="Look in the archive too.")] = False
     status: Annotated[_Many, typer.Option("--status", help="Only this status: active, superseded or archived.")] = None
 
+    @property
+    def is_open(self) -> bool:
+        """Tell whether what is no entry may pass: nothing asks for a kind, a status, a past or a field of entries."""
+        asked = (self.kind, self.type, self.tag, self.layer, self.source, self.project, self.key, self.status)
+        return not any(asked) and not self.as_of
+
     def filter(self, workspace: Workspace, kinds: tuple[str, ...] = (), also: tuple[str, ...] = ()) -> "Filter":
         """Make a filter; `kinds` stand where none were asked for, `also` are kinds beside those of memories."""
         from ..index.filters import Filter

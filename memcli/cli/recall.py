@@ -52,7 +52,8 @@ def recall(
     """Give the memories that a prompt should have, as text to put before it.
 
     Long-term memory, today's notes, the days before and what fits the prompt, within a budget, each with its source and
-    date. Where there is nothing, nothing is printed. --format json tells what was chosen, what was left out and why.
+    date; where no memory fits, passages of conversations do. Where there is nothing, nothing is printed. --format json
+    tells what was chosen, what was left out and why.
     """
     form = "json" if as_json else form
     if form not in FORMATS:

@@ -1,5 +1,6 @@
 """`mem search`."""
 
+import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,7 +34,9 @@ def search(
     """Find memories by meaning and by words.
 
     Prints relevance, id, type, date, path:line and the passage that fits, best first; `mem read ID` shows the whole.
-    Nothing found is exit code 1. --kind document looks in the folders that the setting index.include names.
+    Nothing found is exit code 1. --kind document looks in the folders that the setting index.include names. Where
+    the best hit is weak (below 0.5), passages of conversations compete with the others, and stderr says how many more
+    turns match; --kind session shows these alone.
     """
     if query == "-":
         query = world.standard_input("the query")
@@ -60,6 +63,7 @@ def search(
         vector_weight=weight if (weight := settings["search.vector_weight"]) >= 0 else None,
         embed_budget=settings["search.embed_budget"],
         may_mean_alone=True,
+        draws_on_talk=settings["search.conversations"] and choice.is_open,
         folder=Path.cwd(),
     )
     found = find(found_in, request) if KIND not in request.wanted.kinds else _with_documents(found_in, request)
@@ -71,6 +75,9 @@ def search(
             _show(hit, f"{world.here(roots[hit.scope], hit.path)}:{hit.line}", explain)
     for notice in found.notices:
         output.note(notice)
+    if found.talk > sum(hit.kind == "session" for hit in found.hits):
+        told = "1 turn matches" if found.talk == 1 else f"{found.talk:,} turns match"
+        output.note(f"{told} in conversations: mem search --kind session {shlex.quote(query)}")
     world.tell_problems(found_in, found.problems)
     if not found.hits:
         if found.weaker:
@@ -101,6 +108,7 @@ def _document(query: str, found: Found, explain: bool) -> dict[str, Any]:
         "problems": [asdict(problem) for problem in found.problems],
         "notices": list(found.notices),
         "not_embedded": found.missing,
+        "in_conversations": found.talk,
     }
 
 

@@ -129,8 +129,9 @@ class OnnxEmbedder:
         found: list[Any] = [None] * len(texts)
         vectors = np.empty((len(texts), self.dimension), np.float32)
         read = self._encoded([prompt + text for text in texts], with_spans=True)
-        for batch in batched([len(each.ids) for each in read], self._batch):
-            output, pooled = self._run([read[place].ids or [self._pad] for place in batch])
+        batches = batched([len(each.ids) for each in read], self._batch)
+        runs = self._each(lambda batch: self._run([read[place].ids or [self._pad] for place in batch]), batches)
+        for batch, (output, pooled) in zip(batches, runs, strict=True):
             if output.ndim != 3:
                 raise UnavailableError(f"{self._parts.file} gives no vectors of tokens", "name another model")
             vectors[batch] = pooled

@@ -4,6 +4,7 @@ import math
 import sqlite3
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from ..errors import BusyError, UnavailableError
 from .database import is_busy
 from .embedder import Embedder, default_model_name, open_embedder
 from .filters import Filter, chunk_condition
-from .kept import texts_of
+from .kept import text_hash, texts_of
 from .model import find_model
 from .nearest import Neighbours
 from .vectors import Matrix
@@ -118,6 +119,19 @@ class Embedding:
             if seconds is not None and time.monotonic() - started >= seconds:
                 break
         return len(self._missing(wanted))
+
+    def remember(self, texts: Sequence[str], vectors: Any) -> None:
+        """Keep vectors of texts that may soon be indexed, where nobody else writes; what has one already is left."""
+        if self.index.folder is None:
+            return
+        rows = {text_hash(text): row for row, text in enumerate(texts) if text}
+        marks = ", ".join("?" * len(rows))
+        known = self.index.connection.execute(f"select hash from vectors where hash in ({marks})", list(rows))
+        for (hash_,) in known.fetchall():
+            del rows[hash_]
+        if rows:
+            with suppress(sqlite3.OperationalError, UnavailableError):
+                self._keep(list(rows), vectors[list(rows.values())])
 
     def vector(self, parts: Sequence[tuple[str, float]]) -> Any:
         """Embed a query: the weighted sum of its parts, normalised."""

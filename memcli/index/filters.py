@@ -33,6 +33,7 @@ class Filter:
     until: str = ""
     below: tuple[str, ...] = ()  # and any of these
     keys: tuple[str, ...] = ()  # any of these globs
+    besides: tuple[str, ...] = ()  # paths that pass whatever their status
     as_of: str = ""  # what was believed then, whatever has become of it since; instead of the statuses
 
     @property
@@ -72,8 +73,15 @@ def chunk_condition(wanted: Filter) -> Where:
         told = "kind in ('history', 'note') and status = 'active' and timestamp <= ?"
         where.parts.append(f"(file in ({believed}) or ({told}))")
         where.values += [wanted.as_of] * 3
-    else:
-        where.any_of("status", wanted.statuses)
+    elif wanted.statuses:
+        standing = Where()
+        standing.any_of("status", wanted.statuses)
+        paths = Where()
+        paths.any_of("path", wanted.besides)
+        where.parts.append(
+            f"({standing} or file in (select file from files where {paths}))" if wanted.besides else f"{standing}"
+        )
+        where.values += [*standing.values, *paths.values]
     _span(where, "timestamp", wanted)
     if wanted.paths or wanted.below:
         paths = Where()

@@ -145,6 +145,20 @@ class Index:
             row["chunk"]: Piece(**row, text=texts[row["chunk"]], entry=entries.get(row["file"], {})) for row in rows
         }
 
+    def turns_around(self, path: str, line: int) -> list[tuple[int, str, int]]:
+        """List the turn of a conversation that stands in a line of its file, and those before and behind it.
+
+        Each as its line, its number in the conversation and a chunk; a long turn has several.
+        """
+        run = self.connection.execute
+        (file,) = run("select file from files where path = ?", (path,)).fetchone() or (0,)
+        return run(
+            "select line, anchor, chunk from chunks where file = ?1 and line between"
+            " coalesce((select max(line) from chunks where file = ?1 and line < ?2), ?2) and"
+            " coalesce((select min(line) from chunks where file = ?1 and line > ?2), ?2) order by chunk",
+            (file, line),
+        ).fetchall()
+
     def list_entries(self, wanted: Filter, order: str, limit: int = -1) -> list[dict[str, Any]]:
         """List entries with their paths; `order` is an SQL order of our own making.
 

@@ -28,6 +28,7 @@ from ..text.times import stamp
 from .admit import Looked, Settled, ask_judge, look, settle
 from .consolidation import Outcome, fallback_plan, kept_plan
 from .llm import Llm
+from .neighbours import Opened
 from .page import read_page
 from .waiting import all_events, batches, behind, but_for, home
 
@@ -69,14 +70,15 @@ def consolidate(
     wait: float = 600.0,
     most: int | None = None,
     judge: "LlmJudge | None" = None,
+    opened: Opened | None = None,
 ) -> list[Outcome]:
     """Consolidate what waits of a session but for the last `keep` messages, in turn with others.
 
     An LLM is shown a long conversation in parts, at most `most` of them; each is kept before the next. A judge says
-    what is found is to what is known.
+    what is found is to what is known; `opened` holds the embedding model for who consolidates many sessions.
     """
     with queue(workspace, session, wait):
-        return in_turn(workspace, session, llm, keep=keep, most=most, judge=judge)
+        return in_turn(workspace, session, llm, keep=keep, most=most, judge=judge, opened=opened)
 
 
 def in_turn(
@@ -87,6 +89,7 @@ def in_turn(
     keep: int = 0,
     most: int | None = None,
     judge: "LlmJudge | None" = None,
+    opened: Opened | None = None,
 ) -> list[Outcome]:
     """Consolidate for one who holds the queue."""
     session = at(workspace, session.folder, session.id)
@@ -99,7 +102,7 @@ def in_turn(
     found = behind(events, session.metadata.consolidated_to)
     outcomes: list[Outcome] = []
     for batch in islice(_batches(found, llm, keep), most):
-        outcome = _applied(workspace, session, batch, found, llm, judge)
+        outcome = _applied(workspace, session, batch, found, llm, judge, opened)
         outcomes.append(outcome)
         if outcome.how in ("fallback", "nothing"):
             break
@@ -146,19 +149,22 @@ def _applied(
     found: Sequence[Event],
     llm: Llm | None,
     judge: "LlmJudge | None",
+    opened: Opened | None = None,
 ) -> Outcome:
     """Consolidate one batch: think and look around without a lock, then apply under it."""
     thought = _thought(workspace, session, events, llm)
     command = f"mem consolidate {session.id}"
-    looked: Looked | None = None
+    looked: Looked | None = Looked((), (), opened.look(), "") if opened else None
     heard = None
     if judge is not None:
-        looked = look(workspace, thought.found.drafts)
+        looked = look(workspace, thought.found.drafts, looked)
         heard = ask_judge(workspace, looked, judge)
     for attempt in range(_TRIES):
         is_last = attempt == _TRIES - 1
         with one_by_one(workspace, command):
             looked = look(workspace, thought.found.drafts, looked)
+            if opened:
+                opened.embedder = looked.seen.embedder
             with exclusive(workspace, command) as held:
                 now = home(workspace, session, events[-1].id)
                 if now is None:

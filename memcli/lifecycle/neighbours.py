@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from ..index.embedder import Embedder, TokenVectors
 
 NEAREST = 5  # in 16 of 16 cases the contradicted memory was among these
+NEAREST_IN_BULK = 2  # of 140 pairs of which one repeats or contradicts the other, 138 were so near among 1,500 texts
 BY_WORDS = 3
+READ = 100  # texts whose word pieces are kept, with the vectors, from one pass of the model
+BACKLOG = 20  # conversations from which on their texts are compared with fewer neighbours
+MANY = 200  # texts from which on the model is opened for bulk
 ALONE = 20  # texts looked up one by one, by their words too; of more, only the meaning is asked
 NONE: Mapping[int, str] = {}
 _ENTRIES = Filter(kinds=("entry",))
@@ -44,12 +48,30 @@ class Surroundings:
     before: list[dict[int, float]]  # for each text, the nearest of those before it
     model: str = ""
     notice: str = ""
+    in_bulk: bool = False  # many others are looked for after these
     embedder: "Embedder | None" = None
     vectors: Any = None  # a row for each text that has no twin
     tokens: "Mapping[str, TokenVectors]" = field(default_factory=dict)  # of a few texts, by the text
     learned: Learned = field(
         default_factory=Learned
     )  # of the texts and their neighbours, asked before the lock is taken
+
+
+@dataclass
+class Opened:
+    """The embedding model, opened once for many looks; `in_bulk` for so many that each has to be cheap."""
+
+    in_bulk: bool = False
+    embedder: "Embedder | None" = None
+
+    def look(self) -> Surroundings:
+        """Return a look that has seen nothing and spares the next one opening the model."""
+        return Surroundings([], [], in_bulk=self.in_bulk, embedder=self.embedder)
+
+    @classmethod
+    def for_many(cls, count: int) -> "Opened":
+        """Return what so many conversations are looked up with."""
+        return cls(in_bulk=count >= BACKLOG)
 
 
 def look_around(
@@ -90,9 +112,10 @@ def _look(
     cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
     if last is not None:
         found.embedder, found.vectors, found.model = last.embedder, last.vectors, last.model
-        found.tokens, found.learned = last.tokens, last.learned
+        found.tokens, found.learned, found.in_bulk = last.tokens, last.learned, last.in_bulk
     if not all(not text or _is_known(index, kind, exact.get(text, ())) for kind, text in told):
-        by_words = [_by_words(index, text) if len(texts) <= ALONE else [] for text in texts]
+        is_few = len(texts) <= ALONE and not found.in_bulk
+        by_words = [_by_words(index, text) if is_few else [] for text in texts]
         try:
             _by_meaning(index, texts, by_words, cosines, found, seconds)
         except UnavailableError as error:
@@ -140,20 +163,23 @@ def _by_meaning(
 ) -> None:
     from ..index.pairs import nearest_before, nearest_to_each
 
-    bulk = len(texts) > 200
     if found.embedder is None:
-        found.embedder = index.embedding.embedder(bulk=bulk)
+        found.embedder = index.embedding.embedder(bulk=found.in_bulk or len(texts) > MANY)
     index.embedding.lend(found.embedder)
     index.embedding.embed_missing(seconds, frozenset(chunk for words in by_words for chunk in words), _ENTRIES)
-    if found.vectors is None and len(texts) <= ALONE and is_learned_for(found.embedder.model):
-        found.vectors, tokens = found.embedder.embed_tokens(texts)
-        found.tokens = {one.text: one for one in tokens}
-    elif found.vectors is None:
-        found.vectors = found.embedder.embed(texts)
+    if found.vectors is None:
+        if len(texts) <= READ and is_learned_for(found.embedder.model):
+            found.vectors, tokens = found.embedder.embed_tokens(texts)
+            found.tokens = {one.text: one for one in tokens}
+        else:
+            found.vectors = found.embedder.embed(texts)
+        if len(texts) > 1:
+            index.embedding.remember(texts, found.vectors)
     found.model = found.embedder.model
-    found.before = nearest_before(found.vectors, NEAREST)
-    if len(texts) > ALONE:
-        for row, near in zip(cosines, nearest_to_each(index, found.vectors, _ENTRIES, NEAREST), strict=True):
+    count = NEAREST_IN_BULK if found.in_bulk else NEAREST
+    found.before = nearest_before(found.vectors, count)
+    if len(texts) > ALONE or found.in_bulk:
+        for row, near in zip(cosines, nearest_to_each(index, found.vectors, _ENTRIES, count), strict=True):
             row.update(near)
         return
     for row, words, vector in zip(cosines, by_words, found.vectors, strict=True):

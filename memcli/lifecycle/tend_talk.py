@@ -26,11 +26,13 @@ def _waiting(workspace: Workspace) -> list[Session]:
 
 def _consolidate(workspace: Workspace, chosen: list[Session], noise: Noise) -> str:
     from .consolidate import consolidate
+    from .neighbours import Opened
 
-    llm = chosen_llm(workspace.settings)
+    llm, opened = chosen_llm(workspace.settings), Opened.for_many(len(chosen))
     live = workspace.settings["consolidate.keep"]
     parts, fault = _each(
-        chosen, lambda one: consolidate(workspace, one, llm, keep=0 if is_over(one) else live, wait=0.0)
+        chosen,
+        lambda one: consolidate(workspace, one, llm, keep=0 if is_over(one) else live, wait=0.0, opened=opened),
     )
     if fault:
         raise fault

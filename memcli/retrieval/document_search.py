@@ -10,7 +10,7 @@ from ..index.filters import Filter
 from ..index.index import ask
 from ..store.workspace import Workspace
 from .documents import KIND, folders
-from .hits import Found, Hit
+from .hits import Found, Hit, joined
 from .search import Request, search, search_index
 
 
@@ -23,15 +23,7 @@ def search_with_documents(workspaces: Sequence[Workspace], request: Request) -> 
     found = [search(workspaces, replace(request, wanted=replace(request.wanted, kinds=kinds)))] if kinds else []
     if KIND in request.wanted.kinds and not request.wanted.asks_entries:
         found += [_documents(workspace, request) for workspace in workspaces]
-    hits = sorted((hit for part in found for hit in part.hits), key=lambda hit: -hit.relevance)
-    return Found(
-        tuple(hits[: request.limit]),
-        tuple(problem for part in found for problem in part.problems),
-        tuple(dict.fromkeys(notice for part in found for notice in part.notices)),
-        sum(part.missing for part in found),
-        sum(part.total for part in found),
-        weaker=sum(part.weaker for part in found),
-    )
+    return joined(found, request.limit)
 
 
 def _documents(workspace: Workspace, request: Request) -> Found:
@@ -42,14 +34,13 @@ def _documents(workspace: Workspace, request: Request) -> Found:
     clean = redactor(workspace, "documents").text
     wanted = Filter(since=request.wanted.since, until=request.wanted.until)
     budget = request.embed_budget / max(len(named), 1)
-    notices = list(refused)
-    found: list[Found] = []
+    found = [Found((), notices=refused)]
     for name, folder in named.items():
         asked = replace(request, wanted=wanted, embed_budget=budget, folder=None)
         try:
             part = ask(folder, lambda index, asked=asked: search_index(index, asked))  # type: ignore[misc]
         except MemError as error:
-            notices.append(f"index.include: {name}: {error}")
+            found.append(Found((), notices=(f"index.include: {name}: {error}",)))
             continue
         hits = [
             replace(
@@ -66,14 +57,8 @@ def _documents(workspace: Workspace, request: Request) -> Found:
         ]
         problems = tuple(replace(one, path=f"{name}/{one.path}", scope=workspace.scope) for one in part.problems)
         found.append(replace(part, hits=tuple(hits), problems=problems))
-    return Found(
-        tuple(hit for part in found for hit in part.hits if _is_below(workspace, hit, request)),
-        tuple(problem for part in found for problem in part.problems),
-        tuple(dict.fromkeys((*notices, *(notice for part in found for notice in part.notices)))),
-        sum(part.missing for part in found),
-        sum(part.total for part in found),
-        weaker=sum(part.weaker for part in found),
-    )
+    whole = joined(found)
+    return replace(whole, hits=tuple(hit for hit in whole.hits if _is_below(workspace, hit, request)))
 
 
 def _is_below(workspace: Workspace, hit: Hit, request: Request) -> bool:

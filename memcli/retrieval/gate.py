@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 TELLING = 0.7
 """What the relevance of a turn counts that tells something and asks nothing: it is news, not a question to memory."""
+LIKELY = 0.5
+"""Relevance below which a hit is more likely wrong than right: relevance is the share of hits that were right."""
 ENOUGH_WORDS = 2
 """Words that are not everyday ones, from which a turn can leave a topic."""
 

@@ -55,6 +55,22 @@ class Found:
     vector: tuple[float, ...] = ()  # of the query, where it was embedded
     model: str = ""  # whose vector it is
     weaker: int = 0  # found, but below the relevance asked for
+    talk: int = 0  # turns of conversations that were found besides
+
+
+def joined(found: Iterable[Found], limit: int | None = None) -> Found:
+    """Return several answers to one query as one: the best hits of all, at most `limit`, and everything else said."""
+    parts = tuple(found)
+    hits = sorted((hit for part in parts for hit in part.hits), key=lambda hit: -hit.relevance)
+    return Found(
+        tuple(hits[:limit]),
+        tuple(dict.fromkeys(problem for part in parts for problem in part.problems)),
+        tuple(dict.fromkeys(notice for part in parts for notice in part.notices)),
+        sum(part.missing for part in parts),
+        sum(part.total for part in parts),
+        weaker=sum(part.weaker for part in parts),
+        talk=sum(part.talk for part in parts),
+    )
 
 
 def distinct(scored: Iterable[Scored], pieces: Mapping[int, Piece], limit: int) -> list[Scored]:

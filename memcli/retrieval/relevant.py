@@ -22,6 +22,7 @@ from ..text.times import day_of, parse_time
 from .cited import Watch, watch
 from .documents import KIND, folders
 from .flagged import side_by_side
+from .gate import asks_memory, thresholds
 from .gathered import Fitting, Recall
 from .pack import DOCUMENTS, EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory
 from .retention import retention
@@ -33,6 +34,8 @@ POOL = 60
 """Hits looked at; the limits of the layers, what was shown and what has faded take from them."""
 WHOLE, PASSAGE = 500, 320
 """Characters up to which a memory is shown whole, and of the passage of a longer one: `mem read` shows the rest."""
+PASSAGES = 5
+"""Passages of conversations that may be shown where memories have nothing."""
 LATEST = 20
 """Turns of a session that are still before its eyes."""
 KINDS = ("entry", "memory", "history", "note")
@@ -74,6 +77,8 @@ def relevant(workspace: Workspace, query: str, recall: Recall, mode: str, second
             said = search_index(index, Request(query, POOL, talk, mode, request.min_score, None, seconds)).hits
             seen_from = 0 if is_fresh else _lines(workspace, folder) - LATEST
             hits += [hit for hit in said if is_fresh or hit.line <= seen_from]
+        if settings["search.conversations"] and not recall.as_of and not _has_enough(workspace, query, found):
+            hits += [hit for hit in _told_before(index, request) if not hit.path.startswith(folder or "/")]
         texts = known(index, {hit.path for hit in hits if hit.kind != "session"} | {workspace.layout.memory})
         page = texts.get(workspace.layout.memory)
         promoted = promoted_ids(page.text) if page and not recall.as_of else set()
@@ -95,6 +100,23 @@ def relevant(workspace: Workspace, query: str, recall: Recall, mode: str, second
     # Ordered by their score again where several workspaces meet, so that a pair has one.
     memories = [replace(one, score=max(each.score for each in group)) for group in groups for one in group]
     return Fitting(tuple(memories), found.problems, found.notices, found.vector, found.model)
+
+
+def _has_enough(workspace: Workspace, query: str, found: Found) -> bool:
+    """Tell whether what was found would be shown to a prompt unasked."""
+    gate = workspace.settings["recall.gate"]
+    best = max((hit.relevance for hit in found.hits), default=0.0)
+    return asks_memory(query, best, thresholds(found.model).gate if gate < 0 else gate)
+
+
+def _told_before(index: Index, request: Request) -> tuple[Hit, ...]:
+    """Find passages of conversations; one counts no more than its best turn, lest many weak ones pass for a memory."""
+    from .passages import has_talk, talk
+
+    if not has_talk(index.workspace):
+        return ()
+    hits = talk(index, replace(request, limit=PASSAGES), PASSAGE).hits
+    return tuple(replace(hit, relevance=hit.relevance - hit.parts["passage"]) for hit in hits if "passage" in hit.parts)
 
 
 def documents(workspace: Workspace, query: str, mode: str, seconds: float) -> Fitting:
@@ -143,7 +165,7 @@ def _memory(
 ) -> Memory | None:
     """Make of a hit what a pack shows; None for what has expired, and for the prompt itself."""
     row: Mapping[str, Any] = file.entry
-    said = _entry_said(workspace, hit, file, session) if row else _page_said(workspace, hit, file, query)
+    said = _entry_said(workspace, hit, file, session) if row else _page_said(workspace, hit, file, query, session)
     if said is None:
         return None
     text, is_whole = shown(said.text or hit.title or hit.summary, query)
@@ -189,12 +211,13 @@ def _entry_said(workspace: Workspace, hit: Hit, file: Known, session: str) -> _S
     return _Said(body.strip(), layer, file.digest[:12])
 
 
-def _page_said(workspace: Workspace, hit: Hit, file: Known, query: str) -> _Said | None:
+def _page_said(workspace: Workspace, hit: Hit, file: Known, query: str, session: str) -> _Said | None:
     """Read what is no entry; None for a heading alone, and for the prompt itself."""
     if hit.kind in _RUNS:
         # It is found as one; the passage says which of them it was, and differs from question to question.
         is_prompt = hit.kind == "session" and " ".join(query.split()) in " ".join(hit.summary.split())
-        return None if is_prompt else _Said(hit.summary, WORKING if hit.kind == "session" else EPISODIC, digest(hit.id))
+        is_own = hit.kind == "session" and bool(session) and hit.path.startswith(f"{SESSIONS}/{folder_name(session)}/")
+        return None if is_prompt else _Said(hit.summary, WORKING if is_own else EPISODIC, digest(hit.id))
     told = _part(workspace, hit, file.text)
     if hit.kind != "memory":
         return _Said(told, EPISODIC, digest(told))

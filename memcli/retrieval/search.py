@@ -1,7 +1,7 @@
 """From a query to ranked hits, over one workspace or several: what is on disk now, best first."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nlargest
 from operator import itemgetter
 from pathlib import Path
@@ -16,8 +16,8 @@ from .candidates import candidate
 from .cited import marked
 from .flagged import completed
 from .fusion import fuse
-from .gate import thresholds
-from .hits import Found, Hit, distinct, hit_of
+from .gate import LIKELY, thresholds
+from .hits import Found, Hit, distinct, hit_of, joined
 from .named import named
 from .question import Question, term_weights
 from .question import ask as ask_of
@@ -44,29 +44,34 @@ class Request:
     weights: Weights = WEIGHTS
     folder: Path | None = None  # from which a query that is a path may be named
     may_mean_alone: bool = False  # a question was asked on purpose: words that stand nowhere need not hold it down
+    draws_on_talk: bool = False  # passages of conversations join the hits where those are weak
 
 
 def search(workspaces: Sequence[Workspace], request: Request) -> Found:
-    """Search every workspace given and merge the answers by relevance."""
+    """Search every workspace given and merge the answers by relevance.
+
+    Where the best hit is more likely wrong than right, passages of conversations compete with the hits.
+    """
 
     def asked(index: Index) -> Found:
         return marked(index, search_index(index, request), request.wanted.as_of)
 
-    found = [ask(workspace, asked) for workspace in workspaces]
-    hits = sorted((hit for part in found for hit in part.hits), key=lambda hit: -hit.relevance)
-    return Found(
-        tuple(hits[: request.limit]),
-        tuple(problem for part in found for problem in part.problems),
-        tuple(dict.fromkeys(notice for part in found for notice in part.notices)),
-        sum(part.missing for part in found),
-        sum(part.total for part in found),
-        weaker=sum(part.weaker for part in found),
-    )
+    found = joined((ask(workspace, asked) for workspace in workspaces), request.limit)
+    if not request.draws_on_talk or (found.hits and found.hits[0].relevance >= LIKELY):
+        return found
+    from .passages import has_talk, talk
+
+    said = [ask(workspace, lambda index: talk(index, request)) for workspace in workspaces if has_talk(workspace)]
+    return joined((found, *said), request.limit)
 
 
 def search_index(index: Index, request: Request) -> Found:
     """Search one workspace after bringing its index in step with the disk."""
     index.refresh(talk=_asks_talk(request))
+    if _asks_talk(request):
+        from ..store.sessions.listing import compacted
+
+        request = replace(request, wanted=replace(request.wanted, besides=compacted(index.workspace)))
     question = ask_of(request.query)
     postings = index.postings([term.forms for term in question.terms]) if question.terms else []
     own, whole = ({}, {}) if request.mode == "vector" else _by_words(index, question, postings, request)

@@ -147,6 +147,11 @@ TABLE = (
         choices=(*KINDS, "document"),
     ),
     Setting(
+        "search.conversations",
+        True,
+        "Where the best hit is weak, search and recall look for passages of conversations too.",
+    ),
+    Setting(
         "search.min_score",
         -1.0,
         "Hits below this relevance are left out; -1: by what was measured for the model (0.02 for the built-in one).",

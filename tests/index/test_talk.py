@@ -41,7 +41,7 @@ def turns(here: Workspace) -> list[tuple[str, str]]:
 
 def test_a_conversation_is_not_read_until_it_is_asked_for(mem: Mem, workspace: Path) -> None:
     say(workspace, "where do herons sleep", "In the reeds.")
-    for command in (("search", "herons", "--mode", "keyword"), ("ls",), ("grep", "herons")):
+    for command in (("search", "herons", "--kind", "entry", "--mode", "keyword"), ("ls",), ("grep", "herons")):
         mem(*command)
     assert turns_held(workspace) == 0
     hits = mem("search", "herons", "--kind", "session", "--mode", "keyword", "--json").json["hits"]

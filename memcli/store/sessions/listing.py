@@ -1,10 +1,22 @@
 """Where the sessions of a workspace lie, for one who looks up many: read once and not for each."""
 
 import os
+import re
 
 from ...text.session.folder import folder_name
 from ..workspace import Workspace
-from . import FOLDER, Session, sessions
+from . import FOLDER, Session, at, sessions
+
+
+def compacted(workspace: Workspace) -> tuple[str, ...]:
+    """Return the files in the archive that are parts of sessions which are not put away themselves."""
+    return tuple(one.path for one in sessions(workspace, archived=True) if _goes_on(workspace, one))
+
+
+def _goes_on(workspace: Workspace, part: Session) -> bool:
+    folder = part.folder.removeprefix(workspace.layout.archive)
+    places = (f"{FOLDER}/{folder_name(part.id)}", folder, re.sub(r"-\d+$", "", folder))
+    return any((workspace.root / place).is_dir() and at(workspace, place).id == part.id for place in places)
 
 
 class Listing:

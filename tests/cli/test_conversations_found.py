@@ -1,0 +1,143 @@
+"""What was said and became no entry is still found, by plain `mem search` and by `mem recall`."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem
+
+TALK = (
+    ("user", "how much is the fish market stall going to cost us"),
+    ("assistant", "Last year it was 45 a day."),
+    ("user", "no, 62, since they moved it to the harbour"),
+    ("assistant", "Noted, 62 it is."),
+    ("user", "what a grey morning"),
+    ("assistant", "The forecast says it clears up."),
+    ("user", "the oyster knives are in the blue crate behind the van"),
+    ("assistant", "Good to know."),
+)
+QUESTIONS = (
+    ("where did we put the oyster knives?", "blue crate"),
+    ("which crate are the knives for the oysters in", "blue crate"),
+    ("cost of the stall on the fish market", "62"),
+    ("what does a stall at the fish market cost?", "62"),
+)
+
+
+def said(mem: Mem, *turns: tuple[str, str], session: str = "market") -> None:
+    lines = "".join(json.dumps({"role": role, "content": text}) + "\n" for role, text in turns)
+    assert mem("session", "append", "-", "--session", session, stdin=lines).code == 0
+
+
+def read_first(mem: Mem, asked: str, *options: str) -> str:
+    """Read the first five hits as an agent would, each by the id that was given."""
+    rows = mem("search", asked, *options).rows
+    assert len(rows) <= 5
+    return "\n".join(mem("read", row[1]).out for row in rows)
+
+
+@pytest.fixture
+def talked(mem: Mem, workspace: Path) -> Path:
+    said(mem, *TALK)
+    return workspace
+
+
+@pytest.mark.parametrize(("asked", "answer"), QUESTIONS)
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_a_workspace_that_has_only_conversations_is_searched(
+    mem: Mem, talked: Path, asked: str, answer: str, mode: str
+) -> None:
+    assert answer in read_first(mem, asked, "--mode", mode)
+
+
+@pytest.mark.parametrize(("asked", "answer"), QUESTIONS)
+def test_what_was_said_comes_in_beside_weak_entries(mem: Mem, talked: Path, asked: str, answer: str) -> None:
+    for text in ("The van is insured until March.", "Fish is delivered on Tuesdays.", "Anna knows the harbour master."):
+        assert mem("write", text, "--no-dedup").code == 0
+    assert answer in read_first(mem, asked)
+
+
+def test_a_good_entry_keeps_conversations_out(mem: Mem, talked: Path) -> None:
+    assert mem("write", "The oyster knives are in the blue crate behind the van.", "--no-dedup").code == 0
+    found = mem("search", "are the oyster knives in the blue crate behind the van?")
+    assert [row[2] for row in found.rows] == ["fact"]
+    assert "conversations" not in found.err
+
+
+@pytest.mark.parametrize(
+    "options", [("--kind", "entry"), ("--type", "fact"), ("--status", "archived"), ("--as-of", "2026-11-22")]
+)
+def test_who_narrows_the_search_gets_no_conversations(mem: Mem, talked: Path, options: tuple[str, str]) -> None:
+    assert mem("search", QUESTIONS[0][0], *options).code == 1
+
+
+def test_conversations_can_be_left_out_for_good(mem: Mem, talked: Path) -> None:
+    assert mem("config", "set", "search.conversations", "false").code == 0
+    assert mem("search", QUESTIONS[0][0]).code == 1
+    assert "blue crate" not in mem("recall", QUESTIONS[0][0]).out
+
+
+def test_turns_beyond_the_hits_are_counted_and_named(mem: Mem, talked: Path) -> None:
+    for number in range(30):
+        said(mem, ("user", f"fish market day {number}: sold {number * 7} boxes"), session=f"day-{number}")
+    found = mem("search", "fish market's boxes")
+    assert "turns match in conversations: mem search --kind session 'fish market'\"'\"'s boxes'" in found.err
+    assert mem("search", "fish market's boxes", "--json").json["in_conversations"] > 5
+
+
+@pytest.mark.parametrize(("asked", "answer"), QUESTIONS)
+def test_what_a_compaction_put_away_stays_found(mem: Mem, talked: Path, asked: str, answer: str) -> None:
+    assert mem("session", "compact", "market", "--force", "--keep", "1").code == 0
+    assert mem("search", asked, "--kind", "session").rows[0][1].startswith("archive/sessions/market/")
+    # The summary made of it is an entry, and may answer as well.
+    for entry in talked.glob("entries/**/*.md"):
+        entry.unlink()
+    assert answer in read_first(mem, asked)
+
+
+def test_a_session_that_was_begun_anew_stays_found_and_a_deleted_one_does_not(mem: Mem, talked: Path) -> None:
+    said(mem, *((role, text.replace("blue", "green")) for role, text in TALK), session="market-2")
+    for session in ("market", "market-2"):
+        assert mem("session", "clear", session).code == 0
+    for entry in (*talked.glob("entries/**/*.md"), *talked.glob("HISTORY*.md"), talked / "MEMORY.md"):
+        entry.write_text("")
+    asked = "where did we put the oyster knives?"
+    assert {row[1].split("#")[0] for row in mem("search", asked).rows} == {
+        f"archive/sessions/{session}/session.jsonl" for session in ("market", "market-2")
+    }
+    assert mem("session", "delete", "market-2").code == 0
+    rows = mem("search", asked).rows
+    assert {row[1].split("#")[0] for row in rows} == {"archive/sessions/market/session.jsonl"}
+    assert mem("session", "delete", "market").code == 0
+    assert mem("search", asked).code == 1
+    assert mem("search", asked, "--kind", "session", "--archived").code == 0
+
+
+def test_turns_that_stand_together_are_one_hit(mem: Mem, talked: Path) -> None:
+    rows = mem("search", "what does a stall at the fish market cost?").rows
+    ranges = [tuple(map(int, (row[1].split("#")[1] + ":").split(":")[:2])) for row in rows if row[2] == "session"]
+    assert ranges
+    assert all(last - first < 6 for first, last in ranges)
+    parts = mem("search", "what does a stall at the fish market cost?", "--json", "--explain").json["hits"]
+    assert all(abs(sum(hit["parts"].values()) - hit["relevance"]) < 0.001 for hit in parts)
+
+
+@pytest.mark.parametrize(("asked", "answer"), QUESTIONS)
+def test_recall_draws_on_conversations_where_memories_have_nothing(
+    mem: Mem, talked: Path, asked: str, answer: str
+) -> None:
+    assert mem("write", "Anna knows the harbour master.", "--no-dedup").code == 0
+    told = mem("recall", asked, "--only", "relevant").out
+    assert answer in told
+    assert len(mem("recall", asked, "--only", "relevant", "--characters", "150").out) <= 150
+
+
+def test_recall_leaves_conversations_alone_where_a_memory_fits(mem: Mem, talked: Path) -> None:
+    assert mem("write", "The oyster knives are in the blue crate behind the van.", "--no-dedup").code == 0
+    assert "session:" not in mem("recall", "where are the oyster knives?", "--only", "relevant").out
+
+
+def test_a_session_is_not_told_what_it_has_before_its_eyes(mem: Mem, talked: Path) -> None:
+    assert "blue crate" not in mem("recall", QUESTIONS[0][0], "--session", "market", "--only", "relevant").out
+    assert "blue crate" in mem("recall", QUESTIONS[0][0], "--session", "other", "--only", "relevant").out
