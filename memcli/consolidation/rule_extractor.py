@@ -51,9 +51,9 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
     found = [one for one in said if states_something(one) and not _is_settled(batch, one)]
     texts = {event.id: event.text for event in batch.events}
     gone = taken_back(found, texts)
-    judged = judge(found)
+    judged = judge(found, _LIKELY)
     kept = {
-        place: one
+        place: one if one.kind else judge([candidate])[0]
         for place, (candidate, one) in enumerate(zip(found, judged, strict=True))
         if place not in gone and one.probability >= _needed(candidate)
     }

@@ -55,25 +55,20 @@ class Model:
     slope: float  # calibration: probability = 1 / (1 + exp(-(slope × sum + offset)))
     offset: float
 
-    def sums(self, candidate: Candidate, outputs: Sequence[int]) -> list[float]:
-        """Return the linear sums of some outputs, in their order."""
+    def worth(self, candidate: Candidate, least: float) -> Worth:
+        """Return what a candidate is worth; the kind is empty below `least`."""
         hashed, plain = list(hashed_features(candidate.text, self.size)), plain_features(candidate)
-        return [
-            self.bias[one]
-            + self.scale[one] * sum(self.hashed[one * self.size + place] * value for place, value in hashed)
-            + sum(map(float.__mul__, self.plain[one], plain))
-            for one in outputs
-        ]
 
-    def probability(self, candidate: Candidate) -> float:
-        """Return how likely the candidate is worth keeping, in [0, 1]."""
-        (found,) = self.sums(candidate, (0,))
-        return 1 / (1 + exp(-max(-50.0, min(50.0, self.slope * found + self.offset))))
+        def total(output: int) -> float:
+            start = output * self.size
+            told = sum([self.hashed[start + place] * value for place, value in hashed])
+            return self.bias[output] + self.scale[output] * told + sum(map(float.__mul__, self.plain[output], plain))
 
-    def kind(self, candidate: Candidate) -> str:
-        """Return the most likely kind."""
-        sums = self.sums(candidate, range(1, len(self.outputs)))
-        return self.outputs[1 + sums.index(max(sums))]
+        found = max(-50.0, min(50.0, self.slope * total(0) + self.offset))
+        probability = 1 / (1 + exp(-found))
+        if probability < least:
+            return Worth(probability, "")
+        return Worth(probability, self.outputs[max(range(1, len(self.outputs)), key=total)])
 
 
 def judge(candidates: Sequence[Candidate], least: float = 0.0) -> list[Worth]:
@@ -82,11 +77,7 @@ def judge(candidates: Sequence[Candidate], least: float = 0.0) -> list[Worth]:
     Raises UnavailableError where the model's file is damaged or of another version.
     """
     model = built_in()
-    found = []
-    for one in candidates:
-        probability = model.probability(one)
-        found.append(Worth(probability, model.kind(one) if probability >= least else ""))
-    return found
+    return [model.worth(one, least) for one in candidates]
 
 
 def hashed_features(text: str, size: int) -> Iterator[tuple[int, float]]:

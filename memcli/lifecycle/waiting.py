@@ -81,9 +81,8 @@ def batches(events: Sequence[Event], room: int = BATCH) -> Iterator[list[Event]]
 def home(workspace: Workspace, session: Session, event: str) -> Session | None:
     """Find where an event lies now: its session may have been cleared or compacted meanwhile; None where it is gone."""
     now = at(workspace, session.folder, session.id)
+    if standing_ids([workspace.path(now.path)], {event}):
+        return now
     others = [*sessions(workspace), *sessions(workspace, archived=True)]
-    parts = [now, *(one for one in others if one.id == session.id and one.folder != session.folder)]
-    for part in parts:
-        if standing_ids([workspace.path(part.path)], {event}):
-            return part
-    return None
+    parts = (one for one in others if one.id == session.id and one.folder != session.folder)
+    return next((one for one in parts if standing_ids([workspace.path(one.path)], {event})), None)
