@@ -7,7 +7,8 @@ Usage: consolidation.py DATA [DATA ...], each of them
 
 Judged by text alone. A keep is kept when one entry has all its words; a drop when an entry repeats it; a question is
 answered when one of the first five hits has the words of the answer. A fact of memorybench is found when one of the
-first five hits has a cosine of at least .7 with it and holds its numbers and names.
+first five hits has a cosine of at least .7 with it and holds its numbers and names. The proof of learning is what
+`mem check --recall` reports: the questions the conversation itself answered, asked of what was kept alone.
 """
 
 import json
@@ -25,12 +26,15 @@ from pathlib import Path
 from typing import Any
 
 from memcli.cli.app import run
+from memcli.consolidation.proof import asked_in, proof
 from memcli.exchange.conversation import bring_in
 from memcli.index.embedder import open_embedder
 from memcli.index.filters import Filter
 from memcli.lifecycle.consolidate import consolidate
+from memcli.lifecycle.waiting import all_events
 from memcli.retrieval.search import Request, search
 from memcli.store.history import read_log
+from memcli.store.sessions import sessions
 from memcli.store.workspace import Surroundings, Workspace, opened
 from memcli.text import frontmatter
 
@@ -115,6 +119,9 @@ def measured(found: Sequence[Conversation]) -> Counts:
             for name, kinds in (("questions, entries alone", ("entry",)), ("questions, mem search", None)):
                 for asked, words in one.questions:
                     counts.add(name, any(_has(text, words) for text in _hits(workspace, asked, kinds)))
+            for session in sessions(workspace):
+                for answer in proof(workspace, asked_in(all_events(workspace, session))):
+                    counts.add("proof of learning", answer.is_answered)
             for fact, is_found in zip(one.facts, _facts_found(workspace, one.facts), strict=True):
                 counts.add("facts", is_found and bool(fact))
             for name, texts in (("entries", entries), ("episodes", episodes), ("history", records)):

@@ -11,6 +11,7 @@ from itertools import takewhile
 
 from ..index.filters import Filter
 from ..index.index import Index, ask
+from ..retrieval.gate import ENOUGH_WORDS, telling_count
 from ..retrieval.hits import Hit
 from ..retrieval.search import Request, search_index
 from ..store import address, files
@@ -24,7 +25,6 @@ FIRST = 3  # hits that may answer
 SHARE = 0.5  # of a reply's telling words that stand in them
 MOST_WORDS = 6  # telling words of a reply that are looked for, the first ones
 _LOOKED_AT = 12  # hits among which those with the question itself are left out
-_SHORTEST = 3  # words of a question that says what it asks about
 _KINDS = ("entry", "memory", "history")
 _ENDS = ("?", "？", "؟")
 
@@ -53,18 +53,22 @@ class Answer:
 
 
 def asked_in(events: Sequence[Event]) -> list[Asked]:
-    """Return the questions of a conversation whose reply told a number, a name or a path, in their order."""
+    """Return the questions of a conversation whose reply told a number, a name or a path, in their order.
+
+    One that has hardly a word of its own ("can you write that?") says nothing that could be asked of memory.
+    """
     said = [event for event in events if event.type == "message" and event.text.strip()]
     found: dict[str, Asked] = {}
     for place, event in enumerate(said):
         # All that the other one says until the asker speaks again.
         others = takewhile(partial(_is_by_another, event.role), said[place + 1 :])
         reply = "\n".join(one.text for one in others)
-        told = list(dict.fromkeys(word for one in sentences(reply[:READ]) for word in telling_words(one.text)))
+        answers = [one.text for one in sentences(reply[:READ]) if not _asks(one.text)]  # who asks back tells nothing
+        told = list(dict.fromkeys(word for one in answers for word in telling_words(one)))
         for question in _questions(event.text):
             known = _folded(telling_words(question))
             words = [word for word in told if word.casefold() not in known]
-            if words and len(question.split()) >= _SHORTEST:
+            if words and telling_count(question) >= ENOUGH_WORDS:
                 found.setdefault(question.casefold(), Asked(question, tuple(words[:MOST_WORDS]), event.id))
     return list(found.values())
 
@@ -106,5 +110,9 @@ def _is_by_another(role: str, event: Event) -> bool:
 
 def _questions(text: str) -> Iterator[str]:
     for one in sentences(text[:READ]):
-        if one.text.rstrip("\"'”)*_ ").endswith(_ENDS):
+        if _asks(one.text):
             yield one.text.strip()
+
+
+def _asks(sentence: str) -> bool:
+    return sentence.rstrip("\"'”)*_ ").endswith(_ENDS)

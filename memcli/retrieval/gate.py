@@ -42,7 +42,7 @@ def asks_memory(turn: str, relevance: float, threshold: float) -> bool:
 
 def is_telling(turn: str) -> bool:
     """Tell whether a turn has any word that is not an everyday one; nothing need be searched for one that has not."""
-    return _telling_words(turn) > 0
+    return telling_count(turn) > 0
 
 
 def demand(turn: str, relevance: float) -> float:
@@ -65,10 +65,10 @@ def likeness(one: Sequence[float], other: Sequence[float]) -> float:
 
 def is_other_topic(turn: str, vector: Sequence[float], context: Sequence[float], threshold: float) -> bool:
     """Tell whether a turn left the topic of those before; "yes, go on" says too little to leave any."""
-    return likeness(vector, context) < threshold and _telling_words(turn) >= ENOUGH_WORDS
+    return likeness(vector, context) < threshold and telling_count(turn) >= ENOUGH_WORDS
 
 
-def _telling_words(turn: str) -> int:
+def telling_count(turn: str) -> int:
     """Count the words of a turn that are not everyday ones."""
     from ..text.english import common_share
     from .question import ask

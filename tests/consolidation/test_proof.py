@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from memcli.consolidation.proof import asked_in
 from memcli.text.session import Event
 from tests.conftest import Mem
@@ -32,6 +34,16 @@ def test_a_question_counts_when_its_reply_told_something_that_can_be_looked_for(
         ("Which port does the staging database listen on?", ("5433", "5432")),
         ("And who looks after the label printer in the warehouse?", ("Ottoline",)),
     ]
+
+
+@pytest.mark.parametrize("said", ["can you write that for me?", "what would you pick here?", "is 20 still right?"])
+def test_a_request_that_names_nothing_is_no_question_to_memory(said: str) -> None:
+    assert asked_in(events(("user", said), ("assistant", "Yes, in /srv/exports on 5433."))) == []
+
+
+def test_who_asks_back_has_not_answered() -> None:
+    question, back = "Where does the nightly export write its files?", "Do you mean the one of Ottoline on 5433?"
+    assert asked_in(events(("user", question), ("assistant", back), ("user", "yes"))) == []
 
 
 def test_the_reply_may_come_after_others_of_the_same_speaker() -> None:
