@@ -75,11 +75,18 @@ NOT_ASKED = Heard()
 class LlmJudge:
     """Ask an LLM about pairs, each once."""
 
-    def __init__(self, llm: Llm, timeout: float = 0.0, without_secrets: Callable[[str], str] = str) -> None:
-        """Take who is asked, the seconds an answer may take (0: as usual), and what blanks secrets."""
+    def __init__(
+        self,
+        llm: Llm,
+        timeout: float = 0.0,
+        without_secrets: Callable[[str], str] = str,
+        progress: Callable[[int, int], object] = lambda done, total: None,
+    ) -> None:
+        """Take who is asked, the seconds an answer may take (0: as usual), what blanks secrets, and who is told."""
         self._llm = llm
         self._timeout = timeout
         self._without_secrets = without_secrets
+        self._progress = progress
         self._known: dict[Pair, Verdict | None] = {}
 
     def compare(self, pairs: Collection[Pair]) -> Heard:
@@ -88,7 +95,9 @@ class LlmJudge:
         After a question without an answer nothing more is asked; an unusable answer costs only its own part.
         """
         error = ""
-        for part in _parts([pair for pair in dict.fromkeys(pairs) if pair not in self._known]):
+        parts = list(_parts([pair for pair in dict.fromkeys(pairs) if pair not in self._known]))
+        for number, part in enumerate(parts):
+            self._progress(number, len(parts))
             try:
                 said = self._ask(part)
             except ReplyError as failure:
@@ -98,6 +107,7 @@ class LlmJudge:
                 error = str(failure)
                 break
             self._known |= dict(zip(part, said, strict=True))
+        self._progress(len(parts), len(parts))
         known = {pair: self._known.get(pair) for pair in pairs}
         return Heard({pair: verdict for pair, verdict in known.items() if verdict is not None}, error)
 
@@ -115,12 +125,15 @@ class LlmJudge:
         return [_verdict(old, new, rows.get(number)) for number, (old, new) in enumerate(pairs, 1)]
 
 
-def llm_judge(workspace: Workspace) -> LlmJudge:
-    """Return a judge that asks the configured LLM; UsageError where there is none."""
+def llm_judge(workspace: Workspace, progress: Callable[[int, int], object]) -> LlmJudge:
+    """Return a judge that asks the configured LLM; UsageError where there is none.
+
+    `progress` is told how many of how many questions are answered.
+    """
     llm = chosen_llm(workspace.settings)
     if llm is None:
         raise UsageError("no LLM is configured", "set llm.model or llm.command in your own settings")
-    return LlmJudge(llm, workspace.settings["llm.timeout"], redactor(workspace, "a memory").text)
+    return LlmJudge(llm, workspace.settings["llm.timeout"], redactor(workspace, "a memory").text, progress)
 
 
 def _parts(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import UsageError
 from ..store.workspace import Workspace
 from . import output
 
@@ -15,13 +16,23 @@ if TYPE_CHECKING:
 Judge = Annotated[bool, typer.Option("--judge", help="Let your LLM say what repeats or contradicts what is known.")]
 
 
-def judge_of(where: Workspace, *, is_wanted: bool) -> "LlmJudge | None":
-    """Give the judge that --judge asks for; UsageError where no LLM is configured."""
+def judge_of(where: Workspace, *, is_wanted: bool, no_dedup: bool = False) -> "LlmJudge | None":
+    """Give the judge that --judge asks for; UsageError where no LLM is configured, or nothing is to be compared."""
     if not is_wanted:
         return None
+    if no_dedup:
+        raise UsageError("--judge and --no-dedup", "give one of them")
     from ..beliefs.llm_judge import llm_judge
 
-    return llm_judge(where)
+    bar = output.Bar("questions answered by the LLM:", 1)
+
+    def progress(done: int, total: int) -> None:
+        if done < total and total > 1:
+            bar(done, total)
+        else:
+            bar.clear()
+
+    return llm_judge(where, progress)
 
 
 def tell_unheard(error: str) -> None:

@@ -59,7 +59,7 @@ def import_(
     where = world.writing(workspace, scope, "imported into")
     if not dry_run:
         finish_first(where, "mem import")
-    asked = judge_of(where, is_wanted=judge)
+    asked = judge_of(where, is_wanted=judge, no_dedup=no_dedup)
     counts: dict[str, int] = {}
     shown: list[Outcome] = []
     with world.opened(file, "lines", allow_secret=allow_secret) as stream:

@@ -99,6 +99,7 @@ def _shown(where: "Workspace", queue: Queue, limit: int, *, as_json: bool) -> No
 def _proposed(where: "Workspace", questions: Sequence[Question], judge: "LlmJudge") -> str:
     """Let an LLM propose answers, and say what came of it; return why it said nothing of some."""
     from ..beliefs.review_judge import propose
+    from .talk import counted
 
     bar = output.Bar("asking the LLM", 1)
     done = propose(where, questions, judge, bar)
@@ -107,7 +108,7 @@ def _proposed(where: "Workspace", questions: Sequence[Question], judge: "LlmJudg
         output.note(f"the LLM could not judge ({done.unheard}): what it did not answer waits as it is")
     said = [f"{done.settled:,} settled"] * bool(done.settled) + [f"{done.proposed:,} with a proposal"]
     if done.asked and (done.settled or done.proposed or not done.unheard):
-        output.note(f"the LLM looked at {done.asked:,} pairs: {', '.join(said)}")
+        output.note(f"the LLM looked at {counted(done.asked, 'pair')}: {', '.join(said)}")
     return done.unheard
 
 

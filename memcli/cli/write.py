@@ -142,6 +142,8 @@ def write(
         raise UsageError("--id changes an entry where it is", "leave out --path")
     if supersedes and (identifier or path):
         raise UsageError("--supersedes makes a new entry in a place of its own", "leave out --id and --path")
+    if judge and (identifier or path or supersedes):
+        raise UsageError("--judge compares a new memory with what is known", "leave out --id, --path and --supersedes")
     if identifier:
         where, place = world.locate(workspace, scope, identifier, strict=True)
         if body is None and not told:
@@ -163,7 +165,7 @@ def write(
         by_hand = any(told.get(key) for key in ("status", "superseded_by", "conflicts_with"))
         if supersedes:
             done = _in_place_of(where, workspace, scope, supersedes, told, body)
-        elif path or by_hand or (no_dedup and not key):
+        elif path or by_hand or (no_dedup and not key and not judge):
             done = _as_it_is(
                 where, entries.write(where, told, body, world.noise(body), world.within(where, path)), told
             )
@@ -227,7 +229,7 @@ def _admitted(
     from ..lifecycle.admit import admit
 
     draft = Draft(told, body, world.noise(body))
-    asked = judge_of(where, is_wanted=judge)
+    asked = judge_of(where, is_wanted=judge, no_dedup=by_key_alone)
     settled = admit(where, [draft], "mem write", asked, by_key_alone=by_key_alone)
     for notice in settled.notices:
         output.note(notice)

@@ -156,7 +156,7 @@ def _applied(
     command = f"mem consolidate {session.id}"
     looked: Looked | None = Looked((), (), opened.look(), "") if opened else None
     heard = None
-    if judge is not None:
+    if judge is not None and thought.outcome.how != "fallback":  # who just failed is not asked again
         looked = look(workspace, thought.found.drafts, looked)
         heard = ask_judge(workspace, looked, judge)
     for attempt in range(_TRIES):

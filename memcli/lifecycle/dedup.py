@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..beliefs.comparison import are_twins, compare, is_comparable, plain, without_article
 from ..beliefs.precedence import are_apart
-from ..errors import MemError
+from ..errors import MemError, UnavailableError
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..store.entries import revised
@@ -115,7 +115,10 @@ def _look(index: Index, *, with_near: bool) -> _Seen:
 def _with_near(index: Index, seen: _Seen) -> _Seen:
     from ..index.pairs import similar_pairs
 
-    missing = index.embedding.embed_missing(index.workspace.settings["search.embed_budget"], wanted=_ENTRIES)
+    try:
+        missing = index.embedding.embed_missing(index.workspace.settings["search.embed_budget"], wanted=_ENTRIES)
+    except UnavailableError as error:
+        return replace(seen, notices=(f"nothing is near in meaning, and nobody is asked: {error}",))
     notices = [f"{missing:,} texts not embedded yet are not judged: run `mem index`"] if missing else []
     paths = dict(index.connection.execute("select chunk, path from chunks join files using(file)"))
     count = 0

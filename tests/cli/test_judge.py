@@ -270,3 +270,48 @@ def test_a_review_goes_on_where_the_llm_is_down(
     ran = mem("review", "--judge", "--json")
     assert (ran.code, len(ran.json["questions"]), ran.err.count("could not judge")) == (7, 2, 1)
     assert proposals(mem) == {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("write", "x", "--no-dedup"),
+        ("write", "x", "--no-dedup", "--key", "a/b"),
+        ("import", "-", "--no-dedup"),
+        ("write", "x", "--path", "x.md"),
+        ("write", "x", "--supersedes", "nobody"),
+        ("write", "x", "--id", "nobody"),
+    ],
+)
+def test_nobody_is_asked_to_judge_what_is_compared_with_nothing(
+    mem: Mem, workspace: Path, asked: Asked, words: tuple[str, ...]
+) -> None:
+    ran = mem(*words, "--judge", stdin="")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "--judge" in ran.err
+    assert asked() == []
+
+
+def test_without_the_model_dedup_goes_word_for_word_and_says_so(
+    mem: Mem, workspace: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for text in (GATE, AGAIN, GATE.upper()):
+        mem("write", text, "--no-dedup")
+    monkeypatch.setenv("MEM_EMBEDDING_MODEL", "/nowhere")
+    ran = mem("dedup", "--judge", "--apply")
+    assert (ran.code, len(ran.rows), asked()) == (0, 1, [])
+    assert "nobody is asked" in ran.err
+    mem("review", "--json")  # the queue needs no model either
+    assert mem("review", "--judge").code == 0
+
+
+def test_an_llm_that_is_down_is_asked_once_about_a_conversation(
+    mem: Mem, workspace: Path, world: Path, known: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (world / "llm").write_text("#!/bin/sh\necho asked >> asked.txt\nexit 1\n")
+    (world / "llm").chmod(0o755)
+    monkeypatch.setenv("MEM_LLM_COMMAND", str(world / "llm"))
+    (world / "chat.txt").write_text(f"User: Remember this: {AGAIN}.\nAssistant: Noted.\n")
+    ran = mem("consolidate", "chat.txt", "--judge")
+    assert (ran.code, ran.err.count("\n")) == (7, 1)
+    assert (world / "asked.txt").read_text() == "asked\n"
