@@ -4,9 +4,10 @@ A citation may come from a clone: no path leads out of the project, into `.git` 
 """
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from stat import S_ISREG
+from typing import NamedTuple
 
 from ..errors import GitError, RefusedError
 from ..text.citation import Citation, blob_id, digest_of, found_at, lines_of
@@ -20,8 +21,7 @@ _RENAMES = 20
 _COMPARED = 5_000  # lines of a file
 
 
-@dataclass(frozen=True)
-class State:
+class State(NamedTuple):
     """What became of cited lines: same, moved within their file, changed, gone, or new where nobody looked yet."""
 
     kind: str

@@ -8,14 +8,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import sub
 from zlib import crc32
 
 from .blake import blake2b
 
 KEY = "cited"
 """Key of an entry's frontmatter: a list of citations."""
-_PLACE = re.compile(r"(?P<path>.+?):(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?")
-_CITATION = re.compile(rf"{_PLACE.pattern}(?:@(?P<blob>[0-9a-f]{{6,64}})#(?P<digest>[0-9a-f]{{24}}))?")
+_PLACE = r"(?P<path>.+?):(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9}))?"
+_CITATION = re.compile(rf"{_PLACE}(?:@(?P<blob>[0-9a-f]{{6,64}})#(?P<digest>[0-9a-f]{{24}}))?")
 _SHORT = 6  # digits of a blob's id that are shown
 _BLOB = 12  # and kept
 
@@ -88,8 +89,8 @@ def found_at(lines: Sequence[bytes], citation: Citation) -> int:
         return citation.first
     weak, strong = int(citation.digest[:8], 16), citation.digest[8:]
     sums = [0, *accumulate(map(crc32, lines))]
-    for start, (below, above) in enumerate(zip(sums, sums[size:], strict=False)):
-        if (above - below) & 0xFFFFFFFF == weak:
+    for start, total in enumerate(map(sub, sums[size:], sums)):
+        if total & 0xFFFFFFFF == weak:
             window = lines[start : start + size]
             if _hash(window) == strong and any(re.search(rb"\w", line) for line in window):
                 return start + 1
