@@ -69,9 +69,6 @@ class Heard:
     error: str = ""  # why it was not heard about some or all
 
 
-NOT_ASKED = Heard()
-
-
 class LlmJudge:
     """Ask an LLM about pairs, each once."""
 

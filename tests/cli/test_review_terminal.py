@@ -172,7 +172,9 @@ def test_a_review_that_is_killed_while_it_keeps_a_group_is_finished_by_the_next_
     with review() as person:
         person.until(" ? ")
         person.press("k")
+        end = time.monotonic() + 120
         while not any("distinct" in path.read_text() for path in paths):
+            assert time.monotonic() < end, person.shown
             time.sleep(0.005)
         person.press("\x03")
         assert person.end() in (0, 130)
