@@ -18,7 +18,7 @@ import numpy as np
 from pair_generator import Generator
 
 from memcli.beliefs.pair_features import features, read_text
-from memcli.beliefs.pair_model import CLASSES, FORMAT, Axes, columns, default_file, difference
+from memcli.beliefs.pair_model import CLASSES, FORMAT, Axes, columns, default_file, difference, is_foreign
 from memcli.index.embedder import open_embedder
 
 HERE = Path(__file__).parent
@@ -57,6 +57,7 @@ class Arrays(NamedTuple):
     plain: Any
     vectors: Any
     differs: Any
+    foreign: Any
 
 
 def main() -> None:
@@ -77,11 +78,13 @@ def main() -> None:
     scores, beside = out_of_fold(table, labels, extra, others, written, made)
     scale, shift = calibrate(scores, labels)
     chances, apart = softmax(scores * scale + shift), softmax(beside * scale + shift)
-    merge, flag = thresholds(chances, labels, found.differs, apart, [pair.new for pair in made if pair.section])
+    merge = merging(chances, labels, found.differs)
+    least = in_writes(apart, [pair.new for pair in made if pair.section])
+    flag, flag_foreign = (max(in_pairs(chances, labels, group), least) for group in (~found.foreign, found.foreign))
     booster = fit(np.concatenate([table, extra]), np.concatenate([labels, others]), weights(written, made))
-    meta = {"format": FORMAT, "embedding": embedder.model, "merge": merge, "flag": flag}
+    meta = {"format": FORMAT, "embedding": embedder.model, "merge": merge, "flag": flag, "flag_foreign": flag_foreign}
     write(chosen.out, meta, booster, axes, (scale, shift), table.shape[1])
-    report = card(written, chances, labels, found.differs, meta, chosen.out.stat().st_size)
+    report = card(written, chances, labels, found, meta, chosen.out.stat().st_size)
     chosen.out.with_suffix(".md").write_text(report, encoding="utf-8")
     print(report)
     print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
@@ -135,8 +138,13 @@ def arrays(embedder: Any, pairs: Sequence[Pair]) -> Arrays:
         part = texts[start : start + 512]
         read |= {text: read_text(tokens) for text, tokens in zip(part, embedder.embed_tokens(part)[1], strict=True)}
     rows = [features(read[pair.old], read[pair.new]) for pair in pairs]
-    differs = [bool(difference(read[pair.old], read[pair.new])) for pair in pairs]
-    return Arrays(np.array([row[0] for row in rows]), np.array([row[1] for row in rows], np.float32), np.array(differs))
+    texts_of = [(read[pair.old], read[pair.new]) for pair in pairs]
+    return Arrays(
+        np.array([row[0] for row in rows]),
+        np.array([row[1] for row in rows], np.float32),
+        np.array([bool(difference(old, new)) for old, new in texts_of]),
+        np.array([is_foreign(old, new) for old, new in texts_of]),
+    )
 
 
 def projections(*parts: Arrays) -> dict[str, Any]:
@@ -212,25 +220,27 @@ def calibrate(scores: Any, labels: Any) -> tuple[Any, Any]:
     return np.array([scale]), shift - shift.mean()
 
 
-def thresholds(chances: Any, labels: Any, differs: Any, apart: Any, texts: Sequence[str]) -> tuple[float, float]:
-    """Choose from which probability "same" merges, and from which anything but "distinct" is flagged.
-
-    `apart` are the probabilities of strangers, `texts` the new one of each.
-    """
+def merging(chances: Any, labels: Any, differs: Any) -> float:
+    """Choose from which probability "same" merges."""
     is_same = labels == CLASSES.index("same")
     order = np.argsort(-chances[:, 0], kind="stable")
     order = order[~differs[order]]
     precise = np.flatnonzero(np.cumsum(is_same[order]) / np.arange(1, len(order) + 1) >= PRECISION)
-    merge = float(chances[order[precise[-1]], 0]) if len(precise) else 1.0
-    touched = 1 - chances[labels == CLASSES.index("distinct"), 3]
+    return round(float(chances[order[precise[-1]], 0]), 4) if len(precise) else 1.0
+
+
+def in_pairs(chances: Any, labels: Any, group: Any) -> float:
+    """Choose from which probability anything but "distinct" is flagged: by the distinct pairs of a group of scripts."""
+    touched = 1 - chances[group & (labels == CLASSES.index("distinct")), 3]
+    return round(float(np.quantile(touched, 1 - TOUCHED)), 4)
+
+
+def in_writes(apart: Any, texts: Sequence[str]) -> float:
+    """Give the least such probability: by strangers with their probabilities, and the new text of each."""
     worst: dict[str, float] = {}
     for text, chance in zip(texts, 1 - apart[:, 3], strict=True):
         worst[text] = max(worst.get(text, 0.0), float(chance))
-    written = float(np.quantile(list(worst.values()), 1 - WRITES))
-    print(
-        f"flag: {np.quantile(touched, 1 - TOUCHED):.4f} by pairs, {written:.4f} by {len(worst)} writes", file=sys.stderr
-    )
-    return round(merge, 4), round(max(float(np.quantile(touched, 1 - TOUCHED)), written), 4)
+    return round(float(np.quantile(list(worst.values()), 1 - WRITES)), 4)
 
 
 def write(path: Path, meta: dict[str, Any], booster: Any, axes: dict[str, Any], fitted: Any, columns: int) -> None:
@@ -250,7 +260,7 @@ def write(path: Path, meta: dict[str, Any], booster: Any, axes: dict[str, Any], 
     roots = [add(tree["tree_structure"], 0) for tree in booster.dump_model()["tree_info"]]
     feature, threshold, left, right, value = zip(*nodes, strict=True)
     with path.open("wb") as file:
-        np.savez_compressed(
+        np.savez(
             file,
             meta=np.frombuffer(json.dumps({**meta, "depth": depth}).encode(), np.uint8),
             columns=np.array([columns], np.int32),
@@ -266,13 +276,16 @@ def write(path: Path, meta: dict[str, Any], booster: Any, axes: dict[str, Any], 
         )
 
 
-def card(written: Sequence[Pair], chances: Any, labels: Any, differs: Any, meta: dict[str, Any], size: int) -> str:
+def card(written: Sequence[Pair], chances: Any, labels: Any, read: Arrays, meta: dict[str, Any], size: int) -> str:
     """Describe the file: what it is for, data, licences, figures."""
-    merges = (chances[:, 0] >= meta["merge"]) & ~differs
-    flagged = (1 - chances[:, 3] >= meta["flag"]) & ~merges
+    merges = (chances[:, 0] >= meta["merge"]) & ~read.differs
+    flagged = (1 - chances[:, 3] >= np.where(read.foreign, meta["flag_foreign"], meta["flag"])) & ~merges
     rows = []
-    for source in [*dict.fromkeys(pair.source for pair in written), "all"]:
-        here = np.array([source in (pair.source, "all") for pair in written])
+    groups = {
+        one: np.array([one == pair.source for pair in written]) for one in dict.fromkeys(p.source for p in written)
+    }
+    groups |= {"all in Latin script": ~read.foreign, "all in other scripts": read.foreign}
+    for source, here in groups.items():
         same, distinct = here & (labels == 0), here & (labels == 3)
         opposed = here & ~same & ~distinct
         counts = [
@@ -303,12 +316,12 @@ Written by `bench/training/pair_model.py`; do not edit either file by hand. Form
 from it, for short statements of memory. It belongs to the embedding model `{embedding}`
 and is refused with another.
 It never supersedes: "same" from {merge} confirms an entry where numbers, names, opposites and negations agree and the
-script is Latin; anything but "distinct" from {flag} flags both.
+script is Latin; anything but "distinct" from {flag} flags both, from {flag_foreign} in other scripts.
 
 **Method.** {rounds} rounds of gradient boosted trees (LightGBM) over the contextual alignment of tokens, what is left
 unaligned, lists of words, and principal components of the vectors; calibrated by temperature and shift.
 
-**Data.** {written} pairs written by hand for mem by five authors, {generated} made by `pair_generator.py` from
+**Data.** {written} pairs written by hand for mem by six authors, {generated} made by `pair_generator.py` from
 `relations.toml`, and texts of these authors about different subjects that lie side by side. All are our own, under the
 licence of mem (MIT); no outside text. Languages: mostly English, then German, Chinese, Spanish, French, Japanese,
 Italian.

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
 _CLOCK = re.compile(
     r"(?P<part>上午|下午|晚上|午前|午後|傍晚)?\s*(?<![\d.,:])(?P<hour>\d{1,2}|[一二两三四五六七八九十]{1,2})"
     r"(?:[:.h点時](?P<minute>\d{2})?)?(?P<half>半)?\s*(?P<mark>a\.?m\b\.?|p\.?m\b\.?|uhr\b|o'clock|点|時)?"
@@ -49,8 +48,8 @@ def number_words(data: Mapping[str, Any]) -> NumberWords:
         for unit in names.split()
     }
     words, scales, han_digits = (_values(data[name]) for name in ("words", "scales", "han"))
-    han = [unit for unit in units if HAN.match(unit)]
-    latin = [unit for unit in units if not HAN.match(unit)]
+    han = [unit for unit in units if is_sign(unit[0])]
+    latin = [unit for unit in units if not is_sign(unit[0])]
     pattern = (
         rf"(?P<bare>\d+(?:[.,]\d+)*)\s?(?P<han>{_any(han)})"
         rf"|(?<![\w.,])(?:(?P<digits>\d+(?:[.,:]\d+)*)(?:st|nd|rd|th)?|(?P<word>{_any(words)})"
@@ -84,6 +83,11 @@ def amounts(text: str, lists: NumberWords) -> Amounts:
             exact.add(whole)
             bare.update([f"{value:.12g}"] if kind else [])
     return Amounts(frozenset(exact), frozenset(bare))
+
+
+def is_sign(letter: str) -> bool:
+    """Tell whether a letter is one of Chinese, Japanese or Korean, where no space need stand between words."""
+    return "\u3040" <= letter <= "\ud7af"
 
 
 def _values(text: str) -> dict[str, float]:

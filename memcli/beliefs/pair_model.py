@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import UnavailableError
 from .comparison import Likelihoods
 from .pair_features import ReadText, features, read_text
-from .pair_words import are_swapped, has_other_words, opposites, proper_names, qualifiers
+from .pair_words import are_namesakes, are_swapped, has_other_words, opposites, proper_names, qualifiers
 from .phrases import DATA
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-FORMAT = 1
+FORMAT = 2
 """Version of the data file; another is refused."""
 CLASSES = ("same", "update", "conflict", "distinct")
 FOREIGN = 0.2
@@ -57,6 +57,7 @@ class PairModel:
     embedding: str  # name of the embedding model, with the start of its hash
     merge: float  # probability of "same" from which its precision was 0.98 on pairs not trained on
     flag: float  # probability of anything but "distinct" from which two texts are flagged
+    flag_foreign: float  # the same where one of them is in a script that the embedding model cannot read
     depth: int
     feature: "NDArray[np.int64]"  # (nodes)
     threshold: "Floats"  # (nodes); a leaf's sends everything to itself
@@ -80,7 +81,8 @@ class PairModel:
         found = []
         for old, (same, update, conflict, distinct) in zip(standing, chances.tolist(), strict=True):
             merges = same >= self.merge and not difference(old, told)
-            found.append(Likelihoods(same, update, conflict, distinct, merges, 1 - distinct >= self.flag))
+            flag = self.flag_foreign if is_foreign(old, told) else self.flag
+            found.append(Likelihoods(same, update, conflict, distinct, merges, 1 - distinct >= flag))
         return found
 
     def table(self, found: "Sequence[tuple[Floats, Floats]]") -> "Floats":
@@ -118,11 +120,11 @@ def columns(found: "Sequence[tuple[Floats, Floats]]", pooled: Axes, left_over: A
 def difference(old: ReadText, new: ReadText) -> str:
     """Say what forbids to take two texts for the same, however alike they look; empty where nothing does."""
     one, other = old.words, new.words
-    if max(one.foreign, other.foreign) > FOREIGN:
+    if is_foreign(old, new):
         return "a script that the embedding model cannot read"
     if not one.amounts.agree(other.amounts):
         return "numbers"
-    if proper_names(one) - set(other.words) and proper_names(other) - set(one.words):
+    if are_namesakes(one, other) or (proper_names(one) - set(other.words) and proper_names(other) - set(one.words)):
         return "names"
     if one.signs != other.signs:
         return "a path, flag or identifier"
@@ -138,6 +140,11 @@ def difference(old: ReadText, new: ReadText) -> str:
     if (opposites(one, other) + len(one.marked["negation"]) + len(other.marked["negation"])) % 2:
         return "a negation or an opposite"
     return "a qualification" if qualifiers(one) != qualifiers(other) else ""
+
+
+def is_foreign(old: ReadText, new: ReadText) -> bool:
+    """Tell whether one of two texts is in a script that the embedding model cannot read."""
+    return max(old.words.foreign, new.words.foreign) > FOREIGN
 
 
 def default_file() -> Path:
@@ -181,6 +188,7 @@ def _from_arrays(meta: dict[str, Any], data: "dict[str, NDArray[Any]]") -> PairM
         embedding=str(meta["embedding"]),
         merge=float(meta["merge"]),
         flag=float(meta["flag"]),
+        flag_foreign=float(meta["flag_foreign"]),
         depth=int(meta["depth"]),
         feature=feature,
         threshold=data["threshold"].astype(np.float32),

@@ -2,20 +2,20 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
-from itertools import pairwise
+from itertools import groupby, pairwise
 
-from .amounts import Amounts, NumberWords, amounts, number_words
+from .amounts import Amounts, NumberWords, amounts, is_sign, number_words
+from .phrases import DATA
 
 KINDS = ("negation", "change", "addition", "hedge", "past", "habit", "kin", "place", "calendar", "self")
 """Lists of words that are counted, in the order of the features."""
 PHRASES = ("change", "negation", "correction", "addition", "question", "ongoing")
 STEM = 4
 """Letters by which forms of one word are known: lives and live, works and working."""
-_WORD = re.compile(r"[\w@#+/.’'-]*[\w+#]|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")
+_WORD = re.compile(r"[\w@#+/.’'-]*[\w+#]")
 _SIGN = re.compile(r"(?<!\S)(?:[./~-][\w./-]+|[^\s,;]*[_=<>$@\\][^\s,;]*|\w[\w.-]*/[\w./-]+)")
 _CAPITAL = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÀ-ÖØ-Þ][\w.+#/-]*")
 
@@ -53,7 +53,7 @@ class _Lists:
 
 @lru_cache(maxsize=1)
 def _lists() -> _Lists:
-    data = tomllib.loads(files("memcli").joinpath("data/pair_words.toml").read_text(encoding="utf-8"))
+    data = tomllib.loads((DATA / "pair_words.toml").read_text(encoding="utf-8"))
     pairs = [(left, right) for left, _, right in (pair.partition("/") for pair in data["opposites"]["pairs"].split())]
     return _Lists(
         {kind: frozenset(data["words"][kind].split()) for kind in KINDS},
@@ -71,7 +71,7 @@ def read_words(text: str) -> Words:
     """Read what the words of a text tell."""
     lists = _lists()
     lower = text.lower().replace("’", "'")
-    words = tuple(word.removesuffix("'s") for word in _WORD.findall(lower))
+    words = tuple(word.removesuffix("'s") for word in _words(lower))
     own = frozenset(words)
     letters = [character for character in text if character.isalpha()]
     return Words(
@@ -90,6 +90,17 @@ def read_words(text: str) -> Words:
 def proper_names(words: Words) -> frozenset[str]:
     """Give the names of a text; of none where nouns have capitals too."""
     return words.names if len(words.names) <= len(words.words) / 4 else frozenset()
+
+
+def _words(text: str) -> Iterator[str]:
+    """Yield the words of a text; where no space stands between words, each sign is one."""
+    for found in _WORD.findall(text):
+        if not any(map(is_sign, found)):
+            yield found
+            continue
+        for are_signs, letters in groupby(found, is_sign):
+            part = "".join(letters)
+            yield from part if are_signs else _WORD.findall(part)
 
 
 def qualifiers(words: Words) -> frozenset[str]:
@@ -121,6 +132,12 @@ def has_other_words(old: Words, new: Words) -> bool:
         for words in (old, new)
     )
     return ours != theirs and ours.isdisjoint(theirs) and first + last >= rest
+
+
+def are_namesakes(old: Words, new: Words) -> bool:
+    """Tell whether two texts begin with names of which only the first part differs: `Ann Lee is 5`, `Tom Lee is 6`."""
+    is_shared = old.words[1:2] == new.words[1:2] and bool(old.names.intersection(new.names, old.words[1:2]))
+    return is_shared and old.words[0] != new.words[0] and not any(map(is_stop, (old.words[0], new.words[0])))
 
 
 def are_swapped(old: Words, new: Words) -> bool:

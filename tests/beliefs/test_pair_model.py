@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,8 @@ def test_neighbours_are_judged_one_by_one(compare: Compare) -> None:
         ("Torvald lives in Narvik", "Torvald works in Narvik"),
         ("Bandy comes from England", "Squash comes from England"),
         ("Put it into .config", "Put it into config"),
+        ("Astrid Lunde sings alto", "Birgit Lunde sings soprano"),
+        ("The ewe has twins", "The ewe has one lamb"),
         ("The harvest is over", "The harvest is nearly over"),
         ("用户住在昆明", "用户住在大理"),
     ],
@@ -131,6 +134,60 @@ def test_amounts_agree_in_whatever_unit_they_are_told(one: str, other: str, agre
     assert isinstance(first, Amounts)
     assert first.agree(second) is agree
     assert second.agree(first) is agree
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("阿姨养了两只鹅", [*"阿姨养了两只鹅"]),
+        ("鍵は箱の中", [*"鍵は箱の中"]),
+        ("시장은 월요일", [*"시장은월요일"]),
+        ("用Go重写了api/v2的限流", ["用", "go", *"重写了", "api/v2", *"的限流"]),
+        ("Хлев у реки", ["хлев", "у", "реки"]),
+        ("the ewe's node.js e-mail", ["the", "ewe", "node.js", "e-mail"]),
+    ],
+)
+def test_where_no_space_stands_between_words_each_sign_is_one(text: str, words: list[str]) -> None:
+    assert read_words(text).words == tuple(words)
+
+
+FAR_STRANGERS = [
+    ("阿姨在镇上卖豆腐", "伯伯在码头修船"),
+    ("东仓库归马涛管", "西仓库归葛蕾管"),
+    ("周二喂羊", "周六剪羊毛"),
+    ("叔父は羊を飼っている", "伯母は蜂を飼っている"),
+    ("鍵は箱の中にある", "はしごは納屋の裏にある"),
+    ("삼촌은 양을 키운다", "고모는 시장에서 두부를 판다"),
+    ("Тётя держит овец", "Дядя чинит лодки на пристани"),
+    ("Конюшня у реки", "Мельница за лесом"),
+]
+FAR_UPDATES = [
+    ("阿姨在镇上卖豆腐", "阿姨不卖豆腐了，现在开面馆"),
+    ("仓库的密码是 4711", "仓库的密码改成了 9902"),
+    ("羊圈归马涛管", "马涛退休了，羊圈现在归葛蕾管"),
+    ("叔父は羊を飼っている", "叔父は羊を売って、今は蜂を飼っている"),
+]
+
+
+def test_in_scripts_the_embedding_model_cannot_read_strangers_are_left_alone_and_updates_noticed(
+    compare: Compare,
+) -> None:
+    strangers = [compare(new, old)[0] for old, new in FAR_STRANGERS]
+    updates = [compare(new, old)[0] for old, new in FAR_UPDATES]
+    assert sum(one.flags for one in strangers) <= 1
+    assert sum(one.flags for one in updates) >= 3
+    assert not any(one.merges for one in strangers + updates)
+
+
+def test_what_is_flagged_depends_on_the_script(embedder: OnnxEmbedder) -> None:
+    _, tokens = embedder.embed_tokens(
+        ["Walter leads the harvest team", "Sunniva leads it now", "羊圈归马涛管", "归葛蕾管"]
+    )
+    model = load_pair_model(default_model_name())
+    for flag, foreign, flagged in ((0.0, 1.1, [True, False]), (1.1, 0.0, [False, True])):
+        strict = replace(model, flag=flag, flag_foreign=foreign)
+        pairs = (tokens[:2], tokens[2:])
+        assert [strict.compare(new, [old])[0].flags for old, new in pairs] == flagged
 
 
 def test_texts_of_nothing_or_of_signs_are_judged_too(compare: Compare) -> None:
