@@ -311,9 +311,9 @@ TABLE = (
     ),
     Setting(
         "secrets.personal_rules",
-        ("card-number", "national-id"),
-        "Which personal data is meant: card-number, national-id, email, phone, iban.",
-        choices=("card-number", "national-id", "email", "phone", "iban"),
+        ("card-number", "national-id", "iban"),
+        "Which personal data is meant: card-number, national-id, iban, email, phone.",
+        choices=("card-number", "national-id", "iban", "email", "phone"),
     ),
     Setting(
         "secrets.allow",

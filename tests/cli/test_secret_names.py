@@ -155,3 +155,31 @@ def test_personal_data_of_other_kinds_is_kept_until_it_is_asked_for(mem: Mem, wo
     (workspace / "mem.yaml").write_text("secrets.personal_rules: [email, phone]\n")
     assert mem("write", "Maria answers at maria@acme.io", "--no-dedup").code == 5
     assert mem("write", "Her card is 4111 1111 1111 " + "1111", "--no-dedup").code == 0
+
+
+@pytest.mark.parametrize("said", ["The wifi password is summer" + "house", "anna, pw: Violin-" + "1923"])
+def test_a_password_in_a_sentence_is_refused_where_one_writes_and_blanked_out_where_one_imports(
+    mem: Mem, workspace: Path, said: str
+) -> None:
+    refused = mem("write", said, "--no-dedup")
+    assert (refused.code, "password" in refused.err) == (5, True)
+    secret = said.split()[-1]
+    assert mem("session", "append", "--session", "talk", "--role", "user", "--text", said).code == 0
+    (workspace.parent / "list.md").write_text(f"- {said}\n")
+    mem("import", "list.md")
+    files = [path for path in workspace.rglob("*") if path.is_file() and ".mem" not in path.parts]
+    assert any("[REDACTED:password]" in path.read_text() for path in files)
+    assert not any(secret in path.read_text() for path in files)
+
+
+@pytest.mark.parametrize(("mode", "code"), [("refuse", 5), ("redact", 0), ("off", 0)])
+@pytest.mark.parametrize("account", ["DE89 3704 0044 0532 0130 00", "GB82WEST12345698765432"])
+def test_an_account_number_is_treated_alike_in_a_text_and_in_its_name(
+    mem: Mem, workspace: Path, account: str, mode: str, code: int
+) -> None:
+    (workspace / "mem.yaml").write_text(f"secrets.personal: {mode}\n")
+    ran = mem("write", f"My IBAN is {account}", "--no-dedup")
+    assert ran.code == code
+    kept = list(workspace.rglob("my-iban-is-redacted-iban*"))
+    assert len(kept) == (code == 0)
+    assert all((account in path.read_text()) == (mode == "off") for path in kept)

@@ -15,7 +15,7 @@ from .rules import compiled, word_set
 __all__ = ["PERSONAL", "Finding", "env_values", "redact", "scan", "unsaid"]
 
 Group = Literal["secret", "personal"]
-PERSONAL = ("card-number", "national-id", "email", "phone", "iban")
+PERSONAL = ("card-number", "national-id", "iban", "email", "phone")
 """The rules of personal data."""
 _ENOUGH = 10_000  # findings, after which a text is hostile and is not looked at again
 _MARK = r"\[REDACTED:[a-z0-9-]{1,40}\]"
@@ -68,11 +68,11 @@ def redact(text: str, findings: Iterable[Finding]) -> str:
 def unsaid(text: str, words: Iterable[str]) -> str:
     """Blank out the secrets of a message, also those it quotes in part from the words of a command."""
     for word in {part for one in words for part in (one, one.lstrip("-"), one.partition("=")[2])}:
-        for one in scan(word, personal=PERSONAL[:2]):
+        for one in scan(word, personal=PERSONAL[:3]):
             secret = word[one.start : one.end]
             shown = next((secret[:size] for size in range(len(secret), 11, -1) if secret[:size] in text), secret)
             text = text.replace(shown, f"[REDACTED:{one.rule}]")
-    return redact(text, scan(text, personal=PERSONAL[:2]))
+    return redact(text, scan(text, personal=PERSONAL[:3]))
 
 
 def env_values(text: str) -> frozenset[str]:
@@ -111,6 +111,7 @@ def _once(text: str, personal: Collection[str], values: Collection[str]) -> list
     from .carriers import carried
     from .command_lines import passwords_of_commands
     from .names import assignments
+    from .said import said_passwords
     from .seed_phrases import seed_phrases
     from .shapes import shapes
 
@@ -120,6 +121,7 @@ def _once(text: str, personal: Collection[str], values: Collection[str]) -> list
     found: list[tuple[int, int, str, Group]] = [(*place, "secret") for place in shapes(text)]
     found += [(*place, "secret") for place in carried(text, low)]
     found += [(*place, "secret") for place in assignments(text, low)]
+    found += [(*place, "secret") for place in said_passwords(text, low)]
     found += [(*place, "secret") for place in passwords_of_commands(text, low)]
     found += [(*place, "secret") for place in seed_phrases(text, low)]
     for value in values:

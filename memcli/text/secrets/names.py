@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from .rules import compiled, word_set
-from .values import is_fragment, is_hex, is_monotonous, is_password, is_random, is_stand_in, is_uuid
+from .values import is_fragment, is_hex, is_monotonous, is_password, is_random, is_stand_in, is_uuid, without_end
 from .wraps import wrapped_end
 
 STEMS = (
@@ -182,10 +182,7 @@ def _bare(text: str, start: int) -> list[tuple[int, int]]:
     value = text[begin:end]
     if text[begin - 1 : begin] == "=":  # the next parameter of a URL is not part of this one
         value = compiled(r"&[A-Za-z_][\w.-]*=").split(value, maxsplit=1)[0]
-    value = compiled(r"[;,|](?=[A-Za-z_ ][\w -]*[=:]|$)").split(value, maxsplit=1)[0]
-    value = value.rstrip(".,;:|*_\\]}")
-    if value.endswith(")") and "(" not in value:
-        value = value.rstrip(").,;")
+    value = without_end(value)
     spans[-1] = (begin, begin + len(value))
     if len(value) >= 10 and is_fragment(value):
         more_end = wrapped_end(text, begin, begin + len(value))

@@ -100,6 +100,16 @@ def is_reference(value: str) -> bool:
     return _any_of(_REFERENCES).fullmatch(value) is not None
 
 
+def is_expression(value: str) -> bool:
+    """Tell a reference, a path, a version or a piece of a program from what a person would choose."""
+    return is_reference(value) or is_code(value) or _any_of(_CODE_AND_WORDS).fullmatch(value) is not None
+
+
+def is_technical(value: str) -> bool:
+    """Tell the name of a technique, a unit or a version, such as base64."""
+    return compiled(_TECHNICAL).fullmatch(value) is not None
+
+
 def is_code(value: str) -> bool:
     """Tell a piece of a program by pairs of signs that passwords hardly have."""
     return compiled(_CODE).search(value) is not None
@@ -158,7 +168,7 @@ def is_password(value: str) -> bool:
         return False
     if is_random(value):
         return True
-    if is_reference(value) or is_code(value) or _any_of(_CODE_AND_WORDS).fullmatch(value):
+    if is_expression(value):
         return False
     if not any(char.isalpha() for char in value) or _is_wordy(value.rstrip("!?.,*+")):
         return False
@@ -184,3 +194,9 @@ def _is_wordy(value: str) -> bool:
     """Tell words, technical terms and numbers joined by punctuation from a password."""
     parts = re.split(r"[-_/.,:;|+=&()@*]+", value)
     return all(not part or compiled(_WORDY).fullmatch(part) or compiled(_TECHNICAL).fullmatch(part) for part in parts)
+
+
+def without_end(value: str) -> str:
+    """Return an unquoted value without what ends it: punctuation, or the next parameter."""
+    value = compiled(r"[;,|](?=[A-Za-z_ ][\w -]*[=:]|$)").split(value, maxsplit=1)[0].rstrip(".,;:|*_\\]}")
+    return value.rstrip(").,;") if value.endswith(")") and "(" not in value else value
