@@ -27,6 +27,7 @@ _DONE: Mapping[Decision, str] = {
     "keep": "kept", "newer": "the newer holds", "older": "the older holds", "same": "one memory, both wordings kept",
     "forget": "in the archive: `mem restore` brings it back", "later": "asked again later",
 }  # fmt: skip
+_LISTED = 12  # memories of a group that are shown before it is answered as one
 _QUIT = "q\x03\x04"
 
 
@@ -37,6 +38,7 @@ class _Quit(Exception):
 def session(workspace: Workspace, questions: Sequence[Question]) -> None:
     """Ask until all is answered or the person leaves; what is not answered waits for the next time."""
     count = 0
+    settled: set[str] = set()  # memories that an answer was about: questions about them may be gone with it
     groups = _groups(questions)
     left = sum(map(len, groups))
     weigher = Weigher(workspace)
@@ -48,7 +50,7 @@ def session(workspace: Workspace, questions: Sequence[Question]) -> None:
                 left -= len(group)
                 continue
             for one in group:
-                count += _ask(workspace, weigher, one, left)
+                count += _ask(workspace, weigher, one, left, settled)
                 left -= 1
     except _Quit:
         pass
@@ -68,13 +70,15 @@ def _groups(questions: Sequence[Question]) -> list[list[Question]]:
     return list(groups.values())
 
 
-def _ask(workspace: Workspace, weigher: Weigher, question: Question, left: int) -> int:
-    """Ask one question; return how many were answered."""
+def _ask(workspace: Workspace, weigher: Weigher, question: Question, left: int, settled: set[str]) -> int:
+    """Ask one question; return how many were answered. What an answer settles is added to `settled`."""
+    ids = {side.entry.id for side in question.sides}
     while True:
         try:
             (question,) = weigher.weighed([fresh(question, Now(workspace))])
         except NotFoundError as error:
-            output.note(error.message)
+            if not ids & settled:
+                output.note(error.message)
             return 0
         except MemError as error:
             output.note(str(error))
@@ -102,6 +106,7 @@ def _ask(workspace: Workspace, weigher: Weigher, question: Question, left: int) 
             output.note(str(error))
             continue
         output.say(_DONE[decision])
+        settled |= ids
         return int(decision != "later")
 
 
@@ -119,9 +124,11 @@ def _ask_together(workspace: Workspace, group: Sequence[Question], left: int) ->
     about = about or (f"{len(group):,} rules nobody confirmed for long" if first.kind == "faded" else "")
     output.say(f"\n{left:,} to go · {about or f'{len(group):,} new memories from {first.group}'}\n")
     listed = [one] if first.is_pair else []
-    listed += [side for each in group for side in each.sides if side.entry.id != one.entry.id or not first.is_pair][:5]
-    for side in listed:
+    listed += [side for each in group for side in each.sides if side.entry.id != one.entry.id or not first.is_pair]
+    for side in listed[:_LISTED]:
         output.say(f"  {side.entry.id}  {output.visible(shorten(' '.join(side.entry.body.split()), 70))}")
+    if listed[_LISTED:]:
+        output.say(f"  … and {len(listed) - _LISTED:,} more: i shows each")
     output.say("")
     words = {"k": "keep all", "i": "one by one", "l": "all later", "q": "quit"}
     if first.kind != "key" and all("keep" in allowed(each) for each in group):

@@ -184,3 +184,33 @@ def test_a_review_that_is_killed_while_it_keeps_a_group_is_finished_by_the_next_
     assert all(kept) or not any(kept)
     assert len(queue(mem)) in (0, 200)
     assert not os.listdir(workspace / ".mem" / "journal")
+
+
+def test_a_question_that_an_answer_settled_too_is_not_told_of(mem: Mem, workspace: Path, review: Review) -> None:
+    first, _ = flagged(mem, *PORTS)
+    third = mem("write", "Staging runs on port 7070.", "--no-dedup", "--conflicts-with", first, "--json").json["id"]
+    assert mem(
+        "write", "--id", first, "--conflicts-with", third, "--conflicts-with", queue(mem)[0]["memories"][0]["id"]
+    )
+    assert len(queue(mem)) == 2
+    with review() as person:
+        person.until(" ? ")
+        person.press("n")  # which retires what the other question is about too
+        assert person.end() == 0
+        assert "settled meanwhile" not in person.shown
+
+
+def test_what_is_not_listed_of_a_group_is_counted(mem: Mem, workspace: Path, review: Review) -> None:
+    facts = (
+        "the attic leaks", "Nora bakes bread", "rope is in the shed", "the ferry leaves at six", "geese hate postmen",
+        "cello lessons cost 40 euros", "Otto lends us a trailer", "the well was dug in 1911", "rye needs a mild winter",
+        "the vicar collects stamps", "passports expire in May", "glue sticks to nothing there", "Ines is left-handed",
+        "the boiler hums in B flat",
+    )  # fmt: skip
+    (workspace.parent / "talk.txt").write_text("\n".join(f"User: Please remember that {one}." for one in facts))
+    assert mem("consolidate", "talk.txt").code == 0
+    assert [one["kind"] for one in queue(mem)] == ["new"] * len(facts)
+    with review() as person:
+        assert f"and {len(facts) - 12} more" in person.until(" ? ")
+        person.press("q")
+        assert person.end() == 0
