@@ -48,13 +48,18 @@ class Surroundings:
     before: list[dict[int, float]]  # for each text, the nearest of those before it
     model: str = ""
     notice: str = ""
-    in_bulk: bool = False  # many others are looked for after these
+    opened: "Opened | None" = None  # where others are looked for after these
     embedder: "Embedder | None" = None
     vectors: Any = None  # a row for each text that has no twin
     tokens: "Mapping[str, TokenVectors]" = field(default_factory=dict)  # of a few texts, by the text
     learned: Learned = field(
         default_factory=Learned
     )  # of the texts and their neighbours, asked before the lock is taken
+
+    @property
+    def in_bulk(self) -> bool:
+        """Tell whether so many others follow that this has to be cheap."""
+        return self.opened is not None and self.opened.in_bulk
 
 
 @dataclass
@@ -66,7 +71,7 @@ class Opened:
 
     def look(self) -> Surroundings:
         """Return a look that has seen nothing and spares the next one opening the model."""
-        return Surroundings([], [], in_bulk=self.in_bulk, embedder=self.embedder)
+        return Surroundings([], [], opened=self, embedder=self.embedder)
 
     @classmethod
     def for_many(cls, count: int) -> "Opened":
@@ -112,7 +117,7 @@ def _look(
     cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
     if last is not None:
         found.embedder, found.vectors, found.model = last.embedder, last.vectors, last.model
-        found.tokens, found.learned, found.in_bulk = last.tokens, last.learned, last.in_bulk
+        found.tokens, found.learned, found.opened = last.tokens, last.learned, last.opened
     if not all(not text or _is_known(index, kind, exact.get(text, ())) for kind, text in told):
         is_few = len(texts) <= ALONE and not found.in_bulk
         by_words = [_by_words(index, text) if is_few else [] for text in texts]
@@ -163,6 +168,8 @@ def _by_meaning(
 ) -> None:
     from ..index.pairs import nearest_before, nearest_to_each
 
+    if found.in_bulk and found.embedder is not None:
+        seconds = 0.0  # the first of many has done what it had time for, and what these make is remembered
     if found.embedder is None:
         found.embedder = index.embedding.embedder(bulk=found.in_bulk or len(texts) > MANY)
     index.embedding.lend(found.embedder)
@@ -173,7 +180,7 @@ def _by_meaning(
             found.tokens = {one.text: one for one in tokens}
         else:
             found.vectors = found.embedder.embed(texts)
-        if len(texts) > 1:
+        if len(texts) > 1 or found.opened:
             index.embedding.remember(texts, found.vectors)
     found.model = found.embedder.model
     count = NEAREST_IN_BULK if found.in_bulk else NEAREST

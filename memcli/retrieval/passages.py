@@ -18,6 +18,8 @@ from .snippet import LIMIT, snippet
 
 LONGEST = 6
 """Turns of a passage."""
+LEAST = 0.02
+"""Relevance of a turn that joins others unasked: 1 in 100 right ones is below it (`bench/retrieval.py`)."""
 KIND = "session"
 _EACH = 2  # turns looked at for each hit asked for
 _BUDGET = 0.25  # share of the time for embedding: most of a workspace is not conversations
@@ -42,9 +44,10 @@ def talk(index: Index, request: Request, room: int = LIMIT) -> Found:
     wanted = replace(request.wanted, kinds=(KIND,))
     budget = _BUDGET * request.embed_budget
     found = search_index(index, replace(request, wanted=wanted, limit=POOL, embed_budget=budget))
-    hits = passages(index, found.hits[: _EACH * request.limit], request.query, room)
+    turns = [hit for hit in found.hits if hit.relevance >= LEAST]
+    hits = passages(index, turns[: _EACH * request.limit], request.query, room)
     # What is not embedded is found by its words; who asks for conversations is told how many there are.
-    return Found(hits, found.problems, talk=len(found.hits))
+    return Found(hits, found.problems, talk=len(turns))
 
 
 def passages(index: Index, hits: Sequence[Hit], query: str, room: int = LIMIT) -> tuple[Hit, ...]:

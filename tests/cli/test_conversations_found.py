@@ -141,3 +141,9 @@ def test_recall_leaves_conversations_alone_where_a_memory_fits(mem: Mem, talked:
 def test_a_session_is_not_told_what_it_has_before_its_eyes(mem: Mem, talked: Path) -> None:
     assert "blue crate" not in mem("recall", QUESTIONS[0][0], "--session", "market", "--only", "relevant").out
     assert "blue crate" in mem("recall", QUESTIONS[0][0], "--session", "other", "--only", "relevant").out
+
+
+def test_turns_that_only_stand_near_the_word_do_not_come_in_unasked(mem: Mem, workspace: Path) -> None:
+    said(mem, *((("user", "assistant")[n % 2], f"we talked about topic {n}") for n in range(8)), ("user", "quokkas!"))
+    rows = mem("search", "quokkas", "--mode", "keyword").rows
+    assert [row[1].endswith(":9") for row in rows] == [True]

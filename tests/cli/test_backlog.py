@@ -1,0 +1,74 @@
+"""A backlog of conversations is consolidated at little cost, and what they say meets each other all the same."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memcli.index import embedding
+from tests.conftest import Mem
+from tests.fakes import CountingEmbedder
+
+NAMES = ("Ada", "Bo", "Cy", "Dee", "Eli", "Fay", "Gus", "Hal", "Ida", "Jo", "Kit", "Lee", "Max", "Ned", "Oz", "Pia")
+PLACES = ("boiler room", "archive", "loading bay", "west stairs", "server room")
+
+
+def said(mem: Mem, session: str, text: str) -> None:
+    lines = json.dumps({"role": "user", "content": text}) + "\n"
+    assert mem("session", "append", "-", "--session", session, stdin=lines).code == 0
+
+
+def told(number: int) -> str:
+    return f"{NAMES[number % 16]} keeps the key number {number} of the {PLACES[number % 5]}."
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[CountingEmbedder]:
+    """Count the models that are opened and what each is asked."""
+    made: list[CountingEmbedder] = []
+
+    def opening(*_: object, **__: object) -> CountingEmbedder:
+        made.append(CountingEmbedder())
+        return made[-1]
+
+    monkeypatch.setattr(embedding, "open_embedder", opening)
+    monkeypatch.setattr(embedding, "default_model_name", lambda: CountingEmbedder().model)
+    return made
+
+
+@pytest.mark.parametrize("count", [4, 24])
+def test_the_model_is_opened_once_and_no_fact_is_embedded_twice(
+    mem: Mem, workspace: Path, opened: list[CountingEmbedder], count: int
+) -> None:
+    for number in range(count):
+        said(mem, f"s{number}", f"{told(number)} {told(number + 100)}")
+    assert mem("consolidate", "--all").code == 0
+    assert len(opened) == 1
+    facts = [text for text in opened[0].embedded if "keeps the key" in text and "Goal" not in text]
+    assert len(facts) >= count
+    assert len(facts) == len(set(facts))
+    before = len(facts)
+    mem("index")
+    again = [text for one in opened[1:] for text in one.embedded if text in facts]
+    assert again == [], f"{before} facts have vectors already"
+
+
+@pytest.mark.parametrize(
+    ("last", "told_of"),
+    [
+        ("The label printer in the warehouse no longer listens on port 9100 but on 9109.", "1 superseded"),
+        ("The label printer in the warehouse listens on port 9109 now.", "1 in conflict"),
+        ("The label printer moved from port 9100 to port 9109.", "1 in conflict"),
+    ],
+)
+@pytest.mark.parametrize("others", [0, 22])
+def test_what_many_conversations_repeat_or_contradict_is_noticed_as_in_a_few(
+    mem: Mem, workspace: Path, others: int, last: str, told_of: str
+) -> None:
+    for number in range(others):
+        said(mem, f"s{number:02}", told(number))
+    for session in ("s90", "s91"):
+        said(mem, session, "The label printer in the warehouse listens on port 9100.")
+    said(mem, "s92", last)
+    rows = {row[0]: row[3:] for row in mem("consolidate", "--all").rows}
+    assert (rows["s91"], rows["s92"]) == (["0", "1 merged"], ["1", told_of])
