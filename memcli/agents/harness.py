@@ -86,6 +86,13 @@ def installed_events(path: Path) -> list[str]:
     return [] if text is None else list(dict.fromkeys(event for event, _ in _hooks_of_mem(_document(path, text))))
 
 
+def programs(path: Path) -> list[str]:
+    """List by what names a settings file calls mem, as the shell reads them."""
+    text = _text(path)
+    hooks = [] if text is None else [hook for _, hook in _hooks_of_mem(_document(path, text))]
+    return list(dict.fromkeys(str(hook["command"]).partition(" hook run ")[0] for hook in hooks))
+
+
 def _backup(path: Path) -> Path:
     return path.with_name(path.name + BACKUP)
 

@@ -1,8 +1,10 @@
 """Where the hooks of each agent, of git and the skill go: in a project, or for all of a user's."""
 
+import os
+import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,10 +47,21 @@ class Ground:
         return self._own(".codex", "CODEX_HOME") / "AGENTS.md" if self.is_user else self.project / "AGENTS.md"
 
     @property
+    def place(self) -> str:
+        """Give the path of mem; "" where it is not a program of its own."""
+        return shutil.which("mem", path=str(Path(sys.executable).parent)) or shutil.which("mem") or ""
+
+    @property
+    def is_on_path(self) -> bool:
+        """Tell whether a shell finds mem by its name, and not in a virtual environment active in this one alone."""
+        found = shutil.which("mem", path=self.environ.get("PATH", os.defpath))
+        active = self.environ.get("VIRTUAL_ENV", "")
+        return found is not None and not (active and Path(found).is_relative_to(active))
+
+    @property
     def program(self) -> str:
-        """Give the command that runs mem: by its name in what is shared, by its place for one user."""
-        found = shutil.which("mem", path=str(Path(sys.executable).parent)) or shutil.which("mem")
-        return "'" + found.replace("'", "'\\''") + "'" if self.is_user and found else "mem"
+        """Give the command that runs mem: by its place for one user and where its name is not found."""
+        return shlex.quote(self.place) if self.place and (self.is_user or not self.is_on_path) else "mem"
 
     def _own(self, folder: str, variable: str) -> Path:
         given = self.environ.get(variable, "")
@@ -70,12 +83,12 @@ def install_plan(target: str, ground: Ground, *, tools: bool = False, shared: bo
     They stand in one file: in the other one they are taken out.
     """
     if target == "git":
-        return git_hooks.install_plan(git_hooks.folder_of(ground.project))
+        return git_hooks.install_plan(git_hooks.folder_of(ground.project), ground.program)
     events = harness.EVENTS | ({harness.TOOL_EVENT: harness.TOOL_SECONDS} if tools else {})
     files = ground.settings_files(target)
     chosen = files[-1] if shared else files[0]
     plan = [one for path in files if path != chosen for one in harness.uninstall_plan(path)]
-    return plan + harness.install_plan(chosen, harness.command_of(target, ground.program), events)
+    return plan + harness.install_plan(chosen, harness.command_of(target, "mem" if shared else ground.program), events)
 
 
 def uninstall_plan(target: str, ground: Ground) -> list[FileChange]:
@@ -92,9 +105,33 @@ def skill_plan(ground: Ground, *, is_removal: bool) -> list[FileChange]:
     return [*plan, *([block] if block.before != block.after else [])]
 
 
-def status(target: str, ground: Ground) -> list[tuple[str, list[str]]]:
+@dataclass(frozen=True)
+class Installed:
+    """The hooks of a target in a file, or in a folder of scripts."""
+
+    path: str
+    events: list[str]
+    missing: str  # what is called and not found, so that they do nothing
+
+
+def status(target: str, ground: Ground) -> list[Installed]:
     """Tell in which files a target's hooks may be, and which of them are installed there."""
     if target == "git":
         folder = git_hooks.folder_of(ground.project)
-        return [(str(folder), git_hooks.installed(folder))]
-    return [(str(path), harness.installed_events(path)) for path in ground.settings_files(target)]
+        return [Installed(str(folder), git_hooks.installed(folder), _missing(git_hooks.programs(folder), ground))]
+    return [
+        Installed(str(path), harness.installed_events(path), _missing(harness.programs(path), ground))
+        for path in ground.settings_files(target)
+    ]
+
+
+def _missing(programs: Sequence[str], ground: Ground) -> str:
+    """Give the first program that a shell with this environment does not find."""
+    for program in programs:
+        try:
+            name = shlex.split(program)[-1:]
+        except ValueError:
+            continue
+        if name and shutil.which(name[0], path=ground.environ.get("PATH", os.defpath)) is None:
+            return name[0]
+    return ""

@@ -125,7 +125,8 @@ def _chosen(where: Workspace, names: Sequence[str], since_git: str, since: str) 
     if since_git:
         from ..exchange.commits import commits, take_in_commits
 
-        return [take_in_commits(where, commits(since_git, world.surroundings().folder))]
+        found = commits(since_git, world.surroundings().folder, where.root)
+        return [take_in_commits(where, found)] if found.events else []
     if names:
         return [_known(where, name) or _brought_in(where, name) for name in names]
     for session in sessions(where):
@@ -141,7 +142,7 @@ def _previewed(
     if since_git:
         from ..exchange.commits import commits
 
-        found = commits(since_git, world.surroundings().folder)
+        found = commits(since_git, world.surroundings().folder, where.root)
         yield at(where, f"sessions/{folder_name(found.session)}", found.session), found.events
     for name in names:
         session = _known(where, name)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from ..agents.installing import Ground
 
 app = typer.Typer(help="Let agents, git and cron run mem.", no_args_is_help=True, **STYLE)
+_ON_PATH = "put mem into a folder of PATH"
 _Target = Annotated[str, typer.Argument(metavar="TARGET", help="claude-code, codex, git or cron.")]
-_Project = Annotated[bool, typer.Option("--project", help="In this project, for everybody who works on it.")]
+_Project = Annotated[bool, typer.Option("--project", help="In this project: the default.")]
 _User = Annotated[bool, typer.Option("--user", help="For all your projects.")]
 
 
@@ -68,6 +70,7 @@ def install(
     _make(plan, dry_run=dry_run, as_json=as_json, words=words)
     if not as_json and not dry_run:
         _tell_words(words, [] if shared else [str(one.path) for one in plan if one.after is not None])
+    _tell_idle(target, ground, workspace, scope)
     if target == "codex" and not dry_run:
         output.note("Codex runs hooks once its config.toml has `hooks = true` under [features]")
 
@@ -103,24 +106,34 @@ def status(
     from ..agents.installing import TARGETS
     from ..agents.installing import status as look
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name in [target] if target else [one for one in TARGETS if one != "cron"]:
         for is_user in [False, True] if not (project or user) and name != "git" else [user]:
             ground = _ground(name, project=not is_user, user=is_user and name != "git")
             try:
                 found = look(name, ground)
+            except UsageError:  # no repository, hence no scripts of git
+                if target:
+                    raise
+                continue
             except MemError as error:
                 if target:
                     raise
                 output.note(str(error))
                 continue
             whose = "user" if is_user else "project"
-            rows += [{"target": name, "scope": whose, "path": path, "events": events} for path, events in found]
+            rows += [{"target": name, "scope": whose, **asdict(one)} for one in found]
     if as_json:
         output.say_json({"hooks": rows})
         return
     for row in rows:
         output.say_row((row["target"], row["scope"], " ".join(row["events"]) or "not installed", row["path"]))
+    for row in rows:
+        if row["missing"]:
+            again = f"`mem hook install {row['target']}{' --user' if row['scope'] == 'user' else ''}` again"
+            output.note(
+                f"{row['path']}: {row['missing']} is not found, so these hooks do nothing: {_ON_PATH} or {again}"
+            )
 
 
 @app.command("skill")
@@ -212,6 +225,20 @@ def _tell_words(words: dict[str, Any], files: Sequence[str]) -> None:
     for path in files:
         if is_shared(Path(path)):
             output.note(f"{path} is not ignored by git: put it into .git/info/exclude to keep it yours")
+
+
+def _tell_idle(target: str, ground: "Ground", workspace: str, scope: str) -> None:
+    """Say why hooks that were just installed would do nothing."""
+    from ..agents.installing import status
+
+    missing = next((one.missing for one in status(target, ground) if one.missing), "")
+    if missing:
+        link = f": ln -s {ground.place} ~/.local/bin/mem" if ground.place else ""
+        output.note(f"{missing} is not found by its name, so these hooks do nothing: {_ON_PATH}{link}")
+    try:
+        world.reading(workspace, scope)
+    except NotFoundError:
+        output.note("there is no workspace here yet, so these hooks do nothing: run `mem init`")
 
 
 def _make(plan: Sequence["FileChange"], *, dry_run: bool, as_json: bool, words: dict[str, Any] | None = None) -> None:

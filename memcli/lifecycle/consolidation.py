@@ -78,7 +78,9 @@ def kept_plan(batch: Batch, found: Extraction, settled: Settled, outcome: Outcom
         marked[HISTORY] = records[0].mark
         steps += records
     steps += settled.plan.steps
-    if workspace.settings["consolidate.episodes"] and found.told.episode():
+    # Of commits both would say the same: what was committed.
+    has_episode = workspace.settings["consolidate.episodes"] and session.metadata.channel_type != "git"
+    if has_episode and found.told.episode():
         steps.append(_episode(batch, found, _label(workspace, settled)))
     page_steps, remarks = _page(batch, found, settled, read_page(workspace))
     steps += page_steps

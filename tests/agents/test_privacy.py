@@ -127,9 +127,9 @@ def test_what_makes_no_sense_is_refused(mem: Mem, project: Path, words: tuple[st
 def test_the_installed_git_hook_remembers_commits_the_first_one_too(
     mem: Mem, project: Path, spawn: Callable[..., Ran]
 ) -> None:
-    from memcli.agents.git_hooks import BODIES
+    from memcli.agents.git_hooks import bodies
 
-    assert "--since-git 'HEAD^!'" in BODIES["post-commit"]
+    assert "mem consolidate --since-git 'HEAD^!'" in bodies("mem")["post-commit"]
     for subject in ("Begin with nothing", "Serve the shop on port 4000"):
         git(project, "commit", "-q", "--allow-empty", "-m", subject)
         assert mem("consolidate", "--since-git", "HEAD^!").code == 0

@@ -185,6 +185,41 @@ def test_commits_are_consolidated_once(mem: Mem, workspace: Path, repository: Pa
     assert mem("consolidate", "--since-git", "--output=x").code == 2
 
 
+@pytest.mark.parametrize("inner", [False, True])
+def test_committing_memory_makes_no_memory(
+    mem: Mem, world: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, inner: bool
+) -> None:
+    def commit(message: str) -> None:
+        identity = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")
+        for words in (("add", "-A"), ("commit", "-q", "-m", message)):
+            subprocess.run(["git", "-C", str(world), *identity, *words], check=True, capture_output=True)
+
+    if inner:
+        (world / "team café").mkdir()
+        monkeypatch.chdir(world / "team café")
+    assert mem("init").code == 0
+    (world / "shop.py").write_text("PORT = 4000\n")
+    commit("Serve the shop on port 4000")
+    assert mem("consolidate", "--since-git", "HEAD^!").code == 0
+    for message in ("Keep memory", "memory: what was learnt"):
+        commit(message)
+        assert mem("consolidate", "--since-git", "HEAD^!").code == 0
+        left = subprocess.run(["git", "status", "--porcelain"], cwd=world, capture_output=True, text=True, check=True)
+        assert left.stdout == ""
+        mem("note", "Tea at four")
+    (world / "shop.py").write_text("PORT = 4001\n")
+    commit("Serve the shop on port 4001")
+    assert mem("consolidate", "--since-git", "HEAD^!").rows[0][:3] == ["git:work", "rules", "1"]
+
+
+def test_a_commit_is_in_history_and_in_no_episode_that_says_it_again(
+    mem: Mem, workspace: Path, repository: Path
+) -> None:
+    assert mem("consolidate", "--since-git", "HEAD").code == 0
+    assert "make release" in history(workspace)
+    assert not [one for one in mem("ls", "--json").json["entries"] if one["type"] == "episode"]
+
+
 def test_consolidation_can_be_switched_off(
     mem: Mem, workspace: Path, talk: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,18 @@ STYLES = {
     "empty hooks": '{"hooks": {}}\n',
     "empty": "",
 }
+
+
+@pytest.fixture(autouse=True)
+def on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a `mem` that does nothing where a shell finds it by name; give its folder."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    (folder / "mem").write_text("#!/bin/sh\n")
+    (folder / "mem").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    return folder
 
 
 @pytest.fixture
@@ -399,3 +412,68 @@ def test_what_is_installed_runs(spawn: Callable[..., Ran], mem: Mem, workspace: 
     done = subprocess.run(["sh", "-c", command], input=json.dumps(event), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Inês" in json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]
+
+
+def without_mem(on_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no shell find mem by its name."""
+    folders = os.environ["PATH"].split(":")
+    kept = [one for one in folders if not (Path(one) / "mem").exists()]
+    monkeypatch.setenv("PATH", ":".join(kept))
+
+
+@pytest.mark.parametrize("how", ["absent", "in an active virtual environment"])
+@pytest.mark.parametrize("target", ["claude-code", "codex", "git"])
+def test_hooks_name_mem_by_its_place_where_its_name_is_not_found(
+    mem: Mem, repository: Path, on_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, how: str
+) -> None:
+    if how == "absent":
+        without_mem(on_path, monkeypatch)
+    else:
+        monkeypatch.setenv("VIRTUAL_ENV", str(on_path.parent))
+    ran = mem("hook", "install", target)
+    assert ran.code == 0
+    assert "not found" not in ran.err
+    places = [repository / ".claude", repository / ".codex", repository / ".git" / "hooks"]
+    texts = [path.read_text() for folder in places if folder.exists() for path in folder.iterdir()]
+    calls = [line for text in texts for line in text.splitlines() if "hook run" in line or "check --staged" in line]
+    program = Path(sys.executable).with_name("mem")
+    assert calls
+    assert all(str(program) in line for line in calls)
+    assert "not found" not in mem("hook", "status", target).err
+
+
+def test_hooks_that_find_no_mem_say_so_when_installed_and_ever_after(
+    mem: Mem, repository: Path, on_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "not found" not in mem("hook", "install", "claude-code").err
+    without_mem(on_path, monkeypatch)
+    assert "mem is not found, so these hooks do nothing" in mem("hook", "status").err
+    row = next(row for row in mem("hook", "status", "claude-code", "--json").json["hooks"] if row["events"])
+    assert row["missing"] == "mem"
+    shared = mem("hook", "install", "claude-code", "--shared")
+    assert "so these hooks do nothing" in shared.err
+    assert "ln -s" in shared.err
+
+
+@pytest.mark.parametrize("target", ["claude-code", "git"])
+def test_hooks_without_a_workspace_say_how_to_make_one(mem: Mem, repository: Path, target: str) -> None:
+    assert "mem init" in mem("hook", "install", target).err
+    assert mem("init").code == 0
+    assert "mem init" not in mem("hook", "install", target).err
+
+
+def test_status_outside_of_a_repository_complains_of_nothing(mem: Mem, world: Path) -> None:
+    ran = mem("hook", "status")
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_a_stopped_commit_says_who_stopped_it_and_how_to_pass(
+    mem: Mem, repository: Path, recorder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mem("hook", "install", "git").code == 0
+    monkeypatch.setenv("MEM_CODE", "1")
+    done = git(repository, "commit", "-q", "--allow-empty", "-m", "x", path=str(recorder))
+    assert "mem stopped this commit" in done.stderr
+    assert "git commit --no-verify" in done.stderr
+    again = git(repository, "commit", "-q", "--no-verify", "--allow-empty", "-m", "x", path=str(recorder))
+    assert again.returncode == 0
