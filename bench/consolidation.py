@@ -3,12 +3,15 @@
 Usage: consolidation.py DATA [DATA ...], each of them
   a folder of talks: `<talk>.jsonl` with role and content a line, and `gold.jsonl` with keep, drop and questions,
   a file of conversations: a line each with messages, keep, drop and questions,
-  or memorybench_jenverse.jsonl: conversations of several sessions with the facts to be known after them.
+  memorybench_jenverse.jsonl: conversations of several sessions with the facts to be known after them,
+  or a folder `locomo-obs/CONVERSATION` of facts two people told; its turns lie in `locomo-turn`.
 
 Judged by text alone. A keep is kept when one entry has all its words; a drop when an entry repeats it; a question is
-answered when one of the first five hits has the words of the answer. A fact of memorybench is found when one of the
-first five hits has a cosine of at least .7 with it and holds its numbers and names. The proof of learning is what
-`mem check --recall` reports: the questions the conversation itself answered, asked of what was kept alone.
+answered when one of the first five hits has the words of the answer. A fact is found when one of the first five hits
+among what was kept has a cosine of at least .7 with it and holds its numbers and names; of raw messages, when one of
+the five nearest does. Only conversations of even number were looked at when something was changed. The proof of
+learning is what `mem check --recall` reports: the questions the conversation itself answered, asked of what was kept
+alone.
 """
 
 import json
@@ -40,15 +43,38 @@ from memcli.text import frontmatter
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HITS, FOUND = 5, 0.7
+REMEMBERED = ("entry", "memory", "history", "note")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"[A-Za-z][\w'’.+#-]*")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What somebody said; people among themselves have names, and say it at a time."""
+
+    role: str
+    text: str
+    name: str = ""
+    at: str = ""
+
+    @property
+    def line(self) -> str:
+        """Return it as a line of a transcript."""
+        if self.name:
+            return f"[{self.at[:10]} {self.at[11:16]}] {self.name}: {self.text}\n"
+        return json.dumps({"role": self.role, "content": self.text}) + "\n"
+
+    @property
+    def spoken(self) -> str:
+        """Return it with its speaker."""
+        return f"{self.name}: {self.text}" if self.name else self.text
 
 
 @dataclass(frozen=True)
 class Conversation:
     """What was said, session by session, and what is known to be worth keeping of it."""
 
-    sessions: Sequence[Sequence[tuple[str, str]]]  # (role, text)
+    sessions: Sequence[Sequence[Turn]]
     keeps: Sequence[tuple[str, Sequence[str]]] = ()  # kind, and words that one entry must have
     drops: Sequence[str] = ()
     questions: Sequence[tuple[str, Sequence[str]]] = ()
@@ -57,7 +83,7 @@ class Conversation:
     @property
     def size(self) -> int:
         """Count the characters that were said."""
-        return sum(len(text) for session in self.sessions for _, text in session)
+        return sum(len(turn.text) for session in self.sessions for turn in session)
 
 
 @dataclass
@@ -79,32 +105,44 @@ class Counts:
 
 def conversations(path: Path) -> Iterator[Conversation]:
     """Read one set."""
+    if (path / "corpus.jsonl").exists():
+        yield _among_people(path)
+        return
     if path.is_dir():
         for gold in _lines(path / "gold.jsonl"):
-            said = [(one["role"], one["content"]) for one in _lines(path / f"{gold['talk']}.jsonl")]
+            said = [Turn(one["role"], one["content"]) for one in _lines(path / f"{gold['talk']}.jsonl")]
             keeps = [(one["kind"], one["must_contain"]) for one in gold["keep"]]
             yield Conversation([said], keeps, gold["drop"], [(q["q"], q["answer_words"]) for q in gold["questions"]])
         return
     for data in _lines(path):
         if "sessions" in data:
             sessions = [
-                [(turn["role"], turn["content"]) for turn in session["turns"]]
+                [Turn(turn["role"], turn["content"]) for turn in session["turns"]]
                 for session in data["sessions"]
                 if all("[MEMORY TEST]" not in turn["content"] for turn in session["turns"])
             ]
             facts = [fact["fact"] for session in data["sessions"] for fact in session["expected_memories_after"]]
             yield Conversation(sessions, facts=facts)
             continue
-        said = [(one["role"], one["content"]) for one in data["messages"]]
+        said = [Turn(one["role"], one["content"]) for one in data["messages"]]
         keeps = [(one["kind"], one["must"]) for one in data["keep"]]
         drops = [one["text"] for one in data["drop"]]
         yield Conversation([said], keeps, drops, [(one["q"], one["answer"]) for one in data["questions"]])
 
 
+def _among_people(path: Path) -> Conversation:
+    sessions: dict[int, list[Turn]] = {}
+    for one in _lines(path.parents[1] / "locomo-turn" / path.name / "corpus.jsonl"):
+        name, _, text = one["text"].partition(": ")
+        turn = Turn("user", " ".join(text.split()), name, one["timestamp"])
+        sessions.setdefault(one["meta"]["session"], []).append(turn)
+    return Conversation(list(sessions.values()), facts=[one["text"] for one in _lines(path / "corpus.jsonl")])
+
+
 def measured(found: Sequence[Conversation]) -> Counts:
     """Consolidate each in a workspace of its own and count what became of it."""
     counts = Counts()
-    for one in found:
+    for number, one in enumerate(found):
         with tempfile.TemporaryDirectory() as folder:
             workspace = _consolidated(Path(folder), one)
             entries = [body for kind, body in _bodies(workspace) if kind != "episode"]
@@ -122,8 +160,12 @@ def measured(found: Sequence[Conversation]) -> Counts:
             for session in sessions(workspace):
                 for answer in proof(workspace, asked_in(all_events(workspace, session))):
                     counts.add("proof of learning", answer.is_answered)
-            for fact, is_found in zip(one.facts, _facts_found(workspace, one.facts), strict=True):
-                counts.add("facts", is_found and bool(fact))
+            hits = [_hits(workspace, fact, REMEMBERED, titled=False) for fact in one.facts]
+            for is_found in _facts_found(one.facts, hits):
+                counts.add("facts", is_found)
+                counts.add(f"  conversations of {'odd' if number % 2 else 'even'} number", is_found)
+            for is_found in _facts_found(one.facts, _nearest(one)):
+                counts.add("facts, raw messages", is_found)
             for name, texts in (("entries", entries), ("episodes", episodes), ("history", records)):
                 counts.add(f"text: {name}", sum(map(len, texts)), one.size)
             counts.add("text kept", sum(map(len, [*entries, *episodes, *records])), one.size)
@@ -139,9 +181,9 @@ def _consolidated(folder: Path, one: Conversation) -> Workspace:
     os.environ.update(environ)
     workspace = opened(Surroundings(root, environ, NOW), root)
     for number, session in enumerate(one.sessions):
-        lines = (json.dumps({"role": role, "content": text}) for role, text in session)
-        data = BytesIO("".join(f"{line}\n" for line in lines).encode())
-        consolidate(workspace, bring_in(workspace, data, f"session-{number}.jsonl").session, None)
+        data = BytesIO("".join(turn.line for turn in session).encode())
+        kind = "txt" if session[0].name else "jsonl"
+        consolidate(workspace, bring_in(workspace, data, f"session-{number}.{kind}").session, None)
     return workspace
 
 
@@ -150,31 +192,40 @@ def _bodies(workspace: Workspace) -> list[tuple[str, str]]:
     return [(str(one.fields["type"]), one.body.strip()) for one in documents]
 
 
-def _hits(workspace: Workspace, asked: str, kinds: tuple[str, ...] | None) -> list[str]:
+def _hits(workspace: Workspace, asked: str, kinds: tuple[str, ...] | None, *, titled: bool = True) -> list[str]:
     """Return the texts of the first hits among these kinds, or among those that `mem search` looks at by itself."""
     wanted = Filter(kinds=kinds or tuple(workspace.settings["search.kinds"]))
     request = Request(asked, HITS, wanted, min_score=None, embed_budget=60.0, draws_on_talk=kinds is None)
     hits = search([workspace], replace(request, may_mean_alone=True)).hits
-    return [_text(hit.id) for hit in hits]
+    return [_text(hit.id, titled=titled) for hit in hits]
 
 
-def _text(name: str) -> str:
+def _text(name: str, *, titled: bool) -> str:
     """Read what a hit names, as an agent would."""
     out = StringIO()
     with redirect_stdout(out):
         run(["read", name, "--json", "--limit", "100000"])
     read = json.loads(out.getvalue())
-    return f"{read.get('title', '')} {read['content']}"
+    return f"{read.get('title', '')} {read['content']}" if titled else str(read["content"])
 
 
-def _facts_found(workspace: Workspace, facts: Sequence[str]) -> list[bool]:
+def _facts_found(facts: Sequence[str], hits: Sequence[Sequence[str]]) -> list[bool]:
     embedder = open_embedder(None, bulk=True)
     found = []
-    for fact in facts:
-        texts = _hits(workspace, fact, None)
+    for fact, texts in zip(facts, hits, strict=True):
         alike = (embedder.embed([fact]) @ embedder.embed(texts).T)[0] if texts else ()
         found.append(any(near >= FOUND and _holds(text, fact) for near, text in zip(alike, texts, strict=True)))
     return found
+
+
+def _nearest(one: Conversation) -> list[list[str]]:
+    """Return the nearest messages to each fact."""
+    texts = [turn.spoken for session in one.sessions for turn in session]
+    if not one.facts:
+        return []
+    embedder = open_embedder(None, bulk=True)
+    alike = embedder.embed(one.facts) @ embedder.embed(texts).T
+    return [[texts[place] for place in sorted(range(len(texts)), key=lambda at: -row[at])[:HITS]] for row in alike]
 
 
 def _has(text: str, words: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ calibration by conversations left out, and writes `memcli/consolidation/worth.mo
 import json
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +20,11 @@ from memcli.text.session import Event
 
 DATA = Path(__file__).with_name("data")
 SIZE = 1 << 14
-WEIGHT = 3.0  # of the hashed features against the plain ones
-STRENGTHS = (0.5, 1.0, 2.0, 4.0)
+WEIGHT = 1.0  # of the hashed features against the plain ones: with more, the model learns authors and not sentences
+STRENGTHS = (0.125, 0.25)
 FOLDS = 8
+SPEAKERS = {"u": "user", "a": "assistant", "t": "tool"}
+Label = tuple[int, int, bool, str]  # where in a message, worth keeping or not, and kind
 KINDS = ("rule", "preference", "fact", "person", "decision", "plan", "cause", "fix", "correction", "event")
 
 
@@ -47,33 +49,49 @@ def utterances() -> list[Example]:
 
 
 def conversations() -> list[Example]:
-    """Read labelled conversations, and match their labels to the candidates mem finds in them."""
+    """Read labelled conversations: messages with labels of their parts, and messages as labelled sentences."""
     found = []
     for line in (DATA / "conversations.jsonl").read_text(encoding="utf-8").splitlines():
         told = json.loads(line)
-        events = [
-            Event(
-                str(number),
-                "tool_result" if one["role"] == "tool" else "message",
-                "system" if one["role"] == "tool" else one["role"],
-                one["content"],
-            )
-            for number, one in enumerate(told["messages"])
-        ]
-        labels: dict[int, list[tuple[int, int, bool, str]]] = {}
+        labels: dict[int, list[Label]] = {}
         for label in told["labels"]:
-            text = told["messages"][label["message"]]["content"]
-            start = text.find(label["text"])
-            labels.setdefault(label["message"], []).append(
-                (start, start + len(label["text"]), bool(label["keep"]), label["kind"])
-            )
-        for one in candidates(events):
-            here = labels.get(int(one.message), [])
-            shared = [(min(one.stop, stop) - max(one.start, start), keep, kind) for start, stop, keep, kind in here]
-            best = max(shared, default=(0, False, ""))
-            if best[0] > 0.5 * (one.stop - one.start) or any(size > 0 and keep for size, keep, _ in shared):
-                kept = [kind for size, keep, kind in shared if keep and size > 0.3 * min(one.stop - one.start, 60)]
-                found.append(Example(one, bool(kept), kept[0] if kept else best[2], told["id"]))
+            start = told["messages"][label["message"]]["content"].find(label["text"])
+            one = (start, start + len(label["text"]), bool(label["keep"]), label["kind"])
+            labels.setdefault(label["message"], []).append(one)
+        found += matched(told["id"], [(one["role"], one["content"]) for one in told["messages"]], labels)
+    for number, block in enumerate((DATA / "chats.tsv").read_text(encoding="utf-8").split("\n\n")):
+        messages: list[tuple[str, str]] = []
+        labels = {}
+        for line in block.splitlines():
+            if line.startswith("#"):
+                continue
+            speaker, *said = line.split("\t")
+            text = ""
+            for one in said:
+                kind, _, sentence = one.partition(" ")
+                start = len(text)
+                text += sentence
+                labels.setdefault(len(messages), []).append((start, len(text), kind[0] == "+", kind[1:]))
+                text += " " if sentence.endswith((".", "!", "?")) else "\n"
+            messages.append((SPEAKERS[speaker], text.strip()))
+        found += matched(f"chat-{number}", messages, labels)
+    return found
+
+
+def matched(name: str, messages: Sequence[tuple[str, str]], labels: Mapping[int, Sequence[Label]]) -> list[Example]:
+    """Return the candidates mem finds in a conversation that its labels speak of; `labels` are by message."""
+    events = [
+        Event(str(number), *(("tool_result", "system") if role == "tool" else ("message", role)), text)
+        for number, (role, text) in enumerate(messages)
+    ]
+    found = []
+    for one in candidates(events):
+        here = labels.get(int(one.message), ())
+        shared = [(min(one.stop, stop) - max(one.start, start), keep, kind) for start, stop, keep, kind in here]
+        best = max(shared, default=(0, False, ""))
+        if best[0] > 0.5 * (one.stop - one.start) or any(size > 0 and keep for size, keep, _ in shared):
+            kept = [kind for size, keep, kind in shared if keep and size > 0.3 * min(one.stop - one.start, 60)]
+            found.append(Example(one, bool(kept), kept[0] if kept else best[2], name))
     return found
 
 

@@ -6,6 +6,7 @@ questions and habits.
 
 from collections.abc import Iterator
 
+from ..text.sentences import is_question
 from .phrases import Words, core, phrases, sentences, words
 
 
@@ -37,7 +38,7 @@ def replaced_span(old: Words, new: Words) -> tuple[int, int]:
 def _ends(stated: Words, sentence: str) -> Iterator[bool]:
     said = _joined(words(sentence))
     lists = phrases()
-    if sentence.rstrip().endswith(("?", "？")) or lists.hedges.intersection(said):
+    if is_question(sentence) or lists.hedges.intersection(said):
         return
     for retired in (*_over(said), *_instead(said)):
         yield from _matched(stated, retired)

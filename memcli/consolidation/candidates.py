@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..text.foreign_text import Prompt
 from ..text.injected import injections
-from ..text.sentences import READ, Sentence, sentences
+from ..text.sentences import READ, Sentence, is_question, sentences
 from ..text.session import Event
 from ..text.summary import shorten
 from .standing_rules import is_standing_rule
@@ -18,11 +18,11 @@ from .standing_rules import is_standing_rule
 LONGEST = 600
 """Characters of a candidate; what goes on longer ends in "…"."""
 
+_QUOTATION = re.compile(r"\s*[\"“„«「][^\n\"“”„«»「」]{8,400}[\"”“»」][.!]?")
 _TOOL_LINES, _TOOL_SIZE = 3, 400  # of a tool's answer that is short enough to state a fact
 _CONTEXT = 300  # characters of a neighbour
 _WORD = re.compile(r"[^\W_][\w.:/#@+%€$-]*[^\W_]|\d")
 _TELLING = re.compile(r"\d|[A-ZÀ-Þ]\w|[_/#@]")  # of a word: a number, a name, an identifier
-_NO_STATEMENT = ("?", "？", "؟", ":")  # ends of a question, and of what only announces
 
 _MARKS = (
     r"oh|ah+|hm+|well|and|but|also|so(?! (?:far|that|called|much|many|long)\b)|anyway|actually"
@@ -78,7 +78,7 @@ class Candidate:
     following: str = ""  # the beginning of the message after: how it was taken
     news: float = 1.0  # share of its words that nobody said before in the conversation
     new_names: int = 0  # numbers, names and identifiers in it that nobody said before
-    is_own: bool = True  # false where a prompt is so long that it was probably pasted
+    is_own: bool = True  # false where a prompt is so long that it was probably pasted, or quotes what it was asked for
 
 
 def candidates(events: Sequence[Event]) -> list[Candidate]:
@@ -91,7 +91,8 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
         role = "tool" if event.type == "tool_result" else event.role
         prompt = Prompt(text)
         whole = sentences(text)
-        own = _own(prompt, whole)
+        quoted = _quoted_answer(text) if role == "user" and position and is_question(said[position - 1].text) else 0
+        own = _own(prompt, whole, quoted)
         for place, sentence in enumerate(whole):
             words = set(map(str.casefold, _WORD.findall(sentence.text)))
             kept = without_filler(sentence.text)
@@ -114,7 +115,7 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
                         following=said[position + 1].text[:_CONTEXT] if position + 1 < len(said) else "",
                         news=len(words - heard) / len(words) if words else 0.0,
                         new_names=sum(word.casefold() not in heard for word in telling_words(kept)),
-                        is_own=role != "user" or not prompt.is_long,
+                        is_own=role != "user" or (not prompt.is_long and sentence.stop > quoted),
                     )
                 )
             heard |= words
@@ -123,7 +124,7 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
 
 def _asks(sentence: str, role: str) -> bool:
     """Tell whether a sentence asks or only announces; a standing rule does not, however politely it is put."""
-    if sentence.rstrip("\"'”)*_ ").endswith(_NO_STATEMENT):
+    if is_question(sentence) or sentence.rstrip("\"'”)*_ ").endswith(":"):
         return True
     return role == "user" and bool(_REQUEST.search(sentence)) and not is_standing_rule(sentence)
 
@@ -146,13 +147,19 @@ def _is_said(event: Event) -> bool:
     return event.type == "message" and event.role in ("user", "assistant") and bool(event.text.strip())
 
 
-def _own(prompt: Prompt, whole: Sequence[Sentence]) -> list[Sentence]:
-    """Return the sentences that are neither foreign nor put in by a machine."""
+def _quoted_answer(text: str) -> int:
+    """Return where the quotation of one line ends that a message opens with; 0 where it opens otherwise."""
+    found = _QUOTATION.match(text)
+    return found.end() if found else 0
+
+
+def _own(prompt: Prompt, whole: Sequence[Sentence], quoted: int) -> list[Sentence]:
+    """Return the sentences that are neither foreign nor put in by a machine; those up to `quoted` were asked for."""
     injected = injections(prompt.text)
     return [
         one
         for one in whole
-        if not prompt.is_foreign(one.start, one.stop)
+        if (one.stop <= quoted or not prompt.is_foreign(one.start, one.stop))
         and not any(span.start < one.stop and one.start < span.stop for span in injected)
     ]
 

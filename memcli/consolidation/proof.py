@@ -17,7 +17,7 @@ from ..retrieval.search import Request, search_index
 from ..store import address, files
 from ..store.workspace import Workspace
 from ..text import frontmatter
-from ..text.sentences import READ, sentences
+from ..text.sentences import READ, is_question, sentences
 from ..text.session import Event
 from .candidates import telling_words
 
@@ -26,7 +26,6 @@ SHARE = 0.5  # of a reply's telling words that stand in them
 MOST_WORDS = 6  # telling words of a reply that are looked for, the first ones
 _LOOKED_AT = 12  # hits among which those with the question itself are left out
 _KINDS = ("entry", "memory", "history")
-_ENDS = ("?", "？", "؟")
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,9 @@ def asked_in(events: Sequence[Event]) -> list[Asked]:
         # All that the other one says until the asker speaks again.
         others = takewhile(partial(_is_by_another, event.role), said[place + 1 :])
         reply = "\n".join(one.text for one in others)
-        answers = [one.text for one in sentences(reply[:READ]) if not _asks(one.text)]  # who asks back tells nothing
+        answers = [
+            one.text for one in sentences(reply[:READ]) if not is_question(one.text)
+        ]  # who asks back tells nothing
         told = list(dict.fromkeys(word for one in answers for word in telling_words(one)))
         for question in _questions(event.text):
             known = _folded(telling_words(question))
@@ -110,9 +111,5 @@ def _is_by_another(role: str, event: Event) -> bool:
 
 def _questions(text: str) -> Iterator[str]:
     for one in sentences(text[:READ]):
-        if _asks(one.text):
+        if is_question(one.text):
             yield one.text.strip()
-
-
-def _asks(sentence: str) -> bool:
-    return sentence.rstrip("\"'”)*_ ").endswith(_ENDS)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..text.foreign_text import Prompt
+from ..text.sentences import QUESTION_MARKS, is_question
 
 _PLEASE = (
     r"(?:(?:please|also|and|hey|ok|okay|so|oh|now|btw|by the way|can you|could you|would you|will you"
@@ -83,7 +84,7 @@ def _span(prompt: Prompt, text: str, offset: int) -> tuple[int, int] | None:
                 break
             foreign = (at - offset for at, _ in prompt.foreign if at - offset > begin)
             end = min([_end(text, begin), *foreign])
-            if text[begin:end].endswith("?"):
+            if text[begin:end].endswith(QUESTION_MARKS):  # the mark itself is cut off
                 if not _ASKED.match(text[start:]):
                     break
                 end -= 1
@@ -92,7 +93,7 @@ def _span(prompt: Prompt, text: str, offset: int) -> tuple[int, int] | None:
         said = text[: gap.start()].rstrip()
         at = offset + gap.end()
         if _bare().fullmatch(text[gap.end() :].strip()) and prompt.may_ask(at, at + 1) and any(map(str.isalpha, said)):
-            return None if said.endswith("?") else (offset, offset + len(said))
+            return None if is_question(said) else (offset, offset + len(said))
     return None
 
 

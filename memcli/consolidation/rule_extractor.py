@@ -9,13 +9,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..lifecycle.admission import Draft
+from ..text.sentences import is_question
 from .candidates import Candidate, without_filler
 from .drafts import Batch
 from .guards import states_something
 from .relative_dates import dated
 from .remember_requests import remember_request
 from .repairs import repairs
-from .standing_rules import is_standing_rule, plain_type
+from .standing_rules import is_standing_rule, limits, plain_type
 from .taken_back import corrects, taken_back
 from .worth import Worth, judge
 
@@ -25,6 +26,9 @@ MOST = 100
 _WORTH = {"user": 0.4, "assistant": 0.6, "tool": 0.6}
 """What a sentence needs to be kept, by who said it: most of what an assistant says stands elsewhere anyway."""
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
+_AMONG_PEOPLE = 0.92
+"""What a sentence needs in a conversation of several people: they talk to each other, and tell memory nothing."""
+_LESSONS, _BINDING = ("cause", "fix"), ("rule", "preference")
 _TYPES = {
     "rule": "constraint",
     "preference": "preference",
@@ -37,7 +41,9 @@ _TYPES = {
     "correction": "correction",
     "event": "observation",
 }
-_ROOM = 320  # characters up to which neighbours make one memory
+_LABEL = re.compile(r"[^.!?:]{2,40}:\s")  # what heads all that follows on its line: "retention: 7 daily. for legal …"
+_FRAGMENT = 4  # words of a sentence that is part of its neighbour
+_ROOM = 320  # characters up to which statements make one memory
 _ANSWER, _QUESTION = 7, 80  # words of an answer that says nothing without its question, and characters of that
 _LEANS = re.compile(
     r"(?:it|its|it['’]s|they|she|he|this|that|these|those|there|here|then|same|both|er|sie|es|das|dies\w*|il|elle|ça|ella|eso)\b",
@@ -52,11 +58,13 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
     texts = {event.id: event.text for event in batch.events}
     gone = taken_back(found, texts)
     judged = judge(found, _LIKELY)
+    needed = _AMONG_PEOPLE if len({event.name for event in batch.events if event.role == "user"}) > 1 else 0.0
     kept = {
         place: one if one.kind else judge([candidate])[0]
         for place, (candidate, one) in enumerate(zip(found, judged, strict=True))
-        if place not in gone and one.probability >= _needed(candidate)
+        if place not in gone and one.probability >= (needed or _needed(candidate))
     }
+    kept |= {at: one for at, one in _rest(found, kept) if at not in gone}
     return [_joined(texts, found, places, kept) for places in _groups(found, kept, gone)]
 
 
@@ -112,24 +120,60 @@ def _binds(one: Candidate) -> bool:
     return one.role == "user" and is_standing_rule(one.text)
 
 
-def _groups(found: Sequence[Candidate], kept: Collection[int], gone: Collection[int]) -> Iterator[list[int]]:
-    """Yield the places that make one memory each: neighbours on a line, and what a kept one says nothing without."""
+def _groups(found: Sequence[Candidate], kept: Mapping[int, Worth], gone: Collection[int]) -> Iterator[list[int]]:
+    """Yield the places that make one memory each: a statement with the ones before it that it says nothing without."""
     wanted = set(kept)
     for place in sorted(kept, reverse=True):
-        while _LEANS.match(found[place].text) and place and _are_neighbours(found[place - 1], found[place]):
+        while _leans(found, place) and place - 1 not in gone:
             place -= 1
-            if place in gone:
-                break
             wanted.add(place)
     group: list[int] = []
     for place in sorted(wanted):
         room = group and found[place].stop - found[group[0]].start <= _ROOM
-        if group and not (room and place == group[-1] + 1 and _are_neighbours(found[group[-1]], found[place])):
+        if group and not (room and place == group[-1] + 1 and _is_one(found, kept, place)):
             yield group
             group = []
         group.append(place)
     if group:
         yield group
+
+
+def _leans(found: Sequence[Candidate], place: int) -> bool:
+    """Tell whether a statement says nothing without the one before it: it points back, limits it, or has it as head."""
+    before, later = found[place - 1], found[place]
+    points = _LEANS.match(later.text) or (later.role == "user" and (limits(later.text) or _LABEL.match(before.text)))
+    return bool(place and points and _are_neighbours(before, later))
+
+
+def _is_one(found: Sequence[Candidate], kept: Mapping[int, Worth], place: int) -> bool:
+    """Tell whether a statement and the one before it are one: a rule and its cases, a cause and its fix, a fragment."""
+    before, later = found[place - 1], found[place]
+    if _leans(found, place):
+        return True
+    if not _are_neighbours(before, later):
+        return False
+    if _LABEL.match(before.text) or min(len(before.text.split()), len(later.text.split())) <= _FRAGMENT:
+        return True
+    here = [at for at in (place - 1, place) if at in kept]
+    if later.role == "user":
+        return any(_rules(found[at], kept[at]) for at in here)
+    return len(here) == 2 and all(kept[at].kind in _LESSONS for at in here)
+
+
+def _rules(one: Candidate, judged: Worth) -> bool:
+    return one.role == "user" and (_binds(one) or limits(one.text) or judged.kind == "rule")
+
+
+def _rest(found: Sequence[Candidate], kept: Mapping[int, Worth]) -> Iterator[tuple[int, Worth]]:
+    """Yield what is kept for its neighbour: the cases of a user's rule, the cause of a fix, the fix of a cause."""
+    for place, judged in list(kept.items()):
+        is_lesson = found[place].role != "user" and judged.kind in _LESSONS
+        for at, first in ((place - 1, place - 1), (place + 1, place)):
+            near = first >= 0 and at < len(found) and at not in kept and _are_neighbours(found[first], found[first + 1])
+            if near and (is_lesson or (at > place and _rules(found[place], judged))):
+                (one,) = judge([found[at]])
+                if one.kind in _LESSONS if is_lesson else one.kind in _BINDING or one.probability >= _LIKELY:
+                    yield at, one
 
 
 def _are_neighbours(before: Candidate, after: Candidate) -> bool:
@@ -146,7 +190,7 @@ def _joined(
         whole = texts[first.message][first.start : last.stop]
         return replace(first, text=without_filler(whole), stop=last.stop), best
     question = re.split(r"(?<=[.!\n])\s+", first.previous.strip())[-1]
-    answers = not first.place and question.endswith("?") and len(question) <= _QUESTION
+    answers = not first.place and is_question(question) and len(question) <= _QUESTION
     if answers and len(first.text.split()) <= _ANSWER and not _SUBJECT.match(first.text):
         return replace(first, text=f"{question} {first.text}"), best
     return first, best

@@ -5,6 +5,8 @@ Owns: the words by which people make one, in the languages people write in. Refu
 
 import re
 
+from ..text.sentences import is_question
+
 _ALWAYS = (
     r"(?:always|never(?! mind\b| again\b)|immer(?! noch\b)|nie(?:mals)?(?! wieder\b)|toujours|jamais"
     r"|siempre|nunca|jamás|sempre)"
@@ -45,11 +47,16 @@ _PREFERS = re.compile(
 
 def is_standing_rule(text: str) -> bool:
     """Tell whether a text binds whoever reads it from now on."""
-    return bool(_BINDING.search(text)) and not text.rstrip().endswith(("?", "？"))
+    return bool(_BINDING.search(text)) and not is_question(text)
+
+
+def limits(text: str) -> bool:
+    """Tell whether a text says under which condition alone something holds."""
+    return bool(_LIMITED.search(text))
 
 
 def plain_type(text: str) -> str:
     """Return the type of a text by its form alone; for texts that no model is asked about."""
-    if is_standing_rule(text) or _LIMITED.search(text):
+    if is_standing_rule(text) or limits(text):
         return "constraint"
     return "preference" if _PREFERS.search(text) else "fact"

@@ -18,6 +18,7 @@ from math import exp, log1p, sqrt
 from pathlib import Path
 
 from ..errors import UnavailableError
+from ..text.sentences import is_question
 from .candidates import Candidate
 
 FORMAT = 1
@@ -30,8 +31,12 @@ _GRAMS = (3, 4)  # characters of a part of a word
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")  # scripts without spaces between words
 _PATH = re.compile(r"[/_`.@#]\w")
 _CAPITAL = re.compile(r"\b[A-ZÀ-Þ][\w-]+")
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|i['’]\w+|im|we|we['’]\w+|my|our|me|us|mine|ours|ich|wir|mein\w*|unser\w*|mir|uns|je|j['’]\w+|nous|mon|ma|mes"
+    r"|notre|nos|yo|mi|mis|nosotros|nuestr\w+)\b",
+    re.IGNORECASE,
+)
 _ROLES = ("user", "assistant", "tool")
-_ENDS = ("?", "？", "؟")
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ def plain_features(candidate: Candidate) -> tuple[float, ...]:
     """Return what else is known of a candidate, each in about [0, 1]."""
     text = candidate.text
     count = len(_WIDE.findall(text)) / 2 + len(_TOKEN.findall(_WIDE.sub("", text)))
-    previous = candidate.previous.rstrip("\"'”)*_ ")
+    is_users, speaks, opens = candidate.role == "user", _FIRST_PERSON.search(text), _FIRST_PERSON.match(text)
     return (
         *(float(candidate.role == role) for role in _ROLES),
         log1p(count) / 3,
@@ -121,9 +126,13 @@ def plain_features(candidate: Candidate) -> tuple[float, ...]:
         candidate.position / max(1, candidate.messages - 1),
         candidate.news,
         log1p(candidate.new_names) / 2,
-        float(candidate.role == "user" and previous.endswith(_ENDS)),  # it answers a question
-        float(candidate.after.rstrip().endswith(_ENDS)),
+        float(is_users and is_question(candidate.previous)),  # it answers a question
+        float(is_question(candidate.after)),
         float(not candidate.is_own),
+        float(is_users and speaks is not None),
+        float(not is_users and speaks is not None),
+        float(is_users and opens is not None),
+        float(not is_users and opens is not None),
     )
 
 

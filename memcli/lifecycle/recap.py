@@ -11,7 +11,7 @@ from ..store.history import read_log
 from ..store.sessions import Session, counts, sessions
 from ..store.sessions.file import recent_events
 from ..store.workspace import Workspace
-from ..text.sentences import sentences
+from ..text.sentences import is_question, sentences
 from ..text.session import Event
 from ..text.summary import shorten
 from ..text.times import parse_time, stamp
@@ -93,7 +93,7 @@ def _open(said: Sequence[Event]) -> list[str]:
     if said[-1].role == "user":
         return [shorten(said[-1].text, _LENGTH)]
     told = [one.text for one in sentences(said[-1].text)]
-    asked = [sentence for sentence in told if sentence.rstrip("\"'”)*_ ").endswith(("?", "？"))]
+    asked = [sentence for sentence in told if is_question(sentence)]
     return [shorten(sentence, _LENGTH) for sentence in asked[-QUESTIONS:]]
 
 

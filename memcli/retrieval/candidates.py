@@ -5,6 +5,7 @@ from collections.abc import Callable, Container
 from ..index.index import Piece
 from ..store.workspace import Workspace
 from ..text.english import names_a_time
+from ..text.sentences import is_question
 from ..text.times import day_of, parse_time
 from ..text.words import clean, latin_share, query_terms
 from .asking import only_asks
@@ -39,7 +40,7 @@ def candidate(workspace: Workspace, question: Question, called: Container[int] =
             readable=min(question.readable, latin_share(piece.text)) if is_english else 1.0,
             title=frozenset(query_terms(piece.title)) if piece.title and not is_turn else frozenset(),
             speaker=speaker.strip().lower(),
-            is_question=is_turn and said.rstrip().endswith("?"),
+            is_question=is_turn and is_question(said),
             only_asks=not is_turn and only_asks(piece.text, question.words),
             exact=sum(phrase in text for phrase in phrases) / len(phrases) if phrases else 0.0,
             is_named=piece.chunk in called,

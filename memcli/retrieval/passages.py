@@ -12,6 +12,7 @@ from ..store.sessions import FOLDER
 from ..store.sessions.span import session_address
 from ..store.workspace import Workspace
 from ..text.json_records import is_records
+from ..text.sentences import is_question
 from .hits import Found, Hit
 from .search import POOL, Request, search_index
 from .snippet import LIMIT, snippet
@@ -80,7 +81,7 @@ def _hit(one: _Passage, texts: dict[int, str], query: str, room: int) -> Hit:
     turns = [one.turns[line] for line in sorted(one.turns)]
     ends = dict.fromkeys((turns[0][0], turns[-1][0]))
     said = [texts[chunk] for _, chunk in turns]
-    telling = [text for text in said if not text.rstrip().endswith("?")]  # the question is no answer
+    telling = [text for text in said if not is_question(text)]  # the question is no answer
     best = one.best
     return replace(
         best,

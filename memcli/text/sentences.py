@@ -47,6 +47,8 @@ _OPEN = re.compile(
     r"|les|de|et|el|los|y|con)$",
     re.IGNORECASE,
 )
+_CLOSING = " \t\r\n\"'“”’»」)*_`"  # what may stand after the mark a text ends in
+QUESTION_MARKS = ("?", "？", "؟")
 _WRAPPED = range(55, 101)  # characters of a line that was broken by an editor and not by who wrote it
 
 
@@ -58,6 +60,11 @@ class Sentence:
     start: int
     stop: int
     line: int  # which paragraph of the message it stands in, from 0; lines of a chat are paragraphs
+
+
+def is_question(text: str) -> bool:
+    """Tell whether a text ends in a question mark, of any script, whatever quotation or emphasis closes after it."""
+    return text.rstrip(_CLOSING).endswith(QUESTION_MARKS)
 
 
 def sentences(text: str) -> list[Sentence]:
@@ -92,7 +99,7 @@ def _is_condition(text: str, begin: int) -> bool:
 
 
 def _may_be_conditioned(sentence: str) -> bool:
-    return not sentence.endswith(("?", "？")) and len(sentence.split()) > 3
+    return not is_question(sentence) and len(sentence.split()) > 3
 
 
 def _trimmed(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:

@@ -50,6 +50,61 @@ def test_a_rule_is_kept_with_all_its_conditions(tmp_path: Path, rule: str, aroun
 
 
 @pytest.mark.parametrize(
+    ("said", "parts"),
+    [
+        ("widgets: slots first. render functions only if slots can't do it and Ada agrees", ("slots first", "Ada")),
+        ("never overwrite a backup that failed its check. first copy it to old/ and tell me", ("overwrite", "old/")),
+        (
+            "retention: 3 daily, 8 weekly. for the ledger nothing is ever deleted, 7 years by law",
+            ("3 daily", "7 years"),
+        ),
+        ("wake me only when both pumps are down. one pump alone goes to the log", ("both pumps", "to the log")),
+    ],
+)
+def test_the_cases_and_exceptions_of_a_rule_stay_with_it(tmp_path: Path, said: str, parts: Sequence[str]) -> None:
+    talk = ("user", "please set up the alerts"), ("assistant", "Done."), ("user", said), ("assistant", "Understood.")
+    assert [draft for draft in found(tmp_path, *talk).drafts if all(part in draft.body for part in parts)]
+
+
+def test_statements_that_need_each_other_not_are_memories_of_their_own(tmp_path: Path) -> None:
+    said = "We use Postgres 16 in production on the box heron. Our accountant Petra Wendland signs above 500 euros."
+    drafts = found(tmp_path, ("user", "hi there"), ("assistant", "Hello!"), ("user", said)).drafts
+    assert [draft.body for draft in drafts] == said.replace(". ", ".\n").splitlines()
+
+
+@pytest.mark.parametrize(
+    "lesson",
+    [
+        "Cause: the proxy blocks the download of tzdata, so each test waits for its timeout. Installing it fixed it.",
+        "The export failed because `token.json` had expired on 3 May. Renewing it in the vault brings the rows back.",
+    ],
+)
+def test_a_cause_stays_with_what_mended_it(tmp_path: Path, lesson: str) -> None:
+    talk = ("user", "why does it hang?"), ("assistant", f"I'll look at the log.\n\n{lesson}"), ("user", "thanks")
+    assert [draft for draft in found(tmp_path, *talk).drafts if draft.body == lesson and draft.told["type"] == "lesson"]
+
+
+def test_what_is_quoted_as_an_answer_is_kept_but_not_as_the_users_word(tmp_path: Path) -> None:
+    rule = "a sample is dropped only if the seal was broken and the lab was told before the count"
+    asked = ("user", "drop number 4?"), ("assistant", "What does the protocol say about dropped samples?")
+    (draft,) = found(tmp_path, *asked, ("user", f'"{rule}". number 4 has both')).drafts[:1]
+    assert rule in draft.body
+    assert draft.told["source"] == "observed"
+    unasked = ("user", "look at this"), ("assistant", "I will."), ("user", f'"{rule}"')
+    assert not found(tmp_path, *unasked, session="t").drafts
+
+
+def test_little_is_kept_of_what_people_tell_each_other(tmp_path: Path) -> None:
+    said = "I like your new kitchen", "We love it, thanks", "I always admire how you cook", "You inspire me, really"
+    alone = found(tmp_path, *(("user", one) for one in said)).drafts
+    workspace = at(tmp_path / "other")
+    events = [Event(f"m{at}", "message", "user", one, name=("Ada", "Bo")[at % 2]) for at, one in enumerate(said)]
+    among = extract(Batch(workspace, made(workspace, "s"), events), None).drafts
+    assert alone
+    assert not among
+
+
+@pytest.mark.parametrize(
     "said",
     [
         "Should we move the export to 03:00? It would be before the backup at 04:00?",
@@ -102,7 +157,7 @@ def test_what_an_assistant_found_out_is_kept_as_observed(tmp_path: Path) -> None
 
 def test_what_a_statement_says_nothing_without_stays_with_it(tmp_path: Path) -> None:
     said = "the second owner on pypi is annelie (annelie-v). she has to confirm every release of tidegauge by hand"
-    (draft,) = found(tmp_path, ("user", said)).drafts
+    (draft,) = found(tmp_path, ("user", "who can release?"), ("assistant", "Let me see."), ("user", said)).drafts
     assert draft.body == said
 
 

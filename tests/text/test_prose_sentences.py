@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.text.sentences import sentences
+from memcli.text.sentences import is_question, sentences
 from tests.growth import growth
 
 
@@ -91,3 +91,15 @@ def test_splitting_takes_time_in_proportion_to_the_length(piece: str) -> None:
         return time.process_time() - begun
 
     assert growth(seconds, 2_000, 20_000, 35) < 35  # ten times as long; by the square it would be a hundred times
+
+
+@pytest.mark.parametrize(
+    "text", ["why?", "why? ", "(is it?)", '"who said it?"', "**really?**", "为什么？", "لماذا؟", "„wer?“ "]
+)
+def test_a_question_is_one_in_every_script_and_inside_quotes(text: str) -> None:
+    assert is_question(text)
+
+
+@pytest.mark.parametrize("text", ["why? because", "what it is.", "a?b", ""])
+def test_what_only_holds_a_question_is_none(text: str) -> None:
+    assert not is_question(text)
