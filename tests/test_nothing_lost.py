@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from memcli.agents import memory_tool
-from memcli.beliefs.comparison import plain
+from memcli.beliefs.twins import plain
 from memcli.errors import MemError
 from memcli.index.filters import Filter
 from memcli.index.index import ask

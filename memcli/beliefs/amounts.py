@@ -11,6 +11,9 @@ _CLOCK = re.compile(
 )
 
 
+_LETTERS = str.maketrans("0123456789", "abcdefghij")  # so that a form holds no number
+
+
 @dataclass(frozen=True)
 class Amounts:
     """The amounts of a text, and the bare numbers in them: "two days" is a duration, and holds a 2."""
@@ -88,6 +91,16 @@ def amounts(text: str, lists: NumberWords) -> Amounts:
 def is_sign(letter: str) -> bool:
     """Tell whether a letter is one of Chinese, Japanese or Korean, where no space need stand between words."""
     return "\u3040" <= letter <= "\ud7af"
+
+
+def in_one_form(text: str, lists: NumberWords) -> str:
+    """Give a lower-case text with each time of day and each amount in one form; sizes stay as they are written."""
+
+    def form(match: re.Match[str], kind: str = "") -> str:
+        found = "".join(amounts(match[0], lists).exact)
+        return match[0] if not found.startswith(kind) or found.startswith("size") else f" {found.translate(_LETTERS)} "
+
+    return lists.pattern.sub(form, _CLOCK.sub(lambda match: form(match, "clock"), text))
 
 
 def _values(text: str) -> dict[str, float]:

@@ -7,12 +7,12 @@ questions and habits.
 from collections.abc import Iterator
 
 from ..text.sentences import is_question
-from .phrases import Words, core, phrases, sentences, words
+from .phrases import Words, after_opening, core, phrases, sentences, without_preamble, words
 
 
 def is_ended_by(old: str, new: str) -> bool | None:
     """Tell whether a new text ends an old one: True surely, False perhaps, None where it says nothing of the kind."""
-    stated = core(words(old))
+    stated = core(words(without_preamble(old)))
     if len(stated) < 2 or len(sentences(old)) > 1:
         return None
     found = [one for sentence in sentences(new) for one in _ends(stated, sentence)]
@@ -21,9 +21,19 @@ def is_ended_by(old: str, new: str) -> bool | None:
 
 def opened_by(new: str, openings: tuple[str, ...]) -> str:
     """Give what follows an opening such as "Correction:"; empty where the text does not begin with one."""
-    text = new.lstrip("*_ ")
-    found = next((opening for opening in openings if text.lower().startswith(opening)), "")
-    return text[len(found) :].strip("*_ ") if found else ""
+    return after_opening(without_preamble(new), *openings)
+
+
+def without_rejected(said: Words) -> Words:
+    """Leave out what a statement puts aside: "on Friday, not on Thursday" without what begins with the "not"."""
+    places = [place for phrase in phrases().instead if (place := _find(said, phrase)) > 0]
+    return said[: min(places, default=len(said))]
+
+
+def inverted(stated: Words) -> Words:
+    """Turn "Dr. Hansen is the dentist" around; empty where it is no such statement."""
+    place = stated.index("be") if stated.count("be") == 1 else 0
+    return (*stated[place + 1 :], "be", *stated[:place]) if 0 < place < len(stated) - 1 else ()
 
 
 def replaced_span(old: Words, new: Words) -> tuple[int, int]:
@@ -36,15 +46,26 @@ def replaced_span(old: Words, new: Words) -> tuple[int, int]:
 
 
 def _ends(stated: Words, sentence: str) -> Iterator[bool]:
-    said = _joined(words(sentence))
     lists = phrases()
-    if is_question(sentence) or lists.hedges.intersection(said):
+    opened = without_preamble(sentence)
+    said = _joined(words(after_opening(opened, *lists.corrections, *lists.objections) or opened))
+    if lists.reasons.intersection(said[:1]) and "," in said:
+        said = said[said.index(",") + 1 :]
+    if is_question(sentence) or lists.conditions.intersection(said) or _is_thought(said):
         return
-    for retired in (*_over(said), *_instead(said)):
-        yield from _matched(stated, retired)
-    yield from _renamed(stated, said)
-    for verb in (place for place, word in enumerate(said) if word in lists.moved):
-        yield from _moved(stated, said, verb)
+    found = [one for retired in _over(said) for one in _matched(stated, retired)]
+    found += [one for side in (stated, inverted(stated)) for one in _instead(side, said)]
+    found += [*_renamed(stated, said), *_moved(stated, said)]
+    yield from (one and not lists.doubts.intersection(said) for one in found)
+
+
+def _is_thought(said: Words) -> bool:
+    """Tell whether the clause that tells of the change is only thought about, or tells of a habit."""
+    lists = phrases()
+    places = [_find(said, phrase) for phrase in (*lists.over, *lists.instead)]
+    places += [place for place, word in enumerate(said) if word in lists.moved | lists.renamed]
+    first = min((place for place in places if place >= 0), default=0)
+    return bool(lists.hedges.intersection(said[: _comma(said, first + 1)]))
 
 
 def _matched(stated: Words, retired: Words) -> Iterator[bool]:
@@ -67,41 +88,65 @@ def _over(said: Words) -> Iterator[Words]:
             yield from (core(before + part) for part in _parts(said[place + len(phrase) :]))
 
 
-def _instead(said: Words) -> Iterator[Words]:
-    """Put what stands behind "instead of" in the place of any words before it."""
-    for phrase in phrases().instead:
-        place = _find(said, phrase)
-        if place <= 0:
-            continue
-        before = core(said[:place])
-        for part in _parts(said[place + len(phrase) :]):
-            yield from (before[:cut] + core(part) for cut in range(1, len(before)))
-
-
-def _moved(stated: Words, said: Words, verb: int) -> Iterator[bool]:
-    """Match "S moved from A to B", "we moved S from A to B" and "S moved to B from A" with "S … A"."""
+def _instead(stated: Words, said: Words) -> Iterator[bool]:
+    """Match "S … B instead of A" and "S … B, not A" with "S … A"."""
     lists = phrases()
-    if "to" not in said[verb:] or (verb and said[verb - 1] == "be"):
-        return
+    for phrase in lists.instead:
+        place = _find(said, phrase)
+        before, after = core(said[: max(place, 0)]), said[place + len(phrase) :]
+        asides = {core(part) for part in _parts(after)} if not lists.partly.intersection(after[:1]) else ()
+        for aside in filter(None, asides):
+            start = _find(stated, aside)
+            rest = stated[start + len(aside) :]
+            value = len(before) - start - len(rest)
+            if start >= 0 < value and before[:start] == stated[:start]:
+                is_same = before[len(before) - len(rest) :] == rest
+                if is_same or start > 1:
+                    yield is_same and len(stated) > 1 and value < len(aside) + 2
+
+
+def _moved(stated: Words, said: Words) -> Iterator[bool]:
+    """Match "S moved from A to B", "we moved S from A to B" and "S moved to B from A" with "S … A"."""
+    for verb in (place for place, word in enumerate(said) if word in phrases().moved and "to" in said[place:]):
+        if said[max(verb - 1, 0)] != "be":
+            begin = max((place + 1 for place in range(verb) if said[place] == ","), default=0)
+            yield from (found and not begin for found in _moved_by(stated, said[begin:], verb - begin))
+
+
+def _moved_by(stated: Words, said: Words, verb: int) -> Iterator[bool]:
+    lists = phrases()
     to = said.index("to", verb)
     start = said.index("from", verb) if "from" in said[verb:] else to
+    end = _comma(said, max(to, start))
     actor, moved = core(_without_auxiliary(said[:verb])), core(said[verb + 1 : min(start, to)])
+    value, new_value = (
+        core(said[start + 1 : to if to > start else end]),
+        core(said[to + 1 : start if start > to else end]),
+    )
     subject = moved or actor
-    if stated[: len(subject)] != subject:
-        return
-    rest = stated[len(subject) :]
-    value = core(said[start + 1 : to] if to > start else said[start + 1 :])
-    new_value = core(said[to + 1 :] if to >= start else said[to + 1 : start])
+    rest = stated[len(subject) :] if stated[: len(subject)] == subject else ()
     if start == to:  # "moved to B", which does not say from where
         if subject and rest[:1] and rest[0] in lists.links and _has_digit(rest) == _has_digit(new_value):
             yield False
-        return
-    place = _find(rest, value) if value and value != new_value else -1
-    if place < 0 or not lists.links.union(lists.agents).issuperset(rest[:place]):
-        return
-    tail = rest[place + len(value) :]
-    is_named = bool(moved or (actor and actor[-1] not in lists.agents - {"user"}))
-    yield is_named and (not tail or new_value[-len(tail) :] == tail)
+    elif value and value != new_value:
+        place = _find(rest, value)
+        if place >= 0 and lists.links.union(lists.agents).issuperset(rest[:place]):
+            tail = rest[place + len(value) :]
+            is_named = bool(moved or (actor and actor[-1] not in lists.agents - {"user"}))
+            yield is_named and (not tail or new_value[-len(tail) :] == tail)
+        elif _find(stated, value) > 0 and _is_about(stated, subject, value):
+            yield False
+
+
+def _is_about(stated: Words, subject: Words, value: Words) -> bool:
+    """Tell whether what was moved from a value seems to be what a statement with that value is about."""
+    lists = phrases()
+    named = set(subject) - lists.speakers - lists.others - {"our", "my"}
+    if named or lists.speakers.intersection(subject):
+        is_about = named.issubset(stated) if named else bool(lists.speakers.intersection(stated))
+    else:  # "him" and "it" may be anything
+        is_about = len(value) > 1
+    return is_about and not lists.past.intersection(stated)  # "was born in Lisbon" stays so
 
 
 def _renamed(stated: Words, said: Words) -> Iterator[bool]:
@@ -138,6 +183,11 @@ def _joined(said: Words) -> Words:
         if 0 < place < stop - 1:
             return (*said[:place], "no", "longer", *said[place + 1 : stop], *said[stop + len(end) :])
     return said
+
+
+def _comma(said: Words, start: int) -> int:
+    """Give where the next comma stands; the end where there is none."""
+    return said.index(",", start) if "," in said[start:] else len(said)
 
 
 def _has_digit(found: Words) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from .changes import is_ended_by, opened_by, replaced_span
-from .phrases import Words, core, phrases, words
+from .changes import inverted, is_ended_by, opened_by, replaced_span, without_rejected
+from .phrases import CLAUSE_END, Words, core, phrases, sentences, without_preamble, words
+from .twins import are_in_other_form, are_twins, without_article
 
 Kind = Literal["same", "update", "conflict", "distinct"]
 
@@ -48,7 +49,6 @@ class Likelihoods:
 Compared = Callable[[str, str], Likelihoods | None]
 """Gives what a learned comparison says of an old and a new text; None where it cannot tell."""
 DISTINCT = Verdict("distinct")
-_STOPS = " .。"
 _CAPITAL = re.compile(r"[^\W\d_a-zß-öø-ÿ]\w*")
 
 
@@ -63,13 +63,16 @@ def compare(old: str, new: str, likelihoods: Likelihoods | None = None) -> Verdi
         return Verdict("same", True, "the same words")
     if not (is_comparable(old) and is_comparable(new)):
         return DISTINCT
+    if are_in_other_form(old, new):
+        return Verdict("same", True, "the same in another form")
     ended = is_ended_by(old, new)
     if ended:
         is_agreed = likelihoods is None or likelihoods.distinct < 0.5
         return Verdict("update", is_agreed, "says what has changed")
     lists = phrases()
     if correction := opened_by(new, lists.corrections):
-        return _correcting(old, correction)
+        corrected = _correcting(old, correction)
+        return corrected if corrected != DISTINCT else _by_likelihoods(likelihoods) or DISTINCT
     if objection := opened_by(new, lists.objections):
         objected = _correcting(old, objection)
         return _by_likelihoods(likelihoods) or replace(objected, sure=False)
@@ -77,6 +80,8 @@ def compare(old: str, new: str, likelihoods: Likelihoods | None = None) -> Verdi
         return Verdict("same", True, "the same but for an article")
     if ended is False:
         return Verdict("update", False, "may say what has changed")
+    if _denies(old, new):
+        return Verdict("conflict", False, "one denies the other")
     learned = _by_likelihoods(likelihoods)
     is_undecided = likelihoods is None or (learned == DISTINCT and likelihoods.distinct < UNDECIDED)
     return _by_words(old, new) if learned is None or is_undecided else learned
@@ -87,49 +92,23 @@ def is_comparable(text: str) -> bool:
     return len(text) <= LONGEST
 
 
-def are_twins(one: str, other: str) -> bool:
-    """Tell whether two texts are the same but for white space, letter case and closing full stops.
-
-    The case of a flag, a path, an identifier or a unit counts: `-v` is not `-V`, and 5 Mb are not 5 MB.
-    """
-    if plain(one) != plain(other):
-        return False
-    ours, theirs = (" ".join(text.split()).rstrip(_STOPS).split() for text in (one, other))
-    return all(
-        a == b or not _is_exact(a, ours[place - 1] if place else "")
-        for place, (a, b) in enumerate(zip(ours, theirs, strict=False))
-    )
-
-
-def plain(text: str) -> str:
-    """Give a text without what never makes it another one: case, white space, full stops at its end."""
-    return " ".join(text.lower().split()).rstrip(_STOPS)
-
-
-def _is_exact(word: str, before: str) -> bool:
-    inner = word.strip(".,;:!?()\"'")
-    is_unit = len(inner) < 4 and before[-1:].isdigit()
-    return is_unit or word.startswith("-") or any(sign.isdigit() or sign in "_/\\=$@" for sign in inner)
-
-
-def without_article(text: str) -> str:
-    """Give a text without the article it begins with: "The user prefers tabs" says what "User prefers tabs" does."""
-    return text.strip()[4:] if text.strip()[:4].lower() == "the " else text
-
-
 def _correcting(old: str, correction: str) -> Verdict:
-    """Judge what follows "Correction:": sure where it is the old statement with another value, or its denial."""
-    stated, said = core(words(old)), core(words(correction))
+    """Judge what follows "Correction:": sure where it is the old statement with another value, or its denial.
+
+    Where it says what it corrects, and the old text does not say that, it is not sure.
+    """
+    stated, whole = core(words(without_preamble(old))), words(correction)
+    said = core(without_rejected(whole))
     lists = phrases()
-    if stated == said:
+    if said in (stated, inverted(stated)):
         return Verdict("same", False, "says it again as a correction")
-    if _is_denial(stated, said):
+    if _denies(old, correction):
         return Verdict("update", True, "says that it is a correction")
     first, last = replaced_span(stated, said)
     ours, theirs = stated[first : len(stated) - last], said[first : len(said) - last]
     is_value = bool(ours and theirs) and not lists.links.intersection(ours[:-1] + theirs[:-1])
     if first > 1 and is_value and lists.links.intersection(stated[1:first]):
-        return Verdict("update", True, "says that it is a correction")
+        return Verdict("update", said == core(whole), "says that it is a correction")
     return Verdict("conflict", False, "may correct it") if first and is_value else DISTINCT
 
 
@@ -149,8 +128,6 @@ def _by_likelihoods(likelihoods: Likelihoods | None) -> Verdict | None:
 def _by_words(old: str, new: str) -> Verdict:
     """Flag statements that are the same but for a negation, a number or a name."""
     stated, said = core(words(old)), core(words(new))
-    if _is_denial(stated, said):
-        return Verdict("conflict", False, "one denies the other")
     if sorted(stated) == sorted(said):
         return Verdict("same", False, "the same words in another order")
     first, last = replaced_span(stated, said)
@@ -165,6 +142,19 @@ def _by_words(old: str, new: str) -> Verdict:
     if _is_name(old, ours) and _is_name(new, theirs):
         return Verdict("conflict", False, "the same but for a name")
     return DISTINCT
+
+
+def _denies(old: str, new: str) -> bool:
+    """Tell whether a statement of one text denies one of the other, whatever else is said beside it."""
+    conditions = phrases().conditions
+    told = [one for one in _clauses(new) if not conditions.intersection(one)]
+    return any(_is_denial(stated, said) for stated in _clauses(old) for said in told)
+
+
+def _clauses(text: str) -> list[Words]:
+    """Give the statements of a text, each without commas and what never makes it another one."""
+    parts = [part for one in sentences(text) for part in CLAUSE_END.split(one)]
+    return [found for found in (core(words(part)) for part in parts) if found]
 
 
 def _is_denial(stated: Words, said: Words) -> bool:

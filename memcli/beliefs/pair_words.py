@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
 
-from .amounts import Amounts, NumberWords, amounts, is_sign, number_words
+from .amounts import Amounts, NumberWords, amounts, in_one_form, is_sign, number_words
 from .phrases import DATA
 
 KINDS = ("negation", "change", "addition", "hedge", "past", "habit", "kin", "place", "calendar", "self")
@@ -150,6 +150,11 @@ def are_swapped(old: Words, new: Words) -> bool:
         return {pair for pair in pairwise(words) if pair[0] in links}
 
     return after(old.words) != after(new.words)
+
+
+def with_one_notation(text: str) -> str:
+    """Give a lower-case text with each time of day and each amount in one form."""
+    return in_one_form(text, _lists().numbers)
 
 
 def is_stop(word: str) -> bool:

@@ -2,9 +2,9 @@
 
 from ..text.entry import Entry
 from .changes import opened_by
-from .comparison import plain
 from .keys import slot_of
 from .phrases import phrases
+from .twins import plain
 
 
 def are_apart(old: Entry, new: Entry) -> bool:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..beliefs.comparison import Compared, Verdict, compare, nothing_learned, plain
+from ..beliefs.comparison import Compared, Verdict, compare, nothing_learned
 from ..beliefs.keys import slot_of
 from ..beliefs.precedence import are_apart, is_believed_over, is_earlier_value, is_same_slot, may_replace
+from ..beliefs.twins import plain
 from ..errors import MemError, RefusedError
 from ..store.access import Access, confirmations
 from ..store.entries import TRIES, entry_text, revised

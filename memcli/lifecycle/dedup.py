@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from heapq import heappush, heappushpop
 from typing import TYPE_CHECKING, Any
 
-from ..beliefs.comparison import are_twins, compare, is_comparable, plain, without_article
+from ..beliefs.comparison import compare, is_comparable
 from ..beliefs.precedence import are_apart
+from ..beliefs.twins import are_twins, plain, without_article
 from ..errors import MemError, UnavailableError
 from ..index.filters import Filter
 from ..index.index import Index, ask

@@ -5,7 +5,7 @@ What is said again only counts, beside the file. What it brings along goes into 
 
 from typing import Any
 
-from ..beliefs.comparison import are_twins
+from ..beliefs.twins import are_twins
 from ..text.entry import SEMANTIC, Entry
 
 _PLAIN = "fact"  # what a memory is where nobody says more exactly

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.beliefs.comparison import LONGEST, Likelihoods, Verdict, are_twins, compare
+from memcli.beliefs.comparison import LONGEST, Likelihoods, Verdict, compare
+from memcli.beliefs.twins import are_twins
 
 
 def told(old: str, new: str) -> tuple[str, bool]:
@@ -67,6 +68,19 @@ def test_a_sign_or_a_case_that_carries_meaning_is_kept_apart(one: str, other: st
         ("Our repo is named core", "They renamed core to kernel"),
         ("Deploys run on Fly", "Correction: deploys run on Hetzner"),
         ("Kai is allergic to nuts", "Correction: Kai is not allergic to nuts."),
+        ("The market opens at 7.", "Correction: the market opens at 8, not at 7."),
+        ("Rehearsals are on Tuesdays.", "Correction: rehearsals are on Wednesdays now, not on Tuesdays."),
+        ("The dentist is Dr. Lund.", "Correction: the dentist is Dr. Hansen, not Dr. Lund."),
+        ("The dentist is Dr. Lund.", "Correction: Dr. Hansen is the dentist, not Dr. Lund."),
+        ("The recipe needs 200 g of butter.", "I was wrong: the recipe needs 250 g of butter, not 200 g."),
+        ("The branch is cut on Friday.", "Sorry, correction: the branch is cut on Thursday rather than on Friday."),
+        ("Mia gets seasick.", "Scratch that, Leo gets seasick, not Mia."),
+        (
+            "Pear trees are pruned in February.",
+            "Please remember that pear trees are no longer pruned in February, we prune them in March",
+        ),
+        ("We buy honey from Jakob.", "By the way, we no longer buy honey from Jakob, he retired."),
+        ("Note that the team meets in room 12.", "Since May, the team no longer meets in room 12."),
     ],
 )
 def test_an_explicit_change_of_exactly_what_stands_supersedes_it(old: str, new: str) -> None:
@@ -98,6 +112,17 @@ def test_an_explicit_change_of_exactly_what_stands_supersedes_it(old: str, new: 
         ("User works at Netflix", "User works at Spotify"),
         ("Deploys run on Fly", "No, deploys run on Hetzner"),
         ("Kai is allergic to peanuts", "The allergist confirmed that Kai is not allergic to peanuts"),
+        ("The gym closes at 21:00.", "Correction: the pool closes at 22:00, not at 21:00."),
+        ("The plumber is Mr. Novak.", "Correction: the electrician is Mr. Kral, not Mr. Novak."),
+        ("Rehearsals are on Tuesdays.", "Correction: rehearsals are on Wednesdays, not on Mondays."),
+        ("The shop opens at 8.", "Correction: the shop opens at 8, not at 9."),
+        ("Ana speaks Spanish", "Ana speaks French, not only Spanish"),
+        ("Ana speaks Spanish", "Ana speaks French, not just Spanish"),
+        ("Leo gets seasick.", "Leo gets seasick, not Mia."),
+        ("We use MySQL", "We use Postgres instead of MySQL, I think"),
+        ("The team uses Slack", "Tom says: the team moved from Slack to Teams"),
+        ("The office is in Linz.", "We moved the desk from Linz to Graz."),
+        ("The shop opens at 7", "The shop opens at 8 on Mondays in the winter, not at 7"),
     ],
 )
 def test_what_may_still_be_true_is_never_superseded(old: str, new: str) -> None:
@@ -115,6 +140,15 @@ def test_what_may_still_be_true_is_never_superseded(old: str, new: str) -> None:
         ("Standup is at 9:30", "Standup has moved to 10:00"),
         ("Deploys run on Fly", "No, deploys run on Hetzner"),
         ("Uses Unity and C#", "Switched from Unity to Godot"),
+        ("I am allergic to peanuts.", "I am not allergic to peanuts, the test was negative."),
+        ("The API needs a token.", "As far as I can see the API does not need a token; I just tried it."),
+        (
+            "Mum's birthday party is on Saturday the 17th of May.",
+            "We moved the party from Saturday to Sunday the 18th, Enzo is closed for a wedding on Saturday.",
+        ),
+        ("I take methotrexate 15 mg once a week.", "Dr. Brandt switched me from methotrexate to leflunomide."),
+        ("I pay 39 euros for the contract with Vodafone.", "He talked me into it: I switched from Vodafone to O2."),
+        ("The dog eats chicken kibble twice a day.", "The vet moved him from chicken kibble to lamb."),
     ],
 )
 def test_what_a_plain_rule_doubts_is_flagged(old: str, new: str) -> None:
@@ -130,6 +164,9 @@ def test_what_a_plain_rule_doubts_is_flagged(old: str, new: str) -> None:
         ("Issue 12 is fixed", "Issue 13 is fixed"),
         ("Ran 5 km today", "Ran 7 km today"),
         ("The turtle is green", "The ship is late"),
+        ("My sister lives in Berlin", "I moved from Berlin to Rome"),
+        ("I was born in Berlin", "I moved from Berlin to Rome"),
+        ("The office is in Linz.", "We moved the desk from Linz to Graz."),
     ],
 )
 def test_strangers_are_left_alone(old: str, new: str) -> None:
@@ -152,6 +189,12 @@ def test_a_learned_comparison_confirms_when_it_is_sure_and_else_only_flags() -> 
     assert compare("User drinks tea", "User no longer drinks tea", Likelihoods(1.0, 0, 0, 0)).kind == "update"
 
 
+def test_a_denial_is_flagged_however_alike_a_learned_comparison_finds_the_two() -> None:
+    for likelihoods in (Likelihoods(0.1, 0.1, 0.1, 0.7), Likelihoods(0.98, 0.01, 0.01, 0, merges=True, flags=True)):
+        verdict = compare("My son eats fish.", "My son does not eat fish, he hates the smell.", likelihoods)
+        assert (verdict.kind, verdict.sure) == ("conflict", False)
+
+
 def test_a_document_is_known_by_its_twin_alone() -> None:
     text = "The limit is 5. " * (LONGEST // 10)
     assert compare(text, f"{text} More.").kind == "distinct"
@@ -169,7 +212,6 @@ def test_any_two_texts_have_a_verdict_and_the_same_one_again(old: str, new: str)
     [
         ("The staging port is 8080.", "The staging port is 9090.", "conflict"),
         ("The office is in Berlin", "The office is in Hamburg", "conflict"),
-        ("The import job is idempotent", "The import job is not idempotent", "conflict"),
         ("Box 3 holds apples", "Box 4 holds apples", "distinct"),
         ("Ana keeps bees", "The moon is full", "distinct"),
     ],
