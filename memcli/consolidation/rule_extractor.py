@@ -65,7 +65,9 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
         if place not in gone and one.probability >= (needed or _needed(candidate))
     }
     kept |= {at: one for at, one in _rest(found, kept) if at not in gone}
-    return [_joined(texts, found, places, kept) for places in _groups(found, kept, gone)]
+    # What a long statement says nothing without may have no room beside it: alone it was not worth keeping.
+    groups = (places for places in _groups(found, kept, gone) if not kept.keys().isdisjoint(places))
+    return [_joined(texts, found, places, kept) for places in groups]
 
 
 def rule_drafts(batch: Batch, found: Sequence[tuple[Candidate, Worth]], room: int = MOST) -> list[Draft]:

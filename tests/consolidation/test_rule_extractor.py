@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from memcli.consolidation import rule_extractor
+from memcli.consolidation.candidates import Candidate
 from memcli.consolidation.drafts import Batch
 from memcli.consolidation.stages import Extraction, extract
+from memcli.consolidation.worth import Worth
 from memcli.lifecycle.admission import Draft
 from memcli.store.sessions import made
 from memcli.text.session import Event
@@ -199,3 +202,23 @@ def test_only_a_user_prefers_or_binds_and_only_a_correction_is_called_one(tmp_pa
         body for body, (kind, source) in kinds.items() if source != "user" and kind in ("preference", "constraint")
     ]
     assert not [body for body, (kind, _) in kinds.items() if kind == "correction" and "not attic" not in body]
+
+
+IDEAS = (
+    "Here are some ideas for your week that you could try, such as going for a walk, reading a book, calling a friend,"
+    " cooking a meal, learning a song, watching a film, or writing a letter, and you can of course combine them as you"
+    " like, depending on the weather, your mood and the time you have, so that there is always something nice to look"
+    " forward to in the evening."
+)
+
+
+@pytest.mark.parametrize("cause", ["It was caused by a stale lock file.", "They are rotated on the first of March."])
+def test_a_statement_that_leans_on_a_long_one_without_worth_is_kept_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cause: str
+) -> None:
+    def judged(said: Sequence[Candidate], least: float = 0.0) -> list[Worth]:
+        return [Worth(0.1 if one.text in IDEAS else 0.9, "fact") for one in said]
+
+    monkeypatch.setattr(rule_extractor, "judge", judged)
+    drafts = found(tmp_path, ("assistant", f"{IDEAS} {cause}")).drafts
+    assert [draft.body for draft in drafts] == [cause]
