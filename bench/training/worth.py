@@ -115,7 +115,7 @@ def fit(kernel: np.ndarray, labels: np.ndarray, strength: float) -> np.ndarray:
         spread = np.maximum(chance * (1 - chance), 1e-4)
         target = sums + (labels - chance) / spread
         new = np.linalg.solve(kernel + strength * np.diag(1 / spread), target)
-        if np.abs(new - dual).max() < 1e-5:
+        if np.abs(new - dual).max() < 1e-3:
             return new
         dual = new
     return dual
