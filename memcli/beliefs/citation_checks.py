@@ -1,7 +1,7 @@
 """Hold the citations of all entries against the files of the project, and accept what stands there now."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..index.filters import Filter
 from ..index.index import Index, ask
@@ -84,7 +84,7 @@ def _judged(project: Project, citation: Citation) -> tuple[str, Citation | None]
         return f"{citation.place} was never looked at" + (f": it {state.why}" if state.why else ""), state.now
     to = project.went_to(citation.path) if state.kind == "gone" else ""
     if to:
-        state = project.state(replace(citation, path=to))
+        state = project.state(citation._replace(path=to))
         reason = f"{citation.path} was renamed to {to}"
         if state.kind != "changed":
             return reason, state.now
@@ -93,6 +93,6 @@ def _judged(project: Project, citation: Citation) -> tuple[str, Citation | None]
         reason = project.news(citation).replace(citation.path, citation.place, 1)
         if state.kind == "gone":
             return reason, None
-    where = project.followed(replace(citation, path=to or citation.path))
-    state = project.state(replace(where, blob="", digest=""))
+    where = project.followed(citation._replace(path=to or citation.path))
+    state = project.state(where._replace(blob="", digest=""))
     return reason + (f": {where.path} {state.why}" if state.why else ""), state.now

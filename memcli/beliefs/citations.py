@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from ..errors import UsageError
@@ -31,7 +30,7 @@ def cite(
         if not allow_secret:
             require_open(project.root / path)
         ignore = shut_out(project.root / path, (".gitignore",))
-        state = project.state(replace(citation, path=path, blob="", digest=""))
+        state = project.state(citation._replace(path=path, blob="", digest=""))
         if ignore is not None:
             unwatched.append(f"{name}: {ignore} names it, so that no clone has it")
         elif state.now is not None:

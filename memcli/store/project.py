@@ -4,7 +4,6 @@ A citation may come from a clone: no path leads out of the project, into `.git` 
 """
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
@@ -97,7 +96,7 @@ class Project:
             # Lines that stand in both keep their distance; of a part that was replaced all counts.
             first = min(first, new + from_ - old if kind == "equal" else new)
             last = max(last, new + to - old if kind == "equal" else new_end)
-        return replace(citation, first=first + 1, last=last) if first < last else citation
+        return citation._replace(first=first + 1, last=last) if first < last else citation
 
     def news(self, citation: Citation) -> str:
         """Say in a few words that cited lines are not what they were; empty where they are, wherever they stand."""

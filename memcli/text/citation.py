@@ -6,9 +6,9 @@ the hash of the lines. One that a person wrote without the last two has nothing 
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import sub
+from typing import NamedTuple
 from zlib import crc32
 
 from .blake import blake2b
@@ -21,8 +21,7 @@ _SHORT = 6  # digits of a blob's id that are shown
 _BLOB = 12  # and kept
 
 
-@dataclass(frozen=True)
-class Citation:
+class Citation(NamedTuple):
     """Lines of a file, both ends included, numbered from 1."""
 
     path: str  # within the project

@@ -1,7 +1,6 @@
 """Cited lines are found again wherever they stand in their file, and a line that became another one is noticed."""
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +23,7 @@ def cited(lines: list[bytes], first: int, last: int) -> Citation:
 def test_a_citation_is_read_as_it_was_written(path: str, lines: tuple[int, int]) -> None:
     citation = Citation(path, *lines, "3f2a19c4d5e6", "0123456789abcdef01234567")
     assert read_citation(str(citation)) == citation
-    assert read_citation(citation.place) == replace(citation, blob="", digest="")
+    assert read_citation(citation.place) == citation._replace(blob="", digest="")
 
 
 @pytest.mark.parametrize(
@@ -78,5 +77,5 @@ def test_line_ends_are_no_part_of_lines(data: bytes) -> None:
 
 def test_a_large_file_of_equal_lines_is_looked_through_in_linear_time() -> None:
     lines = [b"same"] * 100_000
-    citation = replace(cited(lines, 1, 1000), digest="00000000" + "0" * 16)
+    citation = cited(lines, 1, 1000)._replace(digest="00000000" + "0" * 16)
     assert found_at(lines, citation) == 0
