@@ -21,7 +21,9 @@ def serve(command: Command, version: str) -> None:
 
         from .mcp_tools import Tools
     except ImportError as error:
-        raise UnavailableError(f"the MCP SDK is not installed ({error})", "pip install 'memcli[mcp]'") from None
+        raise UnavailableError(
+            f"the MCP SDK is not installed ({error})", "run `pip install '.[mcp]'` in mem's folder"
+        ) from None
     server = MCPServer("mem", instructions=INSTRUCTIONS, version=version, log_level="ERROR")
     tools = Tools(command)
     for tool in (*tools.safe, *tools.changing):

@@ -206,9 +206,9 @@ def _same(workspace: Workspace, question: Question, one: Standing, other: Standi
 
 def _forgetting(workspace: Workspace, question: Question) -> Plan:
     """Move the memories of a question to the archive as they are."""
-    require_archive(workspace)
     steps = []
     for one in question.sides:
+        require_archive(workspace, one.path)
         digest = files.digest(files.read(workspace.path(one.path)))
         steps.append(Move(one.path, free_name(workspace, workspace.layout.archive + one.path), digest))
     ids = [one.entry.id for one in question.sides]

@@ -19,7 +19,7 @@ def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
 
     Tools: memory_search, memory_read, memory_write, memory_edit, memory_ls, memory_grep, memory_delete, memory_promote,
     memory_review, memory_recall. Each answers as the command of its name does. Needs the extra:
-    pip install 'memcli[mcp]'
+    pip install '.[mcp]'
     """
     where = world.reading(workspace, scope)  # a client should hear at once that there is none
     place = ["--workspace", str(where[0].root)] if workspace else []

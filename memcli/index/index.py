@@ -12,7 +12,7 @@ from ..errors import MemError, UnavailableError
 from ..store.access import confirmations
 from ..store.workspace import Workspace
 from ..text.chunk import WORDING
-from ..text.problem import ONLY_BEGINNING, FileProblem
+from ..text.problem import BINARY, ONLY_BEGINNING, FileProblem
 from . import database, refresh
 from .filters import Filter, chunk_condition, entry_condition, file_condition
 from .kept import texts_of
@@ -197,15 +197,19 @@ class Index:
 
         A file is left out of an answer to `wanted` where it cannot be read, where the table asked, `chunks` or `texts`,
         has nothing of it, and where the fields of entries, which cannot be trusted here, are asked for; with `whole`
-        also where the index has no more than its beginning.
+        also where the index has no more than its beginning. A binary file says nothing that an answer could lack,
+        and an archived one only what is asked for with the archive.
         """
         asks = bool(wanted and wanted.asks_entries)
+        in_use = wanted is not None and bool(wanted.statuses) and "archived" not in wanted.statuses
         rows = self.connection.execute(
             "select path, line, reason, case file when 0 then reason like 'cannot %' else"
-            f" file not in (select file from {within})"
-            " or ? and file in (select file from files where kind = 'entry') or ? and reason like '%' || ? end"
+            f" (file not in (select file from {within})"
+            " or ? and file in (select file from files where kind = 'entry') or ? and reason like '%' || ?)"
+            " and reason not like ? || '%'"
+            " and not (? and file in (select file from files where status = 'archived')) end"
             " from problems order by path, line",
-            (asks, whole, ONLY_BEGINNING),
+            (asks, whole, ONLY_BEGINNING, BINARY, in_use),
         )
         scope = self.workspace.scope
         found = [

@@ -16,12 +16,14 @@ from ..text.conflict import conflict_marker
 from ..text.entry import Entry, as_from_others, read_entry
 from ..text.inline_tags import inline_tags, nested
 from ..text.json_records import is_records, records_of
-from ..text.problem import ONLY_BEGINNING, Problem
+from ..text.problem import BINARY, ONLY_BEGINNING, Problem
 from ..text.times import stamp
 from ..text.utf8 import decoded
 from .scan import Stat, stat_of
 
 TRIES = 3
+_HEAD = 8192  # characters that show what a file is
+_FEW = 8  # signs of another kind that a damaged text may have
 LONGEST = 8 * 1024 * 1024
 """Bytes of a file that are indexed at most; a larger one is named as a problem."""
 _LAST_SECOND = 253402300799  # of the year 9999
@@ -88,6 +90,9 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
         data = data[: next((end for end in range(LONGEST, LONGEST - 4, -1) if data[end] & 0xC0 != 0x80), LONGEST)]
     text, wrong_bytes = decoded(data)
     problems += [wrong_bytes] if wrong_bytes else []
+    if kind != "session" and _is_binary(text):
+        status = "archived" if workspace.layout.is_archived(path) else "active"
+        return Reading(path, kind, status, stat, digest, "", [], None, (Problem(1, f"{BINARY}: keep it elsewhere"),))
     if "\x00" in text:  # told, and blanked where it is kept: SQLite ends a text there
         problems.append(Problem(text.count("\n", 0, text.index("\x00")) + 1, "a NUL byte: this is no text"))
         text = text.replace("\x00", " ")
@@ -128,6 +133,15 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
     else:
         chunks = []
     return Reading(path, kind, status, stat, digest, text, chunks, entry, tuple(problems))
+
+
+def _is_binary(text: str) -> bool:
+    """Tell a program or a picture, by its beginning, from a text with a byte that is none."""
+    head = text[:_HEAD]
+    if "\x00" not in head:
+        return False
+    odd = sum(char == "\ufffd" or (char < " " and char not in "\t\n\r\f") for char in head)
+    return odd > _FEW and odd * 10 > len(head)
 
 
 def try_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat] | str:

@@ -154,13 +154,13 @@ def forget(workspace: Workspace, path: str) -> str:
 
 def put_away(workspace: Workspace, path: str, command: str) -> str:
     """Move any file of the workspace to the archive; give its new path."""
-    require_archive(workspace)
+    require_archive(workspace, path)
     return _moved(workspace, path, lambda: free_name(workspace, workspace.layout.archive + path), command)
 
 
-def require_archive(workspace: Workspace) -> None:
-    """Refuse to move files of a folder whose layout has no archive."""
-    if workspace.layout.is_vault:
+def require_archive(workspace: Workspace, path: str = "") -> None:
+    """Refuse to move a file that its owner keeps; without a path, any of a folder whose layout has no archive."""
+    if workspace.layout.is_vault and not (path and workspace.layout.owns(path)):
         raise RefusedError(
             f"nothing is archived in a folder of the layout {workspace.layout.name}",
             "delete the file where you keep it",

@@ -46,7 +46,8 @@ def sound(body: str) -> str:
 
 
 def changed(path: str, text: str, told: Mapping[str, Any], body: str | None) -> str:
-    """Change fields and body of a file's text; RefusedError where its frontmatter does not parse."""
+    """Change fields and body of a file's text; RefusedError for one with a conflict, or with broken frontmatter."""
+    require_no_conflict(path, text)
     changes = {
         key: None if value in ("", [], {}, ()) else settled(key, value)
         for key, value in told.items()

@@ -371,7 +371,7 @@ def _require_format(path: Path, value: Any) -> None:
     if number > FORMAT:
         raise RefusedError(
             f"{path}: the workspace has format {number}, and this mem knows {FORMAT}",
-            "install a newer one: pip install --upgrade memcli",
+            "install a newer one, as README says",
         )
 
 

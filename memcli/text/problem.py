@@ -4,6 +4,8 @@ from dataclasses import KW_ONLY, dataclass
 
 ONLY_BEGINNING = "only its beginning is indexed"
 """The end of what is said of a file too large to be indexed whole."""
+BINARY = "a binary file, which is no memory"
+"""The beginning of what is said of a file that is no text."""
 
 
 @dataclass(frozen=True)

@@ -184,3 +184,48 @@ def test_a_secret_that_is_staged_and_gone_from_the_disk_is_found(mem: Mem, repos
     ran = mem("check", "--secrets")
     assert ran.code == 1
     assert ran.out.startswith("memory/MEMORY.md:1: looks like a secret (github-token) in the version staged for git: ")
+
+
+CONFLICT = "The gate code list\n<<<<<<< ours\nred\n=======\nblue\n>>>>>>> theirs\n"
+
+
+@pytest.mark.parametrize("words", [["Green now"], ["--title", "Gate"], ["--status", "superseded"]])
+def test_a_file_with_a_conflict_is_written_by_nothing(mem: Mem, workspace: Path, words: list[str]) -> None:
+    path = workspace / "entries" / "gate.md"
+    path.parent.mkdir()
+    path.write_text(CONFLICT)
+    for target in ("entries/gate.md", "gate"):
+        ran = mem("write", "--id", target, *words)
+        assert ran.code == 5, ran
+        assert "gate.md:2: a git conflict marker" in ran.err
+    assert path.read_text() == CONFLICT
+    assert not list((workspace / "archive").rglob("*.md"))
+
+
+@pytest.mark.parametrize("command", [("search", "red"), ("ls",), ("grep", "red"), ("recall", "red"), ("stats",)])
+def test_a_conflict_in_the_archive_is_named_by_check_alone(mem: Mem, workspace: Path, command: tuple[str, ...]) -> None:
+    mem("write", "Tea at four", "--no-dedup")
+    path = workspace / "archive" / "entries" / "gate.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(CONFLICT)
+    assert "conflict marker" not in mem(*command).err
+    assert "archive/entries/gate.md:2: a git conflict marker" in mem("check").out
+    assert "conflict marker" in mem("search", "red", "--archived").err
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 40 + b"/lib64/ld-linux",
+        b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + bytes(range(256)),
+        "lib64 smoker".encode("utf-16"),
+    ],
+)
+def test_a_binary_file_is_no_memory_and_is_named_by_check(mem: Mem, workspace: Path, data: bytes) -> None:
+    mem("write", "Tea at four", "--no-dedup")
+    (workspace / "entries" / "tool.md").write_bytes(data)
+    for command in (("search", "lib64 IHDR smoker"), ("grep", "lib64|IHDR"), ("ls",)):
+        ran = mem(*command)
+        assert "tool.md" not in ran.out + ran.err
+    assert "entries/tool.md:1: a binary file" in mem("check").out
+    assert (workspace / "entries" / "tool.md").read_bytes() == data

@@ -177,6 +177,22 @@ def test_nothing_is_archived(mem: Mem, kept: Path, words: tuple[str, ...]) -> No
     assert not (kept / "archive").exists()
 
 
+@pytest.mark.parametrize("place", ["", "mem/plans/kitchen.md"])
+def test_what_mem_wrote_into_a_vault_can_be_forgotten_and_brought_back(mem: Mem, kept: Path, place: str) -> None:
+    before = content(kept)
+    where = ("--path", place) if place else ()
+    _, identifier, path = mem("write", "The kitchen gets a zebrawood table.", "--no-dedup", *where).rows[0]
+    text = Path(path).read_bytes()
+    ran = mem("forget", identifier)
+    assert (ran.code, ran.rows[0][0]) == (0, "archived")
+    assert "/mem/archive/" in f"/{ran.rows[0][2]}"
+    assert Path(ran.rows[0][2]).read_bytes() == text
+    assert found(mem, "zebrawood") == []
+    assert mem("restore", identifier).code == 0
+    assert Path(path).read_bytes() == text
+    assert content(kept) == before
+
+
 def test_what_the_user_asks_for_is_done(mem: Mem, kept: Path) -> None:
     assert mem("edit", "Home.md", "--replace", "# Home", "# Start").code == 0
     assert (kept / "Home.md").read_text().startswith("# Start\n")

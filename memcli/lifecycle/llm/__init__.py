@@ -152,7 +152,9 @@ def _litellm() -> Any:
     try:
         import litellm
     except ImportError as error:
-        raise LlmError("litellm is not installed", "pip install 'memcli[llm]', or set llm.command") from error
+        raise LlmError(
+            "litellm is not installed", "run `pip install '.[llm]'` in mem's folder, or set llm.command"
+        ) from error
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     for name in ("LiteLLM", "litellm", "httpx", "openai"):
