@@ -63,7 +63,7 @@ def compare(old: str, new: str, likelihoods: Likelihoods | None = None) -> Verdi
         return Verdict("same", True, "the same words")
     if not (is_comparable(old) and is_comparable(new)):
         return DISTINCT
-    if are_in_other_form(old, new):
+    if are_in_other_form(without_preamble(old), without_preamble(new)):
         return Verdict("same", True, "the same in another form")
     ended = is_ended_by(old, new)
     if ended:
@@ -167,7 +167,8 @@ def _is_denial(stated: Words, said: Words) -> bool:
     shorter, longer = sorted(bare, key=len)
     starts = range(len(longer) - len(shorter) + 1)
     is_within = any(longer[start : start + len(shorter)] == shorter for start in starts)
-    return bare[0] == bare[1] or (len(shorter) > 2 and is_within)
+    is_aside = len(bare[1]) < len(bare[0]) and said[0] in negations  # "…, not with Mrs. Olsen" says nothing by itself
+    return bare[0] == bare[1] or (len(shorter) > 2 and is_within and not is_aside)
 
 
 def _is_name(text: str, value: Words) -> bool:

@@ -115,6 +115,7 @@ def test_an_explicit_change_of_exactly_what_stands_supersedes_it(old: str, new: 
         ("The gym closes at 21:00.", "Correction: the pool closes at 22:00, not at 21:00."),
         ("The plumber is Mr. Novak.", "Correction: the electrician is Mr. Kral, not Mr. Novak."),
         ("Rehearsals are on Tuesdays.", "Correction: rehearsals are on Wednesdays, not on Mondays."),
+        ("The key is with Mrs. Olsen.", "Correction: the parcel is with Mr. Berg, not with Mrs. Olsen."),
         ("The shop opens at 8.", "Correction: the shop opens at 8, not at 9."),
         ("Ana speaks Spanish", "Ana speaks French, not only Spanish"),
         ("Ana speaks Spanish", "Ana speaks French, not just Spanish"),
