@@ -112,7 +112,7 @@ class Tools:
 
         What is known already is confirmed: the action is then `merged`. Where something has changed, name the memory
         that is over in `supersedes`; `id` is for mending how a memory is put. `conflicts_with` in the answer names what
-        may contradict it.
+        may contradict it, but for `likely_same`, which probably says the same.
         """
         options = [*_one("--type", type), *_one("--title", title), *_many("--tag", tags), *_one("--project", project)]
         options += [*_one("--source", source or ("" if id else "observed")), *_one("--id", id), *_one("--path", path)]

@@ -4,7 +4,7 @@ An agent's answer counts as `observed`: it retires nothing that a user said, vou
 MEMORY.md; it is noted with the question, and a person decides.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -171,7 +171,13 @@ def _unflagged(workspace: Workspace, one: Standing, other: Standing) -> Standing
     left = [name for name in one.entry.conflicts_with if name != other.entry.id]
     if len(left) == len(one.entry.conflicts_with):
         return one
-    return _revised(workspace, one, {"conflicts_with": left})
+    return _revised(workspace, one, {"conflicts_with": left, **_likely_same(one, left)})
+
+
+def _likely_same(one: Standing, left: Collection[str]) -> dict[str, object]:
+    """Give what an entry still names as probably the same, where that is less than before."""
+    alike = [name for name in one.entry.likely_same if name in left]
+    return {"likely_same": alike} if len(alike) != len(one.entry.likely_same) else {}
 
 
 def _kept_apart(workspace: Workspace, one: Standing, others: Sequence[str]) -> Standing:
@@ -180,7 +186,7 @@ def _kept_apart(workspace: Workspace, one: Standing, others: Sequence[str]) -> S
     left = [name for name in one.entry.conflicts_with if name not in gone]
     told: dict[str, object] = {"distinct": list(dict.fromkeys([*one.entry.distinct, *others]))}
     if len(left) != len(one.entry.conflicts_with):
-        told["conflicts_with"] = left
+        told |= {"conflicts_with": left, **_likely_same(one, left)}
     return _revised(workspace, one, told)
 
 

@@ -162,7 +162,10 @@ class _Desk:
             if both not in found:
                 verdict = compare(older.entry.body, newer.entry.body)
                 reason = verdict.reason or "flagged"
-                found[both] = _pair("same" if verdict.kind == "same" else "conflict", newer, older, reason)
+                is_same = verdict.kind == "same" or (
+                    not verdict.is_against and older.entry.id in newer.entry.likely_same
+                )
+                found[both] = _pair("same" if is_same else "conflict", newer, older, reason)
         return list(found.values())
 
     def _flagged(self) -> Iterator[tuple[Standing, Standing]]:

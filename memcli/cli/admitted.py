@@ -47,6 +47,7 @@ def document(one: "Admitted") -> dict[str, Any]:
         "supersedes": list(one.supersedes),
         "superseded_by": one.superseded_by,
         "conflicts_with": list(one.conflicts_with),
+        "likely_same": list(one.likely_same),
         "reason": one.reason,
         "strength": one.strength if one.action == "merged" else 0,
     }
@@ -54,12 +55,18 @@ def document(one: "Admitted") -> dict[str, Any]:
     return told | {key: value for key, value in known.items() if value}
 
 
-def relations(supersedes: Sequence[str] = (), superseded_by: str = "", conflicts_with: Sequence[str] = ()) -> str:
+def relations(
+    supersedes: Sequence[str] = (),
+    superseded_by: str = "",
+    conflicts_with: Sequence[str] = (),
+    likely_same: Sequence[str] = (),
+) -> str:
     """Say what became of other memories through one: `supersedes mem_…; conflicts with mem_…`."""
     told = (
         ("supersedes", supersedes),
         ("superseded by", [superseded_by][: bool(superseded_by)]),
-        ("conflicts with", conflicts_with),
+        ("conflicts with", [one for one in conflicts_with if one not in likely_same]),
+        ("probably says the same as", likely_same),
     )
     return "; ".join(f"{words} {', '.join(ids)}" for words, ids in told if ids)
 
@@ -69,6 +76,7 @@ def counted(admitted: Sequence["Admitted"]) -> str:
     numbers = {
         "merged": sum(one.action == "merged" for one in admitted),
         "superseded": sum(len(one.supersedes) + bool(one.superseded_by) for one in admitted),
-        "in conflict": sum(bool(one.conflicts_with) for one in admitted),
+        "in conflict": sum(len(one.conflicts_with) > len(one.likely_same) for one in admitted),
+        "probably known": sum(bool(one.likely_same) for one in admitted),
     }
     return ", ".join(f"{number:,} {what}" for what, number in numbers.items() if number)

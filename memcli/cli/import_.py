@@ -113,7 +113,7 @@ def _say(where: "Workspace", outcome: Any, *, dry_run: bool) -> None:
     if outcome.action == "merged":
         output.say_row(("would merge" if dry_run else "merged", world.here(where, outcome.path), outcome.id))
         return
-    remark = relations(outcome.supersedes, outcome.superseded_by, outcome.conflicts_with)
+    remark = relations(outcome.supersedes, outcome.superseded_by, outcome.conflicts_with, outcome.likely_same)
     row = ("would create" if dry_run else "created", world.here(where, outcome.path))
     output.say_row((*row, remark) if remark else row)
 

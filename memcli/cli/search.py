@@ -115,7 +115,8 @@ def _document(query: str, found: Found, explain: bool) -> dict[str, Any]:
 def _show(hit: Hit, place: str, explain: bool) -> None:
     day = hit.timestamp[:10]
     outdated = (f"may be outdated by {hit.outdated_by}",) if hit.outdated_by else ()
-    remark = "; ".join((*outdated, *hit.changed))
+    alike = (f"probably says the same as {', '.join(hit.likely_same)}",) if hit.likely_same else ()
+    remark = "; ".join((*outdated, *alike, *hit.changed))
     parts = " + ".join(f"{value:.3f} {name}" for name, value in hit.parts.items())
     if not output.is_watched():
         row = [f"{hit.relevance:.2f}", hit.id, hit.type or hit.kind, day, place, hit.summary]

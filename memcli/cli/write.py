@@ -244,13 +244,15 @@ def _tell(where: Workspace, done: dict[str, Any], *, as_json: bool) -> None:
         return
     path = world.here(where, done["path"])
     row = [done["action"], done["id"], path]
-    remark = relations(done.get("supersedes", ()), done.get("superseded_by", ""), done.get("conflicts_with", ()))
+    names = ("supersedes", "superseded_by", "conflicts_with", "likely_same")
+    remark = relations(**{name: done[name] for name in names if name in done})
     if output.is_watched():
         said = f"confirmed {done['strength']} times" if done["action"] == "merged" else remark
         action = "merged into" if done["action"] == "merged" else done["action"]
         output.say(f"{action} {done['id']} ({path})" + (f": {said}" if said else ""))
         if done.get("conflicts_with"):
-            output.note("`mem review` settles which of them holds")
+            alike = len(done["conflicts_with"]) == len(done.get("likely_same", ()))
+            output.note(f"`mem review` settles {'whether they are one' if alike else 'which of them holds'}")
     else:
         output.say_row([*row, remark] if remark else row)
 

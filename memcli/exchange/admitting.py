@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 MARK = "import:"
 """What a source begins with that names an imported memory."""
-MARKS = frozenset(["status", "superseded_by", "conflicts_with", "references", "sources", "strength"]) | frozenset(
-    ["updated_at", "access_count", "last_accessed_at", "superseded_at", "wordings", "distinct"]
-)
+MARKS = frozenset(
+    ["status", "superseded_by", "conflicts_with", "likely_same", "references", "sources", "strength"]
+) | frozenset(["updated_at", "access_count", "last_accessed_at", "superseded_at", "wordings", "distinct"])
 """Fields that mem changes by itself: two files that differ in them alone hold the same memory."""
 _TRIES = 3
 _MARKED = re.compile(rf"{MARK}(.+?)(?=[\"']?\s*(?:[,\]\n]|$))")

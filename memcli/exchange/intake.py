@@ -49,6 +49,7 @@ class Outcome:
     supersedes: tuple[str, ...] = ()
     superseded_by: str = ""
     conflicts_with: tuple[str, ...] = ()
+    likely_same: tuple[str, ...] = ()
 
 
 class Intake:
@@ -208,7 +209,7 @@ class Intake:
         if done.action == "merged":
             self.known.ids.pop(one.entry.id, None)
             return Outcome(one.line, "merged", done.path, done.reason, done.id)
-        settled = done.supersedes, done.superseded_by, done.conflicts_with
+        settled = done.supersedes, done.superseded_by, done.conflicts_with, done.likely_same
         return Outcome(one.line, "created", path, done.reason, done.id, *settled)
 
     def _entry(self, parcel: Parcel) -> Entry | None:

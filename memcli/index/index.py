@@ -340,4 +340,5 @@ def _rows(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
         row["tags"] = json.loads(row["tags"] or "[]")
         row["pinned"] = bool(row["pinned"])
         row["conflicts_with"] = (row["conflicts_with"] or "").split()
+        row["likely_same"] = (row["likely_same"] or "").split()
     return found

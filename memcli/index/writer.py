@@ -208,7 +208,7 @@ class Writer:
         if entry is None:
             return ""
         self.connection.execute(
-            "insert into entries values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "insert into entries values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(
                     file,
@@ -230,6 +230,7 @@ class Writer:
                 *(
                     entry.superseded_by,
                     " ".join(entry.conflicts_with),
+                    " ".join(entry.likely_same),
                     entry.access_count,
                     entry.last_accessed_at,
                 ),

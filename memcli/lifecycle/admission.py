@@ -49,6 +49,7 @@ class Admitted:
     supersedes: tuple[str, ...] = ()  # ids it took the place of
     superseded_by: str = ""  # id of the entry that is believed in its stead
     conflicts_with: tuple[str, ...] = ()
+    likely_same: tuple[str, ...] = ()  # those of these that probably say the same
     reason: str = ""
     strength: int = 1  # how often it was confirmed, this time included
 
@@ -198,7 +199,9 @@ class Admission:
         later = [one for one, _ in against if is_earlier_value(one.entry, entry, is_told_now=is_now)]
         sure = [one for one, verdict in against if verdict.sure and may_replace(one.entry, entry)]
         won = [one for one in sure if not later and is_believed_over(one.entry, entry, is_told_now=is_now)]
-        unsure = [] if later else [one for one, _ in against if one not in won][:FLAGGED]
+        flagged = [] if later else _flagged([pair for pair in against if pair[0] not in won])
+        unsure = [one for one, _ in flagged]
+        alike = [one.entry.id for one, verdict in flagged if verdict.kind == "same"]
         told: dict[str, object] = {}
         if later:
             told = {"status": "superseded", "superseded_by": later[0].entry.id}
@@ -213,6 +216,8 @@ class Admission:
                 told["key"] = key
         if unsure:
             told["conflicts_with"] = [*entry.conflicts_with, *(one.entry.id for one in unsure)]
+        if alike:
+            told["likely_same"] = [*entry.likely_same, *alike]
         if told:
             text = revised(self.workspace, path, text, told, touch=False)
         self._before[path] = None
@@ -220,7 +225,8 @@ class Admission:
         for one in won:
             self._put(one.path, superseded_text(self.workspace, one, identifier))
         for one in unsure:
-            self._put(one.path, conflicting_text(self.workspace, one, identifier))
+            is_alike = one.entry.id in alike
+            self._put(one.path, conflicting_text(self.workspace, one, identifier, is_likely_same=is_alike))
         reason = next((verdict.reason for one, verdict in against if one in [*later, *won, *unsure]), "")
         self.admitted.append(
             Admitted(
@@ -230,6 +236,7 @@ class Admission:
                 tuple(one.entry.id for one in won),
                 later[0].entry.id if later else "",
                 tuple(one.entry.id for one in unsure),
+                tuple(alike),
                 reason,
             )
         )
@@ -250,6 +257,12 @@ class Admission:
         """Remember how a file will stand."""
         entry, _ = read_entry(frontmatter.parse(text), path, self.workspace.now)
         self._files[path] = Standing(path, text, entry)
+
+
+def _flagged(against: Sequence[tuple[Standing, Verdict]]) -> list[tuple[Standing, Verdict]]:
+    """Choose what a memory is flagged with: the nearest; of those that probably say the same only the nearest one."""
+    alike = [pair for pair in against if pair[1].kind == "same"]
+    return [pair for pair in against if pair not in alike[1:]][:FLAGGED]
 
 
 def _may_be_one(old: Entry, new: Entry) -> bool:

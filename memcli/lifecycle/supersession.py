@@ -58,11 +58,13 @@ def referring_text(workspace: Workspace, new: Standing, to: str) -> str:
     return entries.revised(workspace, new.path, new.text, told, touch=False)
 
 
-def conflicting_text(workspace: Workspace, one: Standing, other: str) -> str:
-    """Give the text of an entry that another one contradicts."""
+def conflicting_text(workspace: Workspace, one: Standing, other: str, *, is_likely_same: bool = False) -> str:
+    """Give the text of an entry that is flagged with another one: it contradicts it, or probably says the same."""
     if other in one.entry.conflicts_with:
         return one.text
     told = {"conflicts_with": [*one.entry.conflicts_with, other]}
+    if is_likely_same:
+        told["likely_same"] = [*one.entry.likely_same, other]
     return entries.revised(workspace, one.path, one.text, told, touch=False)
 
 

@@ -38,7 +38,8 @@ class Hit:
     source: str = ""
     key: str = ""
     conflicts_with: tuple[str, ...] = ()  # active memories that may say otherwise, or the same
-    outdated_by: str = ""  # the newest of these, where it is newer
+    likely_same: tuple[str, ...] = ()  # those of these that probably say the same
+    outdated_by: str = ""  # the newest of the others, where it is newer
     changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
     parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance
 
@@ -109,7 +110,8 @@ def hit_of(workspace: Workspace, pieces: Mapping[int, Piece], one: Scored, query
     entry: Mapping[str, Any] = piece.entry
     named = flags(piece)
     others = {each.entry["id"]: moment(each) for each in pieces.values() if each.entry.get("id") in named}
-    newest = max(others, key=lambda name: others[name], default="")
+    alike = frozenset(entry.get("likely_same") or ())
+    newest = max((name for name in others if name not in alike), key=lambda name: others[name], default="")
     text, offset = snippet(piece.text, query)
     return Hit(
         id=address_of(piece),
@@ -127,6 +129,7 @@ def hit_of(workspace: Workspace, pieces: Mapping[int, Piece], one: Scored, query
         source=entry.get("source", ""),
         key=entry.get("key") or "",
         conflicts_with=tuple(name for name in named if name in others),
+        likely_same=tuple(name for name in named if name in others and name in alike),
         outdated_by=newest if newest and others[newest] > moment(piece) else "",
         parts=one.parts,
     )

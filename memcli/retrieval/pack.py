@@ -35,7 +35,8 @@ class Memory:
     parts: Mapping[str, float] = field(default_factory=dict)  # what the relevance is made of; they add up to it
     kept: float = 1.0  # in [0, 1]: how much is left of it by age, trust and use
     score: float = 0.0  # what orders the section
-    conflicts: tuple[str, ...] = ()  # ids of memories that say otherwise
+    conflicts: tuple[str, ...] = ()  # ids of memories it is flagged with
+    likely_same: tuple[str, ...] = ()  # those of these that probably say the same
     changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
     is_whole: bool = True  # the text is all of it
     digest: str = ""  # of the whole text: one that has changed is news

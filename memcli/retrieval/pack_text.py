@@ -115,7 +115,8 @@ def piece(memory: Memory) -> str:
         "scope": _scope(memory),
         "date": memory.date,
         "part": "" if memory.is_whole else "yes",
-        "conflicts-with": " ".join(memory.conflicts),
+        "conflicts-with": " ".join(one for one in memory.conflicts if one not in memory.likely_same),
+        "likely-same": " ".join(one for one in memory.conflicts if one in memory.likely_same),
         "changed": "; ".join(memory.changed),
     }
     return _delimited(attributes, memory.text)

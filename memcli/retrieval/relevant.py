@@ -194,6 +194,7 @@ def _memory(
         kept=kept,
         score=hit.relevance * (1 - weight + weight * kept),
         conflicts=tuple(str(row.get("conflicts_with") or "").split()),
+        likely_same=tuple(str(row.get("likely_same") or "").split()),
         changed=changes(file.text) if row else (),
         is_whole=is_whole and hit.kind not in _RUNS,
         digest=said.digest,

@@ -50,6 +50,7 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "version_of": (),
     "wordings": (),
     "conflicts_with": ("conflictsWith",),
+    "likely_same": (),
     "distinct": (),
     "pinned": ("pin",),
     "expires_at": ("expiresAt", "expires", "valid_until"),
@@ -90,6 +91,7 @@ class Entry:
     version_of: str = ""  # the entry whose text this was until it was written anew
     wordings: tuple[str, ...] = ()  # other texts that say the same
     conflicts_with: tuple[str, ...] = ()
+    likely_same: tuple[str, ...] = ()  # those of these that probably say the same
     distinct: tuple[str, ...] = ()  # ids of entries that somebody found to stand beside this one
     pinned: bool = False
     expires_at: str = ""
@@ -369,6 +371,7 @@ _READERS = {
     "version_of": _text,
     "wordings": _sentences,
     "conflicts_with": _texts,
+    "likely_same": _texts,
     "distinct": _texts,
     "pinned": _truth,
     "expires_at": _time,

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memcli.beliefs.comparison import Verdict
+from memcli.lifecycle import admission
 from tests.conftest import Mem
 
 TOKEN = "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"
@@ -80,6 +82,68 @@ def test_what_may_contradict_is_listed_as_a_conflict(mem: Mem, workspace: Path) 
     assert mem("stats", "--json").json["conflicts"] == []
     mem("restore", old)
     assert {row[0] for row in mem("ls", "--conflicts").rows} == listed
+
+
+@pytest.mark.parametrize(
+    ("said", "again"),
+    [
+        (
+            "The bakery closes at 18:00.",
+            ["the bakery closes at 18:00!", "The bakery closes at 6 pm.", "Note: the bakery closes at 18:00"],
+        ),
+        (
+            "Leo does not get seasick; Mia does, bring ginger tablets.",
+            ["leo doesn't get seasick, Mia does, bring ginger tablets"],
+        ),
+    ],
+)  # fmt: skip
+def test_a_sentence_in_another_form_is_confirmed_and_its_wording_kept(
+    mem: Mem, workspace: Path, said: str, again: list[str]
+) -> None:
+    first = mem("write", said).rows[0]
+    for text in again:
+        assert mem("write", text).rows == [["merged", *first[1:]]]
+    (path,) = files(workspace)
+    assert all(text in path.read_text() for text in (said, *again)), "every wording stays"
+    assert mem("review", "--json").json["questions"] == []
+
+
+def test_what_is_probably_a_repetition_is_told_as_one_and_asked_about_once(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "compare", lambda *texts: Verdict("same", False, "not quite sure"))
+    ids = [
+        mem("write", text).rows[0][1]
+        for text in (
+            "Ada, Bo, Cy and Di water the plants in the hall",
+            "Bo, Ada, Cy and Di water the plants in the hall",
+            "Di, Cy, Bo and Ada water the plants in the hall",
+            "Cy, Ada, Di and Bo water the plants in the hall",
+        )
+    ]
+    assert len(set(ids)) == 4
+    questions = mem("review", "--json").json["questions"]
+    assert [one["kind"] for one in questions] == ["same"] * 3, "one question for each repetition, not one for each pair"
+    shown = mem("search", "who waters the plants").out
+    assert "probably says the same as mem_" in shown
+    assert "outdated" not in shown
+    recalled = mem("recall", "who waters the plants in the hall?").out
+    assert 'likely-same="mem_' in recalled
+    assert "conflicts-with" not in recalled
+    told = mem("write", "Di, Ada, Cy and Bo water the plants in the hall").rows[0][-1]
+    assert told.startswith("probably says the same as mem_")
+    for one in questions:
+        mem("review", "answer", one["id"], "keep")
+    assert "likely_same" not in next(path.read_text() for path in files(workspace) if ids[1][-6:] in path.name)
+
+
+def test_a_contradiction_is_not_told_as_a_repetition(mem: Mem, workspace: Path) -> None:
+    old = mem("write", "The import job is idempotent").rows[0][1]
+    assert mem("write", "The import job is not idempotent, I tried it.").rows[0][-1] == f"conflicts with {old}"
+    assert "may be outdated by" in mem("search", "import job").out
+    recalled = mem("recall", "is the import job idempotent?").out
+    assert "conflicts-with" in recalled
+    assert "likely-same" not in recalled
 
 
 def test_no_dedup_and_a_chosen_place_and_marks_by_hand_are_kept_as_they_are(mem: Mem, workspace: Path) -> None:
