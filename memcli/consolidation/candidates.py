@@ -96,7 +96,7 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
         for place, sentence in enumerate(whole):
             words = set(map(str.casefold, _WORD.findall(sentence.text)))
             kept = without_filler(sentence.text)
-            if kept and sentence in own and not _asks(sentence.text, role):
+            if kept and sentence in own and not asks(sentence.text, role):
                 found.append(
                     Candidate(
                         kept,
@@ -122,7 +122,7 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
     return found
 
 
-def _asks(sentence: str, role: str) -> bool:
+def asks(sentence: str, role: str) -> bool:
     """Tell whether a sentence asks or only announces; a standing rule does not, however politely it is put."""
     if is_question(sentence) or sentence.rstrip("\"'”)*_ ").endswith(":"):
         return True

@@ -11,7 +11,7 @@ from ..text.foreign_text import Prompt
 from ..text.sentences import sentences
 from ..text.session import Event
 from ..text.summary import shorten
-from .candidates import Candidate, without_filler
+from .candidates import Candidate, asks, without_filler
 
 LONGEST, SHARE = 600, 0.1
 """Characters of an episode, and its share of what was said: beyond it one had better read the conversation."""
@@ -52,7 +52,12 @@ class Summary:
     def title(self) -> str:
         """Name the conversation by what it was about and what came of it."""
         goal = shorten(self.goal.rstrip(".?! "), 50)
-        return f"{goal}: {shorten(self.outcome, 60)}" if goal else shorten(self.outcome, 100)
+        return f"{goal} → {shorten(self.outcome, 60)}" if goal else shorten(self.outcome, 100)
+
+    @property
+    def _asked(self) -> str:
+        """Return the label of what a user came with: what they only told of is no goal."""
+        return "Goal" if asks(self.goal, "user") else "Topic"
 
     def mapped(self, change: Callable[[str], str]) -> "Summary":
         """Return the same with every text changed."""
@@ -64,7 +69,7 @@ class Summary:
         if not self.outcome or self.size < _SHORT:
             return ""
         pieces = [
-            f"Goal: {shorten(self.goal, self.room // 3)}" if self.goal else "",
+            f"{self._asked}: {shorten(self.goal, self.room // 3)}" if self.goal else "",
             f"Outcome: {shorten(self.outcome, self.room // 2)}",
             "Decisions:" if self.decisions else "",
             *(f"- {shorten(one, max(80, self.room // 5))}" for one in self.decisions[:_DECISIONS]),
@@ -83,8 +88,9 @@ class Summary:
         came = self.outcome or "; ".join(self.decisions[:2])
         if not came:
             return ""
-        parts = [shorten(self.goal, room // 2), shorten(came, room)]
-        parts = parts[1:] if came.startswith(self.goal) else parts
+        # Two people said the two: without a label they read as one person's words.
+        parts = [f"{self._asked}: {shorten(self.goal, room // 2)}", f"Outcome: {shorten(came, room)}"]
+        parts = [shorten(came, room)] if came.startswith(self.goal) else parts
         if self.files:
             parts.append(f"Changed {_listed(self.files)}.")
         return shorten(" ".join(_closed(part) for part in parts if part), room)

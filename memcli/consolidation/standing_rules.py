@@ -16,12 +16,17 @@ _TALE = (
     r"(?:an?|the|these|those|this|that|my|our|your|his|her|their|so|been|was|were|had|saw|seen|knew|known?|thought|heard|gone|ein\w*"
     r"|der|die|das|diese\w*|un\w*|le|la|les|el|los|(?!need\b|feed\b|embed\b|speed\b)[a-z]{2,}ed)\b"
 )
+# What "we always …" only tells of: "we always have trouble with the boiler". "You always …" is a complaint.
+_STATE = (
+    r"(?:have|get|got|are|seem|feel|want|need|forget|end up|know|think|lose|laugh|talk|wonder|love|like|hate|enjoy)\b"
+)
 _THIRD = r"(?:the|it|its|this|that|they|he|she|there|an?|der|die|das|es|sie|er|le|la|les|il|elle|el|los)\b"
 _BINDING = re.compile(
     # "always run …", "please never …", "tests must always …": at the beginning of a sentence or behind a duty; behind a
     # comma only where the sentence is no tale of something: "the job fails now and then, never here".
     rf"(?:(?:^|[:.;–—]\s+|\n\s*)|(?<!\w)(?:^(?!{_THIRD})[^.!?\n]*,\s*)"
-    rf"|\b(?:please|pls|and|but|also|bitte|und|must|should|shall|may|can|will|do|don['’]?t|you|we|to|ne)\s+)"
+    rf"|\b(?:please|pls|and|but|also|bitte|und|must|should|shall|may|can|will|do|don['’]?t|to|ne)\s+"
+    rf"|\bwe\s+(?={_ALWAYS}\s+(?!{_STATE})))"
     rf"{_ALWAYS}\b(?!\s+{_TALE})"
     # "from now on", "each time"
     r"|\b(?:from now on|from here on|going forward|in (?:the )?future|for the future|as a rule|house rule"

@@ -222,3 +222,35 @@ def test_a_statement_that_leans_on_a_long_one_without_worth_is_kept_alone(
     monkeypatch.setattr(rule_extractor, "judge", judged)
     drafts = found(tmp_path, ("assistant", f"{IDEAS} {cause}")).drafts
     assert [draft.body for draft in drafts] == [cause]
+
+
+@pytest.mark.parametrize(
+    ("facts", "chatter"),
+    [
+        (
+            (
+                "Our vet is Dr. Sandoval on Harbour Street.",
+                "The hay costs 90 euros a bale.",
+                "The mare is called Juno.",
+            ),
+            ("That was a long ride.", "I am back now.", "Lovely evening."),
+        ),
+        (
+            ("Grandad served on the ferry until 1974.", "My inhaler is in the glove box.", "Pilar lends us her canoe."),
+            ("Feels good to be home.", "It is windy.", "I am making tea."),
+        ),
+        (
+            ("The parish hall seats 120.", "My brother-in-law is called Tomasz.", "The caterer wants 18 euros a head."),
+            ("What a week.", "I am so glad.", "He makes me laugh."),
+        ),
+    ],
+)
+def test_what_somebody_says_in_passing_is_kept_and_small_talk_is_not(
+    tmp_path: Path, facts: Sequence[str], chatter: Sequence[str]
+) -> None:
+    said = [("user", text) for pair in zip(facts, chatter, strict=True) for text in pair]
+    kept = [
+        draft.body for draft in found(tmp_path, *(one for each in said for one in (each, ("assistant", "ok")))).drafts
+    ]
+    assert not set(chatter).intersection(kept)
+    assert len(set(facts).intersection(kept)) >= 2

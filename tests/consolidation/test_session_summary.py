@@ -29,6 +29,16 @@ def test_an_episode_says_the_goal_and_the_result() -> None:
     assert "05:00" in one.history()
 
 
+def test_words_of_two_people_do_not_read_as_one_persons() -> None:
+    one = told(
+        ("user", "Professor Lindqvist moved my exam to the ninth of June, so everything shifts."),
+        ("assistant", "I moved the revision plan, it ends on the eighth of June now."),
+    )
+    assert one.history().startswith("Topic: Professor Lindqvist moved my exam")
+    assert " Outcome: I moved the revision plan" in one.history()
+    assert " → I moved the revision plan" in one.title
+
+
 @pytest.mark.parametrize(
     "said",
     [
