@@ -7,7 +7,7 @@ questions and habits.
 from collections.abc import Iterator
 
 from ..text.sentences import is_question
-from .phrases import Words, after_opening, core, phrases, sentences, without_preamble, words
+from .phrases import Words, after_opening, core, sentences, several, single, starts, without_preamble, words
 
 
 def is_ended_by(old: str, new: str) -> bool | None:
@@ -26,7 +26,7 @@ def opened_by(new: str, openings: tuple[str, ...]) -> str:
 
 def without_rejected(said: Words) -> Words:
     """Leave out what a statement puts aside: "on Friday, not on Thursday" without what begins with the "not"."""
-    places = [place for phrase in phrases().instead if (place := _find(said, phrase)) > 0]
+    places = [place for phrase in several("instead") if (place := _find(said, phrase)) > 0]
     return said[: min(places, default=len(said))]
 
 
@@ -46,26 +46,24 @@ def replaced_span(old: Words, new: Words) -> tuple[int, int]:
 
 
 def _ends(stated: Words, sentence: str) -> Iterator[bool]:
-    lists = phrases()
     opened = without_preamble(sentence)
-    said = _joined(words(after_opening(opened, *lists.corrections, *lists.objections) or opened))
-    if lists.reasons.intersection(said[:1]) and "," in said:
+    said = _joined(words(after_opening(opened, *starts("corrections"), *starts("objections")) or opened))
+    if single("reasons").intersection(said[:1]) and "," in said:
         said = said[said.index(",") + 1 :]
-    if is_question(sentence) or lists.conditions.intersection(said) or _is_thought(said):
+    if is_question(sentence) or single("conditions").intersection(said) or _is_thought(said):
         return
     found = [one for retired in _over(said) for one in _matched(stated, retired)]
     found += [one for side in (stated, inverted(stated)) for one in _instead(side, said)]
     found += [*_renamed(stated, said), *_moved(stated, said)]
-    yield from (one and not lists.doubts.intersection(said) for one in found)
+    yield from (one and not single("doubts").intersection(said) for one in found)
 
 
 def _is_thought(said: Words) -> bool:
     """Tell whether the clause that tells of the change is only thought about, or tells of a habit."""
-    lists = phrases()
-    places = [_find(said, phrase) for phrase in (*lists.over, *lists.instead)]
-    places += [place for place, word in enumerate(said) if word in lists.moved | lists.renamed]
+    places = [_find(said, phrase) for phrase in (*several("over"), *several("instead"))]
+    places += [place for place, word in enumerate(said) if word in single("moved") | single("renamed")]
     first = min((place for place in places if place >= 0), default=0)
-    return bool(lists.hedges.intersection(said[: _comma(said, first + 1)]))
+    return bool(single("hedges").intersection(said[: _comma(said, first + 1)]))
 
 
 def _matched(stated: Words, retired: Words) -> Iterator[bool]:
@@ -80,8 +78,7 @@ def _matched(stated: Words, retired: Words) -> Iterator[bool]:
 
 def _over(said: Words) -> Iterator[Words]:
     """Give the statement without "no longer" or "stopped", up to where something else begins."""
-    lists = phrases()
-    for phrase in lists.over:
+    for phrase in several("over"):
         place = _find(said, phrase)
         if place > 0:
             before = _without_auxiliary(said[:place])
@@ -90,11 +87,10 @@ def _over(said: Words) -> Iterator[Words]:
 
 def _instead(stated: Words, said: Words) -> Iterator[bool]:
     """Match "S … B instead of A" and "S … B, not A" with "S … A"."""
-    lists = phrases()
-    for phrase in lists.instead:
+    for phrase in several("instead"):
         place = _find(said, phrase)
         before, after = core(said[: max(place, 0)]), said[place + len(phrase) :]
-        asides = {core(part) for part in _parts(after)} if not lists.partly.intersection(after[:1]) else ()
+        asides = {core(part) for part in _parts(after)} if not single("partly").intersection(after[:1]) else ()
         for aside in filter(None, asides):
             start = _find(stated, aside)
             rest = stated[start + len(aside) :]
@@ -107,14 +103,13 @@ def _instead(stated: Words, said: Words) -> Iterator[bool]:
 
 def _moved(stated: Words, said: Words) -> Iterator[bool]:
     """Match "S moved from A to B", "we moved S from A to B" and "S moved to B from A" with "S … A"."""
-    for verb in (place for place, word in enumerate(said) if word in phrases().moved and "to" in said[place:]):
+    for verb in (place for place, word in enumerate(said) if word in single("moved") and "to" in said[place:]):
         if said[max(verb - 1, 0)] != "be":
             begin = max((place + 1 for place in range(verb) if said[place] == ","), default=0)
             yield from (found and not begin for found in _moved_by(stated, said[begin:], verb - begin))
 
 
 def _moved_by(stated: Words, said: Words, verb: int) -> Iterator[bool]:
-    lists = phrases()
     to = said.index("to", verb)
     start = said.index("from", verb) if "from" in said[verb:] else to
     end = _comma(said, max(to, start))
@@ -126,13 +121,13 @@ def _moved_by(stated: Words, said: Words, verb: int) -> Iterator[bool]:
     subject = moved or actor
     rest = stated[len(subject) :] if stated[: len(subject)] == subject else ()
     if start == to:  # "moved to B", which does not say from where
-        if subject and rest[:1] and rest[0] in lists.links and _has_digit(rest) == _has_digit(new_value):
+        if subject and rest[:1] and rest[0] in single("links") and _has_digit(rest) == _has_digit(new_value):
             yield False
     elif value and value != new_value:
         place = _find(rest, value)
-        if place >= 0 and lists.links.union(lists.agents).issuperset(rest[:place]):
+        if place >= 0 and single("links").union(single("agents")).issuperset(rest[:place]):
             tail = rest[place + len(value) :]
-            is_named = bool(moved or (actor and actor[-1] not in lists.agents - {"user"}))
+            is_named = bool(moved or (actor and actor[-1] not in single("agents") - {"user"}))
             yield is_named and (not tail or new_value[-len(tail) :] == tail)
         elif _find(stated, value) > 0 and _is_about(stated, subject, value):
             yield False
@@ -140,25 +135,23 @@ def _moved_by(stated: Words, said: Words, verb: int) -> Iterator[bool]:
 
 def _is_about(stated: Words, subject: Words, value: Words) -> bool:
     """Tell whether what was moved from a value seems to be what a statement with that value is about."""
-    lists = phrases()
-    named = set(subject) - lists.speakers - lists.others - {"our", "my"}
-    if named or lists.speakers.intersection(subject):
-        is_about = named.issubset(stated) if named else bool(lists.speakers.intersection(stated))
+    named = set(subject) - single("speakers") - single("others") - {"our", "my"}
+    if named or single("speakers").intersection(subject):
+        is_about = named.issubset(stated) if named else bool(single("speakers").intersection(stated))
     else:  # "him" and "it" may be anything
         is_about = len(value) > 1
-    return is_about and not lists.past.intersection(stated)  # "was born in Lisbon" stays so
+    return is_about and not single("past").intersection(stated)  # "was born in Lisbon" stays so
 
 
 def _renamed(stated: Words, said: Words) -> Iterator[bool]:
     """Match "A was renamed to B" and "we renamed A to B" with "… is called A"."""
-    lists = phrases()
-    verb = next((place for place, word in enumerate(said) if word in lists.renamed), -1)
+    verb = next((place for place, word in enumerate(said) if word in single("renamed")), -1)
     if verb < 0 or "from" in said[verb:] or (verb and said[verb - 1] == "be"):
         return
     before, after = core(_without_auxiliary(said[:verb])), said[verb + 1 :]
     to = next((place for place, word in enumerate(after) if word in ("to", "as")), 0)
     name = core(after[:to]) or before
-    if name and stated[-len(name) :] == name and lists.names.intersection(stated[: -len(name)]):
+    if name and stated[-len(name) :] == name and single("names").intersection(stated[: -len(name)]):
         yield True
 
 
@@ -166,19 +159,19 @@ def _parts(after: Words) -> Iterator[Words]:
     """Give all that follows a phrase, and what of it stands before a word that begins something else."""
     yield after
     for place, word in enumerate(after):
-        if place and word in phrases().boundaries:
+        if place and word in single("boundaries"):
             yield after[:place]
 
 
 def _without_auxiliary(before: Words) -> Words:
-    while before and before[-1] in phrases().auxiliary:
+    while before and before[-1] in single("auxiliary"):
         before = before[:-1]
     return before
 
 
 def _joined(said: Words) -> Words:
     """Bring "does not use vim any more" into the form "no longer use vim"."""
-    for end in phrases().over_after:
+    for end in several("over_after"):
         place, stop = _find(said, ("not",)), _find(said, end)
         if 0 < place < stop - 1:
             return (*said[:place], "no", "longer", *said[place + 1 : stop], *said[stop + len(end) :])

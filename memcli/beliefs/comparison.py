@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from .changes import inverted, is_ended_by, opened_by, replaced_span, without_rejected
-from .phrases import CLAUSE_END, Words, core, phrases, sentences, without_preamble, words
+from .phrases import CLAUSE_END, Words, core, sentences, single, starts, without_preamble, words
 from .twins import are_in_other_form, are_twins, without_article
 
 Kind = Literal["same", "update", "conflict", "distinct"]
@@ -69,11 +69,10 @@ def compare(old: str, new: str, likelihoods: Likelihoods | None = None) -> Verdi
     if ended:
         is_agreed = likelihoods is None or likelihoods.distinct < 0.5
         return Verdict("update", is_agreed, "says what has changed")
-    lists = phrases()
-    if correction := opened_by(new, lists.corrections):
+    if correction := opened_by(new, starts("corrections")):
         corrected = _correcting(old, correction)
         return corrected if corrected != DISTINCT else _by_likelihoods(likelihoods) or DISTINCT
-    if objection := opened_by(new, lists.objections):
+    if objection := opened_by(new, starts("objections")):
         objected = _correcting(old, objection)
         return _by_likelihoods(likelihoods) or replace(objected, sure=False)
     if are_twins(without_article(old), without_article(new)):
@@ -99,15 +98,14 @@ def _correcting(old: str, correction: str) -> Verdict:
     """
     stated, whole = core(words(without_preamble(old))), words(correction)
     said = core(without_rejected(whole))
-    lists = phrases()
     if said in (stated, inverted(stated)):
         return Verdict("same", False, "says it again as a correction")
     if _denies(old, correction):
         return Verdict("update", True, "says that it is a correction")
     first, last = replaced_span(stated, said)
     ours, theirs = stated[first : len(stated) - last], said[first : len(said) - last]
-    is_value = bool(ours and theirs) and not lists.links.intersection(ours[:-1] + theirs[:-1])
-    if first > 1 and is_value and lists.links.intersection(stated[1:first]):
+    is_value = bool(ours and theirs) and not single("links").intersection(ours[:-1] + theirs[:-1])
+    if first > 1 and is_value and single("links").intersection(stated[1:first]):
         return Verdict("update", said == core(whole), "says that it is a correction")
     return Verdict("conflict", False, "may correct it") if first and is_value else DISTINCT
 
@@ -132,10 +130,9 @@ def _by_words(old: str, new: str) -> Verdict:
         return Verdict("same", False, "the same words in another order")
     first, last = replaced_span(stated, said)
     ours, theirs = stated[first : len(stated) - last], said[first : len(said) - last]
-    lists = phrases()
-    if first < 2 or not ours or not theirs or len(ours) > 3 or len(theirs) > 3 or lists.many.intersection(stated):
+    if first < 2 or not ours or not theirs or len(ours) > 3 or len(theirs) > 3 or single("many").intersection(stated):
         return DISTINCT
-    if not lists.links.intersection(stated[1:first]):
+    if not single("links").intersection(stated[1:first]):
         return DISTINCT
     if all(any(sign.isdigit() for sign in side[0]) and len(side) < 3 for side in (ours, theirs)):
         return Verdict("conflict", False, "the same but for a number")
@@ -146,7 +143,7 @@ def _by_words(old: str, new: str) -> Verdict:
 
 def _denies(old: str, new: str) -> bool:
     """Tell whether a statement of one text denies one of the other, whatever else is said beside it."""
-    conditions = phrases().conditions
+    conditions = single("conditions")
     told = [one for one in _clauses(new) if not conditions.intersection(one)]
     return any(_is_denial(stated, said) for stated in _clauses(old) for said in told)
 
@@ -159,7 +156,7 @@ def _clauses(text: str) -> list[Words]:
 
 def _is_denial(stated: Words, said: Words) -> bool:
     """Tell whether one text denies the other, perhaps within a longer sentence."""
-    negations = phrases().negations
+    negations = single("negations")
     bare = [tuple(word for word in side if word not in negations and word != "do") for side in (stated, said)]
     odd = [sum(word in negations for word in side) % 2 for side in (stated, said)]
     if odd[0] == odd[1] or min(map(len, bare)) < 2:

@@ -11,7 +11,7 @@ from itertools import combinations
 from ..text.entry import Entry, same_key
 from .changes import replaced_span
 from .comparison import compare, is_comparable
-from .phrases import core, phrases, words
+from .phrases import core, single, words
 
 MOST_WORDS = 5
 """Words of a key that is proposed, at most."""
@@ -67,7 +67,7 @@ def _subject(one: str, other: str) -> str:
     spelled, theirs = _spelled(one), _spelled(other)
     shared, _ = replaced_span(tuple(spelled), tuple(theirs))
     begin = list(spelled)[:shared]
-    links = phrases().links
+    links = single("links")
     end = next((place for place, word in enumerate(begin) if place and word in links), 0)
     return "-".join(spelled[word] for word in begin[:end]).casefold() if end <= MOST_WORDS else ""
 

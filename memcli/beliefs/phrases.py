@@ -2,11 +2,8 @@
 
 import re
 import tomllib
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
 
 DATA = Path(__file__).parents[1] / "data"
 """Folder of the data files of the package."""
@@ -19,58 +16,34 @@ _FORMS = {"is": "be", "are": "be", "am": "be", "being": "be", "be": "be", "has":
 _ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""), ("e", ""))
 
 
-@dataclass(frozen=True)
-class Phrases:
-    """The lists of the data file; phrases as words, single words as sets."""
-
-    contractions: tuple[str, ...]
-    abbreviations: tuple[str, ...]
-    preambles: tuple[str, ...]
-    corrections: tuple[str, ...]
-    objections: tuple[str, ...]
-    over: tuple[Words, ...]
-    over_after: tuple[Words, ...]
-    instead: tuple[Words, ...]
-    moved: frozenset[str]
-    renamed: frozenset[str]
-    links: frozenset[str]
-    names: frozenset[str]
-    agents: frozenset[str]
-    auxiliary: frozenset[str]
-    past: frozenset[str]
-    boundaries: frozenset[str]
-    hedges: frozenset[str]
-    doubts: frozenset[str]
-    conditions: frozenset[str]
-    reasons: frozenset[str]
-    partly: frozenset[str]
-    speakers: frozenset[str]
-    others: frozenset[str]
-    negations: frozenset[str]
-    many: frozenset[str]
-    light: frozenset[str]
-
-
 @lru_cache(maxsize=1)
-def phrases() -> Phrases:
-    """Load the lists; words are reduced as those of a sentence are."""
-    data = tomllib.loads((DATA / "change_phrases.toml").read_text(encoding="utf-8"))
+def _data() -> dict[str, list[str]]:
+    return tomllib.loads((DATA / "change_phrases.toml").read_text(encoding="utf-8"))
 
-    def several(found: list[str]) -> tuple[Words, ...]:
-        return tuple(tuple(map(_reduced, phrase.replace(",", " , ").split())) for phrase in found)
 
-    def single(found: list[str]) -> frozenset[str]:
-        return frozenset(map(_reduced, found))
+@cache
+def starts(name: str) -> tuple[str, ...]:
+    """Give a list of the data file as it stands there; KeyError where it has none of that name."""
+    return tuple(_data()[name])
 
-    read: dict[Any, Callable[[list[str]], Any]] = {tuple[str, ...]: tuple, tuple[Words, ...]: several}
-    return Phrases(**{one.name: read.get(one.type, single)(data[one.name]) for one in fields(Phrases)})
+
+@cache
+def several(name: str) -> tuple[Words, ...]:
+    """Give a list of phrases, their words reduced as those of a sentence are."""
+    return tuple(tuple(map(_reduced, phrase.replace(",", " , ").split())) for phrase in _data()[name])
+
+
+@cache
+def single(name: str) -> frozenset[str]:
+    """Give a list of single words, reduced as those of a sentence are."""
+    return frozenset(map(_reduced, _data()[name]))
 
 
 def sentences(text: str) -> list[str]:
     """Cut a text at the ends of sentences and lines; "Dr." ends none."""
     found: list[str] = []
     for one in filter(str.strip, _SENTENCE_END.split(text.strip())):
-        goes_on = found and found[-1].lower().endswith(phrases().abbreviations)
+        goes_on = found and found[-1].lower().endswith(starts("abbreviations"))
         found[-1:] = [f"{found[-1]} {one}"] if goes_on else [*found[-1:], one]
     return found
 
@@ -84,7 +57,7 @@ def after_opening(text: str, *openings: str) -> str:
 
 def without_preamble(text: str) -> str:
     """Give a text without what only asks to remember it: "Please note that"."""
-    while rest := after_opening(text, *phrases().preambles):
+    while rest := after_opening(text, *starts("preambles")):
         text = rest
     return text
 
@@ -99,14 +72,14 @@ def words(sentence: str) -> Words:
 def in_full(text: str) -> str:
     """Give a text in lower case with its short forms in full: "doesn't" is "does not"."""
     text = text.lower().replace("’", "'")
-    for short, _, full in (one.partition("=") for one in phrases().contractions):
+    for short, _, full in (one.partition("=") for one in starts("contractions")):
         text = re.sub(rf"{short}\b", full, text) if short in text else text
     return text
 
 
 def core(found: Words) -> Words:
     """Leave out commas and words that never make a statement another one."""
-    light = phrases().light
+    light = single("light")
     return tuple(word for word in found if word != "," and word not in light)
 
 

@@ -3,7 +3,7 @@
 from ..text.entry import Entry
 from .changes import opened_by
 from .keys import slot_of
-from .phrases import phrases
+from .phrases import starts
 from .twins import plain
 
 
@@ -32,7 +32,7 @@ def is_believed_over(old: Entry, new: Entry, *, is_told_now: bool) -> bool:
 
     What is told now without a date of its own is the newer one, whatever the clocks of the two say.
     """
-    if new.source == "user" and (new.type == "correction" or opened_by(new.body, phrases().corrections)):
+    if new.source == "user" and (new.type == "correction" or opened_by(new.body, starts("corrections"))):
         return True
     if old.source == "user" and old.type == "correction" and new.source != "user":
         return False
