@@ -95,8 +95,8 @@ def _instead(stated: Words, said: Words) -> Iterator[bool]:
             start = _find(stated, aside)
             rest = stated[start + len(aside) :]
             value = len(before) - start - len(rest)
-            if start >= 0 < value and before[:start] == stated[:start]:
-                is_same = before[len(before) - len(rest) :] == rest
+            if 0 <= start < len(before) and before[:start] == stated[:start]:
+                is_same = value > 0 and before[len(before) - len(rest) :] == rest
                 if is_same or start > 1:
                     yield is_same and len(stated) > 1 and value < len(aside) + 2
 

@@ -142,6 +142,8 @@ def test_what_may_still_be_true_is_never_superseded(old: str, new: str) -> None:
         ("Deploys run on Fly", "No, deploys run on Hetzner"),
         ("Uses Unity and C#", "Switched from Unity to Godot"),
         ("I am allergic to peanuts.", "I am not allergic to peanuts, the test was negative."),
+        ("Budget is 4,200 euros all in.", "Budget is 4,500, not 4,200."),
+        ("The meeting is at 9 in the small room.", "The meeting is at 10, not at 9."),
         ("The API needs a token.", "As far as I can see the API does not need a token; I just tried it."),
         (
             "Mum's birthday party is on Saturday the 17th of May.",
