@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import UnavailableError
 from .comparison import Likelihoods
 from .pair_features import ReadText, features, read_text
-from .pair_words import are_namesakes, are_swapped, has_other_words, opposites, proper_names, qualifiers
+from .pair_words import are_namesakes, are_reordered, are_swapped, has_other_words, opposites, proper_names, qualifiers
 from .phrases import DATA
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def difference(old: ReadText, new: ReadText) -> str:
         return "a question"
     if has_other_words(one, other):
         return "a word in one place"
-    if are_swapped(one, other):
+    if are_swapped(one, other) or are_reordered(one, other):
         return "the order"
     shared = len(one.content & other.content) / max(1, min(len(one.content), len(other.content)))
     if shared < SHARED or min(len(one.content), len(other.content)) > SHORT:

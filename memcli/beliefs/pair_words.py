@@ -152,6 +152,20 @@ def are_swapped(old: Words, new: Words) -> bool:
     return after(old.words) != after(new.words)
 
 
+def are_reordered(old: Words, new: Words) -> bool:
+    """Tell whether two texts name the same in another order: `Ann pays Bo`, `Bo pays Ann`.
+
+    Words that only moved from one end to the other, as a time of day does, are in the same order.
+    """
+    names = (old.names | new.names) - old.marked["calendar"] - new.marked["calendar"]
+    ours, theirs = ([word for word in side.words if word in names] for side in (old, new))
+    if sorted(ours) == sorted(theirs) and ours != theirs:
+        return True
+    ours, theirs = ([word[:STEM] for word in side.words if word in side.content] for side in (old, new))
+    turned = (ours[at:] + ours[:at] for at in range(len(ours)))
+    return sorted(ours) == sorted(theirs) and theirs not in turned and bool(ours)
+
+
 def with_one_notation(text: str) -> str:
     """Give a lower-case text with each time of day and each amount in one form."""
     return in_one_form(text, _lists().numbers)

@@ -105,6 +105,12 @@ def test_neighbours_are_judged_one_by_one(compare: Compare) -> None:
         ("The ewe has twins", "The ewe has one lamb"),
         ("The harvest is over", "The harvest is nearly over"),
         ("用户住在昆明", "用户住在大理"),
+        ("Ragna lends her trailer to Odd.", "Odd lends his trailer to Ragna."),
+        ("the mill closes after the bakery", "the bakery closes after the mill"),
+        ("Livia tutors Marek", "Marek tutors Livia"),
+        ("Ivo's cousin is Petar.", "Petar's cousin is Ivo."),
+        ("Siri owes Knut 50 crowns", "Knut owes Siri 50 crowns"),
+        ("foxes fear wolves", "wolves fear foxes"),
     ],
 )
 def test_another_number_name_or_denial_is_never_the_same(compare: Compare, old: str, new: str) -> None:
