@@ -14,7 +14,7 @@ from ..errors import MemError, SwitchedOffError
 from ..index.earlier import settle_trust
 from ..store.workspace import Surroundings, Workspace, find, unopened
 from .hook_event import parse
-from .keeping import Noise, close, flush, hasty, waiting
+from .keeping import Noise, close, flush, hasty, last_answer, waiting
 from .log import log
 from .scene import Answer, Behind, Detach, Scene
 from .session_start import ROOM, session_start, tell_late
@@ -129,8 +129,26 @@ def _stop(scene: Scene) -> Answer:
         return Answer()
     if scene.event.answer.strip():
         _keep(scene, "assistant", scene.event.answer)
+    elif scene.event.transcript:
+        scene.behind(lambda: _keep_from_transcript(scene))
+        return Answer()
     scene.behind(lambda: _bring_in(scene, keeper))
     return Answer()
+
+
+def _keep_from_transcript(scene: Scene) -> None:
+    """Bring in a turn whose answer the harness did not send: it is the last of the transcript."""
+    answer = ""
+    try:
+        answer = last_answer(Path(scene.event.transcript), scene.workspace.zone)
+    except (MemError, OSError) as error:
+        log(scene.workspace, f"hook {scene.event.name}: the transcript cannot be read: {error}")
+    if answer.strip():
+        _keep(scene, "assistant", answer)
+    else:
+        log(scene.workspace, f"hook {scene.event.name}: the event and its transcript hold no answer, so none is kept")
+    if scene.keeper is not None:
+        _bring_in(scene, scene.keeper)
 
 
 def _bring_in(scene: Scene, workspace: Workspace) -> None:

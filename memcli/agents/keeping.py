@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, tzinfo
+from io import SEEK_END, BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Noise = Callable[[str], Callable[[int], bytes]]
 LARGEST_TRANSCRIPT = 64 << 20
+_END = 1 << 20  # bytes of a transcript that hold the last answer
 
 
 def hasty(workspace: Workspace, seconds: float) -> Workspace:
@@ -117,6 +119,20 @@ def _note(workspace: Workspace, user: str, assistant: str, when: str, *, once: b
     line = exchange(guard.text(without_injected(user)), guard.text(without_injected(assistant)))
     if line:
         add_note(replace(workspace, now=datetime.fromisoformat(when)), line, once=once)
+
+
+def last_answer(transcript: Path, zone: tzinfo) -> str:
+    """Read what an agent said last, after the last prompt, from the end of its transcript; "" where there is none."""
+    from ..exchange.transcripts import read_transcript
+
+    with transcript.open("rb") as file:
+        size = file.seek(0, SEEK_END)
+        file.seek(max(0, size - _END))
+        if size > _END:
+            file.readline()
+        events = read_transcript(BytesIO(file.read()), transcript.name, zone).events
+    said = [one for one in events if one.type == "message" and one.text.strip()]
+    return said[-1].text if said and said[-1].role == "assistant" else ""
 
 
 def _from_transcript(workspace: Workspace, session: str, transcript: str) -> "Session | None":

@@ -16,15 +16,15 @@ INSTRUCTIONS = (
 def serve(command: Command, version: str) -> None:
     """Answer a client until it goes; UnavailableError where the SDK is not installed."""
     try:
-        from mcp.server.mcpserver import MCPServer
         from mcp.types import ToolAnnotations
 
+        from .mcp_server import Server
         from .mcp_tools import Tools
     except ImportError as error:
         raise UnavailableError(
             f"the MCP SDK is not installed ({error})", "run `pip install '.[mcp]'` in mem's folder"
         ) from None
-    server = MCPServer("mem", instructions=INSTRUCTIONS, version=version, log_level="ERROR")
+    server = Server("mem", instructions=INSTRUCTIONS, version=version, log_level="ERROR")
     tools = Tools(command)
     for tool in (*tools.safe, *tools.changing):
         hints = ToolAnnotations(read_only_hint=tool in tools.safe, destructive_hint=False, open_world_hint=False)

@@ -199,16 +199,17 @@ def _invoked(arguments: Sequence[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # `mem config` alone, which is no mistake
             output.say(error.format_message())  # type: ignore[attr-defined]
             return 0
-        raise UsageError(*_told(error)) from None
+        raise UsageError(*_told(error, arguments)) from None
     return code if isinstance(code, int) else 0
 
 
-def _told(error: Any) -> tuple[str, str]:
+def _told(error: Any, arguments: Sequence[str]) -> tuple[str, str]:
     """Give a usage error's message in our manner, and where to read on."""
     from .unknown import said
 
     message = error.format_message().strip().rstrip(".")
-    command = error.ctx.command_path if getattr(error, "ctx", None) else "mem"
+    named = next((word for word in arguments if word in COMMANDS), "")
+    command = error.ctx.command_path if getattr(error, "ctx", None) else f"mem {named}".rstrip()
     better = said(message, command)
     if better:
         return better

@@ -53,7 +53,7 @@ def show_values(found_in: Sequence[Workspace], key: str, project: str, *, as_jso
     for where, one in found:
         if output.is_watched():
             output.say_styled((f"{one.since[:10]}  ", "1"), (output.wrapped(one.summary, 12), ""))
-            over = f" until {one.until[:10]}" if one.until else ""
+            over = f", held until {one.until[:10]}" if one.until else ""
             said = f"{one.id} · {one.source} · {one.status}{over}" + (f" · {one.project}" if one.project else "")
             output.say_styled((f"            {said}", "36"))
         else:

@@ -1,6 +1,6 @@
 """What may stand where the cursor is: ids, tags, sessions, settings. Loads nothing heavy and never fails."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,6 +52,15 @@ def types(incomplete: str) -> Answers:
     from ..text.entry import TYPES
 
     return [(name, "") for name in TYPES if name.startswith(incomplete)]
+
+
+def among(values: Sequence[str]) -> Callable[[str], Answers]:
+    """Offer what an option takes."""
+
+    def offered(incomplete: str) -> Answers:
+        return [(value, "") for value in values if value.startswith(incomplete)]
+
+    return offered
 
 
 def _everywhere(look: Callable[[Path], Answers]) -> Answers:

@@ -171,7 +171,7 @@ def _known(where: Workspace, name: str) -> Session | None:
             fix = "name a transcript in it, or a session: `mem session ls` lists them"
             raise UsageError(f"{name} is a folder", fix) from None
         if not Path(name).expanduser().is_file():
-            raise
+            raise NotFoundError(f"no session and no file {name!r}", "`mem session ls` lists the sessions") from None
         return None
 
 

@@ -11,7 +11,7 @@ from ..index.filters import SORTS, Filter
 from ..index.index import Index, ask
 from ..store.address import prefixes
 from ..text.problem import FileProblem
-from . import output, world
+from . import complete, output, world
 from .options import AsJson, Choice, InScope, InWorkspace, choosing, require_types
 
 
@@ -25,7 +25,9 @@ def ls(
             show_default=False,
         ),
     ] = "",
-    sort: Annotated[str, typer.Option(help=f"Order: {', '.join(SORTS)}.")] = "updated",
+    sort: Annotated[
+        str, typer.Option(autocompletion=complete.among(list(SORTS)), help=f"Order: {', '.join(SORTS)}.")
+    ] = "updated",
     limit: Annotated[int, typer.Option("-n", "--limit", help="How many.", show_default="all")] = 0,
     conflicts: Annotated[bool, typer.Option("--conflicts", help="Only entries that another one contradicts.")] = False,
     choice: Choice = Choice(),

@@ -24,7 +24,16 @@ if TYPE_CHECKING:
 InWorkspace = Annotated[
     str, typer.Option("--workspace", metavar="DIR", help="Work in this workspace.", show_default=False)
 ]
-InScope = Annotated[str, typer.Option("--scope", metavar="SCOPE", help="project, user or all.", show_default=False)]
+InScope = Annotated[
+    str,
+    typer.Option(
+        "--scope",
+        metavar="SCOPE",
+        autocompletion=complete.among(("project", "user", "all")),
+        help="project, user or all.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, as a diff.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing unless something is wrong.")]
@@ -36,7 +45,12 @@ class Choice:
     """The memories a person narrowed a command to, as typed."""
 
     kind: Annotated[
-        _Many, typer.Option("--kind", help="Only this kind: entry, memory, history, note, session or all.")
+        _Many,
+        typer.Option(
+            "--kind",
+            autocompletion=complete.among((*KINDS, "all")),
+            help="Only this kind: entry, memory, history, note, session or all.",
+        ),
     ] = None
     type: Annotated[
         _Many,
@@ -50,8 +64,18 @@ class Choice:
             "--tag", autocompletion=complete.tags, help="Only entries with this tag; repeated: with all of them."
         ),
     ] = None
-    layer: Annotated[_Many, typer.Option("--layer", help="Only this layer: semantic, procedural or episodic.")] = None
-    source: Annotated[_Many, typer.Option("--source", help="Only what came from: user, observed or inferred.")] = None
+    layer: Annotated[
+        _Many,
+        typer.Option(
+            "--layer", autocompletion=complete.among(LAYERS), help="Only this layer: semantic, procedural or episodic."
+        ),
+    ] = None
+    source: Annotated[
+        _Many,
+        typer.Option(
+            "--source", autocompletion=complete.among(SOURCES), help="Only what came from: user, observed or inferred."
+        ),
+    ] = None
     project: Annotated[_Many, typer.Option("--project", help="Only entries of this project.")] = None
     path: Annotated[
         _Many,
@@ -76,7 +100,14 @@ class Choice:
     ] = ""
     until: Annotated[str, typer.Option("--until", help="Only up to then.", show_default=False)] = ""
     archived: Annotated[bool, typer.Option("--archived", help="Look in the archive too.")] = False
-    status: Annotated[_Many, typer.Option("--status", help="Only this status: active, superseded or archived.")] = None
+    status: Annotated[
+        _Many,
+        typer.Option(
+            "--status",
+            autocompletion=complete.among(STATUSES),
+            help="Only this status: active, superseded or archived.",
+        ),
+    ] = None
 
     @property
     def is_open(self) -> bool:

@@ -12,7 +12,7 @@ from ..retrieval.documents import KIND
 from ..retrieval.search import MODES, Found, Hit, Request
 from ..retrieval.search import search as find
 from ..store.workspace import Workspace
-from . import output, world
+from . import complete, output, world
 from .options import AsJson, Choice, InScope, InWorkspace, choosing, require_types
 
 
@@ -20,7 +20,9 @@ from .options import AsJson, Choice, InScope, InWorkspace, choosing, require_typ
 def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question or some words; - reads standard input.")],
     limit: Annotated[int | None, typer.Option("-n", "--limit", help="How many hits.", show_default="5")] = None,
-    mode: Annotated[str, typer.Option(help="hybrid, vector or keyword.")] = "hybrid",
+    mode: Annotated[
+        str, typer.Option(autocompletion=complete.among(MODES), help="hybrid, vector or keyword.")
+    ] = "hybrid",
     min_score: Annotated[
         float | None,
         typer.Option(help="Leave out hits below this relevance.", show_default="0.02, or 0 without the built-in model"),

@@ -51,7 +51,7 @@ def init(
     output.say(f"{'made' if made.files else 'already a workspace:'} {shown(made.root)}{names}")
     for line in _remarks(made):
         output.note(line)
-    if output.is_watched():
+    if output.is_watched() and made.files:
         output.note('try `mem write "User prefers dark mode"`, then `mem search "which theme"`')
 
 

@@ -50,7 +50,8 @@ def help_(
         elif topic:
             code = run([topic, *below, "--help"])
         else:
-            output.say("\n".join([ctx.find_root().get_help(), *(f"  mem help {one}: {TOPICS[one]}" for one in TOPICS)]))
+            topics = [f"  mem help {one}: {TOPICS[one]}" for one in TOPICS]
+            output.say("\n".join([ctx.find_root().get_help(), "", "Topics:", *topics]))
     if code:
         raise typer.Exit(code)
     if as_json:

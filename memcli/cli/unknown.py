@@ -29,6 +29,7 @@ ELSEWHERE = {
     "status": "stats",
     "doctor": "check",
     "sync": "index",
+    "version": "--version",
 }
 """Names other programs have for what a command of ours does."""
 _UNDO = "undo", "revert", "unforget", "undelete"
@@ -36,6 +37,9 @@ _COMMAND = re.compile(r"No such command '(?P<name>[^']*)'\.?(?: Did you mean (?P
 _OPTION = re.compile(
     r"No such option: (?P<name>\S+)(?: \(Possible options?: (?P<near>.+)\)| Did you mean (?P<one>.+)\?)?"
 )
+
+_NUMBERS = {" is not a valid int": "no whole number", " is not a valid integer": "no whole number"}
+_NUMBERS |= {" is not a valid float": "no number"}
 
 
 def meant(name: str, commands: Collection[str]) -> str:
@@ -60,6 +64,16 @@ def said(message: str, command: str) -> tuple[str, str] | None:
     found = _OPTION.match(message)
     if found:
         near = re.findall(r"--?[\w-]+", found["near"] or found["one"] or "")
+        near = get_close_matches(found["name"], near, 2, 0) if near[2:] else near
         fix = f"did you mean {' or '.join(near)}? " if near else ""
+        if command == "mem":
+            fix = "options stand after the name of the command: mem COMMAND --json; "
         return f"{command} has no option {found['name']}", f"{fix}see `{command} --help`"
+    for theirs, ours in _NUMBERS.items():
+        if message.endswith(theirs):
+            return f"{_lowered(message.removesuffix(theirs))} is {ours}", f"see `{command} --help`"
     return None
+
+
+def _lowered(text: str) -> str:
+    return text[:1].lower() + text[1:]

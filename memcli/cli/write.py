@@ -56,6 +56,7 @@ def write(
         typer.Option(
             "--type",
             "-t",
+            autocompletion=complete.types,
             help=f"What it claims: {', '.join(TYPES)}.",
             show_default="fact",
         ),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..text.json_records import EPISODES
 from ..text.times import parse_time, stamp
 
 SORTS = {
@@ -92,9 +93,19 @@ def chunk_condition(wanted: Filter) -> Where:
     if wanted.asks_entries:
         entries = Where()
         _entry_parts(entries, wanted)
-        where.parts.append(f"file in (select file from entries where {entries})")
+        where.parts.append(f"(file in (select file from entries where {entries}){_or_records(wanted)})")
         where.values += entries.values
     return where
+
+
+def _or_records(wanted: Filter) -> str:
+    """Let pass the files of records that tell what happened, which are no entries, where that is what is asked for."""
+    asks_more = wanted.sources or wanted.tags or wanted.projects or wanted.keys
+    is_type = not wanted.types or "episode" in wanted.types
+    is_layer = not wanted.layers or "episodic" in wanted.layers
+    if asks_more or not (is_type and is_layer):
+        return ""
+    return f" or file in (select file from files where path glob '{EPISODES}')"
 
 
 def entry_condition(wanted: Filter) -> Where:

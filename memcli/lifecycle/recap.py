@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from ..retrieval.question import ask
 from ..store.history import read_log
 from ..store.sessions import Session, counts, sessions
 from ..store.sessions.file import recent_events
 from ..store.workspace import Workspace
-from ..text.sentences import is_question, sentences
+from ..text.sentences import QUESTION_MARKS, is_question, sentences
 from ..text.session import Event
 from ..text.summary import shorten
 from ..text.times import parse_time, stamp
@@ -87,14 +88,18 @@ def _last(said: Sequence[Event]) -> tuple[Said, ...]:
 
 
 def _open(said: Sequence[Event]) -> list[str]:
-    """Give what waits for an answer: the prompt nobody answered, or what the last answer asks."""
+    """Give what waits for an answer: the prompt nobody answered, unless it only tells something, or what was asked."""
     if not said:
         return []
     if said[-1].role == "user":
-        return [shorten(said[-1].text, _LENGTH)]
+        return [shorten(said[-1].text, _LENGTH)] if _wants_something(said[-1].text) else []
     told = [one.text for one in sentences(said[-1].text)]
     asked = [sentence for sentence in told if is_question(sentence)]
     return [shorten(sentence, _LENGTH) for sentence in asked[-QUESTIONS:]]
+
+
+def _wants_something(text: str) -> bool:
+    return any(mark in text for mark in (*QUESTION_MARKS, "please", "Please")) or not ask(text).is_statement
 
 
 def _history(workspace: Workspace, session: Session, last: str) -> str:

@@ -12,7 +12,7 @@ from ..store.journal import Change
 from ..store.versions import keep_page, page_of, page_versions
 from ..store.workspace import Workspace
 from .plan import Plan, applied
-from .supersession import Standing, conflicting_text, followed, restored_text, standing, successors
+from .supersession import Standing, chain, conflicting_text, followed, restored_text, standing, successors
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,11 @@ def restore(workspace: Workspace, path: str) -> Restored:
         return _put_back(workspace, version) if version else Restored(entries.restore(workspace, path))
     before = standing(workspace, path)
     if before.entry.status != "superseded" and not before.entry.superseded_by:
+        if len(ask(workspace, lambda index: chain(index, before.entry.id)).links) > 1:
+            raise RefusedError(
+                f"{path} is not in the archive",
+                f"`mem read {before.entry.id} --history` lists its earlier texts: `mem restore` the one you want",
+            )
         return Restored(entries.restore(workspace, path))
     plan, flagged = _active_again(workspace, before)
     applied(workspace, plan, "mem restore")

@@ -56,7 +56,7 @@ def locate(
             hasty, found = True, []
         if len(found) > 1:
             raise AmbiguousError(
-                f"{name!r} is the name of {len(found)}: " + ", ".join(f"{one} ({path})" for one, path in found[:10]),
+                f"{name!r} may be any of {len(found)}: " + ", ".join(f"{one} ({path})" for one, path in found[:10]),
                 "give more of it, or the path",
             )
         if found:
@@ -69,7 +69,8 @@ def locate(
         titled = ask(workspace, lambda index: called(index, bare(name)))
         if len(titled) > 1:
             raise AmbiguousError(
-                f"{name!r} is the name of {len(titled)}: " + ", ".join(path for _, path in titled[:10]), "give the path"
+                f"{name!r} is the title of {len(titled)}: " + ", ".join(path for _, path in titled[:10]),
+                "give the path",
             )
         if titled:
             return workspace, Place(titled[0][1])

@@ -26,7 +26,10 @@ def filling(workspaces: Sequence[Workspace], key: str, project: str, as_of: str)
         if found:
             return workspace, sorted(found, key=lambda one: (one.trust, one.since, one.id), reverse=True)
     when = f" on {as_of[:10]}" if as_of else ""
-    raise NotFoundError(f"nothing fills the key {key!r}{when}", f"`mem read --key {key} --history`, `mem ls --key '*'`")
+    raise NotFoundError(
+        f"nothing fills the key {key!r}{when}",
+        f"`mem read --key {key} --history` shows what did, `mem ls --key '*'` what is filled",
+    )
 
 
 def history(workspace: Workspace, key: str, project: str) -> list[Value]:

@@ -278,7 +278,8 @@ def _time(value: object) -> str:
     if moment is not None and isinstance(value, str) and len(value) == 20 and value.isascii() and value[10::9] == "TZ":
         return value
     if moment is None:
-        raise ValueError(f"{value!r} is not a date that exists; write it as 2026-11-21 or 2026-11-21T20:15:03Z")
+        what = "not a date that exists" if str(value)[:1].isdigit() else "no date"
+        raise ValueError(f"{value!r} is {what}; write it as 2026-11-21 or 2026-11-21T20:15:03Z")
     return stamp(moment)
 
 

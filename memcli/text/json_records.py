@@ -6,6 +6,7 @@ of a JSONL file keep their numbers.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from .chunk import Chunk, windows
@@ -24,6 +25,10 @@ class Records:
     problems: list[Problem]
 
 
+EPISODES = "*/items/episodic/*.jsonl"
+"""The files of golemcore's whose records tell what happened, as a glob for which `*` may be several folders."""
+
+
 def is_records(path: str, kind: str) -> bool:
     """Tell whether a file of a kind is one of JSON that is shown as text; a session's own lines are read elsewhere."""
     return path.endswith(".json") or (path.endswith(".jsonl") and kind != "session")
@@ -31,7 +36,7 @@ def is_records(path: str, kind: str) -> bool:
 
 def record_type(path: str) -> str:
     """Give the type of the memories in a file of golemcore's, which has a folder for what happened; empty elsewhere."""
-    return "episode" if path.endswith(".jsonl") and "/items/episodic/" in path else ""
+    return "episode" if fnmatchcase(path, EPISODES) else ""
 
 
 def records_of(path: str, text: str) -> Records:

@@ -713,3 +713,38 @@ def test_what_the_user_asks_in_the_last_line_is_remembered_however_much_stands_a
     say("UserPromptSubmit", prompt=f"{log_text}\nRemember this: the dog is called Rex.")
     (path,) = (workspace / "entries").rglob("*.md")
     assert path.read_text().rstrip().endswith("the dog is called Rex.")
+
+
+def transcript_of(path: Path, *said: tuple[str, str]) -> str:
+    """Write a transcript as Claude Code does."""
+    lines = [
+        {"type": role, "sessionId": "s1", "uuid": f"u{number}", "message": {"role": role, "content": text}}
+        for number, (role, text) in enumerate(said)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+@pytest.mark.parametrize("before", [0, 3000])
+def test_an_answer_that_only_the_transcript_has_is_kept(say: Say, workspace: Path, tmp_path: Path, before: int) -> None:
+    said = [("user", "Old?"), ("assistant", "Old " * 100)] * before
+    said += [("user", "Which colour?"), ("assistant", "Let me look."), ("assistant", "It is green.")]
+    path = transcript_of(tmp_path / "talk.jsonl", *said)
+    say("UserPromptSubmit", prompt="Which colour?")
+    say("Stop", transcript_path=path)
+    assert notes(workspace) == "[20:15] User: Which colour? | Assistant: It is green.\n"
+
+
+@pytest.mark.parametrize("text", ["", "no transcript", None])
+def test_an_answer_that_nothing_has_is_told_in_the_log(
+    say: Say, workspace: Path, tmp_path: Path, text: str | None
+) -> None:
+    path = tmp_path / "talk.jsonl"
+    if text is None:
+        transcript_of(path, ("assistant", "Earlier."), ("user", "Which colour?"))
+    else:
+        path.write_text(text)
+    say("UserPromptSubmit", prompt="Which colour?")
+    say("Stop", transcript_path=str(path))
+    assert "User: Which colour?" in notes(workspace)
+    assert any("Stop" in line for line in log(workspace))

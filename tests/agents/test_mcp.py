@@ -288,3 +288,17 @@ def test_without_a_workspace_the_server_says_so(spawn: Callable[..., Ran], world
     ran = spawn("mcp")
     assert (ran.code, ran.out) == (4, "")
     assert "no workspace" in ran.err
+
+
+def test_a_missing_argument_is_told_in_one_plain_line(workspace: Path) -> None:
+    async def said(session: ClientSession, call: Call) -> None:
+        for name, arguments, named in (("search", {}, "query"), ("write", {}, "text"), ("delete", {}, "id")):
+            answer = await call(name, **arguments)
+            assert f"memory_{name}: the argument {named} is missing" in answer
+            assert "pydantic" not in answer
+            assert "\n" not in answer
+        wrong = await call("search", query="x", limit="many")
+        assert wrong.startswith("refused: memory_search: the argument limit: ")
+        assert "http" not in wrong
+
+    talk(workspace, said)

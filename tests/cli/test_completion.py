@@ -72,3 +72,20 @@ def test_completion_loads_nothing_heavy(shell: dict[str, str]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], env=shell, capture_output=True, text=True, check=False)
     assert done.stderr.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("words", "values"),
+    [
+        (("write", "--type", "pref"), ["preference"]),
+        (("search", "--kind", "hist"), ["history"]),
+        (("search", "--mode", "k"), ["keyword"]),
+        (("ls", "--layer", "epi"), ["episodic"]),
+        (("ls", "--status", "sup"), ["superseded"]),
+        (("ls", "--scope", "us"), ["user"]),
+    ],
+)
+def test_bash_completes_the_values_an_option_takes(
+    shell: dict[str, str], words: tuple[str, ...], values: list[str]
+) -> None:
+    assert completed(shell, "mem", *words) == values

@@ -123,3 +123,14 @@ def test_a_conversation_of_another_tool_is_never_changed(mem: Mem, bot: Path, wo
     assert ran.code == 5
     assert "sessions/telegram:12345.json is another tool's" in ran.err
     assert state(bot) == before
+
+
+@pytest.mark.parametrize("choice", [("--type", "episode"), ("--layer", "episodic"), ("-t", "fact", "-t", "episode")])
+def test_asking_for_episodes_finds_what_is_shown_as_one(mem: Mem, bot: Path, choice: tuple[str, ...]) -> None:
+    path = "memory/items/episodic/2026-02-06.jsonl"
+    hits = mem("search", "image stage of the pipeline red", "--mode", "keyword", *choice, "--json").json["hits"]
+    assert path in {hit["path"] for hit in hits}
+    assert "memory/items/semantic.jsonl" not in {hit["path"] for hit in hits}
+    for other in (("--type", "preference"), ("--layer", "semantic"), ("--type", "episode", "--tag", "nosuch")):
+        hits = mem("search", "image stage of the pipeline red", "--mode", "keyword", *other, "--json").json["hits"]
+        assert path not in {hit["path"] for hit in hits}

@@ -371,3 +371,18 @@ def test_a_session_past_a_limit_says_so(mem: Mem, workspace: Path, monkeypatch: 
     monkeypatch.setenv("MEM_SESSION_SOFT_LIMIT", "10")
     assert mem("session", "append", "--session", "s", "--text", "x").code == 0
     assert "(hard limit), past the soft limit\n" in mem("session", "stats", "s").out
+
+
+@pytest.mark.parametrize(
+    ("said", "is_open"),
+    [
+        ("We decided to take the red one for the kitchen.", False),
+        ("I am going to be in Udine for the whole of May.", False),
+        ("Which of the two do we take?", True),
+        ("Please ask Marta what she thinks of it and tell me.", True),
+        ("Fix the build.", True),
+    ],
+)
+def test_a_recap_calls_open_what_asks_for_something(mem: Mem, workspace: Path, said: str, is_open: bool) -> None:
+    assert mem("session", "append", "--session", "talk", "--role", "user", "--text", said).code == 0
+    assert mem("session", "recap", "talk", "--json").json["open"] == ([said] if is_open else [])

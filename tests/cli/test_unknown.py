@@ -217,3 +217,48 @@ def test_restoring_nothing_says_where_what_was_forgotten_is_listed(mem: Mem, wor
     written = mem("write", "Otters.", "--no-dedup").rows[0][1]
     assert mem("forget", written).code == 0
     assert mem("ls", "--status", "archived").rows[0][0] == written
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("consolidate", "nofile.txt"), "no session and no file 'nofile.txt'"),
+        (("consolidate", "talks/monday.md"), "no session and no file 'talks/monday.md'"),
+        (("read", "--key", "nosuch/slot"), "--history` shows what did"),
+        (("write", "x", "--created-at", "tomorrow"), "'tomorrow' is no date;"),
+        (("write", "x", "--expires-at", "2026-02-30"), "'2026-02-30' is not a date that exists"),
+        (("search", "x", "-n", "many"), "'many' is no whole number"),
+        (("ls", "--limit", "all"), "'all' is no whole number"),
+        (("version",), "that is `mem --version`"),
+        (("--json", "ls"), "options stand after the name of the command"),
+        (("edit", "mem_x", "--replace", "chapel"), "see `mem edit --help`"),
+    ],
+)
+def test_an_error_names_what_is_wrong_in_words_of_the_user(
+    mem: Mem, workspace: Path, words: tuple[str, ...], said: str
+) -> None:
+    ran = mem(*words)
+    assert ran.code in (2, 4)
+    assert said in ran.err
+
+
+def test_help_has_a_heading_for_topics(mem: Mem) -> None:
+    lines = mem("help").out.splitlines()
+    assert lines[lines.index("Topics:") + 1].startswith("  mem help ")
+
+
+@pytest.mark.parametrize("change", [("write", "--id"), ("edit",)])
+def test_restore_of_a_changed_entry_names_the_way_to_its_earlier_text(
+    mem: Mem, workspace: Path, change: tuple[str, ...]
+) -> None:
+    identifier = mem("write", "The hives stand behind the chapel.", "--no-dedup").rows[0][1]
+    untouched = mem("restore", identifier)
+    assert "--history" not in untouched.err
+    rest = ("--replace", "chapel", "mill") if change == ("edit",) else ("The hives stand behind the mill.",)
+    assert mem(*change, identifier, *rest).code == 0
+    ran = mem("restore", identifier)
+    assert ran.code == 5
+    assert f"mem read {identifier} --history" in ran.err
+    earlier = next(row for row in mem("read", identifier, "--history").rows if row[2] != identifier)
+    assert mem("restore", earlier[2]).code == 0
+    assert "chapel" in mem("read", identifier).out
