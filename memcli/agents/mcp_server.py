@@ -5,7 +5,6 @@ from typing import Any
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent
-from pydantic import ValidationError
 
 
 class Server(MCPServer):
@@ -16,9 +15,10 @@ class Server(MCPServer):
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            if not isinstance(error.__cause__, ValidationError):
+            faults = getattr(error.__cause__, "errors", None)  # those of the schema, by whatever validates it
+            if faults is None:
                 raise
-            told = "; ".join(_told(one) for one in error.__cause__.errors())
+            told = "; ".join(_told(one) for one in faults())
         return CallToolResult(content=[TextContent(type="text", text=f"{name}: {told}")], is_error=True)
 
 
