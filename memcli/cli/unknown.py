@@ -29,7 +29,6 @@ ELSEWHERE = {
     "status": "stats",
     "doctor": "check",
     "sync": "index",
-    "version": "--version",
 }
 """Names other programs have for what a command of ours does."""
 _UNDO = "undo", "revert", "unforget", "undelete"
@@ -48,6 +47,8 @@ def meant(name: str, commands: Collection[str]) -> str:
         return (
             "`mem restore ID` brings back what was forgotten or superseded; `mem ls --status archived` lists the first"
         )
+    if name.lower() == "version":
+        return "that is `mem --version`"
     if name.lower() in ELSEWHERE:
         return f"that is `mem {ELSEWHERE[name.lower()]}`"
     near = get_close_matches(name, commands, 1)
