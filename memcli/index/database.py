@@ -47,7 +47,7 @@ create table talks(
 );
 create table vectors(hash blob primary key, vector integer not null, used integer not null) without rowid;
 """
-_READING = 5  # to be raised when files are read or cut differently
+_READING = 6  # to be raised when files are read or cut differently
 _OURS = 0x6D656D31  # application_id: a database of somebody else is not emptied but put aside
 VERSION = int.from_bytes(blake2b(f"{_READING}{_SCHEMA}".encode(), digest_size=4).digest()) >> 1
 """The schema's fingerprint: an index of another one is dropped and made anew, never migrated."""

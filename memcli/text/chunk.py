@@ -20,6 +20,7 @@ more than 700, 1,000 or 1,500. (The model reads 256 word pieces, about a thousan
 WORDING = "wording"
 """Anchor of a piece that is another wording of an entry, from its frontmatter."""
 
+_MARK = re.compile(r"<!-- /?mem:\w+ -->")
 _BREAK = re.compile(r"\n[ \t]*\n\s*|\n(?=[-*+>#|]|\d+[.)])|(?<=[.!?。！？])\s+|\s+")
 
 
@@ -63,9 +64,14 @@ def memory_chunks(text: str, timestamp: str) -> list[Chunk]:
     return [
         Chunk(a, b, line_of(a), section.anchor, " / ".join(section.headings), "", timestamp)
         for section in sections(text)
-        if not section.anchor or text[section.start : section.end].partition("\n")[2].strip(" \t\r\n\ufeff")
+        if not section.anchor or _has_words(text[section.start : section.end].partition("\n")[2])
         for a, b in windows(text, section.start, section.end)
     ]
+
+
+def _has_words(text: str) -> bool:
+    """Tell a section from a heading below which there is nothing but marks of mem's own."""
+    return bool(_MARK.sub("", text).strip(" \t\r\n\ufeff"))
 
 
 def history_chunks(text: str, zone: tzinfo) -> list[Chunk]:

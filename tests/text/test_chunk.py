@@ -170,3 +170,13 @@ def test_notes_without_a_day_have_the_time_of_their_file() -> None:
 def test_the_name_of_a_run_of_notes_opens_all_of_it(text: str, anchor: str) -> None:
     (chunk,) = note_chunks(text, "notes/2026-11-21.md", UTC, "")
     assert chunk.anchor == anchor
+
+
+@pytest.mark.parametrize(
+    "below", ["", "\n\n", "\n<!-- mem:promoted -->\n", "\n<!-- mem:keep -->\n<!-- /mem:keep -->\n"]
+)
+def test_a_heading_with_nothing_but_marks_below_it_is_no_piece(below: str) -> None:
+    text = f"# Memory\n{below}## Rules\n\n- Never on a Friday.\n"
+    assert [piece.anchor for piece in memory_chunks(text, "2026-11-21T00:00:00Z")] == ["rules"]
+    text = text.replace("## Rules", "<!-- to do: ask Ana -->\n## Rules")
+    assert [piece.anchor for piece in memory_chunks(text, "2026-11-21T00:00:00Z")] == ["memory", "rules"]
