@@ -49,13 +49,21 @@ _LEANS = re.compile(
     r"(?:it|its|it['’]s|they|she|he|this|that|these|those|there|here|then|same|both|er|sie|es|das|dies\w*|il|elle|ça|ella|eso)\b",
     re.IGNORECASE,
 )
+# What puts right the sentence before it: "Hmm, make it 4,500.", "No wait, at eight.", "I mean hook four."
+_AMENDS = re.compile(
+    r"(?:(?:hm+|oh|uh|er|ah|ach)\b[\s,.…–—-]*)?(?:make (?:it|that)|i meant?|or rather|scratch that|no,? wait|no,? sorry"
+    r"|wait|sorry|correction|nein|ach quatsch|non|pardon|perdón)\b",
+    re.IGNORECASE,
+)
+_AMENDING = 12  # words of such a sentence
 _SUBJECT = re.compile(r"(?:i|we|you|he|she|it|they|my|our|the|this|that|yes|no|please)\b", re.IGNORECASE)
 
 
 def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Worth]]:
     """Return what is worth keeping of what was said in a conversation, in its order, neighbours joined."""
-    found = [one for one in said if states_something(one) and not _is_settled(batch, one)]
     texts = {event.id: event.text for event in batch.events}
+    told = (one for one in said if states_something(one) or _AMENDS.match(texts[one.message], one.start))
+    found = [one for one in told if not _is_settled(batch, one)]
     gone = taken_back(found, texts)
     judged = judge(found, _LIKELY)
     needed = _AMONG_PEOPLE if len({event.name for event in batch.events if event.role == "user"}) > 1 else 0.0
@@ -65,8 +73,9 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
         if place not in gone and one.probability >= (needed or _needed(candidate))
     }
     kept |= {at: one for at, one in _rest(found, kept) if at not in gone}
+    amending = [place for place in range(1, len(found)) if place not in gone and _amends(texts, found, place)]
     # What a long statement says nothing without may have no room beside it: alone it was not worth keeping.
-    groups = (places for places in _groups(found, kept, gone) if not kept.keys().isdisjoint(places))
+    groups = (places for places in _groups(found, kept, gone, amending) if not kept.keys().isdisjoint(places))
     return [_joined(texts, found, places, kept) for places in groups]
 
 
@@ -122,9 +131,27 @@ def _binds(one: Candidate) -> bool:
     return one.role == "user" and is_standing_rule(one.text)
 
 
-def _groups(found: Sequence[Candidate], kept: Mapping[int, Worth], gone: Collection[int]) -> Iterator[list[int]]:
-    """Yield the places that make one memory each: a statement with the ones before it that it says nothing without."""
+def _amends(texts: Mapping[str, str], found: Sequence[Candidate], place: int) -> bool:
+    """Tell whether a statement puts right the one before it: what is kept of one without the other would be false."""
+    later = found[place]
+    is_short = len(later.text.split()) <= _AMENDING
+    is_beside = _are_neighbours(found[place - 1], later)
+    return is_short and is_beside and bool(_AMENDS.match(texts[later.message], later.start))
+
+
+def _groups(
+    found: Sequence[Candidate], kept: Mapping[int, Worth], gone: Collection[int], amending: Sequence[int]
+) -> Iterator[list[int]]:
+    """Yield the places that make one memory each: a statement with the ones before it that it says nothing without.
+
+    What puts a statement right is kept with it.
+    """
     wanted = set(kept)
+    for place in amending:
+        if place - 1 in wanted:
+            wanted.add(place)
+        elif place in wanted and place - 1 not in gone:
+            wanted.add(place - 1)
     for place in sorted(kept, reverse=True):
         while _leans(found, place) and place - 1 not in gone:
             place -= 1
@@ -132,7 +159,8 @@ def _groups(found: Sequence[Candidate], kept: Mapping[int, Worth], gone: Collect
     group: list[int] = []
     for place in sorted(wanted):
         room = group and found[place].stop - found[group[0]].start <= _ROOM
-        if group and not (room and place == group[-1] + 1 and _is_one(found, kept, place)):
+        is_one = place in amending or _is_one(found, kept, place)
+        if group and not (room and place == group[-1] + 1 and is_one):
             yield group
             group = []
         group.append(place)

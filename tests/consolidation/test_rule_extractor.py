@@ -254,3 +254,19 @@ def test_what_somebody_says_in_passing_is_kept_and_small_talk_is_not(
     ]
     assert not set(chatter).intersection(kept)
     assert len(set(facts).intersection(kept)) >= 2
+
+
+@pytest.mark.parametrize(
+    ("stated", "amended"),
+    [
+        ("The boat trip costs 85 euros for each of us.", "Hmm, make it 95."),
+        ("The parents' evening starts at half past six in the gym.", "No wait, at seven."),
+        ("The spare fuses are in the third drawer.", "I mean the fourth drawer."),
+        ("My aunt Rosa rents the flat to us until June.", "Sorry, until July."),
+        ("Henrik repairs the harvester every spring.", "Or rather his son does."),
+    ],
+)
+def test_a_slip_of_the_tongue_is_not_kept_without_what_puts_it_right(tmp_path: Path, stated: str, amended: str) -> None:
+    drafts = found(tmp_path, ("user", f"{stated} {amended}"), ("assistant", "ok")).drafts
+    bodies = [draft.body for draft in drafts]
+    assert bodies in ([], [f"{stated} {amended}"])
