@@ -25,12 +25,52 @@ _PHRASE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+# Words for a day in other languages, by how many days it lies ahead; none that also means a morning, or "here".
+_AWAY = {
+    -2: ("vorgestern", "avant-hier", "anteayer", "前天", "一昨日"),
+    -1: ("gestern", "ayer", "ieri", "昨天", "昨日"),
+    0: ("heute", "aujourd['’]hui", "hoy", "oggi", "今天"),
+    1: ("demain", "domani", "(?<!por la )(?<!de la )(?<!esta )(?<!cada )(?<!pasado )mañana", "明天", "明日"),
+    2: ("übermorgen", "après-demain", "pasado mañana", "dopodomani", "后天", "明後日"),
+}
+_NAMED_DAYS = (
+    "montag|lundi|lunes|lunedì",
+    "dienstag|mardi|martes|martedì",
+    "mittwoch|mercredi|miércoles|mercoledì",
+    "donnerstag|jeudi|jueves|giovedì",
+    "freitag|vendredi|viernes|venerdì",
+    "samstag|samedi|sábado|sabato",
+    "sonntag|dimanche|domingo|domenica",
+)
+_NAMED = "|".join(_NAMED_DAYS)
+_AHEAD_OF, _BEHIND = r"(?:nächste|kommende)[nrs]?|próximo", r"(?:letzte|vergangene)[nrs]?|pasado"
+_NEXT_TO = r"prochain|dernier|próximo|que viene|pasado|prossimo|scorso"
+_ALONE = "|".join(f"(?P<away{days + 2}>" + "|".join(words) + ")" for days, words in _AWAY.items())
+_ABROAD = re.compile(
+    rf"(?<![^\W\d_㐀-鿿])(?:{_ALONE}"
+    rf"|(?P<way>{_AHEAD_OF}|{_BEHIND}) (?P<named>{_NAMED})|(?P<later>{_NAMED}) (?P<rest>{_NEXT_TO}))"
+    r"(?![a-zà-ÿ])(?!\s?\()",
+    re.IGNORECASE,
+)
+_BACK = re.compile(rf"{_BEHIND}|dernier|scorso", re.IGNORECASE)
+
 
 def dated(text: str, said: date | None) -> str:
     """Put the date after each relative one; `said` is the speaker's day, and without it the text stays."""
     if said is None:
         return text
-    return _PHRASE.sub(lambda match: _with_date(match, said), text)
+    text = _PHRASE.sub(lambda match: _with_date(match, said), text)
+    return _ABROAD.sub(lambda match: f"{match[0]} ({_abroad(match, said)})", text)
+
+
+def _abroad(match: re.Match[str], said: date) -> str:
+    """Resolve a word for a day, or a day of the week, of another language."""
+    name = match["named"] or match["later"]
+    if name:
+        day = next(at for at, names in enumerate(_NAMED_DAYS) if name.casefold() in names.split("|"))
+        return _weekday(said, day, back=bool(_BACK.fullmatch(match["way"] or match["rest"])))
+    days = next(days for days in _AWAY if match[f"away{days + 2}"])
+    return (said + timedelta(days=days)).isoformat()
 
 
 def _with_date(match: re.Match[str], said: date) -> str:

@@ -42,6 +42,30 @@ def test_what_has_two_readings_or_none_stays(text: str) -> None:
     assert dated(text, FRIDAY) == text
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Wir treffen uns nächsten Donnerstag am Hafen.", "Wir treffen uns nächsten Donnerstag (2026-03-05) am Hafen."),
+        ("Gestern war zu", "Gestern (2026-02-26) war zu"),
+        ("Der Termin ist übermorgen", "Der Termin ist übermorgen (2026-03-01)"),
+        ("Je passe l'examen demain.", "Je passe l'examen demain (2026-02-28)."),
+        ("rendez-vous mardi prochain", "rendez-vous mardi prochain (2026-03-03)"),
+        ("La visita es mañana por la mañana.", "La visita es mañana (2026-02-28) por la mañana."),
+        ("el viernes que viene", "el viernes que viene (2026-03-06)"),
+        ("我明天去成都。", "我明天 (2026-02-28)去成都。"),
+        ("明日の会議", "明日 (2026-02-28)の会議"),
+    ],
+)
+def test_a_relative_date_of_another_language_is_too(text: str, told: str) -> None:
+    assert dated(text, FRIDAY) == told
+    assert dated(told, FRIDAY) == told
+
+
+@pytest.mark.parametrize("text", ["Esta mañana llueve", "Guten Morgen", "hier im Haus", "今日は", "the Ayers family"])
+def test_a_morning_a_place_and_a_name_are_no_day(text: str) -> None:
+    assert dated(text, FRIDAY) == text
+
+
 def test_without_a_day_and_a_second_time_nothing_changes() -> None:
     assert dated("yesterday", None) == "yesterday"
     once = dated("yesterday and in 10 days", FRIDAY)
