@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from ..text.foreign_text import Prompt
 from ..text.injected import injections
+from ..text.reported import Span, is_within, outside, reported
 from ..text.sentences import READ, Sentence, is_question, sentences
 from ..text.session import Event
 from ..text.summary import shorten
-from .standing_rules import is_standing_rule
+from .standing_rules import is_polite_rule, is_standing_rule
 
 LONGEST = 600
 """Characters of a candidate; what goes on longer ends in "…"."""
@@ -50,6 +51,7 @@ _CLOSING = re.compile(
     r"|\s+[:;]-?[)D]|\s*" + _PICTURE + r")[\s.!…]*)+$",
     re.IGNORECASE,
 )
+_BAN = re.compile(r"no [^.!?\n]+,? please\b", re.IGNORECASE)  # here "please" makes the rule
 # A request, with or without its question mark, that begins a sentence or ends it.
 _REQUEST = re.compile(
     r"(?:^|[,;–—]\s*)(?:(?:and|so|please|but)\s+)?"
@@ -79,6 +81,7 @@ class Candidate:
     news: float = 1.0  # share of its words that nobody said before in the conversation
     new_names: int = 0  # numbers, names and identifiers in it that nobody said before
     is_own: bool = True  # false where a prompt is so long that it was probably pasted, or quotes what it was asked for
+    is_told: bool = False  # the user only hands it on: it is labelled, quoted, to be written, or asked about
 
 
 def candidates(events: Sequence[Event]) -> list[Candidate]:
@@ -93,6 +96,7 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
         whole = sentences(text)
         quoted = _quoted_answer(text) if role == "user" and position and is_question(said[position - 1].text) else 0
         own = _own(prompt, whole, quoted)
+        told = reported(text) if role == "user" else ()
         for place, sentence in enumerate(whole):
             words = set(map(str.casefold, _WORD.findall(sentence.text)))
             kept = without_filler(sentence.text)
@@ -116,6 +120,7 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
                         news=len(words - heard) / len(words) if words else 0.0,
                         new_names=sum(word.casefold() not in heard for word in telling_words(kept)),
                         is_own=role != "user" or (not prompt.is_long and sentence.stop > quoted),
+                        is_told=_is_told(sentence, text, told),
                     )
                 )
             heard |= words
@@ -124,16 +129,26 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
 
 def asks(sentence: str, role: str) -> bool:
     """Tell whether a sentence asks or only announces; a standing rule does not, however politely it is put."""
+    if role == "user" and is_polite_rule(sentence):
+        return False
     if is_question(sentence) or sentence.rstrip("\"'”)*_ ").endswith(":"):
         return True
     return role == "user" and bool(_REQUEST.search(sentence)) and not is_standing_rule(sentence)
+
+
+def _is_told(sentence: Sentence, text: str, told: Sequence[Span]) -> bool:
+    """Tell whether the user only hands a sentence on: most of it, or that of it which makes it a rule."""
+    if is_within(told, sentence.start, sentence.stop):
+        return True
+    own = "".join(text[start:stop] for start, stop in outside(told, sentence.start, sentence.stop))
+    return is_standing_rule(sentence.text) and not is_standing_rule(own)
 
 
 def without_filler(text: str) -> str:
     """Return a sentence without the words at its ends that say nothing; empty where nothing else is left."""
     begin = match.end() if (match := _OPENING.match(text)) else 0
     begin = match.end() if (match := _ANSWER.match(text, begin)) else begin
-    closing = _CLOSING.search(text, begin)
+    closing = None if _BAN.match(text, begin) else _CLOSING.search(text, begin)
     kept = text[begin : closing.start()].rstrip(" ,;–-") if closing else text[begin:].strip()
     if closing and closing[0].rstrip().endswith((".", "!")) and kept[-1:].isalnum():
         kept += "."

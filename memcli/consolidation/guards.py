@@ -6,8 +6,15 @@ Owns: the plain forms of such sentences. Refuses to judge worth: see `worth`.
 import re
 
 from .candidates import Candidate
+from .standing_rules import is_standing_rule
 
-_FEW, _LONG_WORD = 2, 12  # words that are too few, and characters that stand for one in a script without spaces
+_FEW = 2  # words that are too few
+_WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]{2}")  # a word in a script without spaces
+_ONCE = re.compile(
+    r"\b(?:this time|(?:just|only) (?:this )?once|this once|for this (?:one|run|commit|time|pr|release) only"
+    r"|(?:once|one) more|diesmal|dieses mal|nur dieses eine mal|cette fois|esta vez)\b|\bagain\s*(?:[,.!]|and\b|$)",
+    re.IGNORECASE,
+)
 # Questions that are typed without their mark, what is merely imagined, and what an assistant is about to do.
 _ASKS = re.compile(
     r"(?:who|why|how (?:much|many|long|loud|far|old|do|does|did|can|could|come|is|are)"
@@ -29,13 +36,23 @@ _ASKED = 14  # words of a question
 _COMMIT = re.compile(
     r"(?:feat|fix|chore|docs|refactor|test|perf|build|ci|style|revert)(?:\([^)]*\))?!?:\s", re.IGNORECASE
 )
+_TOPIC = re.compile(r"(?:docs|test|build|ci|style): ", re.IGNORECASE)  # types of commits that are also topics
 
 
 def states_something(one: Candidate) -> bool:
     """Tell whether a sentence is long enough to state anything, and no question, musing or announcement."""
-    enough = len(one.text.split()) > _FEW or len(one.text) > _FEW * _LONG_WORD  # of a script without spaces
-    if not enough or _MUSES.search(one.text) or _COMMIT.match(one.text):
+    if len(one.text.split()) + len(_WIDE.findall(one.text)) <= _FEW or _MUSES.search(one.text) or _is_subject(one.text):
         return False
     if one.role == "user":
         return not (_ASKS.match(one.text) and len(one.text.split()) <= _ASKED)
     return not _INTENDS.match(one.text)
+
+
+def _is_subject(text: str) -> bool:
+    """Tell whether a text is the subject of a commit; "style: always tabs" may be a rule about style."""
+    return bool(_COMMIT.match(text)) and not (_TOPIC.match(text) and is_standing_rule(text))
+
+
+def is_one_off(text: str) -> bool:
+    """Tell whether an order is for once alone."""
+    return bool(_ONCE.search(text))

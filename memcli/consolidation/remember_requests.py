@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..text.foreign_text import Prompt
+from ..text.reported import is_within, labelled
 from ..text.sentences import QUESTION_MARKS, is_question
 
 _PLEASE = (
@@ -19,6 +20,7 @@ _FOR = r"(?:\s+for (?:me|later|future (?:reference|sessions?|chats?)|next time|t
 _HOLD = (
     r"(?:remember|memori[sz]e|(?:always |please )*keep in mind|bear in mind|note to self"
     r"|(?:make|take) a (?:mental )?note|(?:do not|don['’]t|never) forget(?=\s*[:,]|\s+(?:that|I|we|my|our)\b)"
+    r"|(?:note|write|jot) down(?=\s*[:,]|\s+that\b)"
     r"|for (?:the record|your memory|future reference)"
     r"|(?:save|add|store|put|commit|write|record) (?:this |that |it )?(?:to|in|into)"
     r" (?:your |my |the |long[- ]term )*memory)"
@@ -80,7 +82,8 @@ def _span(prompt: Prompt, text: str, offset: int) -> tuple[int, int] | None:
             if not found:
                 continue
             begin = start + found.start("said")
-            if not prompt.may_ask(offset + start, offset + begin):
+            # What opens a message is the user's, whatever its words look like: foreign text opens with its own mark.
+            if prompt.text[: offset + start].strip() and not prompt.may_ask(offset + start, offset + begin):
                 break
             foreign = (at - offset for at, _ in prompt.foreign if at - offset > begin)
             end = min([_end(text, begin), *foreign])
@@ -111,8 +114,10 @@ def is_bare(text: str) -> bool:
 def _request(prompt: Prompt, start: int, stop: int) -> RememberRequest | None:
     if not any(map(str.isalpha, prompt.text[start:stop])):
         return None
-    foreign = prompt.is_foreign(start, stop) or (
-        prompt.is_long and stop > prompt.first_stop and start < prompt.last_start
+    foreign = (
+        prompt.is_foreign(start, stop)
+        or (prompt.is_long and stop > prompt.first_stop and start < prompt.last_start)
+        or is_within(labelled(prompt.text), start, stop)
     )
     return RememberRequest(start, stop, "observed" if foreign else "user")
 

@@ -12,11 +12,11 @@ from ..lifecycle.admission import Draft
 from ..text.sentences import is_question
 from .candidates import Candidate, without_filler
 from .drafts import Batch
-from .guards import states_something
+from .guards import is_one_off, states_something
 from .relative_dates import dated
 from .remember_requests import remember_request
 from .repairs import repairs
-from .standing_rules import is_standing_rule, limits, plain_type
+from .standing_rules import exempts, is_standing_rule, limits, plain_type
 from .taken_back import corrects, taken_back
 from .worth import Worth, judge
 
@@ -29,6 +29,8 @@ _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a p
 _AMONG_PEOPLE = 0.92
 """What a sentence needs in a conversation of several people: they talk to each other, and tell memory nothing."""
 _LESSONS, _BINDING = ("cause", "fix"), ("rule", "preference")
+_SOMEBODY = re.compile(r"\b(?:you|he|she|they)\s+(?:always|never)\b", re.IGNORECASE)
+_SIGH = 0.05  # worth of an exclamation about somebody that only has the words of a rule: "you never cease to amaze me!"
 _TYPES = {
     "rule": "constraint",
     "preference": "preference",
@@ -61,6 +63,8 @@ _SUBJECT = re.compile(r"(?:i|we|you|he|she|it|they|my|our|the|this|that|yes|no|p
 
 def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Worth]]:
     """Return what is worth keeping of what was said in a conversation, in its order, neighbours joined."""
+    if batch.session.metadata.channel_type == "git":
+        said = [replace(one, is_told=False) for one in said]  # all of it is observed
     texts = {event.id: event.text for event in batch.events}
     told = (one for one in said if states_something(one) or _AMENDS.match(texts[one.message], one.start))
     found = [one for one in told if not _is_settled(batch, one)]
@@ -70,7 +74,7 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
     kept = {
         place: one if one.kind else judge([candidate])[0]
         for place, (candidate, one) in enumerate(zip(found, judged, strict=True))
-        if place not in gone and one.probability >= (needed or _needed(candidate))
+        if place not in gone and one.probability >= (needed or _needed(candidate)) and not _says_nothing(candidate, one)
     }
     kept |= {at: one for at, one in _rest(found, kept) if at not in gone}
     amending = [place for place in range(1, len(found)) if place not in gone and _amends(texts, found, place)]
@@ -94,13 +98,14 @@ def _type(said: Candidate, judged: Worth) -> str:
     found = _TYPES[judged.kind]
     if found == "correction" and not corrects(said.text):
         return "fact"
-    return found if said.role == "user" or found not in ("constraint", "preference", "correction") else "fact"
+    binds = said.role == "user" and not said.is_told
+    return found if binds or found not in ("constraint", "preference", "correction") else "fact"
 
 
 def _draft(batch: Batch, said: Candidate, judged: Worth) -> Draft:
     binds = _binds(said)
     is_users = said.role == "user" and batch.session.metadata.channel_type != "git"
-    is_users = is_users and (said.is_own or (binds and said.line == 0))
+    is_users = is_users and not said.is_told and (said.is_own or (binds and said.line == 0))
     event = batch.event(said.message)
     name = event.name if event.type == "message" else ""
     text = dated(said.text, batch.day_of(said.message))
@@ -116,7 +121,7 @@ def _needed(one: Candidate) -> float:
     """Return the worth a sentence must have; a user's rule for the future is kept for its form alone."""
     if _binds(one):
         return 0.0
-    return _LIKELY if one.role == "user" and plain_type(one.text) != "fact" else _WORTH[one.role]
+    return _LIKELY if one.role == "user" and not one.is_told and plain_type(one.text) != "fact" else _WORTH[one.role]
 
 
 def _is_settled(batch: Batch, one: Candidate) -> bool:
@@ -128,7 +133,19 @@ def _is_settled(batch: Batch, one: Candidate) -> bool:
 
 
 def _binds(one: Candidate) -> bool:
-    return one.role == "user" and is_standing_rule(one.text)
+    """Tell whether a user's own sentence is a rule by its form; a ban is one with a limit behind it."""
+    if one.role != "user" or one.is_told:
+        return False
+    return is_standing_rule(one.text, one.after)
+
+
+def _says_nothing(one: Candidate, judged: Worth) -> bool:
+    """Tell whether a user's sentence is an order for once, or an exclamation, that only looks like a rule."""
+    if one.role != "user":
+        return False
+    if one.text.endswith("!") and judged.probability < _SIGH:
+        return bool(_SOMEBODY.search(one.text))
+    return not _binds(one) and is_one_off(one.text) and judged.kind in (*_BINDING, "")
 
 
 def _amends(texts: Mapping[str, str], found: Sequence[Candidate], place: int) -> bool:
@@ -197,6 +214,8 @@ def _rules(one: Candidate, judged: Worth) -> bool:
 def _rest(found: Sequence[Candidate], kept: Mapping[int, Worth]) -> Iterator[tuple[int, Worth]]:
     """Yield what is kept for its neighbour: the cases of a user's rule, the cause of a fix, the fix of a cause."""
     for place, judged in list(kept.items()):
+        if _rules(found[place], judged):
+            yield from _limit(found, kept, place)
         is_lesson = found[place].role != "user" and judged.kind in _LESSONS
         for at, first in ((place - 1, place - 1), (place + 1, place)):
             near = first >= 0 and at < len(found) and at not in kept and _are_neighbours(found[first], found[first + 1])
@@ -204,6 +223,14 @@ def _rest(found: Sequence[Candidate], kept: Mapping[int, Worth]) -> Iterator[tup
                 (one,) = judge([found[at]])
                 if one.kind in _LESSONS if is_lesson else one.kind in _BINDING or one.probability >= _LIKELY:
                     yield at, one
+
+
+def _limit(found: Sequence[Candidate], kept: Mapping[int, Worth], rule: int) -> Iterator[tuple[int, Worth]]:
+    """Yield the sentences behind a rule up to one that says where it does not hold; one aside may stand between."""
+    near = [at for at in (rule + 1, rule + 2) if at < len(found) and _are_neighbours(found[at - 1], found[at])]
+    limit = next((at for at in near if not _binds(found[at]) and exempts(found[at].text)), rule)
+    if near and near[0] == rule + 1:
+        yield from ((at, judge([found[at]])[0]) for at in range(rule + 1, limit + 1) if at not in kept)
 
 
 def _are_neighbours(before: Candidate, after: Candidate) -> bool:

@@ -20,7 +20,7 @@ _HEADER = (
     r"(?:From|To|Cc|Bcc|Subject|Date|Sent|Reply-To|Von|An|Betreff|Gesendet|Datum|De|Para|À|Objet|Asunto"
     r"|Title|Author|Labels|Assignees?|Reporter|Status|Priority)"
 )
-_THING = (
+THING = (
     r"(?:texts?|logs?|logfile|outputs?|errors?|trace(?:back)?|stack ?trace|e?-?mails?|messages?|issue|ticket|comments?"
     r"|review|prompt|transcript|paste|snippet|article|description|readme|document|file|page|response|reply|answer|body|contents?"
     r"|diff|instructions|notes?|post|letter|thread|chat|meldung|ausgabe|nachricht|correo|mensaje|message d['’]erreur)"
@@ -40,7 +40,8 @@ _HEADS = re.compile(
       {_HEADER}:[ ].*\n{_HEADER}:[ ]
     | [>* -]*(?:Original[ ]Message|(?:Begin[ ])?forwarded[ ]message|Weitergeleitete[ ]Nachricht)\b
     | (?:On|Am|Le|El)[ ].{{4,80}}(?:wrote|schrieb[ ].{{0,60}}|a[ ]écrit|escribió):[ \t]*$
-    | .{{0,120}}\b(?:opened[ ](?:this[ ]issue|by[ ][\w@-]+|on[ ]\w+[ ]\d)|commented[ ](?:on[ ]|\d+[ ]\w+[ ]ago))
+    | .{{0,120}}(?:\#\d+.{{0,40}}\bopened[ ](?:by|on)[ ]|\bopened[ ]this[ ]issue
+      |\bcommented[ ]on[ ]\w+[ ]\d|\b(?:opened|commented)[ ](?:(?:by[ ][\w@-]+[ ])?\d+[ ]\w+[ ]ago))
     | (?:Issue|PR|Pull[ ]request|Ticket|Bug)[ ]+\#\d+[ ]*(?:[:–-]|$)
     | (?:You[ ]are|Act[ ]as|Du[ ]bist)[ ](?:an?|the|ein\w*)[ ].{{0,60}}
       \b(?:agent|assistant|assistent\w*|expert|engineer|reviewer|model|bot|developer)\b
@@ -59,20 +60,20 @@ _QUOTATION = re.compile(
 )
 # A line that ends in a colon and says that somebody else's words follow: "here is the log:", "they wrote me this:".
 _LEAD_LINE = re.compile(
-    rf"(?:\b{_CUE}\b.{{0,60}}\b{_THING}\b|\b{_THING}\s(?:from|of|by|von|de)\b|\b{_SAYS}\b"
+    rf"(?:\b{_CUE}\b.{{0,60}}\b{THING}\b|\b{THING}\s(?:from|of|by|von|de)\b|\b{_SAYS}\b"
     rf"|\b(?:one|this|these|got|came)\s(?:is\s)?(?:from|by)\b).{{0,40}}$",
     re.IGNORECASE,
 )
 # The same where the words follow on the line itself: "its text: …", "she wrote me: …".
 _LEAD_INLINE = re.compile(
-    rf"(?:\b(?:its|whose|their|his|her)\s(?:\w+\s)?{_THING}"
-    rf"|\b(?:here['’]?s|here is|this is|hier ist|voici)\b.{{0,50}}\b{_THING}"
+    rf"(?:\b(?:its|whose|their|his|her)\s(?:\w+\s)?{THING}"
+    rf"|\b(?:here['’]?s|here is|this is|hier ist|voici)\b.{{0,50}}\b{THING}"
     rf"|\b{_SAYS}(?:\s(?:me|us|this|that|to|the|team))*|\b(?:issue|mail|email|log|message|ticket)\s(?:reads|goes|text|body))\s*$",
     re.IGNORECASE,
 )
 # "here is the log somebody sent", without a colon: an announcement that a line break ends.
 _ANNOUNCED = re.compile(
-    rf"\b(?:here['’]?s|here is|hier ist|voici|this is)\b.{{0,40}}\b{_THING}\b.{{0,40}}$", re.IGNORECASE
+    rf"\b(?:here['’]?s|here is|hier ist|voici|this is)\b.{{0,40}}\b{THING}\b.{{0,40}}$", re.IGNORECASE
 )
 _BREAK = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 

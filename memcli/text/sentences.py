@@ -37,6 +37,13 @@ _HANGS_ON = re.compile(
     r"|es sei denn|außer|bis|weil|sonst|ansonsten|sauf|jusqu|parce que|sinon|salvo|hasta|porque|a menos que)\b",
     re.IGNORECASE,
 )
+_HANGS_ON_WIDE = re.compile("ただし|但し|但是|不过|除非|除了|但")
+# These say nothing alone: "don't touch it. Ever."
+_NAILS = re.compile(
+    r"(?:not )?(?:ever|never|never ever|always|at all|period|full stop|no exceptions|no matter what"
+    r"|under no circumstances|nie|niemals|immer|punkt|jamais|toujours|nunca|jamás|siempre)[.!]*",
+    re.IGNORECASE,
+)
 # These open a sentence of its own as well: "if it fails, try again".
 _IF = re.compile(
     r"(?:but |and |or |only |even |aber |und |nur )?(?:if|when|since|wenn|falls|si|quand|cuando)\b", re.IGNORECASE
@@ -74,7 +81,8 @@ def sentences(text: str) -> list[Sentence]:
     for line, (start, stop) in enumerate(_paragraphs(text)):
         begun = len(found)
         for begin, end in _pieces(text, start, stop):
-            if len(found) > begun and _is_condition(text, begin) and _may_be_conditioned(found[-1].text):
+            goes_on = _is_condition(text, begin) or _NAILS.fullmatch(text, begin, end)
+            if len(found) > begun and goes_on and _may_be_conditioned(found[-1].text):
                 begin = found.pop().start
             found.append(Sentence(text[begin:end], begin, end, line))
     return found
@@ -95,11 +103,12 @@ def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_condition(text: str, begin: int) -> bool:
-    return bool(_HANGS_ON.match(text, begin) or (_IF.match(text, begin) and not _ALONE.match(text, begin)))
+    hangs = _HANGS_ON.match(text, begin) or _HANGS_ON_WIDE.match(text, begin)
+    return bool(hangs or (_IF.match(text, begin) and not _ALONE.match(text, begin)))
 
 
 def _may_be_conditioned(sentence: str) -> bool:
-    return not is_question(sentence) and len(sentence.split()) > 3
+    return not is_question(sentence) and (len(sentence.split()) > 3 or not sentence.isascii())
 
 
 def _trimmed(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -123,9 +132,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
             fences.pop()
         fenced = bool(fences) and fences[-1][0] <= start
         prose = begin < stop and not fenced and not _is_pasted(text[begin:stop]) and not raw.startswith(("    ", "\t"))
-        goes_on = (
-            prose and open_start >= 0 and not (mark and mark[0].strip()) and _goes_on(text, open_stop, start, stop)
-        )
+        goes_on = prose and open_start >= 0 and _goes_on(text, open_stop, start, begin, stop)
         if open_start >= 0 and not goes_on:
             yield open_start, open_stop
             open_start = -1
@@ -136,11 +143,16 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
         yield open_start, open_stop
 
 
-def _goes_on(text: str, stop: int, start: int, end: int) -> bool:
-    """Tell whether a line continues the one that ended at `stop`: its sentence is open, or a condition follows."""
-    if text[stop - 1] in ",(–—-" or _HANGS_ON.match(text, start):
+def _goes_on(text: str, stop: int, start: int, begin: int, end: int) -> bool:
+    """Tell whether a line continues the one that ended at `stop`: its sentence is open, or a condition follows.
+
+    The prose of the line begins at `begin`: behind the mark of a list only a condition belongs to the item before.
+    """
+    if text[start:begin].strip():
+        return bool(_HANGS_ON.match(text, begin))
+    if text[stop - 1] in ",(–—-" or _HANGS_ON.match(text, begin):
         return True
-    if text[stop - 1] not in ".!?:;…" and _IF.match(text, start):
+    if text[stop - 1] not in ".!?:;…" and _IF.match(text, begin):
         return True
     last = text[text.rfind("\n", 0, stop) + 1 : stop]
     if text[stop - 1] in ".!?:;…。！？" or not text[start:end].lstrip()[:1].islower():

@@ -99,3 +99,23 @@ def test_the_last_line_of_a_long_prompt_asks_for_itself_alone() -> None:
 def test_what_a_user_points_at_in_foreign_text_is_observed() -> None:
     found = remember_request("remember this:\n> commits are made with --no-verify")
     assert found is None or found.source == "observed"
+
+
+@pytest.mark.parametrize(
+    ("ask", "said"),
+    [
+        ("Please remember: ", "The north gate can be opened by anyone."),
+        ("Please remember that ", "the cellar door was opened by mistake on Monday."),
+        ("remember: ", "the lid is opened by a magnet"),
+        ("keep in mind that ", "the sluice gets opened by Ragna at six"),
+        ("Don't forget that ", "the museum is opened by the mayor at ten."),
+        ("Remember that ", "issue 12 was commented on by everybody."),
+        ("Please note down: ", "The boiler is opened by turning the red knob."),
+        ("note to self: ", "the shop opened on Friday 3 May"),
+    ],
+)
+def test_what_reads_like_the_head_of_an_issue_is_kept_when_asked_for(ask: str, said: str) -> None:
+    request = remember_request(ask + said)
+    assert request is not None
+    assert (ask + said)[request.start : request.stop] == said
+    assert request.source == "user"
