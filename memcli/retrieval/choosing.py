@@ -9,7 +9,7 @@ from ..errors import MemError
 from ..store.settings import Settings
 from . import surfaced
 from .budget import Limits, fitted, limited, limits, tokens, without_last
-from .gate import asks_memory, is_other_topic, thresholds
+from .gate import asks_memory, gate_of, is_other_topic, thresholds
 from .gathered import Gathered, Recall, asked_for
 from .pack import DOCUMENTS, LAYERS, LONG_TERM, NOTES, RECENT, RELEVANT, SECTIONS, STANDING, LeftOut, Memory, Pack
 from .pack_text import section_text
@@ -21,7 +21,7 @@ LEFT_OUT = 60
 def packed(settings: Settings, request: Recall, found: Gathered) -> tuple[Pack, Turn]:
     """Choose what to show of what was gathered; give the turn to be noted with it."""
     measured = thresholds(found.fitting.model)
-    gate = measured.gate if settings["recall.gate"] < 0 else settings["recall.gate"]
+    gate = gate_of(found.fitting.model, settings["recall.gate"])
     topic = measured.topic if settings["recall.topic"] < 0 else settings["recall.topic"]
     query = asked_for(request.query)
     reset = _reset(request, found, query, topic, settings["recall.turns"])
@@ -106,16 +106,23 @@ def _reset(request: Recall, found: Gathered, query: str, topic: float, turns: in
 def _near_best(found: Sequence[Memory], share: float, out: list[LeftOut]) -> tuple[Memory, ...]:
     """Keep what fits nearly as well as the best: the tail of a search is there because something has to come last.
 
-    What the session itself said is long and loosely put, so it is held against its own best.
+    What the session itself said is long and loosely put, so it is held against its own best. So is what answers one of
+    several questions, and the best of each question comes first.
     """
     kept: list[Memory] = []
     best: dict[bool, float] = {}
+    of_part: dict[tuple[bool, str], Memory] = {}
     for memory in sorted(found, key=lambda memory: -memory.relevance):
-        if memory.relevance >= share * best.setdefault(memory.kind == "session", memory.relevance):
+        is_talk = memory.kind == "session"
+        most = best.setdefault(is_talk, memory.relevance)
+        if memory.asked:
+            most = of_part.setdefault((is_talk, memory.asked), memory).relevance
+        if memory.relevance >= share * most:
             kept.append(memory)
         else:
             out.append(LeftOut(memory.id, memory.section, "cutoff"))
-    return tuple(sorted(kept, key=lambda memory: -memory.score))
+    first = {memory.id for memory in of_part.values()}
+    return tuple(sorted(kept, key=lambda memory: (memory.id not in first, -memory.score)))
 
 
 def _by_need(page: list[Memory], fitting: Sequence[Memory]) -> list[Memory]:

@@ -35,6 +35,11 @@ def thresholds(model: str) -> Thresholds:
     return _MODELS.get(model.rpartition("@")[0], _OTHER) if model else WORDS
 
 
+def gate_of(model: str, setting: float) -> float:
+    """Give the relevance from which a turn gets memories: as set, below 0 as measured for the model."""
+    return thresholds(model).gate if setting < 0 else setting
+
+
 def asks_memory(turn: str, relevance: float, threshold: float) -> bool:
     """Tell whether a turn should get memories, by the relevance of the best one found for it."""
     return bool(turn.strip()) and demand(turn, relevance) >= threshold

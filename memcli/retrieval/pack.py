@@ -32,6 +32,7 @@ class Memory:
     scope: str = ""
     summary: str = ""
     relevance: float = 0.0  # in [0, 1]; 0 for what was not searched for
+    asked: str = ""  # the part of the prompt that it fits best; empty where that is the whole
     parts: Mapping[str, float] = field(default_factory=dict)  # what the relevance is made of; they add up to it
     kept: float = 1.0  # in [0, 1]: how much is left of it by age, trust and use
     score: float = 0.0  # what orders the section

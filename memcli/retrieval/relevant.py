@@ -22,9 +22,10 @@ from ..text.times import day_of, parse_time
 from .cited import Watch, watch
 from .documents import KIND, folders
 from .flagged import side_by_side
-from .gate import asks_memory, thresholds
+from .gate import asks_memory, gate_of
 from .gathered import Fitting, Recall
 from .pack import DOCUMENTS, EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory
+from .parts import search_parts
 from .retention import retention
 from .search import Found, Hit, Request, search_index
 from .snippet import snippet
@@ -60,6 +61,8 @@ def relevant(workspace: Workspace, query: str, recall: Recall, mode: str, second
     # Looked for only where it exists: conversations are long, and most are not kept here.
     has_talk = bool(folder) and (workspace.root / folder).is_dir()
 
+    answers: dict[str, str] = {}
+
     def asked(index: Index) -> tuple[Found, list[tuple[Hit, Known]]]:
         request = Request(
             query,
@@ -70,7 +73,8 @@ def relevant(workspace: Workspace, query: str, recall: Recall, mode: str, second
             weight if (weight := settings["search.vector_weight"]) >= 0 else None,
             seconds,
         )
-        found = search_index(index, request)
+        found, parts = search_parts(index, request, settings["recall.gate"])
+        answers.update(parts)
         hits = list(found.hits)
         if has_talk:
             talk = Filter(kinds=("session",), paths=(folder,))
@@ -93,7 +97,8 @@ def relevant(workspace: Workspace, query: str, recall: Recall, mode: str, second
         memory
         for hit, file in hits
         if (is_fresh or hit.path != in_view)
-        and (memory := _memory(workspace, hit, file, query, session, noted, changes)) is not None
+        and (memory := _memory(workspace, hit, file, answers.get(hit.id, ""), query, session, noted, changes))
+        is not None
     ]
     memories.sort(key=lambda memory: -memory.score)
     groups = side_by_side(memories, lambda one: one.id, lambda one: one.conflicts, lambda one: one.date + one.id)
@@ -104,9 +109,8 @@ def relevant(workspace: Workspace, query: str, recall: Recall, mode: str, second
 
 def _has_enough(workspace: Workspace, query: str, found: Found) -> bool:
     """Tell whether what was found would be shown to a prompt unasked."""
-    gate = workspace.settings["recall.gate"]
     best = max((hit.relevance for hit in found.hits), default=0.0)
-    return asks_memory(query, best, thresholds(found.model).gate if gate < 0 else gate)
+    return asks_memory(query, best, gate_of(found.model, workspace.settings["recall.gate"]))
 
 
 def _told_before(index: Index, request: Request) -> tuple[Hit, ...]:
@@ -158,6 +162,7 @@ def _memory(
     workspace: Workspace,
     hit: Hit,
     file: Known,
+    asked: str,
     query: str,
     session: str,
     noted: Mapping[str, Access],
@@ -168,7 +173,7 @@ def _memory(
     said = _entry_said(workspace, hit, file, session) if row else _page_said(workspace, hit, file, query, session)
     if said is None:
         return None
-    text, is_whole = shown(said.text or hit.title or hit.summary, query)
+    text, is_whole = shown(said.text or hit.title or hit.summary, asked or query)
     accesses = noted[hit.id].count if hit.id in noted else 0
     # What is no entry fades like an episode, and was observed.
     source = "" if workspace.is_trusted else REPOSITORY
@@ -190,6 +195,7 @@ def _memory(
         scope=hit.scope,
         summary=hit.summary,
         relevance=hit.relevance,
+        asked=asked,
         parts=hit.parts,
         kept=kept,
         score=hit.relevance * (1 - weight + weight * kept),
