@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store.files import is_temporary
 from memcli.store.init import PAGE_TEXT
+from memcli.store.temporary import is_temporary
 from tests.conftest import Mem, Ran
 from tests.llm_server import LlmServer, dribble, plain, reset, say
 from tests.processes import race, running
@@ -249,8 +249,8 @@ def test_what_makes_no_sense_is_said(
     assert mem("consolidate", *arguments).code == code
 
 
-def _model(server: LlmServer, spawn: Callable[..., Ran], *arguments: str) -> Ran:
-    settings = {"MEM_LLM_MODEL": "scripted", "MEM_LLM_API_BASE": server.api_base, "MEM_LLM_TIMEOUT": "2"}
+def _model(server: LlmServer, spawn: Callable[..., Ran], *arguments: str, seconds: int = 300) -> Ran:
+    settings = {"MEM_LLM_MODEL": "scripted", "MEM_LLM_API_BASE": server.api_base, "MEM_LLM_TIMEOUT": str(seconds)}
     os.environ.update(settings)
     try:
         return spawn(*arguments)
@@ -283,7 +283,7 @@ def test_a_connection_that_breaks_loses_nothing(
 ) -> None:
     mem("session", "import", talk)
     with LlmServer(answer) as server:
-        failed = _model(server, spawn, "consolidate", "--quiet")
+        failed = _model(server, spawn, "consolidate", "--quiet", seconds=2)
     assert failed.code == 7
     assert history(workspace).count("[raw-fallback]") == 1
     assert mem("consolidate").rows == [["talk", "rules", "4", "1"]]

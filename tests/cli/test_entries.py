@@ -89,7 +89,7 @@ def test_text_comes_from_standard_input_or_a_file(mem: Mem, workspace: Path, wor
         (["config", "get", "search.limt"], 2, "search.limit"),
         (["config", "set", "search.limit", "many"], 2, "whole number"),
         (["read", "MEMORY.md#nowhere"], 4, "no 'nowhere'"),
-        (["restore", "MEMORY.md"], 5, "not in the archive"),
+        (["restore", "MEMORY.md"], 5, "no earlier text of MEMORY.md is kept"),
         (["forget", "MEMORY.md"], 5, "not an entry"),
     ],
 )

@@ -127,19 +127,19 @@ def test_without_an_llm_judge_says_what_to_set(mem: Mem, workspace: Path, words:
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Callable[[LlmServer], None]:
+def served(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Configure a server as the LLM."""
 
-    def configured(server: LlmServer) -> None:
+    def configured(server: LlmServer, seconds: int = 300) -> None:
         monkeypatch.setenv("MEM_LLM_MODEL", "scripted")
         monkeypatch.setenv("MEM_LLM_API_BASE", server.api_base)
-        monkeypatch.setenv("MEM_LLM_TIMEOUT", "5")
+        monkeypatch.setenv("MEM_LLM_TIMEOUT", str(seconds))
 
     return configured
 
 
 def test_a_server_that_speaks_the_openai_protocol_judges(
-    mem: Mem, workspace: Path, known: dict[str, str], spawn: Callable[..., Ran], served: Callable[[LlmServer], None]
+    mem: Mem, workspace: Path, known: dict[str, str], spawn: Callable[..., Ran], served: Callable[..., None]
 ) -> None:
     row = {"pair": 1, "kind": "same", "sure": True, "old_says_more": False}
     with LlmServer(say(json.dumps({"verdicts": [row]}))) as server:
@@ -153,11 +153,11 @@ def test_a_server_that_speaks_the_openai_protocol_judges(
 
 @pytest.mark.parametrize("answer", [dribble("{}", 0.3), plain("<html>502</html>", "text/html", 502)])
 def test_a_server_that_breaks_leaves_it_to_the_rules(
-    mem: Mem, workspace: Path, known: dict[str, str], spawn: Callable[..., Ran], served: Callable[[LlmServer], None],
+    mem: Mem, workspace: Path, known: dict[str, str], spawn: Callable[..., Ran], served: Callable[..., None],
     answer: Callable[..., None],
 ) -> None:  # fmt: skip
     with LlmServer(answer) as server:
-        served(server)
+        served(server, 5)
         ran = spawn("write", AGAIN, "--judge")
     assert (ran.code, ran.rows[0][0]) == (7, "created")
     assert (ran.err.count("\n"), "the rules did" in ran.err) == (1, True)
