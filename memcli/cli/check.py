@@ -17,6 +17,7 @@ from ..lifecycle.check import check as check_all
 from ..lifecycle.invariants import Fault
 from ..lifecycle.mend import lacks_id, mend_plan
 from ..lifecycle.plan import Plan, applied, shown
+from ..lifecycle.unfinished import removed
 from ..store.archive import adopted
 from ..store.layout import MEM
 from ..store.privacy import make_derived, write_private
@@ -68,9 +69,10 @@ def check(
     """Find what is wrong with the files, and mend what has one right answer.
 
     Prints `path:line: problem`, secrets included; the exit code is 1 when there is one. --fix gives an id to files that
-    have none and to the second of two files with one, sorts history by time and makes a damaged index anew; it exits
-    with 3 when other problems remain. --cited names the memories whose cited lines changed or are gone, and follows
-    a rename that git knows of. As a git hook (.git/hooks/pre-commit): mem check --staged
+    have none and to the second of two files with one, sorts history by time, removes what killed writes left unfinished
+    and makes a damaged index anew; it exits with 3 when other problems remain. --cited names the memories whose cited
+    lines changed or are gone, and follows a rename that git knows of.
+    As a git hook (.git/hooks/pre-commit): mem check --staged
     """
     if fix and in_index:
         raise UsageError("--fix changes files on disk, not what is staged", "run `mem check --fix`, then `git add`")
@@ -107,12 +109,12 @@ def check(
         found = check_all(where)
         plan = mend_plan(where, found.readings, found.faults, lambda seed: world.noise(seed)(0)) if fix else plan
         found = Checked((*found.faults, *_leaks(where, everywhere=for_secrets)), found.readings)
-    mended = _mended(where, found.faults, plan) if fix and not dry_run else 0
+    mended = _mended(where, found.faults, plan) if fix and not dry_run else ()
     left = found.faults if not mended or dry_run else _again(where, for_secrets)
     if as_json:
-        output.say_json(_document(found, plan, left, done=fix and not dry_run))
+        output.say_json(_document(found, plan, left, mended))
     else:
-        _tell(where, found, plan, left, dry_run=dry_run, fix=fix)
+        _tell(where, found, plan, left, mended, dry_run=dry_run, fix=fix)
     if left:
         raise typer.Exit(3 if mended else 1)
 
@@ -139,28 +141,30 @@ def _leaks(where: Workspace, *, everywhere: bool) -> list[Fault]:
     return found
 
 
-def _mended(where: Workspace, faults: Sequence[Fault], plan: Plan) -> int:
-    """Apply the plan and make a damaged index anew; count what was mended."""
+def _mended(where: Workspace, faults: Sequence[Fault], plan: Plan) -> tuple[str, ...]:
+    """Apply the plan, remove what killed writers left, make a damaged index anew; say what was mended."""
     applied(where, plan, "mem check --fix")
+    gone = removed(where, [fault.path for fault in faults if fault.rule == "unfinished"])
     damaged = [fault for fault in faults if fault.rule == "index"]
     if damaged:
         database.discard(where.derived)
         ask(where, lambda index: index.refresh())
-    return len(plan.steps) + len(damaged)
+    anew = [f"{fault.path}: made anew" for fault in damaged]
+    return (*plan.reasons, *(f"{path}: removed" for path in gone), *anew)
 
 
 def _again(where: Workspace, for_secrets: bool) -> tuple[Fault, ...]:
     return (*check_all(where).faults, *_leaks(where, everywhere=for_secrets))
 
 
-def _document(found: Checked, plan: Plan, left: Sequence[Fault], *, done: bool) -> dict[str, Any]:
+def _document(found: Checked, plan: Plan, left: Sequence[Fault], mended: Sequence[str]) -> dict[str, Any]:
     return {
         "problems": [
             {"path": one.path, "line": one.line, "reason": one.reason, "rule": one.rule, "fixable": one.mends}
             for one in left
         ],
         "files": len(found.readings),
-        "fixed": list(plan.reasons) if done else [],
+        "fixed": list(mended),
         "diff": shown(plan),
     }
 
@@ -179,11 +183,20 @@ def _tell_adopted(where: Workspace) -> None:
             write_private(told, "")
 
 
-def _tell(where: Workspace, found: Checked, plan: Plan, left: Sequence[Fault], *, dry_run: bool, fix: bool) -> None:
+def _tell(
+    where: Workspace,
+    found: Checked,
+    plan: Plan,
+    left: Sequence[Fault],
+    mended: Sequence[str],
+    *,
+    dry_run: bool,
+    fix: bool,
+) -> None:
     if dry_run:
         output.say(shown(plan), end="")
         return
-    for reason in plan.reasons:
+    for reason in mended:
         output.note(f"mended {reason}")
     for fault in left:
         output.say(str(replace(fault, path=world.here(where, fault.path))))

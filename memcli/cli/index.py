@@ -50,6 +50,8 @@ def index(
         for line in lines:
             output.note(line)
     for one in answers:
+        if one["elsewhere"]:
+            output.note(f"{one['workspace']}: nothing can be written there: its index is kept in {one['elsewhere']}")
         if one["unfinished"]:
             output.note(f"{one['workspace']}: {one['not_embedded']:,} texts are not embedded: {one['unfinished']}")
     if any(one["unfinished"] for one in answers):
@@ -86,6 +88,7 @@ def _report(found: Index, *, embed: bool) -> dict[str, Any]:
         "vectors": coverage.vectors,
         "embedded": coverage.embedded,
         "model": found.meta("model"),
+        "elsewhere": str(found.folder) if found.folder not in (None, where.derived) else "",
         "unfinished": _obstacle(found) if embed and coverage.missing else "",
         "found": found.problems(),
         "lines": [
@@ -99,4 +102,4 @@ def _obstacle(found: Index) -> str:
     """Say why what should have been embedded was not; nothing where it only came in meanwhile."""
     if found.folder is not None:
         return ""
-    return BUSY if found.is_overtaken else "the index cannot be kept here; give write access or free disk space"
+    return BUSY if found.is_overtaken else "; ".join(database.NO_PLACE)

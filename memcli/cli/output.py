@@ -146,8 +146,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], flexible: int) -> 
 
 
 def note(text: str) -> None:
-    """Say one line on stderr."""
-    print(f"mem: {visible(text)}\n", file=sys.stderr, end="")
+    """Say one line on stderr; a line end within it, as names of files may have, is made visible."""
+    line = visible(text).replace("\n", "\\x0a")
+    print(f"mem: {line}\n", file=sys.stderr, end="")
 
 
 def problems(found: Sequence[object]) -> None:

@@ -1,15 +1,17 @@
 """Bring a whole conversation into a session: read, secrets blanked out, and each event kept once."""
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, gettempdir
 from typing import IO, Any, BinaryIO
 
+from ..store.disk import naming
 from ..store.redaction import Redacted, Redactor, redactor, secret_in_name
 from ..store.sessions import EVENTS, METADATA, Session, made
 from ..store.sessions.append import Appended, Line, line_of, take_in
@@ -189,7 +191,7 @@ def spooled(
     cleaner = redactor(workspace, name)
     if secret_in_name(cleaner, name):
         cleaner.name = "the transcript"
-    with _spool(workspace) as file:
+    with _spool(workspace) as (file, folder):
         spool = Spool(workspace, transcript, file, cleaner, standing or Standing(""))
         for event in transcript.events:
             spool.opening = spool.opening or f"{event.timestamp}\n{event.role}\n{event.text}".encode("utf-8", "replace")
@@ -202,10 +204,13 @@ def spooled(
             line = line_of(event)
             sums = line.counts
             noted = [line.id, sums.messages, sums.waiting, sums.characters, sums.first]
-            file.write(f"{json.dumps(noted)}\n{line.text}\n")
+            with naming("write", folder):
+                file.write(f"{json.dumps(noted)}\n{line.text}\n")
             spool.events += 1
             if event.type == "message":
                 spool.said.append((event.id, event.role, _fingerprint(event.text)))
+        with naming("write", folder):
+            file.flush()
         yield spool
 
 
@@ -224,10 +229,22 @@ def own_id(path: Path) -> str:
     return session_id(path.parent.resolve().name) or ""
 
 
-def _spool(workspace: Workspace) -> IO[str]:
-    with suppress(OSError):
-        return TemporaryFile("w+", dir=workspace.derived, encoding="utf-8", newline="\n")
-    return TemporaryFile("w+", encoding="utf-8", newline="\n")
+@contextmanager
+def _spool(workspace: Workspace) -> Iterator[tuple[IO[str], Path]]:
+    """Open a file without a name beside the workspace's derived data, else among the system's temporary files."""
+    with naming("write", workspace.derived):
+        folder = workspace.derived if os.access(workspace.derived, os.W_OK) else Path(gettempdir())
+    file = _nameless(folder)
+    try:
+        yield file, folder
+    finally:
+        with suppress(OSError):  # what could not be written is tried once more on closing
+            file.close()
+
+
+def _nameless(folder: Path) -> IO[str]:
+    with naming("write", folder):
+        return TemporaryFile("w+", dir=folder, encoding="utf-8", newline="\n")
 
 
 def _told(transcript: Transcript) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from ..text.blake import blake2b
 from ..text.tokenizer import TOKENIZE
 
 FILE = "index.db"
+NO_PLACE = ("the index cannot be kept here", "give write access or free disk space")
 LOCK_WAIT = 0.25  # seconds; whoever cannot write by then answers from a copy in memory
 
 _SCHEMA = f"""

@@ -7,6 +7,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from ..store.layout import DOCUMENTS, Layout
+from ..store.temporary import is_temporary
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""
@@ -19,6 +20,7 @@ class Listing:
     stats: dict[str, Stat] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)  # path → reason
     unread: list[str] = field(default_factory=list)  # paths that could not be looked at: what begins so is unknown
+    unfinished: list[str] = field(default_factory=list)  # paths of files being written, or that a killed writer left
 
 
 def scan(root: Path, layout: Layout) -> Listing:
@@ -57,7 +59,7 @@ def _walk(root: Path, place: str, deep: bool, listing: Listing, layout: Layout) 
         inside = stack.pop()
         try:
             with os.scandir(f"{base}/{inside}") as found:
-                others = _take_files(found, inside, listing.stats, layout.endings)
+                others = _take_files(found, inside, listing, layout.endings)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
@@ -82,13 +84,15 @@ def _walk(root: Path, place: str, deep: bool, listing: Listing, layout: Layout) 
 
 
 def _take_files(
-    items: Iterable[os.DirEntry[str]], inside: str, stats: dict[str, Stat], endings: tuple[str, ...]
+    items: Iterable[os.DirEntry[str]], inside: str, listing: Listing, endings: tuple[str, ...]
 ) -> list[os.DirEntry[str]]:
     """Note the files among the items of a folder, and give the others; with thousands of files each step is felt."""
     others = []
     for item in items:
         name = item.name
-        if name[0] == ".":  # hidden, or a file being written
+        if name[0] == ".":  # hidden
+            if is_temporary(name):
+                listing.unfinished.append(inside + name)
             continue
         if name.endswith(endings):
             try:
@@ -97,7 +101,7 @@ def _take_files(
                 others.append(item)
                 continue
             if S_ISREG(seen.st_mode):
-                stats[inside + name] = (seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino)
+                listing.stats[inside + name] = (seen.st_mtime_ns, seen.st_ctime_ns, seen.st_size, seen.st_ino)
                 continue
         others.append(item)
     return others

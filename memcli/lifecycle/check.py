@@ -21,6 +21,7 @@ from ..store.staged import Staged
 from ..store.workspace import MARKER, Workspace
 from ..text.history import records
 from .invariants import Fault, Names, doubles, faults, names_of
+from .unfinished import abandoned
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,12 @@ def check(workspace: Workspace) -> Checked:
             readings.append(read_file(workspace, path, kind, *got, digest_of(got[0])))
         elif got:
             found.append(Fault(path, 1, got, "read"))
+    found += [
+        Fault(
+            _shown(path), 1, "left by a write that was killed: `mem check --fix` removes it", "unfinished", mends=True
+        )
+        for path in abandoned(workspace, listing)
+    ]
     names = _names(readings, [], is_file_in(workspace))
     found += faults(readings, names, workspace.zone, workspace.settings["memory.budget"])
     found += doubles(readings, {})

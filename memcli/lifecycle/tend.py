@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import MemError
+from ..errors import MemError, UnavailableError
+from ..index.database import NO_PLACE
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..store import access, disk
@@ -18,6 +19,7 @@ from .decay import Judged, decay, judged, last_accessed, needed_fraction, unread
 from .edited import with_edits
 from .plan import applied
 from .promote import Promotion, promote_plan
+from .unfinished import abandoned, removed
 
 Noise = Callable[[str], bytes]
 """The random source of new ids, for a seed."""
@@ -100,6 +102,11 @@ def _promote(workspace: Workspace, proposed: Promotion, noise: Noise) -> str:
     return f"{workspace.layout.memory}: {counts}"
 
 
+def _removed(workspace: Workspace, paths: list[str], noise: Noise) -> str:
+    count = len(removed(workspace, paths))
+    return f"removed {count:,} unfinished file{'s' * (count != 1)} of killed writes"
+
+
 def _unembedded(workspace: Workspace) -> int:
     """Count the texts that have no vector yet, what has just changed on disk included."""
 
@@ -111,19 +118,22 @@ def _unembedded(workspace: Workspace) -> int:
 
 
 def _index(workspace: Workspace, missing: int, noise: Noise) -> str:
-    def embed(index: Index) -> int:
+    def embed(index: Index) -> tuple[int, bool]:
         index.refresh()
         left = index.embedding.embed_missing(None)
         index.embedding.tidy()
         index.embedding.fold()
-        return left
+        return left, index.folder is not None
 
-    left = ask(workspace, embed)
+    left, is_kept = ask(workspace, embed)
+    if left and not is_kept:
+        raise UnavailableError(f"{left:,} texts are not embedded: {NO_PLACE[0]}", NO_PLACE[1])
     return f"embedded {missing - left:,} texts" + (f", {left:,} left" if left else "")
 
 
 TASKS = (
     Task("decay", _faded, _archive),
     Task("promote", _confirmed, _promote),
+    Task("check", abandoned, _removed),
     Task("index", _unembedded, _index),  # last, since the others change files
 )

@@ -1,7 +1,9 @@
 """From the name somebody gives to the one place it means: an id, part of one, a path, or a hit's address."""
 
 import os
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +12,7 @@ from ..errors import AmbiguousError, NotFoundError, UsageError
 from ..store.address import Place, by_path
 from ..store.workspace import Workspace
 from ..text import frontmatter, ids
+from ..text.conflict import require_no_conflict
 from ..text.links import bare
 from .documents import by_name
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from ..index.index import Index
 
 
+_STATED_ID = re.compile(r"""^id:[ \t]*["']?([\w-]+)""", re.MULTILINE)
 SHORTEST = 4
 """Characters of a part of an id, for what changes files: a slip of the finger must not name a memory."""
 
@@ -79,6 +83,8 @@ def locate(
             f"{name!r} is too little of an id to change a memory by",
             f"give {SHORTEST} characters of it or more, or the path",
         )
+    for workspace in workspaces:
+        ask(workspace, lambda index: _require_unconflicted(index, name))
     raise NotFoundError(f"no entry {name!r}", 'find it with `mem search "…"` or `mem ls`')
 
 
@@ -103,6 +109,16 @@ def _known(index: "Index", name: str, strict: bool) -> list[tuple[str, str]]:
             return found
     index.refresh()
     return records(index, name) if name.startswith("hist_") else with_id(index, name)
+
+
+def _require_unconflicted(index: "Index", name: str) -> None:
+    """Refuse the id of a file that is passed over, since git left conflict markers in it."""
+    for path in sorted({problem.path for problem in index.problems() if problem.left_out}):
+        with suppress(OSError, UnicodeDecodeError):
+            text = index.workspace.path(path).read_text(encoding="utf-8")
+            stated = {found[1] for found in _STATED_ID.finditer(text)}
+            if any(one == name or (len(name) >= SHORTEST and name in one) for one in stated):
+                require_no_conflict(path, text)
 
 
 def _where_made(workspace: Workspace, identifier: str) -> Place | None:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from ..errors import MemError
 from ..text.problem import FileProblem
-from . import disk, files
+from . import files
 from .layout import MEM, Layout
+from .temporary import is_temporary
 from .workspace import Workspace
 
 KEEP = ".gitkeep"
@@ -166,7 +167,7 @@ def _changed_at(path: str) -> int:
 def _files_below(folder: Path) -> Iterator[str]:
     """Yield the files in a folder and below it, without those that are only being written."""
     for place, _, names in os.walk(folder):
-        yield from (os.path.join(place, name) for name in names if not name.startswith(disk.TEMPORARY))
+        yield from (os.path.join(place, name) for name in names if not is_temporary(name))
 
 
 def _listed(folder: Path) -> list[str]:

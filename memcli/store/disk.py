@@ -1,6 +1,6 @@
 """Take the small steps that a promise about files is made of, each safe on disk when it returns.
 
-Owns temporary names and the sentences for what the system refuses. Knows no rule of when a file may change.
+Owns the sentences for what the system refuses. Knows no rule of when a file may change.
 """
 
 import errno
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ..errors import RefusedError
 from .privacy import SESSIONS, folder_mode, narrowed
+from .temporary import is_temporary, temporary_name
 
-TEMPORARY = ".mem-tmp-"
 _NO_HARD_LINKS = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF)
 _MOST_WAITING = 200  # open files that wait to be synced; systems allow 256 and more
@@ -92,7 +92,7 @@ def write_temporary(folder: Path, data: bytes, like: os.stat_result | None = Non
 
     Else the mode is the one given, less what the user's umask takes away.
     """
-    temporary = os.path.join(folder, TEMPORARY + os.urandom(8).hex())
+    temporary = os.path.join(folder, temporary_name())
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, narrowed(mode, folder) if like is None else 0o600)
     try:
         write_all(fd, data)
@@ -144,7 +144,7 @@ def _hide(sessions: Path) -> None:
 
     One that holds more than a session was made otherwise, and may be tracked by git on purpose.
     """
-    others = [name for name in os.listdir(sessions) if not name.startswith(TEMPORARY)]
+    others = [name for name in os.listdir(sessions) if not is_temporary(name)]
     if len(others) <= 1 and ".gitignore" not in others and folder_mode(sessions) == 0o700:
         with suppress(FileExistsError):
             publish(sessions / ".gitignore", b"*\n")

@@ -14,10 +14,10 @@ from ..text.blake import blake2b
 from . import disk
 from .boundary import contained
 from .moves import move
+from .temporary import sweep
 
-__all__ = ["append", "contained", "create", "digest", "is_temporary", "move", "read", "replace", "sweep"]
+__all__ = ["append", "contained", "create", "digest", "move", "read", "replace"]
 
-_ABANDONED = 3600.0  # seconds after which a temporary file has no living writer
 _swept: set[Path] = set()  # folders this process has cleared
 
 
@@ -90,28 +90,6 @@ def append(path: Path, data: bytes, *, within: Path | None = None) -> None:
             _append(fd, data)
         finally:
             os.close(fd)
-
-
-def is_temporary(name: str) -> bool:
-    """Tell whether a file name is one of ours that was never finished."""
-    return name.startswith(disk.TEMPORARY)
-
-
-def sweep(folder: Path, now: float) -> int:
-    """Remove the folder's temporary files of dead writers and count them.
-
-    `now` is the machine's own clock, which stamped the files; one set for a replay would sweep living ones.
-    """
-    removed = 0
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if not is_temporary(entry.name) or not entry.is_file(follow_symlinks=False):
-                continue
-            with suppress(OSError):  # another writer sweeps too
-                if now - entry.stat(follow_symlinks=False).st_mtime > _ABANDONED:
-                    os.unlink(entry.path)
-                    removed += 1
-    return removed
 
 
 def _sweep_once(folder: Path) -> None:

@@ -9,6 +9,7 @@ from . import files, trust
 from .layout import LAYOUTS, MARKDOWN, MEM
 from .recognise import Recognised, recognise
 from .settings import FORMAT, FORMAT_KEY
+from .temporary import PREFIX
 from .workspace import MARKER, Surroundings, opened
 
 MARKER_TEXT = f"""\
@@ -150,8 +151,9 @@ def _own_page(root: Path, layout: str) -> str:
 def _ignored(root: Path, layout: str) -> tuple[str, ...]:
     """Name what git should pass over; a folder of sessions that another tool made stays that tool's affair."""
     theirs = layout != MEM.name and (root / "sessions").exists()
+    unfinished = f"{PREFIX}*"  # what a killed writer left
     away = f"/{LAYOUTS[layout].archive}sessions/"
-    return ("/.mem/", away) if theirs else ("/.mem/", "/sessions/", away)
+    return ("/.mem/", unfinished, away) if theirs else ("/.mem/", unfinished, "/sessions/", away)
 
 
 def _repository(root: Path) -> Path | None:

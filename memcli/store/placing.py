@@ -9,6 +9,7 @@ from pathlib import Path
 from ..text.times import stamp
 from . import disk, files
 from .archive import explain
+from .temporary import temporary_name
 from .workspace import Workspace
 
 
@@ -43,7 +44,7 @@ def write_out(path: Path, pieces: Iterable[bytes]) -> None:
                 device.writelines(pieces)
             return
         target = Path(os.path.realpath(path))
-        temporary = target.with_name(f"{disk.TEMPORARY}{os.urandom(8).hex()}")
+        temporary = target.with_name(temporary_name())
         try:
             with temporary.open("xb") as file:
                 file.writelines(pieces)

@@ -229,3 +229,39 @@ def test_a_binary_file_is_no_memory_and_is_named_by_check(mem: Mem, workspace: P
         assert "tool.md" not in ran.out + ran.err
     assert "entries/tool.md:1: a binary file" in mem("check").out
     assert (workspace / "entries" / "tool.md").read_bytes() == data
+
+
+@pytest.mark.parametrize("name", ["new\nline.md", "two\n\nlines\r.md"])
+def test_a_name_with_a_line_end_is_one_line_of_what_was_mended(mem: Mem, workspace: Path, name: str) -> None:
+    (workspace / "entries").mkdir()
+    (workspace / "entries" / name).write_text("Plain.\n")
+    ran = mem("check", "--fix")
+    assert (ran.code, ran.err.count("\n")) == (0, 1)
+    assert "line" in ran.err
+
+
+@pytest.mark.parametrize("command", ["read", "forget", "edit"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_the_id_of_an_entry_with_a_conflict_names_its_file_and_the_line_of_the_marker(
+    mem: Mem, workspace: Path, command: str, inside: bool
+) -> None:
+    identifier, path = mem("write", "The bakery opens at seven.", "--no-dedup").rows[0][1:3]
+    file = workspace.parent / path
+    text = file.read_text()
+    if inside:
+        text = text.replace("id: ", "<<<<<<< ours\nid: ", 1).replace(
+            "\ncreated", "\n=======\n>>>>>>> theirs\ncreated", 1
+        )
+    else:
+        text += "<<<<<<< ours\nAt eight.\n=======\nAt nine.\n>>>>>>> theirs\n"
+    file.write_text(text)
+    line = text[: text.index("<<<<<<<")].count("\n") + 1
+    for name in (identifier, identifier[-6:]):
+        ran = mem(command, name, *(("--replace", "seven", "eight") if command == "edit" else ()))
+        if ran.code == 0:  # a whole id is read where its file was made
+            assert (command, f":{line}: a git conflict marker" in ran.err) == ("read", True)
+            continue
+        assert (ran.code, ran.err.count("\n")) == (5, 1), ran.err
+        assert f"{path.removeprefix('memory/')}:{line}: a git conflict marker" in ran.err
+    assert file.read_text() == text
+    assert mem(command, "mem_nowhere", *(("--replace", "a", "b") if command == "edit" else ())).code == 4

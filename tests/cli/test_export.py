@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memcli.exchange import export as exporting
-from memcli.store import disk
+from memcli.store.temporary import PREFIX
 from tests.conftest import FIXTURES, Mem
 
 
@@ -87,7 +87,7 @@ def test_a_file_is_written_whole_or_not_at_all(mem: Mem, workspace: Path, monkey
     monkeypatch.setattr(exporting, "parcel_of", fail)
     assert mem("export", "-o", str(out)).code == 130
     assert out.read_text() == "an older export\n"
-    assert not [path for path in out.parent.iterdir() if path.name.startswith(disk.TEMPORARY)]
+    assert not [path for path in out.parent.iterdir() if path.name.startswith(PREFIX)]
     monkeypatch.undo()
 
 

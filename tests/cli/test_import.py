@@ -15,6 +15,7 @@ from memcli.exchange.parcel import Parcel
 from memcli.store import disk
 from memcli.store.init import PAGE_TEXT
 from memcli.store.layout import LAYOUTS
+from memcli.store.temporary import PREFIX
 from tests.conftest import FIXTURES, Mem
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 
@@ -393,10 +394,10 @@ def test_the_power_may_fail_at_any_step_and_the_next_import_ends_the_same(mem: M
                 os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         for name, (data, _) in content(root).items():
-            if not name.rpartition("/")[2].startswith(disk.TEMPORARY):
+            if not name.rpartition("/")[2].startswith(PREFIX):
                 assert data in (expected[name], PAGE_TEXT.encode())
         assert mem("--workspace", str(root), "import", "in.jsonl").code == 0
-        left = {name: data for name, (data, _) in content(root).items() if disk.TEMPORARY not in name}
+        left = {name: data for name, (data, _) in content(root).items() if PREFIX not in name}
         assert left == expected
         if status != POWER_CUT:
             break

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store import disk
+from memcli.store.temporary import PREFIX
 from tests.conftest import FIXTURES, Mem
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 
@@ -237,7 +237,7 @@ def test_the_power_may_fail_at_any_step_and_the_next_import_ends_the_same(
                     os._exit(0)
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert mem("--workspace", str(root), "import", "in.jsonl").code == 0
-        left = {name: data for name, data in state(root).items() if disk.TEMPORARY not in name}
+        left = {name: data for name, data in state(root).items() if PREFIX not in name}
         wanted = wanted or left
         assert left == wanted, f"cut at step {at}"
         if code != POWER_CUT:

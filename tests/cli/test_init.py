@@ -117,8 +117,8 @@ def test_a_folder_of_sessions_that_was_there_is_not_hidden_from_git(mem: Mem, wo
     for name in ("jarvis", "claude"):
         shutil.copytree(FIXTURES / name, world / name)
         assert mem("init", name).code == 0
-    assert (world / "jarvis" / ".gitignore").read_text() == "/.mem/\n/archive/sessions/\n"
-    assert (world / "claude" / ".gitignore").read_text() == "/.mem/\n/sessions/\n/archive/sessions/\n"
+    assert (world / "jarvis" / ".gitignore").read_text() == "/.mem/\n.mem-tmp-*\n/archive/sessions/\n"
+    assert (world / "claude" / ".gitignore").read_text() == "/.mem/\n.mem-tmp-*\n/sessions/\n/archive/sessions/\n"
 
 
 def test_a_gitignore_that_is_there_gets_what_it_lacks_and_keeps_its_lines(mem: Mem, world: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_gitignore_that_is_there_gets_what_it_lacks_and_keeps_its_lines(mem: M
     (world / "tool" / ".gitignore").write_bytes(b"*.log\r\n/.mem/\r\nnode_modules")
     assert mem("init", "tool").code == 0
     assert (world / "tool" / ".gitignore").read_bytes() == (
-        b"*.log\r\n/.mem/\r\nnode_modules\n/sessions/\n/archive/sessions/\n"
+        b"*.log\r\n/.mem/\r\nnode_modules\n.mem-tmp-*\n/sessions/\n/archive/sessions/\n"
     )
 
 

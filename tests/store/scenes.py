@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from memcli.store import files
+from memcli.store.temporary import is_temporary
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 
 OLD = b"old text\n" * 40
@@ -33,7 +34,7 @@ def prepare(scene: Scene, folder: Path) -> None:
 
 def found(folder: Path) -> Files:
     """Give the files of a folder that are not temporary."""
-    paths = (path for path in folder.rglob("*") if path.is_file() and not files.is_temporary(path.name))
+    paths = (path for path in folder.rglob("*") if path.is_file() and not is_temporary(path.name))
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import RefusedError
-from memcli.store import files
+from memcli.store.temporary import is_temporary
 from tests.crash import FailingOS, wire
 from tests.processes import run
 from tests.store.scenes import NEW, OLD, SCENES, Scene, found, prepare
@@ -68,7 +68,7 @@ def test_a_disk_full_at_any_step_leaves_old_or_new_and_a_second_try_succeeds(nam
         else:
             assert "no space left on device: free some space and run it again" in str(error)
             assert error.exit_code == 5
-            assert not any(files.is_temporary(path.name) for path in folder.rglob("*"))
+            assert not any(is_temporary(path.name) for path in folder.rglob("*"))
         scene.change(folder)
         assert found(folder) == scene.after, disk.steps
     assert at == len(STEPS[name]) + 1

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from memcli.errors import NotFoundError, RefusedError
 from memcli.store import files
+from memcli.store.temporary import PREFIX, sweep
 from tests.conftest import Mem
 from tests.processes import race, run, running
 
@@ -219,7 +220,7 @@ for number in count():
         lines = page.read_bytes().splitlines()
         assert len(lines) == 50_000
         assert len(set(lines)) == 1
-    files.sweep(bare, time.time() + 7200)
+    sweep(bare, time.time() + 7200)
     assert names(bare) == ["page.md"]
 
 
@@ -312,20 +313,7 @@ def test_a_record_of_an_editor_is_not_cut_off_with_ours(page: Path, monkeypatch:
     assert page.read_bytes() == OLD + NEW + b"from the editor\n"
 
 
-def test_only_old_temporary_files_are_swept(bare: Path) -> None:
-    now = time.time()
-    for name, age in (
-        (".mem-tmp-old", 3700),
-        (".mem-tmp-young", 3500),
-        ("page.md", 9999),
-        (".mem-tmp-folder", 0),
-    ):
-        path = bare / name
-        path.mkdir() if name.endswith("folder") else path.touch()
-        os.utime(path, (now - age, now - age))
-    os.utime(bare / ".mem-tmp-folder", (0, 0))
-    assert files.sweep(bare, now) == 1
-    assert names(bare) == [".mem-tmp-folder", ".mem-tmp-young", "page.md"]
+OLD_NAME, YOUNG_NAME = f"{PREFIX}{0:016x}", f"{PREFIX}{1:016x}"
 
 
 def test_who_writes_to_a_folder_clears_it_of_what_killed_writers_left(mem: Mem, workspace: Path) -> None:
@@ -334,18 +322,18 @@ def test_who_writes_to_a_folder_clears_it_of_what_killed_writers_left(mem: Mem, 
     files._swept.clear()  # as in another process
 
     def leave() -> None:
-        for name, age in ((".mem-tmp-old", 3700), (".mem-tmp-young", 60)):
+        for name, age in ((OLD_NAME, 3700), (YOUNG_NAME, 60)):
             (folder / name).touch()
             os.utime(folder / name, (time.time() - age,) * 2)
 
     leave()
     assert mem("write", "--no-dedup", "the okapi wakes").code == 0
-    assert (folder / ".mem-tmp-young").exists()
-    assert not (folder / ".mem-tmp-old").exists()
+    assert (folder / YOUNG_NAME).exists()
+    assert not (folder / OLD_NAME).exists()
     leave()
     files._swept.clear()
     assert mem("edit", row[1], "--replace", "sleeps", "dreams").code == 0
-    assert [path.name for path in folder.glob(".mem-tmp-*")] == [".mem-tmp-young"]
+    assert [path.name for path in folder.glob(".mem-tmp-*")] == [YOUNG_NAME]
 
 
 def test_a_folder_is_listed_once_however_much_is_written_to_it(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -355,15 +343,6 @@ def test_a_folder_is_listed_once_however_much_is_written_to_it(bare: Path, monke
         files.create(bare / f"{number}.md", b"x\n")
         files.replace(bare / f"{number}.md", b"y\n", files.digest(b"x\n"))
     assert listed == [bare]
-
-
-def test_sweeping_what_is_not_there_finds_nothing(bare: Path) -> None:
-    assert files.sweep(bare / "none", time.time()) == 0
-
-
-def test_temporary_names_are_told_from_others() -> None:
-    assert files.is_temporary(".mem-tmp-0123456789abcdef")
-    assert not files.is_temporary("mem-tmp-notes.md")
 
 
 def test_creating_a_file_loads_no_heavy_library(bare: Path) -> None:

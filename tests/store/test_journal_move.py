@@ -10,6 +10,7 @@ import pytest
 from memcli.errors import RefusedError
 from memcli.store import files
 from memcli.store.journal import Append, Change, Move, apply, exclusive, finish
+from memcli.store.temporary import is_temporary
 from memcli.store.workspace import Surroundings, Workspace, opened
 from memcli.text.times import parse_time
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
@@ -105,7 +106,7 @@ def test_wherever_the_power_is_cut_the_next_command_finishes_it_once(tmp_path: P
         texts = {
             path.relative_to(workspace.root).as_posix(): path.read_bytes()
             for path in workspace.root.rglob("*.md")
-            if not files.is_temporary(path.name)
+            if not is_temporary(path.name)
         }
         assert texts == {"archive/a.md": TEXT, "c.md": b"new", "log.md": b"## one\n"}
         if not cut:
