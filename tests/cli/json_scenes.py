@@ -34,6 +34,7 @@ def answers(mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     yield ask("write", "write", "The staging port is 9090.", "--source", "inferred")
     yield ask("write", "write", "The retry limit is 3.")
     yield ask("write", "write", "The retry limit is 5.")
+    yield ask("write", "write", "The retry limit is 5!", "--source", "inferred")
     yield ask("write", "write", "Staging runs on host b.", "--key", "staging/host")
     yield ask("write", "write", "Staging runs on host a.", "--key", "staging/host", "--created-at", "2020-01-01")
     queue = ask("review")
