@@ -21,14 +21,18 @@ _ASKS = (
     r"|qui|quand|où|pourquoi|comment|combien|quel(?:le)?s?"
     r"|quién(?:es)?|qué|cuándo|dónde|cómo|cuál(?:es)?|cuánt[oa]s?)\b"
 )
-_DO = r"(?:do|does|did|is|are|was|were|has|have|had|can|could|should|will|would|must)"
-_DOES_IT = rf"(?:{_DO} (?:(?:i|we|you|he|she|it|they|there|the|an?|my|our|your|his|her|their)\b|(?-i:[A-Z])))"
+_DOES_IT = (
+    r"(?:(?:do|does|did|is|are|was|were|has|have|had|can|could|should|will|would|must)"
+    r" (?:(?:i|we|you|he|she|it|they|there)\b|(?-i:[A-Z]))"
+    r"|(?:do|does|did|is|are|was|were) (?:the|my|our|your|his|her|their)\b)"
+)
 _JOINED = re.compile(
-    rf"[,;]?\s+(?:and|or|but|plus|also|und|oder|aber|et|ou|y|o|e)\s+(?:also |then |auch |aussi |también )?"
-    rf"(?={_ASKS}|{_DOES_IT})"
-    rf"|[,;]\s*(?={_ASKS})",
+    r"[,;]?\s+(?:and|or|but|plus|also|und|oder|aber|et|ou|y|o|e)\s+(?:also |then |auch |aussi |también )?"
+    rf"(?={_ASKS}|{_DOES_IT})|;\s*(?={_ASKS})",
     re.IGNORECASE,
 )
+_TURN = re.compile(r"^[ \t]*[A-Z][\w .-]{0,30}: ", re.MULTILINE)
+"""Opens a line of a pasted dialogue: only its last turn asks."""
 _ASKED = re.compile(rf"\b{_ASKS}|^{_DOES_IT}", re.IGNORECASE)
 
 
@@ -37,8 +41,10 @@ def parts_of(prompt: str) -> tuple[str, ...]:
 
     Only what has a question word or form of its own is a part, and words that are not everyday ones.
     """
+    turns = list(_TURN.finditer(prompt))
+    asked = prompt[turns[-1].end() :] if len(turns) > 1 else prompt
     found: list[str] = []
-    for sentence in sentences(prompt):
+    for sentence in sentences(asked):
         clauses = _JOINED.split(sentence.text)
         asks = [clause for clause in clauses if _ASKED.search(clause)]
         if is_question(sentence.text) or len(asks) > 1:

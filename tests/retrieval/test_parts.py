@@ -70,6 +70,9 @@ def test_a_question_that_memory_has_nothing_for_adds_nothing(mem: Mem) -> None:
         "What do I take for breakfast and lunch?",
         "Where is the house where Anna lived?",
         "I met Tom, who knows the tractor, and Ingrid.",
+        "When did Ada meet Tom on a hike and have a bad experience?",
+        "When I write a letter to the bank, what should I mention?",
+        "Bart: Do you like magic?\nAssistant: Sure! What trick?\nBart: I show a card trick at the party.",
         "Who is Ada and where does she live?",  # "she" alone says nothing
         "",
     ],
@@ -89,6 +92,8 @@ def test_one_question_has_no_parts(prompt: str) -> None:
          ("¿Cuándo se podan los perales", "quién nos presta la escalera?")),
         ("We leave on Friday. Who lends the ladder? When is the pruning?",
          ("Who lends the ladder?", "When is the pruning?")),
+        ("Bart: Do you like magic?\nAssistant: Sure.\nBart: Which trick is best? Who lends me cards?",
+         ("Which trick is best?", "Who lends me cards?")),
         ("What does Tom drink and does he own a dog?", ("What does Tom drink", "does he own a dog?")),
     ],
 )  # fmt: skip
