@@ -14,11 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import MemError
 from ..store.privacy import make_derived
 from ..store.redaction import redactor
 from ..store.workspace import Workspace
 from ..text.blake import blake2b
 from ..text.ids import new_id
+from ..text.session import Event
 from ..text.times import stamp
 from .log import log
 
@@ -45,7 +47,11 @@ class Taken:
 def keep(workspace: Workspace, session: str, role: str, text: str, remembered: str = "") -> None:
     """Note one message of a session; `remembered` is the id of the entry that was made of it already."""
     # It may wait long, and a backup may take it. Redacted before it is cut, since no rule sees half a secret.
-    said = redactor(workspace, session).text(text[: LONGEST + _OVERLAP])[:LONGEST]
+    message = Event("", role=role, text=text[: LONGEST + _OVERLAP])
+    guard = redactor(workspace, session)
+    for event in _before(workspace, session, message.text):
+        guard.hear(event)
+    said = guard.said(message)[:LONGEST]
     told = {"session": session, "role": role, "content": said, "timestamp": stamp(workspace.now)}
     # The nanosecond tells a thing said twice from one brought in twice.
     noise = blake2b(f"{told}{os.getpid()} {time.time_ns()}".encode("utf-8", "surrogateescape"), digest_size=8).digest()
@@ -62,6 +68,24 @@ def keep(workspace: Workspace, session: str, role: str, text: str, remembered: s
     else:
         _sweep(path.parent)
     _add(path, json.dumps(turn, ensure_ascii=False) + "\n")
+
+
+def _before(workspace: Workspace, session: str, text: str) -> list[Event]:
+    """Return what was said last in a session, where the text could be a password that answers it; else nothing."""
+    from ..text.secrets.asked import answer
+
+    if not answer(text):
+        return []
+    with suppress(OSError):
+        turns = _turns(_file(workspace, session).read_bytes())
+        if turns:
+            return [Event("", role=turns[-1]["role"], text=turns[-1]["content"])]
+    from ..store.sessions import made
+    from ..store.sessions.file import recent_events
+
+    with suppress(MemError):
+        return [one for one in recent_events(workspace.path(made(workspace, session).path)) if one.type == "message"]
+    return []
 
 
 def take(workspace: Workspace, session: str = "") -> list[Taken]:

@@ -198,6 +198,7 @@ def spooled(
             spool.last = max(spool.last, event.timestamp)
             if event.id in spool.standing.ids:
                 spool.known += 1
+                cleaner.hear(event)
                 spool.said += [(event.id, event.role, 0)] if event.type == "message" else []
                 continue
             event = cleaner.event(event)

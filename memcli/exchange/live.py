@@ -22,6 +22,7 @@ from .own import is_header
 from .reading import Reading
 from .records import is_record, record_events
 
+_HEARD = 20  # events before, among which the last message is
 _SHAPE = 'write {"role": "user", "content": "…"}; a type is message, tool_call or tool_result'
 
 
@@ -48,6 +49,8 @@ def add_events(
     events, skipped = spoken(given, before, workspace.zone)
     cleaner = redactor(workspace, into or "the event")
     told = cleaner.fields(told or {})
+    for event in before[-_HEARD:]:
+        cleaner.hear(event)
     done = append(workspace, into, [cleaner.event(event) for event in events], noise, told)
     return Taken(**vars(done), skipped=skipped, redacted=tuple(cleaner.found))
 

@@ -53,6 +53,7 @@ class Redactor:
     found: list[Redacted] = field(default_factory=list)
     folder: Path | None = None  # paths in tool calls are relative to it; None where no file is kept out
     _calls: set[str] = field(default_factory=set)  # ids of tool calls that read a file which is kept out
+    _asker: str = ""  # who asked for a password in the message before
 
     @property
     def refused(self) -> list[Redacted]:
@@ -75,12 +76,32 @@ class Redactor:
         line = line or event.line or 1
         if self.folder is not None:
             event = self._without_file(event, line)
-        text = self.text(event.text, line, one_line=True)
+        is_said = event.type == "message"
+        text = self.said(event, line) if is_said else self.text(event.text, line, one_line=True)
         extra = self._extra(event.extra, line) if event.extra.keys() - _IDS else event.extra
         name = self.text(event.name, line, one_line=True) if event.name else ""
         if text is event.text and extra is event.extra and name == event.name:
             return event
         return replace(event, text=text, extra=extra, name=name)
+
+    def hear(self, event: Event) -> None:
+        """Note whether a message asks for a password, which the next one may answer with."""
+        from ..text.secrets.asked import asks_password
+
+        if event.type == "message":
+            self._asker = f"{event.role} {event.name}" if asks_password(event.text) else ""
+
+    def said(self, event: Event, line: int = 1) -> str:
+        """Return the text of a message without its secrets, and without the password it answers a question with."""
+        from ..text.secrets.asked import answer
+
+        text = self.text(event.text, line, one_line=True)
+        place = answer(text) if self._asker not in ("", f"{event.role} {event.name}") else None
+        self.hear(event)
+        if place is None:
+            return text
+        self.found.append(Redacted(self.name, line, "password"))
+        return f"{text[: place[0]]}[REDACTED:password]{text[place[1] :]}"
 
     def _without_file(self, event: Event, line: int) -> Event:
         """Leave out what a tool read from a file that a `.secretsignore` names, or wrote there."""

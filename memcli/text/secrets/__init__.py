@@ -108,8 +108,11 @@ def _is_guarded(name: str, value: str) -> bool:
 def _once(text: str, personal: Collection[str], values: Collection[str]) -> list[tuple[int, int, str, Group]]:
     """Find what one look finds, marks of earlier redactions left alone."""
     # Many commands import this module and scan nothing.
+    from .asked import answers
     from .carriers import carried
+    from .codes import codes
     from .command_lines import passwords_of_commands
+    from .exports import exported
     from .names import assignments
     from .said import said_passwords
     from .seed_phrases import seed_phrases
@@ -123,6 +126,9 @@ def _once(text: str, personal: Collection[str], values: Collection[str]) -> list
     found += [(*place, "secret") for place in assignments(text, low)]
     found += [(*place, "secret") for place in said_passwords(text, low)]
     found += [(*place, "secret") for place in passwords_of_commands(text, low)]
+    found += [(*place, "secret") for place in answers(text)]
+    found += [(*place, "secret") for place in codes(text, low)]
+    found += [(*place, "secret") for place in exported(text, low)]
     found += [(*place, "secret") for place in seed_phrases(text, low)]
     for value in values:
         if value and value in text:

@@ -9,7 +9,17 @@ from collections.abc import Iterator
 from functools import cache
 
 from .rules import compiled, word_set
-from .values import is_fragment, is_hex, is_monotonous, is_password, is_random, is_stand_in, is_uuid, without_end
+from .values import (
+    is_fragment,
+    is_hex,
+    is_jumbled,
+    is_monotonous,
+    is_password,
+    is_random,
+    is_stand_in,
+    is_uuid,
+    without_end,
+)
 from .wraps import wrapped_end
 
 STEMS = (
@@ -53,7 +63,8 @@ _ABOUT = r"(?:[ \t]+(?:for|of|to|on|at|in|from|für|de|del|para)[ \t]+[^\s:=|]{1
 _AFTER = (
     rf"(?P<rest>[\w-]{{0,40}}+){_CLOSE}"
     r"(?:(?P<xml>[ \t]+value[ \t]*=[ \t]*|>)"
-    rf"|(?P<about>{_ABOUT})[ \t]*(?P<assign>:=|={{1,3}}>?|[:：](?![:/])|->|→|\|(?=[ \t]))[ \t]*(?P<line>\\?\n[ \t]*)?"
+    rf"|(?P<about>{_ABOUT})[ \t]*(?P<assign>:=|={{1,3}}>?|[:：](?![:/])|->|→|\|(?=[ \t]))"
+    r"[ \t]*(?P<line>(?P<block>[|>][+-]?[ \t]*)?\\?\n[ \t]*)?"
     rf"|{_ABOUT}[ \t]+(?P<is>is|was|ist|lautet|es|est)[ \t]*:?\s"
     r"|[^.\n:=|]{1,70}?[ \t](?P<long>is|was):?\s"
     r"|(?P<space>[ \t]+))"
@@ -203,12 +214,12 @@ def _shaped(value: str, match: re.Match[str], kind: str, name: str, quoted: bool
     if kind == "password":
         if value.isdigit():
             return bool(sure) and 6 <= len(value) <= 10 and not is_monotonous(value)
-        return is_password(value) and not (match["line"] and not is_random(value, 12))
+        return is_password(value) and not (match["line"] and not match["block"] and not is_random(value, 12))
     if kind == "pass":
         return (
-            bool(sure and not match["about"])
+            bool((sure and not match["about"]) or (match["space"] and _is_option(match, name)))
             and is_password(value)
-            and compiled(r"\w*[!@#$%^&*?+~]\w*").search(value) is not None
+            and (is_jumbled(value) or compiled(r"[!@#$%^&*?+~]" if sure else r"\d").search(value) is not None)
         )
     if is_uuid(value):
         return kind == "token" and bool(compiled("(?i)api|access|auth|heroku|secret|server").search(name))
@@ -220,7 +231,8 @@ def _shaped(value: str, match: re.Match[str], kind: str, name: str, quoted: bool
 def _is_option(match: re.Match[str], name: str) -> bool:
     """Tell `--password X` and `login deploy password X`, where a blank separates name and value."""
     before = match.string[max(0, match.start() - 80) : match.start()]
-    return name.startswith("--") or compiled(r"(?:login|user)[ \t]+\S+[ \t]+\w*$").search(before) is not None
+    account = r"(?i)\b(?:login|user(?:name)?)\b[:=]?\s+\S{1,64}[\s,/;]+\w*$"
+    return name.startswith("--") or compiled(account).search(before) is not None
 
 
 def _is_mixed(value: str) -> bool:

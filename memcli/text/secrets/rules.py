@@ -114,7 +114,7 @@ AROUND: tuple[tuple[str, str, str], ...] = (
         "hooks\\.slack\\.com/(?:services|workflows|triggers)/([A-Z0-9]{6,14}/[A-Za-z0-9]{6,24}/[A-Za-z0-9/]{16,80})",
     ),
     ("discord-webhook", "/api/webhooks/", f"/api/webhooks/(\\d{{17,20}}/{U}{{60,80}})"),
-    ("telegram-bot-token", ":AA", f"(?<![A-Za-z0-9])\\d{{8,10}}:AA{U}{{32,34}}(?!{U})"),
+    ("telegram-bot-token", ":AA", f"(?<![A-Za-z0-9])\\d{{8,10}}:(AA{U}{{32,34}})(?!{U})"),
     ("cloudflare-origin-key", "v1.0-", f"(?<!{A})v1\\.0-{H}{{24}}-{H}{{146}}(?!{A})"),
     ("terraform-token", ".atlasv1.", f"(?<!{A}){A}{{14}}\\.atlasv1\\.{U}{{60,70}}(?!{A})"),
 )

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from itertools import pairwise
 
-from .rules import compiled
+from .rules import compiled, word_set
 
 _STAND_IN = (
     "example",
@@ -54,7 +54,7 @@ _TECHNICAL = (
     r"|ipv|http|tls|ssl|x|v|s|k8s|ec|python|py|node|php|java|win|type|level|line|step|part|phase|option|version|rev"
     r"|test|item|page|user|gpt|claude|llama|int|uint|float|str|char|varchar|bytes?|bits?|min|max|len|top|layer|head"
     r"|sec|days?|log|case|row|figure|table|arg|param|var|val|num|no|id|key|tokens?|h|iso|rfc|usb|mac|otp|totp|fido"
-    r"|u|password|passwd|secret|pwd|salt|issue|pr|bug|task|ticket|q|p)\d+[A-Za-z]{0,3}"
+    r"|u|password|passwd|secret|pwd|salt|issue|pr|bug|task|ticket|q|p)\d+(?:[a-z]{0,3}|[A-Z]{1,3})"
 )
 _WORDY = r"\d+(?:[a-z]{0,12}|[A-Z]{0,3})|[^\W\d_]?(?:(?-i:[^\W\d_A-Z]+)|[A-Z]+s?)|[^\W\d_]"
 _FILE = (
@@ -88,6 +88,14 @@ _CODE = (
 )
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _SIGNS = frozenset("!@#$%^&*+?~")
+_VOWELS = frozenset("aeiouäöüéèêáàâíóòôúåøæąęаеёиоуыэюяєії")
+# Parts of names in programs that have no vowel, as in userPwd.
+_CLIPPED = word_set(
+    "arn bcrypt btn by cb cfg cmd cpp crypt css csv ctx db dbg dbms dns dr dry dst dyn fly fn fs ftp gb gpg grpc "
+    "gym hdr hmac html http https jpg js jwks jws jwt kb kv lb ldp lst mb mc mgr mr mrs msg my nr nth ntlm pdf "
+    "pgp php pkg ply png ptr pty pwd py rdp rgb rpc rpm rst rtl scrypt sh sky smtp spf sql src srv ssh ssl st str "
+    "svc svg sym sync sys tcp tls tmp try ts tty txt ty vm vpn wd why wp ws xml xmlns xyz yml"
+)
 
 
 @cache
@@ -170,10 +178,43 @@ def is_password(value: str) -> bool:
         return True
     if is_expression(value):
         return False
+    if is_jumbled(value):
+        return True
     if not any(char.isalpha() for char in value) or _is_wordy(value.rstrip("!?.,*+")):
         return False
     inner = len(_SIGNS.intersection(value[:-1]))
     return any(char.isdigit() for char in value) or inner >= 2 or (inner == 1 and len(value) >= 8)
+
+
+def is_jumbled(value: str) -> bool:
+    """Tell letters in a case that neither words nor names in programs have: `srCoAqUvlPaJ`, not `userPassword`."""
+    value = value.rstrip("!?.").replace("OAuth", "Oauth")
+    if not 8 <= len(value) <= 64 or not value.isalpha():
+        return False
+    cases = "".join("U" if char.isupper() else "l" for char in value)
+    for part in compiled("U+(?!l)|U?l+").finditer(cases):
+        word = value[part.start() : part.end()].lower()
+        if part[0] == "U" and part.start() > 0:
+            return True
+        is_whole = part[0] == cases or len(word) == 1 or part[0][-1] == "U"
+        if not is_whole and _VOWELS.isdisjoint(word) and word not in _CLIPPED:
+            return True
+    return False
+
+
+def is_mixed(value: str) -> bool:
+    """Tell letters with digits, or in a jumbled case, which no sentence has: `9xKq`, not `v2` or `base64`."""
+    if is_jumbled(value):
+        return True
+    if (
+        is_stand_in(value)
+        or is_expression(value)
+        or compiled(r"[A-Z]{1,10}-\d+|[A-Z\d]+(?:_[A-Z\d]+)+").fullmatch(value)
+    ):
+        return False
+    parts = [part for part in re.split(r"[-_.+/@#!?*&,;:]+", value) if part]
+    letters, digits = any(map(str.isalpha, value)), any(map(str.isdigit, value))
+    return letters and digits and not any(is_technical(part) for part in parts)
 
 
 def is_fragment(value: str) -> bool:
