@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..text.foreign_text import Prompt
-from ..text.reported import is_within, labelled
 from ..text.sentences import QUESTION_MARKS, is_question
 
 _PLEASE = (
@@ -112,6 +111,8 @@ def is_bare(text: str) -> bool:
 
 
 def _request(prompt: Prompt, start: int, stop: int) -> RememberRequest | None:
+    from ..text.reported import is_within, labelled  # hooks read each prompt, and few ask for anything
+
     if not any(map(str.isalpha, prompt.text[start:stop])):
         return None
     foreign = (

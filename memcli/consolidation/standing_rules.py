@@ -53,13 +53,16 @@ _BINDING = re.compile(
     r"|ab (?:jetzt|sofort)|künftig|in zukunft|jedes mal"
     r"|unter keinen umständen|grundsätzlich|à partir de maintenant|désormais|chaque fois|de ahora en adelante"
     r"|a partir de ahora|cada vez|(?:immer|bitte) nur|ne \w+ jamais)\b|今后|(?:^|[，。,；\s从])以后|从现在起|从今以后"
-    r"|(?:^|[，。,、；：:\s请請要])(?:总是|總是|一律|每次)|永远不要|永遠不要|千万不要|千萬不要|必ず|決して|今後|これからは|絶対に|毎回"
+    r"|(?:^|[，。,、；：:\s请請要])(?:总是|總是|一律|每次|绝对|絕對|务必|務必|千万|千萬|一定要)|永远不要|永遠不要|^常に|必ず|決して|今後|これからは|絶対に|毎回"
     r"|앞으로|항상|절대|반드시",
     re.IGNORECASE | re.MULTILINE,
 )
-_OKAY = r"(?:alright|all right|okay|ok|fine|allowed|permitted|exempt\w*|excepted|erlaubt|gestattet|in ordnung)"
+_OKAY = (
+    r"(?:alright|all right|okay|ok|fine|allowed|permitted|exempt\w*|excepted|excluded|erlaubt|gestattet|in ordnung"
+    r"|ausgenommen|permis\w*|permitid\w*|autoris\w*)"
+)
 _EXEMPTS = re.compile(
-    rf"\b(?:is|are|it['’]s|ist|sind|wäre)\s(?:\w+\s){{0,2}}{_OKAY}\b|\bexceptions?\b|\bausnahmen?\b"
+    rf"\b(?:is|are|it['’]s|ist|sind|wäre|est|sont|está|están)\s(?:\w+\s){{0,2}}{_OKAY}\b|\bexceptions?\b|\bausnahmen?\b"
     r"|\b(?:that|this|it|which|das)\s(?:only|just|nur)\s(?:counts?|applies|holds|goes|concerns|matters|gilt)\b"
     r"|\b(?:counts|applies|holds|gilt)\s(?:only|nur)\b|^(?:das )?gilt nur\b|^(?:ただし|但し|但是|不过|除了|除非|但)",
     re.IGNORECASE,

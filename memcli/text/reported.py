@@ -32,6 +32,8 @@ _SOURCE = re.compile(
       (?:[ -](?:prompt|message|note|instructions?|override|notice))?[\])>*]*:
     | \[(?:system|assistant|user|human|bot|ai|inst)\][ \t]*:?
     | (?:[\w'’-]+[ ]){{0,4}}{_ONE_TEXT}[ ](?:[\w'’-]+[ ]){{0,3}}?(?:from|by|von|vom|de|del|du)[ ]{_NAME}:
+    | from[ ](?:the|my|our|his|her|their|an?)[ ](?:[\w'’-]+[ ]){{0,3}}
+      (?:{_TEXT}|agreement|handbook|manual|statutes?|brochure|newspaper|website|book):
     | (?:the[ ]|an?[ ])?(?:quote|quotation|excerpt|extract|passage|sign|notice|lyrics|clause|statement|slogan|poster)
       [ ](?:of|in|on|at)[ ]{_NAME}:
     | (?:[\w-]+[ ]){{0,3}}[\w-]+['’]s[ ](?:[\w-]+[ ])?{_ONE_TEXT}:
@@ -83,6 +85,7 @@ _ABOUT = re.compile(
     | (?:any[ ])?thoughts[ ]on[ ]{_IT} | what['’]?s[ ]your[ ](?:take|opinion|view)[ ]on[ ]{_IT}
     | what[ ](?:does|did|do)[ ](?:{_IT}|he|she|they|the[ ]\w+)[ ](?:mean|want|say|ask)\b
     | (?:what|how)[ ](?:should|do|can|would|could)[ ](?:i|we)[ ](?:answer|reply|respond|react|write[ ]back)\b
+      (?![ ](?:to[ ])?(?:the|my|our|an?)[ ])
     | should[ ](?:i|we)[ ](?:trust|believe|follow|answer|reply|respond|worry|sign|click|forward)\b
     | (?:draft|write|suggest|prepare|compose|formulate|give)[ ](?:me[ ]|us[ ])?
       (?:an?|the|my|our|some)[ ](?:\w+[ ]){{0,2}}

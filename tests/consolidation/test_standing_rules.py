@@ -74,6 +74,9 @@ def test_a_tale_or_a_sigh_is_none(text: str) -> None:
         "总是先问我再付款，但是水电费可以直接付。",
         "これからは二回確認してください。",
         "毎回、領収書を保存してください。",
+        "常に敬語を使ってください。",
+        "绝对不要在雨天开窗。",
+        "请务必先给我看草稿。",
         "Could you from now on put the totals in the last column, and bold them?",
         "would you please never schedule two fittings in a row, except on Mondays?",
         "Könntest du bitte ab jetzt die Quellen nennen, außer bei Witzen?",
@@ -116,6 +119,8 @@ def test_a_wish_of_the_moment_or_a_question_is_none(text: str) -> None:
         "但是测试机不用",
         "It applies only above 50 euros.",
         "the neighbours are exempt",
+        "Parkautomaten sind ausgenommen.",
+        "Les livres sont permis.",
     ],
 )
 def test_a_limit_of_a_rule_is_told_from_a_statement(text: str) -> None:
