@@ -88,9 +88,9 @@ class Summary:
         came = self.outcome or "; ".join(self.decisions[:2])
         if not came:
             return ""
-        # Two people said the two: without a label they read as one person's words.
-        parts = [f"{self._asked}: {shorten(self.goal, room // 2)}", f"Outcome: {shorten(came, room)}"]
-        parts = [shorten(came, room)] if came.startswith(self.goal) else parts
+        # Two people said the two: without a sign between them they read as one person's words.
+        is_told_twice = came.startswith(self.goal)
+        parts = [shorten(came, room) if is_told_twice else f"{shorten(self.goal, room // 2)} → {shorten(came, room)}"]
         if self.files:
             parts.append(f"Changed {_listed(self.files)}.")
         return shorten(" ".join(_closed(part) for part in parts if part), room)

@@ -42,7 +42,7 @@ def history(root: Path) -> str:
 
 
 def test_only_a_session_past_its_limit_is_compacted(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said(mem, 30)
+    said(mem, 60)
     before = tree(workspace)
     assert mem("session", "compact").out == ""
     assert mem("session", "compact", "s").out == ""

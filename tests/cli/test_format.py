@@ -53,7 +53,7 @@ def test_a_later_format_is_refused_with_the_line_that_helps(
     ran = mem(*command)
     assert (ran.code, ran.out) == (5, "")
     assert f"the workspace has format {number}, and this mem knows {FORMAT}" in ran.err
-    assert "pip install --upgrade" in ran.err
+    assert "install a newer one, as README says" in ran.err
     assert {path: path.read_bytes() for path in workspace.rglob("*") if path.is_file()} == before
 
 

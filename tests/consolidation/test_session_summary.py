@@ -34,8 +34,8 @@ def test_words_of_two_people_do_not_read_as_one_persons() -> None:
         ("user", "Professor Lindqvist moved my exam to the ninth of June, so everything shifts."),
         ("assistant", "I moved the revision plan, it ends on the eighth of June now."),
     )
-    assert one.history().startswith("Topic: Professor Lindqvist moved my exam")
-    assert " Outcome: I moved the revision plan" in one.history()
+    assert one.history().startswith("Professor Lindqvist moved my exam")
+    assert " → I moved the revision plan" in one.history()
     assert " → I moved the revision plan" in one.title
 
 

@@ -110,7 +110,7 @@ def test_the_window_of_a_model_is_known_without_importing_litellm(outcomes: dict
 
 def test_without_litellm_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
-    with pytest.raises(LlmError, match=r"pip install 'memcli\[llm\]'"):
+    with pytest.raises(LlmError, match=r"pip install '\.\[llm\]'"):
         LitellmLlm("gpt-4o").complete([{"role": "user", "content": "hi"}])
 
 
