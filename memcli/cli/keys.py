@@ -2,24 +2,28 @@
 
 import os
 import sys
+from collections.abc import Callable
 
 _ESCAPE = b"\x1b"
 
 
-def read_key() -> str:
+def read_key(prompt: Callable[[], None]) -> str:
     """Wait for a key; return its letter in lower case, empty at the end of input.
 
-    Keys that are no letter, such as arrows, are a sign of no meaning. The terminal is left as it was, also by Ctrl-C.
+    `prompt` says what may be pressed, when the terminal is ready: a Ctrl-D that came before would be swallowed. Keys
+    that are no letter, such as arrows, are a sign of no meaning. The terminal is left as it was, also by Ctrl-C.
     """
     try:
         import termios
         import tty
     except ImportError:  # no POSIX terminal: the first letter of a line
+        prompt()
         return sys.stdin.readline().strip()[:1].lower()
     fd = sys.stdin.fileno()
     before = termios.tcgetattr(fd)
     try:
         tty.setcbreak(fd, termios.TCSADRAIN)  # what was typed ahead counts
+        prompt()
         found = os.read(fd, 1)
         if found == _ESCAPE:
             _drain(fd)

@@ -169,10 +169,15 @@ def _key(words: Mapping[str, str], more: str = "") -> str:
     shown = " · ".join(
         f"[{key}]{word[1:]}" if word.startswith(key) else f"[{key}] {word}" for key, word in words.items()
     )
-    output.say(f"{shown} ? ", end="")
-    output.flush()
+    prompt = f"{shown} ? "
+
+    def ask() -> None:
+        output.say(prompt, end="")
+        output.flush()
+
     while True:
-        pressed = read_key()
+        pressed = read_key(ask)
+        prompt = ""
         if not pressed or pressed in _QUIT:
             output.say("q")
             raise _Quit
