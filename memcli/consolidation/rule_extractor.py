@@ -7,6 +7,7 @@ words. Deterministic and offline; what is worth keeping is a learned score, see 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from ..lifecycle.admission import Draft
 from ..text.sentences import is_question
@@ -17,7 +18,7 @@ from .relative_dates import dated
 from .remember_requests import remember_request
 from .repairs import repairs
 from .standing_rules import exempts, is_standing_rule, limits, plain_type
-from .taken_back import corrects, taken_back
+from .taken_back import amends, corrects, taken_back
 from .worth import Worth, judge
 
 MOST = 100
@@ -51,13 +52,6 @@ _LEANS = re.compile(
     r"(?:it|its|it['’]s|they|she|he|this|that|these|those|there|here|then|same|both|er|sie|es|das|dies\w*|il|elle|ça|ella|eso)\b",
     re.IGNORECASE,
 )
-# What puts right the sentence before it: "Hmm, make it 4,500.", "No wait, at eight.", "I mean hook four."
-_AMENDS = re.compile(
-    r"(?:(?:hm+|oh|uh|er|ah|ach)\b[\s,.…–—-]*)?(?:make (?:it|that)|i meant?|or rather|scratch that|no,? wait|no,? sorry"
-    r"|wait|sorry|correction|nein|ach quatsch|non|pardon|perdón)\b",
-    re.IGNORECASE,
-)
-_AMENDING = 12  # words of such a sentence
 _SUBJECT = re.compile(r"(?:i|we|you|he|she|it|they|my|our|the|this|that|yes|no|please)\b", re.IGNORECASE)
 
 
@@ -66,7 +60,7 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
     if batch.session.metadata.channel_type == "git":
         said = [replace(one, is_told=False) for one in said]  # all of it is observed
     texts = {event.id: event.text for event in batch.events}
-    told = (one for one in said if states_something(one) or _AMENDS.match(texts[one.message], one.start))
+    told = (one for one in said if states_something(one) or amends(one, texts[one.message]))
     found = [one for one in told if not _is_settled(batch, one)]
     gone = taken_back(found, texts)
     judged = judge(found, _LIKELY)
@@ -77,7 +71,11 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
         if place not in gone and one.probability >= (needed or _needed(candidate)) and not _says_nothing(candidate, one)
     }
     kept |= {at: one for at, one in _rest(found, kept) if at not in gone}
-    amending = [place for place in range(1, len(found)) if place not in gone and _amends(texts, found, place)]
+    amending = [
+        place
+        for place, (before, later) in enumerate(pairwise(found), 1)
+        if place not in gone and _are_neighbours(before, later) and amends(later, texts[later.message])
+    ]
     # What a long statement says nothing without may have no room beside it: alone it was not worth keeping.
     groups = (places for places in _groups(found, kept, gone, amending) if not kept.keys().isdisjoint(places))
     return [_joined(texts, found, places, kept) for places in groups]
@@ -146,14 +144,6 @@ def _says_nothing(one: Candidate, judged: Worth) -> bool:
     if one.text.endswith("!") and judged.probability < _SIGH:
         return bool(_SOMEBODY.search(one.text))
     return not _binds(one) and is_one_off(one.text) and judged.kind in (*_BINDING, "")
-
-
-def _amends(texts: Mapping[str, str], found: Sequence[Candidate], place: int) -> bool:
-    """Tell whether a statement puts right the one before it: what is kept of one without the other would be false."""
-    later = found[place]
-    is_short = len(later.text.split()) <= _AMENDING
-    is_beside = _are_neighbours(found[place - 1], later)
-    return is_short and is_beside and bool(_AMENDS.match(texts[later.message], later.start))
 
 
 def _groups(

@@ -1,6 +1,6 @@
 """Which statements of a conversation were taken back in it: by "never mind", or by a correction that followed.
 
-Owns: the forms of taking back. Refuses to judge two statements that merely differ: see `beliefs`.
+Owns: the forms of taking back and of putting right. Refuses to judge two statements that merely differ: see `beliefs`.
 """
 
 import re
@@ -34,6 +34,13 @@ _CORRECTS = re.compile(
     r"|(?:moved?|moves|changed?|changes|switch(?:ed|es)?)\s+(?:\w+\s+){0,3}?(?:to|from)|verschoben (?:auf|von))\b",
     re.IGNORECASE,
 )
+# What puts right the sentence before it: "Hmm, make it 4,500.", "No wait, at eight.", "I mean hook four."
+_AMENDS = re.compile(
+    r"(?:(?:hm+|oh|uh|er|ah|ach)\b[\s,.…–—-]*)?(?:make (?:it|that)|i meant?|or rather|scratch that|no,? wait|no,? sorry"
+    r"|wait|sorry|correction|nein|ach quatsch|non|pardon|perdón)\b",
+    re.IGNORECASE,
+)
+_AMENDING = 12  # words of such a sentence
 _DENIED = re.compile(
     r"\b(?:not|nicht|no longer|instead of|rather than|statt|pas)\s+(?:the |on |in |at |um |am |el |le |à )?"
     r"(?P<value>[\w.:,/-]*\w)",
@@ -77,6 +84,11 @@ def taken_back(found: Sequence[Candidate], said: Mapping[str, str]) -> frozenset
 def corrects(text: str) -> bool:
     """Tell whether a text says of itself that it corrects something."""
     return bool(_CORRECTS.search(text) or _DENIED.search(text))
+
+
+def amends(said: Candidate, text: str) -> bool:
+    """Tell whether a statement of the message `text` may put right the sentence before it, filler in front counted."""
+    return len(said.text.split()) <= _AMENDING and bool(_AMENDS.match(text, said.start))
 
 
 def _is_just_before(before: Candidate, later: Candidate) -> bool:
