@@ -60,6 +60,8 @@ class Embedding:
         self._embedder: Embedder | None = None
         self._neighbours = Neighbours(index.workspace.settings["embedding.threads"])
         self._matrix: Matrix | None = None
+        self._asked: tuple[tuple[str, float], ...] | None = None
+        self._answered: Any = None
 
     def embedder(self, *, bulk: bool = False) -> Embedder:
         """Open the model; UnavailableError where it is missing or damaged."""
@@ -134,7 +136,13 @@ class Embedding:
                 self._keep(list(rows), vectors[list(rows.values())])
 
     def vector(self, parts: Sequence[tuple[str, float]]) -> Any:
-        """Embed a query: the weighted sum of its parts, normalised."""
+        """Embed a query: the weighted sum of its parts, normalised; one that is asked again is not embedded again."""
+        asked = tuple(parts)
+        if self._asked != asked:
+            self._answered, self._asked = self._query_vector(asked), asked
+        return self._answered
+
+    def _query_vector(self, parts: Sequence[tuple[str, float]]) -> Any:
         import numpy as np
 
         vectors = self.embedder().embed([text for text, _ in parts], is_query=True)

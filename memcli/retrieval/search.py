@@ -53,16 +53,25 @@ def search(workspaces: Sequence[Workspace], request: Request) -> Found:
     Where the best hit is more likely wrong than right, passages of conversations compete with the hits.
     """
 
-    def asked(index: Index) -> Found:
-        return marked(index, search_index(index, request), request.wanted.as_of)
+    def asked(index: Index) -> tuple[Found, Found | None]:
+        found = marked(index, search_index(index, request), request.wanted.as_of)
+        if not request.draws_on_talk or _is_likely(found):
+            return found, None
+        from .passages import has_talk, talk
 
-    found = joined((ask(workspace, asked) for workspace in workspaces), request.limit)
-    if not request.draws_on_talk or (found.hits and found.hits[0].relevance >= LIKELY):
+        # While the index is open with its model: opening both again would take a third of the time of a search.
+        return found, talk(index, request) if has_talk(index.workspace) else None
+
+    answers = [ask(workspace, asked) for workspace in workspaces]
+    found = joined((own for own, _ in answers), request.limit)
+    if _is_likely(found):
         return found
-    from .passages import has_talk, talk
+    return joined((found, *(said for _, said in answers if said)), request.limit)
 
-    said = [ask(workspace, lambda index: talk(index, request)) for workspace in workspaces if has_talk(workspace)]
-    return joined((found, *said), request.limit)
+
+def _is_likely(found: Found) -> bool:
+    """Tell whether the best hit is more likely right than wrong."""
+    return bool(found.hits) and found.hits[0].relevance >= LIKELY
 
 
 def search_index(index: Index, request: Request) -> Found:
