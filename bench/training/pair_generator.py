@@ -65,6 +65,7 @@ class Generator:
         self.subjects: dict[str, list[str]] = data["subjects"]
         self.texts: dict[str, list[str]] = data["texts"]
         self.relations: list[dict[str, Any]] = data["relation"]
+        self.numbered = [one for one in self.relations if one["subject"] == "numbered"]
         self.choices: list[dict[str, list[str]]] = data["choice"]
         self.things = self.subjects["app"] + self.subjects["repo"] + [self._low(one) for one in self.subjects["svc"]]
 
@@ -109,6 +110,8 @@ class Generator:
             forms = made[kind] if self._chance(0.5) else [self._one(made[kind])]
             one, other = self._one(forms).format(self._invented()), self._one(forms).format(self._invented())
             return one, other
+        if kind == "numbered":
+            return self._two_numbered()
         if kind == "person" and self._chance(0.5):
             return (self._invented(), self._invented()) if self._chance(0.6) else ("User", f"User's {self._one(KIN)}")
         names = sorted(set(self.subjects[kind]))
@@ -129,6 +132,13 @@ class Generator:
             return one, other
         one, other = self.random.sample(self._one(TWINS), 2)
         return f"{article or 'the'} {one} {noun}", f"{article or 'the'} {other} {noun}"
+
+    def _two_numbered(self) -> tuple[str, str]:
+        """Give two things that a number tells apart."""
+        noun, form = self._one(self.subjects["numbered"]), self._one(["{} {}", "{} {}", "{} {}", "{} #{}", "{} no. {}"])
+        one, other = self.random.sample(range(1, self._one([10, 40, 100, 5000])), 2)
+        letter = self._one("abcd") if self._chance(0.1) else ""
+        return form.format(noun, f"{one}{letter}"), form.format(noun, f"{other}{letter}")
 
     @staticmethod
     def _low(text: str) -> str:
@@ -251,9 +261,9 @@ class Generator:
         return self._told(form, subject, before), self._told(other, subject, after)
 
     def _distinct(self) -> tuple[str, str]:
-        kinds = {self._of_another: 0.4, self._of_another_kind: 0.18, self._of_the_value: 0.08, self._as_well: 0.1,
-                 self._events: 0.13, self._conditions: 0.04, self._choice_of_another: 0.05,
-                 self._unlike: 0.04}  # fmt: skip
+        kinds = {self._of_another: 0.34, self._of_another_number: 0.06, self._of_another_kind: 0.18,
+                 self._of_the_value: 0.08, self._as_well: 0.1, self._events: 0.13, self._conditions: 0.04,
+                 self._choice_of_another: 0.05, self._unlike: 0.04}  # fmt: skip
         (make,) = self.random.choices(list(kinds), list(kinds.values()))
         old, new = make()
         return old, new
@@ -262,15 +272,19 @@ class Generator:
         kinds = [kind for kind in ("changes", "ends") if kind in relation]
         return str(self._one(relation[self._one(kinds)] if kinds and self._chance(changed) else relation["says"]))
 
-    def _of_another(self) -> tuple[str, str]:
+    def _of_another(self, relation: dict[str, Any] | None = None) -> tuple[str, str]:
         """Tell the same of another subject, with the same value, another, or as a change."""
-        relation = self._one(self.relations)
+        relation = relation or self._one(self.relations)
         one, other = self._two_subjects(relation["subject"])
         before, after = self._two_values(relation["value"])
         after = before if self._chance(0.25) else after
         form = self._one(relation["says"])
         new = form if self._chance(0.45) else self._any_form(relation, 0.35)
         return self._told(form, one, before), self._told(new, other, after, self._two_values(relation["value"])[0])
+
+    def _of_another_number(self) -> tuple[str, str]:
+        """Tell the same of a thing of another number: box 15 and box 17 are two boxes."""
+        return self._of_another(self._one(self.numbered))
 
     def _of_another_kind(self) -> tuple[str, str]:
         """Tell something else of the same subject."""

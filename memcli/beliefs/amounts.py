@@ -16,10 +16,10 @@ _LETTERS = str.maketrans("0123456789", "abcdefghij")  # so that a form holds no 
 
 @dataclass(frozen=True)
 class Amounts:
-    """The amounts of a text, and the bare numbers in them: "two days" is a duration, and holds a 2."""
+    """The amounts of a text, and the bare numbers in them: "two days" is a duration, and holds a 2; 3 pm may be "3"."""
 
     exact: frozenset[str]
-    bare: frozenset[str]  # of durations and sizes; also what an article says: "a week"
+    bare: frozenset[str]  # of durations, sizes and full hours; also what an article says: "a week"
 
     def agree(self, other: "Amounts") -> bool:
         """Tell whether neither text has an amount that the other lacks; a number without a unit may get one."""
@@ -69,7 +69,8 @@ def amounts(text: str, lists: NumberWords) -> Amounts:
     exact: set[str] = set()
     bare: set[str] = set()
     text = text.replace("half an hour", "30 minutes").replace("halbe stunde", "30 minuten")
-    rest = _CLOCK.sub(lambda match: _clock(match, exact, lists.han), text)
+    text = text.replace("a quarter of an hour", "15 minutes").replace("quarter of an hour", "15 minutes")
+    rest = _CLOCK.sub(lambda match: _clock(match, exact, bare, lists.han), text)
     for match in lists.pattern.finditer(rest):
         digits = match["digits"] or match["bare"] or match["other"] or ""
         value = lists.values[match["word"]] if match["word"] else _number(digits) if digits else 1.0
@@ -112,7 +113,7 @@ def _any(words: Iterable[str]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
 
-def _clock(match: re.Match[str], found: set[str], han: Mapping[str, int]) -> str:
+def _clock(match: re.Match[str], found: set[str], bare: set[str], han: Mapping[str, int]) -> str:
     """Note a time of day and take it out of the text; leave anything else as it is."""
     mark, hour = match["mark"] or "", match["hour"]
     has_minutes = match["minute"] is not None and ":" in match[0]
@@ -127,6 +128,7 @@ def _clock(match: re.Match[str], found: set[str], han: Mapping[str, int]) -> str
     if value > 24 or minute > 59:
         return match[0]
     found.add(f"clock{value % 24}:{minute:02d}")
+    bare.update([] if minute else [f"{value % 24}", f"{value % 12 or 12}"])
     return " "
 
 

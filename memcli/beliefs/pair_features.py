@@ -165,6 +165,7 @@ def _compared(old: Words, new: Words) -> list[float]:
         old.amounts.agree(new.amounts),
         are_swapped(old, new),
         *_swap(old, new),
+        *_numbers(old, new),
     ]
     for kind in KINDS:
         ours, theirs = old.marked[kind], new.marked[kind]
@@ -183,6 +184,26 @@ def _swap(old: Words, new: Words) -> list[float]:
     share = (first + last) / max(1, first + last + rest)
     place = first / max(1, first + last)
     return [first, last, len(ours), len(theirs), share, place, sum(names), sum(numbers), has_other_words(old, new)]
+
+
+def _numbers(old: Words, new: Words) -> list[float]:
+    """Describe the first number of each text that the other lacks: it may name a thing, as `box 15`, or be a value."""
+    ours, theirs = _number_apart(old, new), _number_apart(new, old)
+    if ours is None or theirs is None:
+        return [0.0, 0.0, 0.0, -1.0, -1.0, 0.0, 0.0]
+    rests = [one.content - other.content for one, other in ((old, new), (new, old))]
+    counts = [sum(not any(map(str.isdigit, word)) for word in rest) for rest in rests]
+    return [1.0, ours[1] == theirs[1] != "", ours[2] == theirs[2] != "", ours[0], theirs[0], *counts]
+
+
+def _number_apart(one: Words, other: Words) -> tuple[float, str, str] | None:
+    """Return where in a text the first number stands that another lacks, with the words around it."""
+    words = ("", *one.words, "")
+    known = set(other.words)
+    for at, word in enumerate(words):
+        if any(map(str.isdigit, word)) and word not in known:
+            return (at - 1) / len(one.words), words[at - 1], words[at + 1]
+    return None
 
 
 def _sets(old: frozenset[str], new: frozenset[str]) -> list[float]:

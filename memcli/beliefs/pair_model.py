@@ -16,7 +16,16 @@ import numpy as np
 from ..errors import UnavailableError
 from .comparison import Likelihoods
 from .pair_features import ReadText, features, read_text
-from .pair_words import are_namesakes, are_reordered, are_swapped, has_other_words, opposites, proper_names, qualifiers
+from .pair_words import (
+    are_namesakes,
+    are_reordered,
+    are_swapped,
+    has_other_words,
+    have_other_names,
+    is_short,
+    opposites,
+    qualifiers,
+)
 from .phrases import DATA
 
 if TYPE_CHECKING:
@@ -26,15 +35,13 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-FORMAT = 2
+FORMAT = 3
 """Version of the data file; another is refused."""
 CLASSES = ("same", "update", "conflict", "distinct")
 FOREIGN = 0.2
 """Share of letters outside the Latin script from which the embedding model cannot be trusted to tell "same"."""
 SHARED = 0.4
 """Share of the words of the shorter text from which one more negation, opposite or qualification tells them apart."""
-SHORT = 9
-"""Words of a text up to which that is so."""
 _FIX = "install mem again"
 
 
@@ -124,19 +131,20 @@ def difference(old: ReadText, new: ReadText) -> str:
         return "a script that the embedding model cannot read"
     if not one.amounts.agree(other.amounts):
         return "numbers"
-    if are_namesakes(one, other) or (proper_names(one) - set(other.words) and proper_names(other) - set(one.words)):
+    if are_namesakes(one, other) or have_other_names(one, other):
         return "names"
     if one.signs != other.signs:
         return "a path, flag or identifier"
-    if one.asks != other.asks:
-        return "a question"
+    for kind in ("question", "change"):
+        if one.has(kind) != other.has(kind):
+            return f"a {kind}"
     if has_other_words(one, other):
         return "a word in one place"
     if are_swapped(one, other) or are_reordered(one, other):
         return "the order"
     shared = len(one.content & other.content) / max(1, min(len(one.content), len(other.content)))
-    if shared < SHARED or min(len(one.content), len(other.content)) > SHORT:
-        return ""  # long texts say "no", "before" and "often" in passing
+    if shared < SHARED or not is_short(one, other):
+        return ""
     if (opposites(one, other) + len(one.marked["negation"]) + len(other.marked["negation"])) % 2:
         return "a negation or an opposite"
     return "a qualification" if qualifiers(one) != qualifiers(other) else ""

@@ -15,6 +15,11 @@ KINDS = ("negation", "change", "addition", "hedge", "past", "habit", "kin", "pla
 PHRASES = ("change", "negation", "correction", "addition", "question", "ongoing")
 STEM = 4
 """Letters by which forms of one word are known: lives and live, works and working."""
+SHORT = 9
+"""Words of a text up to which each of them counts; long texts say "no", "before" and "often" in passing."""
+DAY = 3
+"""Letters to which the names of days and months are cut."""
+_NUMBER = "#"
 _WORD = re.compile(r"[\w@#+/.’'-]*[\w+#]")
 _SIGN = re.compile(r"(?<!\S)(?:[./~-][\w./-]+|[^\s,;]*[_=<>$@\\][^\s,;]*|\w[\w.-]*/[\w./-]+)")
 _CAPITAL = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÀ-ÖØ-Þ][\w.+#/-]*")
@@ -34,10 +39,9 @@ class Words:
     phrases: tuple[int, ...]  # how often each of PHRASES occurs
     foreign: float  # share of the letters that are not Latin
 
-    @property
-    def asks(self) -> bool:
-        """Tell whether it is a question."""
-        return self.phrases[PHRASES.index("question")] > 0
+    def has(self, kind: str) -> bool:
+        """Tell whether a phrase of a kind occurs in it."""
+        return self.phrases[PHRASES.index(kind)] > 0
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class _Lists:
     phrases: tuple[re.Pattern[str], ...]
     opposites: frozenset[tuple[str, str]]
     links: frozenset[str]
+    turns: frozenset[str]
+    joints: frozenset[str]
     qualifiers: frozenset[str]
     numbers: NumberWords
 
@@ -61,6 +67,8 @@ def _lists() -> _Lists:
         tuple(re.compile("|".join(data["phrases"][kind])) for kind in PHRASES),
         frozenset(pairs) | {(right, left) for left, right in pairs},
         frozenset(data["order"]["links"].split()),
+        frozenset(data["order"]["turns"].split()),
+        frozenset(data["order"]["and"].split()),
         frozenset(data["guards"]["qualifier"].split()),
         number_words(data["numbers"]),
     )
@@ -90,6 +98,24 @@ def read_words(text: str) -> Words:
 def proper_names(words: Words) -> frozenset[str]:
     """Give the names of a text; of none where nouns have capitals too."""
     return words.names if len(words.names) <= len(words.words) / 4 else frozenset()
+
+
+def have_other_names(old: Words, new: Words) -> bool:
+    """Tell whether each of two texts has a name that the other lacks; a day or month may be cut short, or many."""
+    ours, theirs = ({_calendar_name(word) for word in side.words} for side in (old, new))
+    units = _lists().numbers.units
+    lacking = (
+        [name for name in proper_names(side) if _calendar_name(name) not in other and name not in units]
+        for side, other in ((old, theirs), (new, ours))
+    )
+    return all(lacking)
+
+
+def _calendar_name(word: str) -> str:
+    """Give a day or a month by its first three letters, any other word as it is."""
+    days = _lists().words["calendar"]
+    is_cut = len(word) == DAY and any(day.startswith(word) for day in days)
+    return word[:DAY] if is_cut or word in days or word.removesuffix("s") in days else word
 
 
 def _words(text: str) -> Iterator[str]:
@@ -128,10 +154,21 @@ def has_other_words(old: Words, new: Words) -> bool:
     """Tell whether one text is the other with something else or more in one place: `A is in Rome`, `B is in Rome`."""
     first, last, rest = swapped_spans(old, new)
     ours, theirs = (
-        {word[:STEM] for word in words.words[first : len(words.words) - last] if word in words.content}
-        for words in (old, new)
+        {_form(side, word) for word in side.words[first : len(side.words) - last] if word in side.content}
+        for side in (old, new)
     )
+    if old.amounts.agree(new.amounts):
+        ours, theirs = ours - {_NUMBER}, theirs - {_NUMBER}
     return ours != theirs and ours.isdisjoint(theirs) and first + last >= rest
+
+
+def _form(side: Words, word: str) -> str:
+    """Give a word's first letters; all denials are one, and so are all numbers: amounts are compared elsewhere."""
+    if word in side.marked["negation"]:
+        return "not"
+    numbers = _lists().numbers
+    is_size = numbers.units.get(word, ("", 0.0))[0] == "size"
+    return _NUMBER if is_size or word in numbers.values or word[0].isdigit() else word[:STEM]
 
 
 def are_namesakes(old: Words, new: Words) -> bool:
@@ -152,18 +189,49 @@ def are_swapped(old: Words, new: Words) -> bool:
     return after(old.words) != after(new.words)
 
 
+def is_short(old: Words, new: Words) -> bool:
+    """Tell whether one of two texts is so short that each of its words counts."""
+    return min(len(old.content), len(new.content)) <= SHORT
+
+
 def are_reordered(old: Words, new: Words) -> bool:
     """Tell whether two texts name the same in another order: `Ann pays Bo`, `Bo pays Ann`.
 
-    Words that only moved from one end to the other, as a time of day does, are in the same order.
+    The order is the same where words moved from one end to the other, as a time of day does, where two neighbours or
+    two words around `and` changed places, and where two changed places with a word that turns them round: `Ann paints
+    the gate`, `the gate is painted by Ann`.
     """
     names = (old.names | new.names) - old.marked["calendar"] - new.marked["calendar"]
-    ours, theirs = ([word for word in side.words if word in names] for side in (old, new))
-    if sorted(ours) == sorted(theirs) and ours != theirs:
+    ours, theirs = _in_order(old, names), _in_order(new, names)
+    if is_short(old, new) and sorted(ours) == sorted(theirs) and ours != theirs:
         return True
-    ours, theirs = ([word[:STEM] for word in side.words if word in side.content] for side in (old, new))
-    turned = (ours[at:] + ours[:at] for at in range(len(ours)))
-    return sorted(ours) == sorted(theirs) and theirs not in turned and bool(ours)
+    ours, theirs = ([word[:STEM] for word in _in_order(side, side.content)] for side in (old, new))
+    if not ours or sorted(ours) != sorted(theirs):
+        return False
+    moved = [at for at, (left, right) in enumerate(zip(ours, theirs, strict=True)) if left != right]
+    if not moved:
+        return ("by" in old.words) != ("by" in new.words)
+    is_moved = theirs in (ours[at:] + ours[:at] for at in range(len(ours)))
+    are_neighbours = len(moved) == 2 and moved[1] == moved[0] + 1 and len(ours) > 2
+    return _turned(old) == _turned(new) and not is_moved and not are_neighbours
+
+
+def _in_order(side: Words, chosen: frozenset[str]) -> list[str]:
+    """Give chosen words of a text in their order; two around `and` have none."""
+    found: list[list[str]] = []
+    is_joined = False
+    for word in side.words:
+        if word in chosen:
+            found += [] if is_joined else [[]]
+            found[-1].append(word)
+        is_joined = bool(found) and word in _lists().joints
+    return [word for run in found for word in sorted(run)]
+
+
+def _turned(side: Words) -> list[str]:
+    """Give the words of a text that turn two things round."""
+    turns = _lists().turns
+    return sorted(["'s"] * side.text.replace("’", "'").count("'s") + [word for word in side.words if word in turns])
 
 
 def with_one_notation(text: str) -> str:

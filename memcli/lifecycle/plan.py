@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from ..store.journal import Append, Applied, Change, Move, Step, apply, exclusive
 from ..store.workspace import Workspace
-from ..text.patch import unified
 
 
 @dataclass(frozen=True)
@@ -25,6 +24,8 @@ class Plan:
 
 def shown(plan: Plan) -> str:
     """Write the plan as a unified diff."""
+    from ..text.patch import unified  # late: what is applied unseen needs none
+
     pieces = []
     for step in plan.steps:
         if isinstance(step, Append):
