@@ -23,10 +23,10 @@ _ARGUMENTS = {
     "search": {"kind", "type", "tag", "since", "until", "as-of", "limit"},
     "read": {"offset", "limit", "as-of", "key", "project"},
     "write": {"type", "title", "tag", "project", "source", "id", "path", "supersedes", "key"},
-    "edit": {"replace"},
+    "edit": {"replace", "source"},
     "ls": {"type", "tag", "sort", "limit", "key"},
     "grep": {"fixed", "ignore-case", "context", "limit"},
-    "promote": {"demote"},
+    "promote": {"demote", "source"},
     "recall": {"session"},
 }
 """The options a tool's arguments become, by command."""

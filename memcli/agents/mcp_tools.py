@@ -28,6 +28,13 @@ _Ids: TypeAlias = Annotated[
 _Type: TypeAlias = Annotated[str, _one_of(TYPES)]
 _OfTypes: TypeAlias = Annotated[list[_Type] | None, Field(description="Only memories of these types.")]
 _Tags: TypeAlias = Annotated[list[str] | None, Field(description="Only memories that have all of these tags.")]
+_Source: TypeAlias = Annotated[
+    Annotated[str, _one_of(SOURCES)] | None,
+    Field(
+        description="user: only what the user said, in their meaning; observed (the default): seen in tools and"
+        " files; inferred: your own conclusion."
+    ),
+]
 _ANSWERED = (0, 1, 3, 7)
 """Exit codes of a command whose document is the answer: done, nothing found, partly done, kept by a fallback."""
 _MAY_BE = "; empty for none"
@@ -91,13 +98,7 @@ class Tools:
         title: Annotated[str, Field(description=f"A short name{_MAY_BE}.")] = "",
         tags: Annotated[list[str] | None, Field(description="Words to find it by.")] = None,
         project: Annotated[str, Field(description=f"The project it belongs to{_MAY_BE}.")] = "",
-        source: Annotated[
-            Annotated[str, _one_of(SOURCES)] | None,
-            Field(
-                description="user: only what the user said, in their meaning; observed (the default): seen in tools and"
-                " files; inferred: your own conclusion."
-            ),
-        ] = None,
+        source: _Source = None,
         id: Annotated[str, Field(description="Change this memory instead of making one: its id or path.")] = "",
         path: Annotated[
             str, Field(description=f"Keep it at this place below the entries, such as projects/app/status.md{_MAY_BE}.")
@@ -112,7 +113,8 @@ class Tools:
 
         What is known already is confirmed: the action is then `merged`. Where something has changed, name the memory
         that is over in `supersedes`; `id` is for mending how a memory is put. `conflicts_with` in the answer names what
-        may contradict it, but for `likely_same`, which probably says the same.
+        may contradict it, but for `likely_same`, which probably says the same. What the user said gives way only to
+        `source` user: else it is named there too, and the user settles it with `mem review`.
         """
         options = [*_one("--type", type), *_one("--title", title), *_many("--tag", tags), *_one("--project", project)]
         options += [*_one("--source", source or ("" if id else "observed")), *_one("--id", id), *_one("--path", path)]
@@ -124,9 +126,10 @@ class Tools:
         id: _Id,
         old: Annotated[str, Field(description="Words that stand there exactly once, as memory_read shows them.")],
         new: Annotated[str, Field(description="The words to put in their place.")],
+        source: _Source = None,
     ) -> Any:
         """Replace words in a memory or a file such as MEMORY.md."""
-        return self._answer("edit", ["--replace", old, new], [id])
+        return self._answer("edit", [*_one("--source", source or ""), "--replace", old, new], [id])
 
     def memory_ls(
         self,
@@ -163,10 +166,15 @@ class Tools:
         return self._answer("forget", [], _listed(id))
 
     def memory_promote(
-        self, id: _Ids, demote: Annotated[bool, Field(description="Take their lines off the page again.")] = False
+        self,
+        id: _Ids,
+        demote: Annotated[bool, Field(description="Take their lines off the page again.")] = False,
+        source: _Source = None,
     ) -> Any:
-        """Make memories lines of MEMORY.md, which is in every prompt."""
-        return self._answer("promote", ["--demote"] if demote else [], _listed(id))
+        """Make memories lines of MEMORY.md, which is in every prompt. What no person said is refused."""
+        return self._answer(
+            "promote", [*(["--demote"] if demote else []), *_one("--source", source or "")], _listed(id)
+        )
 
     def memory_review(
         self,

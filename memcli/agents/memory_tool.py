@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..store import entries, files
 from ..store.archive import explain_folder, is_hollow, keep_folders
+from ..store.authorship import attributed
 from ..store.redaction import require_no_secret
 from ..store.removal import remove_folder
 from ..store.secret_paths import require_open
@@ -20,6 +21,8 @@ from ..text.conflict import require_no_conflict
 from .guard import keepable
 from .memories import ROOT, Place, by_key, existing, listed, place
 
+BY = "observed"
+"""Source of what is written here: a model writes it, and says nowhere whose words they are."""
 MOST_LINES = 999_999
 MOST_LISTED = 1000
 """Names a folder's view holds; a memory of years has more than a model should be shown at once."""
@@ -57,7 +60,7 @@ def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
     _require_sound(name, text)
     require_no_secret(workspace, found.path, "the path")
     require_open(found.file, "choose another path")
-    text = keepable(workspace, name, text)
+    text = attributed(workspace, found.path, "", keepable(workspace, name, text), BY)
     try:
         files.create(found.file, text.encode("utf-8"))
     except FileExistsError:
@@ -135,6 +138,9 @@ def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
         raise NotFoundError(f"The path {old} does not exist")
     if dst.file.is_relative_to(src.file):
         raise RefusedError(f"The path {new} lies inside {old}")
+    if _kind(workspace, src) != _kind(workspace, dst):
+        # A page that becomes a memory, or a memory that becomes the page, would be believed for what it says of itself.
+        raise RefusedError(f"{old} and {new} are kept in different ways: create {new} and delete {old}")
     if dst.file.exists():
         remove_folder(dst.file)
     try:
@@ -167,7 +173,7 @@ def _edited(workspace: Workspace, name: str, change: Callable[[str], str]) -> st
         new = keepable(workspace, name, new, text)
         return new.replace("\n", "\r\n") if is_windows else new
 
-    return entries.edit(workspace, found.path, changed).text.replace("\r\n", "\n")
+    return entries.edit(workspace, found.path, changed, by=BY).text.replace("\r\n", "\n")
 
 
 def _folder(workspace: Workspace, found: Place) -> str:
@@ -184,6 +190,11 @@ def _folder(workspace: Workspace, found: Place) -> str:
         lines[MOST_LISTED:] = [f"… and {rest:,} more: view a folder of these for its own files"]
     head = f"Here're the files and directories up to 2 levels deep in {name}, excluding hidden items:"
     return "\n".join([head, f"{_size(found.file)}\t{name}", *lines])
+
+
+def _kind(workspace: Workspace, named: Place) -> str | None:
+    """Give the kind of a file, or of the files a folder may hold."""
+    return workspace.layout.kind_of(named.path if named.path.endswith(".md") else f"{named.path}/any.md")
 
 
 def _put_away(workspace: Workspace, found: Place) -> None:

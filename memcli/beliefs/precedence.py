@@ -1,6 +1,6 @@
 """Which of two memories is believed: what they are about by name, who said them, and when."""
 
-from ..text.entry import Entry
+from ..text.entry import TRUST, Entry
 from .changes import opened_by
 from .keys import slot_of
 from .phrases import starts
@@ -36,14 +36,23 @@ def is_believed_over(old: Entry, new: Entry, *, is_told_now: bool) -> bool:
         return True
     if old.source == "user" and old.type == "correction" and new.source != "user":
         return False
-    if old.trust != new.trust:
-        return new.trust > old.trust
+    if is_trusted_less(new, old) or is_trusted_less(old, new):
+        return is_trusted_less(old, new)
     return is_told_now or _moment(new) >= _moment(old)
+
+
+def is_trusted_less(one: Entry, other: Entry) -> bool:
+    """Tell whether one memory is trusted less: no more than its source is worth, whatever trust it states."""
+    return _trust(one) < _trust(other)
 
 
 def is_earlier_value(old: Entry, new: Entry, *, is_told_now: bool) -> bool:
     """Tell whether a memory is what filled the slot before the one that fills it: no less trusted, and older."""
-    return is_same_slot(old, new) and old.trust == new.trust and not is_told_now and _moment(new) < _moment(old)
+    return is_same_slot(old, new) and _trust(old) == _trust(new) and not is_told_now and _moment(new) < _moment(old)
+
+
+def _trust(entry: Entry) -> float:
+    return min(entry.trust, TRUST[entry.source])
 
 
 def _moment(entry: Entry) -> str:

@@ -71,6 +71,14 @@ def relations(
     return "; ".join(f"{words} {', '.join(ids)}" for words, ids in told if ids)
 
 
+def kept_by_trust(old: str, new: str) -> str:
+    """Say why a memory did not give way to another one, and who settles it."""
+    return (
+        f"{old} stays: {new} is trusted less; both are flagged, and `mem review` settles which holds (--source user"
+        " where the user said so)"
+    )
+
+
 def counted(admitted: Sequence["Admitted"]) -> str:
     """Count what was more than made anew: `2 merged, 1 superseded`; empty where all was."""
     numbers = {

@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from ..errors import MemError, RefusedError, UsageError
-from ..store import entries, files
+from ..store import entries, files, revision
 from ..store.address import Place
 from ..store.removal import remove
 from ..store.workspace import Workspace
 from . import complete, output, world
 from .guarded import AllowSecret, Redact, guarded_change
-from .options import AsJson, InScope, InWorkspace
+from .options import AsJson, InScope, InWorkspace, Source, require_source
 
 _Change = Callable[[str], str]
 
@@ -33,6 +33,7 @@ def edit(
             "--patch", metavar="FILE", help="Apply a unified diff; - reads standard input.", show_default=False
         ),
     ] = "",
+    source: Source = "",
     redact: Redact = False,
     allow_secret: AllowSecret = False,
     workspace: InWorkspace = "",
@@ -43,22 +44,35 @@ def edit(
 
     Without --replace or --patch it opens $VISUAL or $EDITOR. What would break the file's frontmatter is refused.
     MEMORY.md, history and notes are changed by their path; mem write --id MEMORY.md puts another text in its place.
+
+    Where an agent, a script or a pipe changes an entry's words without --source user, they are no longer the user's:
+    the entry becomes `observed`, and the old text stays in the archive with its own source.
     """
+    require_source(source)
     where, place = world.locate(workspace, scope, name, strict=True)
+    by = world.author(where, source)
     if replace and patch:
         raise UsageError("two changes at once", "give --replace or --patch, not both")
 
     def guarded(change: Callable[[str], str]) -> Callable[[str], str]:
-        return guarded_change(where, place.path, change, redact=redact, allow=allow_secret)
+        told = said(change) if source and where.layout.kind_of(place.path) == "entry" else change
+        return guarded_change(where, place.path, told, redact=redact, allow=allow_secret)
+
+    def said(change: _Change) -> _Change:
+        def changed(text: str) -> str:
+            new = change(text)
+            return new if new == text else revision.changed(place.path, new, {"source": source}, None)
+
+        return changed
 
     if replace:
         old, new = replace
-        written = entries.edit(where, place.path, guarded(lambda text: entries.replaced(text, old, new)))
+        written = entries.edit(where, place.path, guarded(lambda text: entries.replaced(text, old, new)), by=by)
     elif patch:
         diff = world.text_of(patch, "the diff", allow_secret=allow_secret)
-        written = entries.edit(where, place.path, guarded(_patched(diff)))
+        written = entries.edit(where, place.path, guarded(_patched(diff)), by=by)
     else:
-        written = _in_editor(where, place, guarded)
+        written = _in_editor(where, place, guarded, by)
     if as_json:
         output.say_json({"action": written.action, "id": written.id, "path": written.path})
         return
@@ -75,7 +89,7 @@ def _patched(diff: str) -> Callable[[str], str]:
     return lambda text: apply_patch(text, diff)
 
 
-def _in_editor(workspace: Workspace, place: Place, guarded: Callable[[_Change], _Change]) -> entries.Written:
+def _in_editor(workspace: Workspace, place: Place, guarded: Callable[[_Change], _Change], by: str) -> entries.Written:
     """Open a copy in the editor and take it back if it is sound; a refused text is kept."""
     import shlex
     import subprocess
@@ -101,7 +115,8 @@ def _in_editor(workspace: Workspace, place: Place, guarded: Callable[[_Change], 
             place.path,
             guarded(lambda old: entries.decoded(place.path, text)),
             expected=files.digest(data),
-            keeps=False,
+            keeps=by != "user",
+            by=by,
         )
     except MemError as error:
         raise type(error)(f"{error.message}; your text is kept in {copy}", error.fix) from None

@@ -36,6 +36,15 @@ InScope = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change, as a diff.")]
+Source = Annotated[
+    str,
+    typer.Option(
+        "--source",
+        autocompletion=complete.among(SOURCES),
+        help=f"Whose word it is: {', '.join(SOURCES)}.",
+        show_default="user at a terminal, else observed",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing unless something is wrong.")]
 _Many = list[str] | None
 
@@ -143,6 +152,12 @@ class Choice:
     def paths(self, workspace: Workspace) -> tuple[str, ...]:
         """Give what the paths asked for begin with in a workspace."""
         return tuple(one for name in self.path or () for one in prefixes(workspace, name, Path.cwd()))
+
+
+def require_source(source: str) -> None:
+    """Refuse a source that there is not."""
+    if source not in ("", *SOURCES):
+        raise UsageError(f"no source {source!r}", f"use one of {', '.join(SOURCES)}")
 
 
 def require_types(values: Collection[str], workspaces: Sequence[Workspace]) -> None:

@@ -14,7 +14,7 @@ from ..store import access
 from ..store.address import Place
 from ..store.workspace import Workspace
 from . import output, world
-from .options import AsJson, InScope, InWorkspace
+from .options import AsJson, InScope, InWorkspace, Source, require_source
 
 
 def promote(
@@ -24,6 +24,7 @@ def promote(
     demote: Annotated[bool, typer.Option("--demote", help="Take the lines of these entries off the page.")] = False,
     auto: Annotated[bool, typer.Option("--auto", help="Show what the rule would promote and drop.")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="With --auto: do it.")] = False,
+    source: Source = "",
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -34,7 +35,10 @@ def promote(
     proposes (confirmed three times, or trusted and sure: settings promote.*), and does it with --apply. Lines of
     entries that are superseded, archived or gone leave; over promote.budget bytes the least valuable ones do. Only
     lines between the marks `<!-- mem:promoted -->` are mem's, and one that you change there is yours.
+
+    What no person said goes there on the user's word alone: typed at a terminal, or with --source user.
     """
+    require_source(source)
     if bool(names) == auto or (auto and demote):
         raise UsageError("nothing to promote" if not names else "--auto with ids", "name entries, or give --auto alone")
     where, ids = _named(workspace, scope, names or [], by_line=demote)
@@ -46,10 +50,11 @@ def promote(
         return index.list_entries(Filter(statuses=()), "path")
 
     found = ask(where, rows)
+    by = world.author(where, source)
     if demote:
         proposed = demote_plan(where, found, ids)
     else:
-        proposed = promote_plan(where, found, access.counts(where, last_accessed(found)), ids, auto=auto)
+        proposed = promote_plan(where, found, access.counts(where, last_accessed(found)), ids, auto=auto, by=by)
     is_done = not auto or apply
     if is_done:
         applied(where, proposed.plan, "mem promote")

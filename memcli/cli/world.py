@@ -111,6 +111,11 @@ def is_typed() -> bool:
     return at_terminal() and output.is_watched()
 
 
+def author(workspace: Workspace, source: str = "") -> str:
+    """Give whose word it is that a command keeps or changes: what was said, or set by the user, or a terminal's."""
+    return source or str(workspace.settings["write.source"]) or ("user" if is_typed() else "observed")
+
+
 def standard_input(what: str) -> str:
     """Read all of standard input as UTF-8."""
     return text_of("-", what)

@@ -11,7 +11,7 @@ from ..store.secret_paths import require_open
 from ..store.workspace import Workspace
 from ..text.entry import SOURCES, TYPES
 from . import complete, output, world
-from .admitted import Judge, document, judge_of, relations, tell_unheard
+from .admitted import Judge, document, judge_of, kept_by_trust, relations, tell_unheard
 from .guarded import AllowSecret, Redact, looked_through
 from .options import AsJson, InScope, InWorkspace, require_types
 
@@ -114,10 +114,11 @@ def write(
 ) -> None:
     """Remember something, or change an entry with --id.
 
-    What is known word for word is confirmed and not kept twice; of another wording of the same both stay. It takes the
-    place of what it says is over ("no longer", "moved from … to", "instead of", "Correction:") or of what --supersedes
-    names, and of what fills the same --key. What else may contradict it is flagged on both. At a --path of your own it
-    is kept as it is; written there again, it changes the entry.
+    What is known in the same words, but for letter case, white space and closing full stops, is confirmed and not kept
+    twice; of another wording of the same both stay. It takes the place of what it says is over ("no longer", "moved
+    from … to", "instead of", "Correction:") or of what --supersedes names, and of what fills the same --key; what is
+    trusted more, such as the user's word, is flagged with it instead. What else may contradict it is flagged on both.
+    At a --path of your own it is kept as it is; written there again, it changes the entry.
 
     What is typed at a terminal is the user's word. An agent, a script or a pipe says --source user for what the user
     said; without it the entry is `observed`, which counts for less.
@@ -126,7 +127,8 @@ def write(
     `mem check --cited`.
 
     With --id only the fields given and, where there is one, the text change; an empty value takes a field away. The old
-    text stays in the archive: `mem read ID --history` lists it.
+    text stays in the archive with its own source: `mem read ID --history` lists it. Other words that no user is known
+    to have said make the entry `observed`.
     """
     told: dict[str, Any] = {
         "type": kind, "key": key, "title": title, "tags": _split(tag), "project": project, "source": source,
@@ -151,13 +153,14 @@ def write(
             raise UsageError("nothing to change", "give a text or a field")
         kept, told = looked_through(where, body or "", told, redact=redact, allow=allow_secret)
         told |= _cited(where, told, allow_secret=allow_secret)
-        done = _as_it_is(where, entries.update(where, place.path, told, None if body is None else kept), told)
+        by = world.author(where, source or "")
+        changed = entries.update(where, place.path, told, None if body is None else kept, by=by)
+        done = _as_it_is(where, changed, told)
     else:
         if body is None:
             raise UsageError("nothing to remember", 'give the text: mem write "…", or - to read standard input')
         where = world.writing(workspace, scope)
-        if "source" not in told and not where.settings["write.source"]:
-            told["source"] = "user" if world.is_typed() else "observed"
+        by = world.author(where, source or "")
         body, told = looked_through(where, body, told, redact=redact, allow=allow_secret)
         told |= _cited(where, told, allow_secret=allow_secret)
         if path and not allow_secret:
@@ -165,13 +168,12 @@ def write(
                 require_open(where.root / target)
         by_hand = any(told.get(key) for key in ("status", "superseded_by", "conflicts_with"))
         if supersedes:
-            done = _in_place_of(where, workspace, scope, supersedes, told, body)
+            done = _in_place_of(where, workspace, scope, supersedes, {"source": by, **told}, body)
         elif path or by_hand or (no_dedup and not key and not judge):
-            done = _as_it_is(
-                where, entries.write(where, told, body, world.noise(body), world.within(where, path)), told
-            )
+            written = entries.write(where, told, body, world.noise(body), world.within(where, path), by=by)
+            done = _as_it_is(where, written, told)
         else:
-            done = _admitted(where, told, body, judge=judge, by_key_alone=no_dedup)
+            done = _admitted(where, {"source": by, **told}, body, judge=judge, by_key_alone=no_dedup)
     _tell(where, done, as_json=as_json)
     if done.pop("error", ""):
         raise typer.Exit(7)
@@ -213,14 +215,21 @@ def _in_place_of(
     if there.root != where.root:
         raise UsageError(f"{old} is in another workspace", "name the workspace with --workspace or --scope")
     before = standing(where, place.path)
-    plan, identifier, path = replacing_plan(where, before, told, body, world.noise(body))
-    applied(where, plan + without_lines(where, [before.entry.id]), "mem write")
-    gone = [before.entry.id]
+    by_user = told["source"] == "user" or world.is_typed()
+    new = replacing_plan(where, before, told, body, world.noise(body), by_user=by_user)
+    gone = [] if new.is_flagged else [before.entry.id]
+    applied(where, new.plan + without_lines(where, gone), "mem write")
+    flagged = [before.entry.id] if new.is_flagged else []
+    if new.is_flagged:
+        output.note(kept_by_trust(before.entry.id, new.id))
     if told.get("key") and told["key"] != before.entry.key:
         from ..lifecycle.slots import fill
 
-        gone += fill(where, path, "mem write").supersedes
-    return {"action": "created", "id": identifier, "path": path, "supersedes": gone}
+        filled = fill(where, new.path, "mem write")
+        gone += filled.supersedes
+        flagged += filled.conflicts_with
+    done = {"action": "created", "id": new.id, "path": new.path}
+    return done | ({"supersedes": gone} if gone else {}) | ({"conflicts_with": flagged} if flagged else {})
 
 
 def _admitted(

@@ -13,6 +13,7 @@ from typing import Any
 from ..errors import NotFoundError, RefusedError
 from ..store import files
 from ..store.access import Access
+from ..store.authorship import USER
 from ..store.entries import decoded
 from ..store.journal import Change
 from ..store.workspace import Workspace
@@ -65,10 +66,12 @@ def promote_plan(
     ids: Collection[str] = (),
     *,
     auto: bool = False,
+    by: str = USER,
 ) -> Promotion:
     """Propose the lines of the entries named and, with `auto`, of all that are confirmed.
 
-    `rows` are those of all entries, whatever their status. Raises RefusedError for one that cannot be promoted.
+    `rows` are those of all entries, whatever their status. Only the user, if `by` is that, promotes what no person
+    said. Raises RefusedError for one that cannot be promoted.
     """
     known = _by_id(rows)
     page = _page(workspace)
@@ -80,6 +83,11 @@ def promote_plan(
         row = known.get(one)
         if row is None or row["status"] != "active":
             raise RefusedError(f"{one} is {row['status'] if row else 'gone'}", "only active entries are promoted")
+        if by != USER and not _is_a_persons(row):
+            raise RefusedError(
+                f"{one} is {row['source']}: only the user puts on {page.path} what no person said",
+                "where the user asked for it, say so with --source user",
+            )
         said[one], fault, text = _said(workspace, row)
         if fault:
             raise RefusedError(f"{one} cannot be promoted: {fault}", f"mend it with `mem edit {row['path']}`")
@@ -99,6 +107,8 @@ def promote_plan(
             fault = "was demoted"
         if fault and is_new:
             passed.append((one, fault))
+        elif not is_new and not _is_a_persons(row) and statement != standing[one].statement:
+            dropped[one] = "no person said its new words"
         elif not fault:
             said[one] = statement
     for one in _over_budget(workspace, known, accesses, said, page.promoted, ids):
@@ -190,10 +200,14 @@ def _is_candidate(row: Row, workspace: Workspace) -> bool:
     return (
         row["status"] == "active"
         and row["layer"] != "episodic"
-        and row["source"] in ("user", "", None)
+        and _is_a_persons(row)
         and (expires is None or expires > workspace.now)
         and is_confirmed(row, workspace)
     )
+
+
+def _is_a_persons(row: Row) -> bool:
+    return row["source"] in (USER, "", None)
 
 
 def _said(workspace: Workspace, row: Row) -> tuple[str, str, str]:

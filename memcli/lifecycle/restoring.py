@@ -11,6 +11,7 @@ from ..store import entries, files
 from ..store.journal import Change
 from ..store.versions import keep_page, page_of, page_versions
 from ..store.workspace import Workspace
+from ..text.entry import TRUST
 from .plan import Plan, applied
 from .supersession import Standing, chain, conflicting_text, followed, restored_text, standing, successors
 
@@ -96,6 +97,9 @@ def _put_back(workspace: Workspace, version: Standing) -> Restored:
             f"`mem write` the text anew: it is in {version.path}",
         )
     told: dict[str, Any] = {"type": entry.type, "title": entry.title, "wordings": list(entry.wordings)}
+    now = standing(workspace, place).entry
+    if workspace.is_trusted and (now.source, now.trust) != (entry.source, entry.trust):
+        told |= {"source": entry.source, "trust": "" if entry.trust == TRUST[entry.source] else entry.trust}
     entries.update(workspace, place, told, entry.body)
     return Restored(place)
 

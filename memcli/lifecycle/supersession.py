@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from ..beliefs.precedence import is_trusted_less
 from ..errors import NotFoundError, RefusedError
 from ..index.index import Index
 from ..store import entries, files
@@ -92,24 +93,59 @@ def supersede_plan(workspace: Workspace, old: Standing, new: Standing, successor
     return Plan(tuple(changes), (f"{old.entry.id} is superseded by {new.entry.id}",) if changes else ())
 
 
+@dataclass(frozen=True)
+class Replacement:
+    """A new entry that is to take an old one's place, or to be flagged with it."""
+
+    plan: Plan
+    id: str
+    path: str
+    is_flagged: bool  # the old one is trusted more, and it is not the user who says that it is over
+
+
 def replacing_plan(
-    workspace: Workspace, old: Standing, told: Mapping[str, Any], body: str, noise: Callable[[int], bytes]
-) -> tuple[Plan, str, str]:
-    """Propose a new entry that takes the place of an old one; give its id and path too."""
+    workspace: Workspace,
+    old: Standing,
+    told: Mapping[str, Any],
+    body: str,
+    noise: Callable[[int], bytes],
+    *,
+    by_user: bool,
+) -> Replacement:
+    """Propose a new entry that takes the place of an old one, `by_user` whatever the two are trusted."""
     if old.entry.status == "superseded":
         raise RefusedError(
             f"{old.entry.id} is superseded by {old.entry.superseded_by or 'another one'} already",
             f"name that one, or `mem restore {old.entry.id}` first",
         )
+    is_flagged = not by_user and is_trusted_less(entries.drafted(workspace, told, body), old.entry)
     told = {**told, "references": [*told.get("references", ()), old.entry.id]}
-    if old.entry.key:
+    if is_flagged:
+        told["conflicts_with"] = [old.entry.id]
+    elif old.entry.key:
         told.setdefault("key", old.entry.key)
     for attempt in range(entries.TRIES):
         identifier, path, text = entries.entry_text(workspace, told, body, noise(attempt))
         if not workspace.path(path).exists():
-            steps = Change(path, None, text), Change(old.path, old.text, superseded_text(workspace, old, identifier))
-            return Plan(steps, (f"{old.entry.id} is superseded by {identifier}",)), identifier, path
+            marked = (conflicting_text if is_flagged else superseded_text)(workspace, old, identifier)
+            reason = f"{old.entry.id} {_flagged_with(identifier) if is_flagged else f'is superseded by {identifier}'}"
+            steps = Change(path, None, text), Change(old.path, old.text, marked)
+            return Replacement(Plan(steps, (reason,)), identifier, path, is_flagged)
     raise RefusedError(f"no free name after {entries.TRIES} tries", "give one with --path")
+
+
+def flagging_plan(workspace: Workspace, old: Standing, new: Standing) -> Plan:
+    """Propose to flag an entry with the one that is said to have taken its place, and is trusted less."""
+    changes = [
+        Change(one.path, one.text, conflicting_text(workspace, one, other.entry.id))
+        for one, other in ((old, new), (new, old))
+    ]
+    changes = [one for one in changes if one.after != one.before]
+    return Plan(tuple(changes), (f"{old.entry.id} {_flagged_with(new.entry.id)}",) if changes else ())
+
+
+def _flagged_with(identifier: str) -> str:
+    return f"and {identifier} are flagged: the later one is trusted less"
 
 
 def restored_text(workspace: Workspace, old: Standing) -> str:

@@ -16,6 +16,7 @@ from ..text.summary import first_line
 from ..text.times import stamp
 from . import files
 from .archive import explain, keep_folders
+from .authorship import USER, attributed
 from .manner import new_fields
 from .moves import move
 from .removal import remove
@@ -43,14 +44,20 @@ class Written:
 
 
 def write(
-    workspace: Workspace, told: Mapping[str, Any], body: str, noise: Callable[[int], bytes], path: str = ""
+    workspace: Workspace,
+    told: Mapping[str, Any],
+    body: str,
+    noise: Callable[[int], bytes],
+    path: str = "",
+    *,
+    by: str = "",
 ) -> Written:
     """Create an entry of the fields told and a body; `noise(n)` is the random source of the n-th try.
 
     Takes no lock: the file system refuses a name that exists, and another id is drawn. What stands at a path of one's
-    own is changed as by `update`.
+    own is changed as by `update`. `by` is the source of an entry that is told none; empty: what the settings say.
     """
-    draft = drafted(workspace, told, body)
+    draft = drafted(workspace, {"source": by, **told}, body)
     chosen = _chosen_path(workspace, path) if path else ""
     for attempt in range(TRIES):
         entry = draft if draft.id else replace(draft, id=new_id("mem", workspace.now, noise(attempt)))
@@ -62,7 +69,7 @@ def write(
             files.create(workspace.path(place), text.encode("utf-8"))
         except FileExistsError:
             if place == chosen:
-                return update(workspace, place, told, body)
+                return update(workspace, place, told, body, by=by or draft.source)
             continue
         return Written(entry.id, place, "created", text)
     raise RefusedError(f"no free name for {first_line(body)!r} after {TRIES} tries", "give one with --path")
@@ -90,12 +97,19 @@ def entry_text(
     return entry.id, path, frontmatter.render(new_fields(workspace.layout, entry), entry.body)
 
 
-def update(workspace: Workspace, path: str, told: Mapping[str, Any], body: str | None) -> Written:
+def update(workspace: Workspace, path: str, told: Mapping[str, Any], body: str | None, *, by: str = USER) -> Written:
     """Change fields and, where one is given, the body of the entry in a file; the rest of the file stays.
 
-    An empty value takes its key away.
+    An empty value takes its key away. `by` is whose words the change brings, as in `edit`; a weight that is told holds.
     """
-    return edit(workspace, path, lambda text: changed(path, text, told, body))
+    weight = {key: value for key, value in told.items() if key in ("source", "trust", "pinned")}
+    rest = {key: value for key, value in told.items() if key not in weight}
+
+    def change(text: str) -> str:
+        said = attributed(workspace, path, text, changed(path, text, rest, body), by)
+        return changed(path, said, weight, None)
+
+    return edit(workspace, path, change)
 
 
 def revised(
@@ -110,11 +124,18 @@ def revised(
 
 
 def edit(
-    workspace: Workspace, path: str, change: Callable[[str], str], expected: str | None = None, *, keeps: bool = True
+    workspace: Workspace,
+    path: str,
+    change: Callable[[str], str],
+    expected: str | None = None,
+    *,
+    keeps: bool = True,
+    by: str = USER,
 ) -> Written:
     """Change a file's text through a function, under the lock; `updated_at` follows where the file keeps it.
 
-    The text that goes stays in the archive, unless a person edits the file: then `keeps` is false.
+    The text that goes stays in the archive, unless a person edits the file: then `keeps` is false. Of what another than
+    the user changes, the new words are that one's: `by` is the source they get at most.
     `expected` is the digest of the text the change was made from. Raises RefusedError when the file is not
     UTF-8, changed underneath, or would end up with conflict markers or a frontmatter that does not parse.
     """
@@ -126,7 +147,7 @@ def edit(
         if expected is not None and files.digest(data) != expected:
             raise RefusedError(f"{path} changed underneath", "read it again and repeat the change")
         text = decoded(path, data)
-        new = change(text)
+        new = attributed(workspace, path, text, change(text), by)
         if new != text:
             new = checked_text(workspace, path, text, without_old_wordings(text, new) if keeps else new)
         identifier = stated_id(frontmatter.parse(new).fields) or path

@@ -21,9 +21,12 @@ _VERSION = re.compile(
 
 
 def keep_replaced(workspace: Workspace, path: str, old: str, new: str) -> None:
-    """Keep what a file says in its old text and not in its new one; nothing where no line of it goes."""
+    """Keep what a file says in its old text and not in its new one; nothing where no line of it goes.
+
+    An entry that has another source from now on is kept as well: whose words it was is known by its old text alone.
+    """
     gone = lost_lines(_body(old), _body(new))
-    if not gone:
+    if not gone and _source(old) == _source(new):
         return
     if workspace.layout.kind_of(path) == "entry":
         place, text = _version(workspace, path, old)
@@ -94,6 +97,11 @@ def without_old_wordings(old: str, new: str) -> str:
 def _body(text: str) -> str:
     document = frontmatter.parse(text)
     return text if document.problem else document.body
+
+
+def _source(text: str) -> object:
+    fields = frontmatter.parse(text).fields
+    return next((fields[name] for name in ("source", *SPELLINGS["source"]) if name in fields), None)
 
 
 def _version(workspace: Workspace, path: str, old: str) -> tuple[str, str]:

@@ -77,6 +77,21 @@ def read_promoted(text: str) -> Promoted:
     return Promoted(tuple(lines), block, None)
 
 
+def blocks(text: str) -> list[str]:
+    """Return what a page holds from each opening mark to its closing one, or to its end; line ends count as one."""
+    found: list[str] = []
+    at = -1
+    for _, start, end, bare in _unfenced(text):
+        if bare == OPENING and at < 0:
+            at = start
+        elif bare == CLOSING:
+            found.append(text[max(at, 0) : end])
+            at = -1
+    if at >= 0:
+        found.append(text[at:])
+    return [one.replace("\r\n", "\n").rstrip("\n") for one in found]
+
+
 def statement_of(title: str, body: str) -> str:
     """Write a memory as one line without comment marks or control characters, which could break the page."""
     plain = summarise(title, body, LONGEST).replace("<!--", "&lt;!--").replace("-->", "--&gt;")

@@ -71,12 +71,6 @@ def test_user_can_be_said_everywhere(workspace: Path, mem: Mem) -> None:
     assert sources(mem) == [("user", 1.0)]
 
 
-def test_a_change_leaves_the_source_as_it_is(workspace: Path, mem: Mem) -> None:
-    old = mem("write", "The port is 8080.", "--source", "user", "--json").json["id"]
-    mem("write", "The port is 8080 at night.", "--id", old)
-    assert sources(mem) == [("user", 1.0)]
-
-
 def test_the_users_own_settings_may_say_otherwise_and_a_workspace_may_not(workspace: Path, mem: Mem) -> None:
     (workspace / "mem.yaml").write_text("write:\n  source: user\n")
     mem("write", "The port is 8080.")
