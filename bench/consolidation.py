@@ -4,7 +4,9 @@ Usage: consolidation.py DATA [DATA ...], each of them
   a folder of talks: `<talk>.jsonl` with role and content a line, and `gold.jsonl` with keep, drop and questions,
   a file of conversations: a line each with messages, keep, drop and questions,
   memorybench_jenverse.jsonl: conversations of several sessions with the facts to be known after them,
-  or a folder `locomo-obs/CONVERSATION` of facts two people told; its turns lie in `locomo-turn`.
+  a folder `locomo-obs/CONVERSATION` of facts two people told; its turns lie in `locomo-turn`,
+  or any other folder: transcripts as agents leave them (`imports.py --keep DIR` makes some), of which the time, the
+  memory and the share of the sentences that are embedded are measured.
 
 Judged by text alone. A keep is kept when one entry has all its words; a drop when an entry repeats it; a question is
 answered when one of the first five hits has the words of the answer. A fact is found when one of the first five hits
@@ -19,19 +21,21 @@ import os
 import re
 import sys
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from io import BytesIO, StringIO
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 from memcli.cli.app import run
 from memcli.consolidation.proof import asked_in, proof
 from memcli.exchange.conversation import bring_in
-from memcli.index.embedder import open_embedder
+from memcli.index.embedder import OnnxEmbedder, open_embedder
 from memcli.index.filters import Filter
 from memcli.lifecycle.consolidate import consolidate
 from memcli.lifecycle.waiting import all_events
@@ -40,9 +44,11 @@ from memcli.store.history import read_log
 from memcli.store.sessions import sessions
 from memcli.store.workspace import Surroundings, Workspace, opened
 from memcli.text import frontmatter
+from memcli.text.sentences import sentences
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HITS, FOUND = 5, 0.7
+CONSOLIDATE = ("consolidate", "--all")
 REMEMBERED = ("entry", "memory", "history", "note")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _WORD = re.compile(r"[A-Za-z][\w'’.+#-]*")
@@ -116,13 +122,13 @@ def conversations(path: Path) -> Iterator[Conversation]:
         return
     for data in _lines(path):
         if "sessions" in data:
-            sessions = [
+            parts = [
                 [Turn(turn["role"], turn["content"]) for turn in session["turns"]]
                 for session in data["sessions"]
                 if all("[MEMORY TEST]" not in turn["content"] for turn in session["turns"])
             ]
             facts = [fact["fact"] for session in data["sessions"] for fact in session["expected_memories_after"]]
-            yield Conversation(sessions, facts=facts)
+            yield Conversation(parts, facts=facts)
             continue
         said = [Turn(one["role"], one["content"]) for one in data["messages"]]
         keeps = [(one["kind"], one["must"]) for one in data["keep"]]
@@ -249,9 +255,59 @@ def _lines(path: Path) -> Iterator[Any]:
     yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
 
 
+def measure_cost(folder: Path) -> None:
+    """Import a folder of transcripts, consolidate them by rules, and print what it took."""
+    embedded: Counter[str] = Counter()
+
+    def counting(method: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(self: OnnxEmbedder, texts: Sequence[str], **told: Any) -> Any:
+            embedded.update(texts)
+            return method(self, texts, **told)
+
+        return counted
+
+    for name in ("embed", "embed_tokens"):
+        setattr(OnnxEmbedder, name, counting(getattr(OnnxEmbedder, name)))
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary) / ".local/share/mem"
+        os.environ.update(HOME=temporary, CI="1")
+        for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "MEM_WORKSPACE"):
+            os.environ.pop(name, None)
+        _spent("init", str(root))
+        spent = [_spent(*words, "--scope", "user") for words in (("session", "import", str(folder)), CONSOLIDATE)]
+        workspace = opened(Surroundings(root, dict(os.environ), NOW), root)
+        found = sessions(workspace)
+        events = [event for session in found for event in all_events(workspace, session)]
+        said = sum(len(sentences(event.text)) for event in events if event.type == "message")
+        printed = sum(len(sentences(event.text)) for event in events if event.type != "message")
+        entries = len(_bodies(workspace))
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+    print(f"\n## {len(found):,} transcripts, {size:.1f} MB: {entries:,} entries\n")
+    print("| what | wall | of one core |\n|---|---|---|")
+    for name, (wall, core) in zip(("imported", "consolidated"), spent, strict=True):
+        print(f"| {name} | {wall:.0f} s | {core:.0f} s |")
+    print(f"\nMemory: {getrusage(RUSAGE_SELF).ru_maxrss / 1024:.0f} MB at most.", end=" ")
+    print(f"Embedded: {embedded.total():,} texts, {len(embedded):,} of them different,", end=" ")
+    print(f"of {said:,} sentences that were said and {printed:,} in calls and answers of tools:", end=" ")
+    print(f"1 in {said / max(1, embedded.total()):.1f} and 1 in {(said + printed) / max(1, embedded.total()):.1f}.")
+
+
+def _spent(*words: str) -> tuple[float, float]:
+    """Run a command in this process and give the seconds it took, of the clock and of one core."""
+    wall, core = time.perf_counter(), time.process_time()
+    with redirect_stdout(StringIO()):
+        code = run(list(words))
+    if code:
+        raise SystemExit(f"mem {' '.join(words)} ended with {code}")
+    return time.perf_counter() - wall, time.process_time() - core
+
+
 def main(sets: Sequence[Path]) -> None:
     """Print a table for each set."""
     for path in sets:
+        if path.is_dir() and not any((path / name).exists() for name in ("corpus.jsonl", "gold.jsonl")):
+            measure_cost(path)
+            continue
         found = list(conversations(path))
         counts = measured(found)
         print(f"\n## {path.name}: {len(found)} conversations, {counts.of['entries']:,} entries\n")

@@ -89,7 +89,9 @@ def _instead(stated: Words, said: Words) -> Iterator[bool]:
     """Match "S … B instead of A" and "S … B, not A" with "S … A"."""
     for phrase in several("instead"):
         place = _find(said, phrase)
-        before, after = core(said[: max(place, 0)]), said[place + len(phrase) :]
+        if place < 1:
+            continue
+        before, after = core(said[:place]), said[place + len(phrase) :]
         asides = {core(part) for part in _parts(after)} if not single("partly").intersection(after[:1]) else ()
         for aside in filter(None, asides):
             start = _find(stated, aside)
@@ -189,5 +191,7 @@ def _has_digit(found: Words) -> bool:
 
 def _find(found: Words, phrase: Words) -> int:
     """Give where a phrase stands; -1 where it does not."""
+    if phrase and phrase[0] not in found:
+        return -1
     size = len(phrase)
     return next((place for place in range(len(found) - size + 1) if found[place : place + size] == phrase), -1)

@@ -6,10 +6,11 @@ Acts surely only on twins and on explicit sentences of change; a learned compari
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from .changes import inverted, is_ended_by, opened_by, replaced_span, without_rejected
-from .phrases import CLAUSE_END, Words, core, sentences, single, starts, without_preamble, words
+from .phrases import CLAUSE_END, KNOWN, Words, core, sentences, single, starts, without_preamble, words
 from .twins import are_in_other_form, are_twins, without_article
 
 Kind = Literal["same", "update", "conflict", "distinct"]
@@ -148,10 +149,11 @@ def _denies(old: str, new: str) -> bool:
     return any(_is_denial(stated, said) for stated in _clauses(old) for said in told)
 
 
-def _clauses(text: str) -> list[Words]:
+@lru_cache(maxsize=KNOWN)
+def _clauses(text: str) -> tuple[Words, ...]:
     """Give the statements of a text, each without commas and what never makes it another one."""
     parts = [part for one in sentences(text) for part in CLAUSE_END.split(one)]
-    return [found for found in (core(words(part)) for part in parts) if found]
+    return tuple(found for found in (core(words(part)) for part in parts) if found)
 
 
 def _is_denial(stated: Words, said: Words) -> bool:

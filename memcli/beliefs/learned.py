@@ -7,7 +7,8 @@ from ..errors import UnavailableError
 from .comparison import Likelihoods
 
 if TYPE_CHECKING:
-    from ..index.embedder import Embedder, TokenVectors
+    from ..index.embedder import Embedder
+    from ..index.read_texts import ReadTexts
 
 FLOOR = 0.4
 """Cosine below which texts are not compared: of the pairs to train on, 4 in 100 of the updates lie below."""
@@ -40,10 +41,8 @@ class Learned:
         """Give what is known of a pair."""
         return self._known.get((old, new))
 
-    def ask(
-        self, embedder: "Embedder", pairs: Collection[tuple[str, str]], tokens: "Mapping[str, TokenVectors]"
-    ) -> None:
-        """Compare the pairs that are not known; `tokens` of texts spare embedding them."""
+    def ask(self, embedder: "Embedder", pairs: Collection[tuple[str, str]], texts: "ReadTexts") -> None:
+        """Compare the pairs that are not known; texts that were read before are not embedded again."""
         missing = dict.fromkeys(pair for pair in pairs if pair not in self._known)
         if not missing or self.notice:
             return
@@ -58,9 +57,7 @@ class Learned:
         for old, new in missing:
             by_new.setdefault(new, []).append(old)
         for batch in _batches(by_new):
-            wanted = dict.fromkeys(text for new in batch for text in (new, *by_new[new]))
-            texts = [text for text in wanted if text not in tokens]
-            read = {**tokens, **{one.text: one for one in embedder.embed_tokens(texts)[1]}}
+            read = texts.read(embedder, (text for new in batch for text in (new, *by_new[new])))
             for new in batch:
                 found = model.compare(read[new], [read[text] for text in by_new[new]])
                 self._known |= {(old, new): each for old, each in zip(by_new[new], found, strict=True)}

@@ -8,6 +8,8 @@ from pathlib import Path
 DATA = Path(__file__).parents[1] / "data"
 """Folder of the data files of the package."""
 Words = tuple[str, ...]
+KNOWN = 2048
+"""Texts whose words are remembered: each is compared with several others, and those with it."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?;。！？；])\s+|\n+")
 CLAUSE_END = re.compile(r"[,;:–—]\s|\s[-–—]\s|[，；：]")
@@ -39,22 +41,27 @@ def single(name: str) -> frozenset[str]:
     return frozenset(map(_reduced, _data()[name]))
 
 
-def sentences(text: str) -> list[str]:
+@lru_cache(maxsize=KNOWN)
+def sentences(text: str) -> tuple[str, ...]:
     """Cut a text at the ends of sentences and lines; "Dr." ends none."""
     found: list[str] = []
     for one in filter(str.strip, _SENTENCE_END.split(text.strip())):
         goes_on = found and found[-1].lower().endswith(starts("abbreviations"))
         found[-1:] = [f"{found[-1]} {one}"] if goes_on else [*found[-1:], one]
-    return found
+    return tuple(found)
 
 
 def after_opening(text: str, *openings: str) -> str:
     """Give what follows the first of some openings that a text begins with; empty where it begins with none."""
     start = text.lstrip("*_ ")
-    found = next((opening for opening in openings if start.lower().startswith(opening)), "")
-    return start[len(found) :].strip("*_ ,:") if found else ""
+    lower = start.lower()
+    if not lower.startswith(openings):
+        return ""
+    found = next(opening for opening in openings if lower.startswith(opening))
+    return start[len(found) :].strip("*_ ,:")
 
 
+@lru_cache(maxsize=KNOWN)
 def without_preamble(text: str) -> str:
     """Give a text without what only asks to remember it: "Please note that"."""
     while rest := after_opening(text, *starts("preambles")):
@@ -62,6 +69,7 @@ def without_preamble(text: str) -> str:
     return text
 
 
+@lru_cache(maxsize=KNOWN)
 def words(sentence: str) -> Words:
     """Give the words of a sentence without their endings, commas included, signs that belong to a word kept."""
     tokens = _TOKEN.findall(CLAUSE_END.sub(" , ", in_full(sentence)))
@@ -69,6 +77,7 @@ def words(sentence: str) -> Words:
     return tuple(_reduced(word) for word in bare if word)
 
 
+@lru_cache(maxsize=KNOWN)
 def in_full(text: str) -> str:
     """Give a text in lower case with its short forms in full: "doesn't" is "does not"."""
     text = text.lower().replace("’", "'")

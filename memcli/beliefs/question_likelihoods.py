@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import MemError
 from ..index.index import ask
+from ..index.read_texts import ReadTexts
 from ..store.workspace import Workspace
 from .comparison import Likelihoods, compare, is_comparable
 from .learned import Learned
@@ -25,7 +26,7 @@ class Weigher:
     def __init__(self, workspace: Workspace) -> None:
         """Belong to a workspace."""
         self._workspace = workspace
-        self._learned = Learned()
+        self._learned, self._read = Learned(), ReadTexts()
         self._embedder: Embedder | None = None
         self._is_able = True
 
@@ -50,7 +51,7 @@ class Weigher:
         try:
             if self._embedder is None:
                 self._embedder = ask(self._workspace, lambda index: index.embedding.embedder())
-            self._learned.ask(self._embedder, pairs, {})
+            self._learned.ask(self._embedder, pairs, self._read)
         except MemError:
             self._is_able = False
         self._is_able = self._is_able and not self._learned.notice

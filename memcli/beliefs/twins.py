@@ -1,8 +1,9 @@
 """Texts that are the same but for their form: white space, letter case, punctuation, short forms, notation."""
 
 import re
+from functools import lru_cache
 
-from .phrases import in_full
+from .phrases import KNOWN, Words, in_full
 
 _STOPS = " .。"
 _QUOTES = "\"“”‘’'`"
@@ -53,9 +54,10 @@ def are_in_other_form(one: str, other: str) -> bool:
     return first == second
 
 
-def _tokens(text: str) -> list[str]:
+@lru_cache(maxsize=KNOWN)
+def _tokens(text: str) -> Words:
     """Give the words of a text without the punctuation around them."""
-    return [_bare(token) for token in _LAST.sub("", text).split() if token not in _BREAKS]
+    return tuple(_bare(token) for token in _LAST.sub("", text).split() if token not in _BREAKS)
 
 
 def _bare(token: str) -> str:
@@ -66,12 +68,12 @@ def _bare(token: str) -> str:
     return stripped if end[-1:].isdigit() else end.rstrip(".,;:…)")  # 5" is a length
 
 
-def _is_cased_otherwise(ours: list[str], theirs: list[str]) -> bool:
+def _is_cased_otherwise(ours: Words, theirs: Words) -> bool:
     """Tell whether a word whose case counts stands in the other text in another case."""
     known = set(theirs)
     lower = {token.lower() for token in theirs}
-    pairs = zip(ours, ["", *ours], strict=False)
-    return any(_is_exact(word, before) and word not in known and word.lower() in lower for word, before in pairs)
+    pairs = zip(ours, ("", *ours), strict=False)
+    return any(word not in known and word.lower() in lower and _is_exact(word, before) for word, before in pairs)
 
 
 def _is_exact(word: str, before: str) -> bool:

@@ -113,7 +113,7 @@ def look(
     bodies = ["" if by_key_alone or not is_settled_here(entry) else entry.body for entry in entries]
     seen = _looked(workspace, entries, bodies, last.seen if last else None, budget, keep=keep)
     if seen.embedder is not None:
-        seen.learned.ask(seen.embedder, _pairs(workspace, entries, seen), seen.tokens)
+        seen.learned.ask(seen.embedder, _pairs(workspace, entries, seen), seen.read)
     return Looked(tuple(drafts), entries, seen, mark)
 
 

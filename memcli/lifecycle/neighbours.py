@@ -13,13 +13,14 @@ from ..errors import UnavailableError
 from ..index.filters import Filter
 from ..index.index import Index, ask, glance
 from ..index.names import keyed
+from ..index.read_texts import ReadTexts
 from ..store.workspace import Workspace
 from ..text.english import forms
 from ..text.entry import same_key
 from ..text.words import query_terms
 
 if TYPE_CHECKING:
-    from ..index.embedder import Embedder, TokenVectors
+    from ..index.embedder import Embedder
 
 NEAREST = 5  # in 16 of 16 cases the contradicted memory was among these
 NEAREST_IN_BULK = 2  # of 140 pairs of which one repeats or contradicts the other, 138 were so near among 1,500 texts
@@ -51,7 +52,7 @@ class Surroundings:
     opened: "Opened | None" = None  # where others are looked for after these
     embedder: "Embedder | None" = None
     vectors: Any = None  # a row for each text that has no twin
-    tokens: "Mapping[str, TokenVectors]" = field(default_factory=dict)  # of a few texts, by the text
+    read: ReadTexts = field(default_factory=ReadTexts)
     learned: Learned = field(
         default_factory=Learned
     )  # of the texts and their neighbours, asked before the lock is taken
@@ -68,10 +69,11 @@ class Opened:
 
     in_bulk: bool = False
     embedder: "Embedder | None" = None
+    read: ReadTexts = field(default_factory=ReadTexts)
 
     def look(self) -> Surroundings:
         """Return a look that has seen nothing and spares the next one opening the model."""
-        return Surroundings([], [], opened=self, embedder=self.embedder)
+        return Surroundings([], [], opened=self, embedder=self.embedder, read=self.read)
 
     @classmethod
     def for_many(cls, count: int) -> "Opened":
@@ -117,7 +119,7 @@ def _look(
     cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
     if last is not None:
         found.embedder, found.vectors, found.model = last.embedder, last.vectors, last.model
-        found.tokens, found.learned, found.opened = last.tokens, last.learned, last.opened
+        found.read, found.learned, found.opened = last.read, last.learned, last.opened
     if not all(not text or _is_known(index, kind, exact.get(text, ())) for kind, text in told):
         is_few = len(texts) <= ALONE and not found.in_bulk
         by_words = [_by_words(index, text) if is_few else [] for text in texts]
@@ -176,8 +178,7 @@ def _by_meaning(
     index.embedding.embed_missing(seconds, frozenset(chunk for words in by_words for chunk in words), _ENTRIES)
     if found.vectors is None:
         if len(texts) <= READ and is_learned_for(found.embedder.model):
-            found.vectors, tokens = found.embedder.embed_tokens(texts)
-            found.tokens = {one.text: one for one in tokens}
+            found.vectors = found.read.vectors(found.embedder, texts)
         else:
             found.vectors = found.embedder.embed(texts)
         if len(texts) > 1 or found.opened:

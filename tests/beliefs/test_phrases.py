@@ -17,7 +17,7 @@ def test_the_lists_that_the_code_names_are_those_of_the_data_file() -> None:
 
 
 def test_a_title_ends_no_sentence() -> None:
-    assert sentences("The plumber is Mr. Novak. He lives in St. Gallen; call at 8.") == [
+    assert list(sentences("The plumber is Mr. Novak. He lives in St. Gallen; call at 8.")) == [
         "The plumber is Mr. Novak.",
         "He lives in St. Gallen;",
         "call at 8.",

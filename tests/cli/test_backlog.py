@@ -1,11 +1,18 @@
 """A backlog of conversations is consolidated at little cost, and what they say meets each other all the same."""
 
 import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memcli.index import embedding
+from memcli.lifecycle import consolidate as lifecycle
+from memcli.lifecycle.consolidate import consolidate
 from tests.conftest import Mem
 from tests.fakes import CountingEmbedder
 
@@ -72,3 +79,68 @@ def test_what_many_conversations_repeat_or_contradict_is_noticed_as_in_a_few(
     said(mem, "s92", last)
     rows = {row[0]: row[3:] for row in mem("consolidate", "--all").rows}
     assert (rows["s91"], rows["s92"]) == (["0", "1 merged"], ["1", told_of])
+
+
+@pytest.fixture
+def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], object]], None]:
+    """Have something happen between two conversations of many."""
+
+    def happens(after: int, what: Callable[[], object]) -> None:
+        done = []
+
+        def consolidated(*given: Any, **told: Any) -> Any:
+            if len(done) == after:
+                what()
+            done.append(0)
+            return consolidate(*given, **told)
+
+        monkeypatch.setattr(lifecycle, "consolidate", consolidated)
+
+    return happens
+
+
+def standing(workspace: Path) -> list[tuple[str, str]]:
+    """Give the texts of what is kept, and how often each was said."""
+    texts = [path.read_text() for path in workspace.glob("entries/**/*.md")]
+    return sorted((text.partition("\n---\n")[2], text.partition("strength: ")[2][:1]) for text in texts)
+
+
+@pytest.mark.parametrize("after", [0, 12, 21])
+def test_what_another_command_writes_meanwhile_is_known(
+    mem: Mem, workspace: Path, between: Callable[[int, Callable[[], object]], None], after: int
+) -> None:
+    for number in range(24):
+        said(mem, f"s{number:02}", told(number))
+    command = [sys.executable, "-m", "memcli", "write", told(23), "--no-dedup", "--type", "entity"]
+    between(after, lambda: subprocess.run(command, check=True, cwd=workspace.parent))
+    rows = {row[0]: row[3:] for row in mem("consolidate", "--all").rows}
+    assert rows["s23"] == ["0", "1 merged"]
+
+
+@pytest.mark.parametrize("after", [1, 15])
+def test_an_index_that_is_lost_meanwhile_is_made_anew(
+    mem: Mem, workspace: Path, between: Callable[[int, Callable[[], object]], None], after: int
+) -> None:
+    for number in range(24):
+        said(mem, f"s{number:02}", told(number % 12))
+    between(after, lambda: [path.unlink() for path in (workspace / ".mem").glob("index*")])
+    assert mem("consolidate", "--all").code == 0
+    assert len(standing(workspace)) == 12
+
+
+def test_killed_in_the_middle_the_next_run_goes_on_and_nothing_is_kept_twice(mem: Mem, workspace: Path) -> None:
+    for number in range(40):
+        said(mem, f"s{number:02}", told(number))
+    command = [sys.executable, "-m", "memcli", "consolidate", "--all"]
+    kills = 0
+    for wanted in (5, 23):
+        with subprocess.Popen(command, cwd=workspace.parent, stdout=subprocess.DEVNULL) as running:
+            while running.poll() is None and len(list(workspace.glob("entries/**/*.md"))) < wanted:
+                time.sleep(0.005)
+            if running.poll() is None:
+                running.kill()
+                kills += 1
+    assert kills == 2
+    assert mem("consolidate", "--all").code == 0
+    assert [text.strip() for text, _ in standing(workspace)] == sorted(map(told, range(40)))
+    assert mem("consolidate", "--all").rows == []
