@@ -1,27 +1,27 @@
 """Train the score of what is worth remembering: `python bench/training/worth.py [--write]`.
 
 Reads the labelled sentences and conversations of `bench/training/data`, trains linear outputs by iteratively reweighted
-least squares in the dual (there are far more features than sentences), chooses the strength of regularisation and the
-calibration by conversations left out, and writes `memcli/consolidation/worth.model`. Deterministic.
+least squares in the dual (there are far more features than sentences), chooses the calibration by conversations left
+out, and writes `memcli/consolidation/worth.model`. Deterministic.
 """
 
 import json
 import sys
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from memcli.consolidation.candidates import Candidate, candidates
+from memcli.consolidation.candidates import Candidate, candidates, without_filler
 from memcli.consolidation.worth import FILE, FORMAT, KEEP, hashed_features, plain_features
 from memcli.text.session import Event
 
 DATA = Path(__file__).with_name("data")
 SIZE = 1 << 14
 WEIGHT = 1.0  # of the hashed features against the plain ones: with more, the model learns authors and not sentences
-STRENGTHS = (0.125, 0.25)
+STRENGTH = 0.25  # of regularisation
 FOLDS = 8
 SPEAKERS = {"u": "user", "a": "assistant", "t": "tool"}
 Label = tuple[int, int, bool, str]  # where in a message, worth keeping or not, and kind
@@ -92,7 +92,16 @@ def matched(name: str, messages: Sequence[tuple[str, str]], labels: Mapping[int,
         if best[0] > 0.5 * (one.stop - one.start) or any(size > 0 and keep for size, keep, _ in shared):
             kept = [kind for size, keep, kind in shared if keep and size > 0.3 * min(one.stop - one.start, 60)]
             found.append(Example(one, bool(kept), kept[0] if kept else best[2], name))
+        found += parts(one, messages[int(one.message)][1], here, name)
     return found
+
+
+def parts(whole: Candidate, text: str, labels: Sequence[Label], name: str) -> Iterator[Example]:
+    """Yield the statements that a candidate runs together, each as a candidate of its own."""
+    inner = [label for label in labels if whole.start <= label[0] and label[1] <= whole.stop]
+    for start, stop, keep, kind in inner if len(inner) > 1 else ():
+        if part := without_filler(text[start:stop]):
+            yield Example(replace(whole, text=part, start=start, stop=stop), keep, kind, name)
 
 
 def matrix(examples: Sequence[Example]) -> np.ndarray:
@@ -130,12 +139,12 @@ def area(sums: np.ndarray, labels: np.ndarray) -> float:
     return float((ranks[labels == 1].sum() - good * (good + 1) / 2) / (good * (len(labels) - good)))
 
 
-def left_out(kernel: np.ndarray, labels: np.ndarray, groups: np.ndarray, strength: float) -> np.ndarray:
+def left_out(kernel: np.ndarray, labels: np.ndarray, groups: np.ndarray) -> np.ndarray:
     """Return the sums that each example gets from a model which never saw its conversation."""
     sums = np.empty(len(labels))
     for fold in range(FOLDS):
         held = groups % FOLDS == fold
-        dual = fit(kernel[np.ix_(~held, ~held)], labels[~held], strength)
+        dual = fit(kernel[np.ix_(~held, ~held)], labels[~held], STRENGTH)
         sums[held] = kernel[np.ix_(held, ~held)] @ dual
     return sums
 
@@ -163,22 +172,20 @@ def main() -> None:
     features = matrix(examples)
     kernel = (features @ features.T).astype(np.float64) + 1.0  # the bias is a feature that is always 1
     print(f"{len(examples)} candidates, {int(labels.sum())} to keep, {len(names)} groups")
-    scores = {strength: left_out(kernel, labels, groups, strength) for strength in STRENGTHS}
-    strength = max(STRENGTHS, key=lambda one: area(scores[one], labels))
-    for one, sums in scores.items():
-        print(f"strength {one}: area left out {area(sums, labels):.3f}")
-    slope, offset = calibration(scores[strength], labels)
-    chance = 1 / (1 + np.exp(-(slope * scores[strength] + offset)))
+    sums = left_out(kernel, labels, groups)
+    print(f"area left out {area(sums, labels):.3f}")
+    slope, offset = calibration(sums, labels)
+    chance = 1 / (1 + np.exp(-(slope * sums + offset)))
     for least in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
         told = chance >= least
         right, wrong = told[labels == 1].mean(), told[labels == 0].mean()
         print(f"at {least}: keeps {right:.2f} of what to keep, {wrong:.2f} of the rest")
-    duals = [fit(kernel, labels, strength)]
+    duals = [fit(kernel, labels, STRENGTH)]
     kept = np.flatnonzero(labels)
     for kind in KINDS:
         among = np.array([float(examples[place].kind == kind) for place in kept])
         duals.append(np.zeros(len(labels)))
-        duals[-1][kept] = fit(kernel[np.ix_(kept, kept)], among, 2 * strength)
+        duals[-1][kept] = fit(kernel[np.ix_(kept, kept)], among, 2 * STRENGTH)
     weights = np.array([features.T @ dual for dual in duals])
     bias = [float(dual.sum()) for dual in duals]
     hashed = weights[:, :SIZE] * WEIGHT

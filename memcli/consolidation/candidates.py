@@ -98,7 +98,7 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
         own = _own(prompt, whole, quoted)
         told = reported(text) if role == "user" else ()
         for place, sentence in enumerate(whole):
-            words = set(map(str.casefold, _WORD.findall(sentence.text)))
+            words = set(words_of(sentence.text))
             kept = without_filler(sentence.text)
             if kept and sentence in own and not asks(sentence.text, role):
                 found.append(
@@ -179,7 +179,13 @@ def _own(prompt: Prompt, whole: Sequence[Sentence], quoted: int) -> list[Sentenc
     ]
 
 
+def words_of(text: str) -> Iterator[str]:
+    """Yield the words of a text, in small letters."""
+    return map(str.casefold, _WORD.findall(text))
+
+
 def telling_words(text: str) -> Iterator[str]:
     """Yield the numbers, names and identifiers of a text, each once; a capital at its beginning makes no name."""
     words = _WORD.findall(text)
-    return (word for place, word in enumerate(dict.fromkeys(words)) if _TELLING.search(word[1:] if not place else word))
+    first = words[0] if words and words[0][0].isalpha() else ""
+    return (word for word in dict.fromkeys(words) if _TELLING.search(word[1:] if word == first else word))

@@ -38,6 +38,11 @@ _COMMIT = re.compile(
 )
 _TOPIC = re.compile(r"(?:docs|test|build|ci|style): ", re.IGNORECASE)  # types of commits that are also topics
 
+_LEANS = re.compile(
+    r"(?:it|its|it['’]s|they|she|he|this|that|these|those|there|here|then|same|both|er|sie|es|das|dies\w*|il|elle|ça|ella|eso)\b",
+    re.IGNORECASE,
+)
+
 
 def states_something(one: Candidate) -> bool:
     """Tell whether a sentence is long enough to state anything, and no question, musing or announcement."""
@@ -56,3 +61,8 @@ def _is_subject(text: str) -> bool:
 def is_one_off(text: str) -> bool:
     """Tell whether an order is for once alone."""
     return bool(_ONCE.search(text))
+
+
+def leans_back(text: str) -> bool:
+    """Tell whether a sentence begins with a word for what stands before it: "that's why …"."""
+    return bool(_LEANS.match(text))

@@ -19,7 +19,7 @@ from ..store.workspace import Workspace
 from ..text import frontmatter
 from ..text.sentences import READ, is_question, sentences
 from ..text.session import Event
-from .candidates import telling_words
+from .candidates import telling_words, words_of
 
 FIRST = 3  # hits that may answer
 SHARE = 0.5  # of a reply's telling words that stand in them
@@ -67,7 +67,7 @@ def asked_in(events: Sequence[Event]) -> list[Asked]:
         ]  # who asks back tells nothing
         told = list(dict.fromkeys(word for one in answers for word in telling_words(one)))
         for question in _questions(event.text):
-            known = _folded(telling_words(question))
+            known = set(words_of(question))
             words = [word for word in told if word.casefold() not in known]
             if words and telling_count(question) >= ENOUGH_WORDS:
                 found.setdefault(question.casefold(), Asked(question, tuple(words[:MOST_WORDS]), event.id))

@@ -13,19 +13,20 @@ from ..lifecycle.admission import Draft
 from ..text.sentences import is_question
 from .candidates import Candidate, without_filler
 from .drafts import Batch
-from .guards import is_one_off, states_something
+from .guards import is_one_off, leans_back, states_something
 from .relative_dates import dated
 from .remember_requests import remember_request
 from .repairs import repairs
 from .standing_rules import exempts, is_standing_rule, limits, plain_type
-from .taken_back import amends, corrects, taken_back
+from .taken_back import amends, corrects, names_only_values, taken_back
 from .worth import Worth, judge
 
 MOST = 100
 """Drafts of one batch; the worthiest stay."""
 
-_WORTH = {"user": 0.4, "assistant": 0.6, "tool": 0.6}
+_WORTH = {"user": 0.5, "assistant": 0.6, "tool": 0.6}
 """What a sentence needs to be kept, by who said it: most of what an assistant says stands elsewhere anyway."""
+_ANSWERS = 0.45  # what an assistant's sentence needs that answers a question with a number or a name
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
 _AMONG_PEOPLE = 0.92
 """What a sentence needs in a conversation of several people: they talk to each other, and tell memory nothing."""
@@ -48,10 +49,6 @@ _LABEL = re.compile(r"[^.!?:]{2,40}:\s")  # what heads all that follows on its l
 _FRAGMENT = 4  # words of a sentence that is part of its neighbour
 _ROOM = 320  # characters up to which statements make one memory
 _ANSWER, _QUESTION = 7, 80  # words of an answer that says nothing without its question, and characters of that
-_LEANS = re.compile(
-    r"(?:it|its|it['’]s|they|she|he|this|that|these|those|there|here|then|same|both|er|sie|es|das|dies\w*|il|elle|ça|ella|eso)\b",
-    re.IGNORECASE,
-)
 _SUBJECT = re.compile(r"(?:i|we|you|he|she|it|they|my|our|the|this|that|yes|no|please)\b", re.IGNORECASE)
 
 
@@ -77,8 +74,37 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
         if place not in gone and _are_neighbours(before, later) and amends(later, texts[later.message])
     ]
     # What a long statement says nothing without may have no room beside it: alone it was not worth keeping.
+    righted = _righted(found, gone, needed)
+    kept = {place: one for place, one in kept.items() if place not in {by for _, by, _ in righted}}
     groups = (places for places in _groups(found, kept, gone, amending) if not kept.keys().isdisjoint(places))
-    return [_joined(texts, found, places, kept) for places in groups]
+    return [
+        *(_joined(texts, found, places, kept) for places in groups),
+        *((_together(found[at], found[by]), one) for at, by, one in righted),
+    ]
+
+
+def _righted(found: Sequence[Candidate], gone: Mapping[int, int], needed: float) -> list[tuple[int, int, Worth]]:
+    """Return what a later message put right by its values alone, and by which: neither says enough alone."""
+    pairs = [
+        (at, by)
+        for at, by in gone.items()
+        if found[at].position < found[by].position
+        and names_only_values(found[by].text)
+        and (_only_corrects(found[by - 1]) or not _are_neighbours(found[by - 1], found[by]))
+    ]
+    judged = judge([found[at] for at, _ in pairs])
+    return [
+        (at, by, one)
+        for (at, by), one in zip(pairs, judged, strict=True)
+        if one.probability >= (needed or _needed(found[at]))
+    ]
+
+
+def _together(before: Candidate, later: Candidate) -> Candidate:
+    """Return a statement with its correction as one candidate, the user's own only where both are."""
+    said = before.text if before.text.endswith((".", "!", "…", "。")) else f"{before.text}."
+    is_own, is_told = before.is_own and later.is_own, before.is_told or later.is_told
+    return replace(later, text=f"{said} {later.text}", is_own=is_own, is_told=is_told)
 
 
 def rule_drafts(batch: Batch, found: Sequence[tuple[Candidate, Worth]], room: int = MOST) -> list[Draft]:
@@ -119,7 +145,10 @@ def _needed(one: Candidate) -> float:
     """Return the worth a sentence must have; a user's rule for the future is kept for its form alone."""
     if _binds(one):
         return 0.0
-    return _LIKELY if one.role == "user" and not one.is_told and plain_type(one.text) != "fact" else _WORTH[one.role]
+    if one.role == "user" and not one.is_told and plain_type(one.text) != "fact":
+        return _LIKELY
+    answers = one.role == "assistant" and one.new_names and is_question(one.previous)
+    return _ANSWERS if answers else _WORTH[one.role]
 
 
 def _is_settled(batch: Batch, one: Candidate) -> bool:
@@ -178,7 +207,7 @@ def _groups(
 def _leans(found: Sequence[Candidate], place: int) -> bool:
     """Tell whether a statement says nothing without the one before it: it points back, limits it, or has it as head."""
     before, later = found[place - 1], found[place]
-    points = _LEANS.match(later.text) or (later.role == "user" and (limits(later.text) or _LABEL.match(before.text)))
+    points = leans_back(later.text) or (later.role == "user" and (limits(later.text) or _LABEL.match(before.text)))
     return bool(place and points and _are_neighbours(before, later))
 
 
@@ -189,12 +218,21 @@ def _is_one(found: Sequence[Candidate], kept: Mapping[int, Worth], place: int) -
         return True
     if not _are_neighbours(before, later):
         return False
-    if _LABEL.match(before.text) or min(len(before.text.split()), len(later.text.split())) <= _FRAGMENT:
+    if (
+        _LABEL.match(before.text)
+        or _only_corrects(before)
+        or min(len(before.text.split()), len(later.text.split())) <= _FRAGMENT
+    ):
         return True
     here = [at for at in (place - 1, place) if at in kept]
     if later.role == "user":
         return any(_rules(found[at], kept[at]) for at in here)
-    return len(here) == 2 and all(kept[at].kind in _LESSONS for at in here)
+    return len(here) == 2
+
+
+def _only_corrects(one: Candidate) -> bool:
+    """Tell whether a user's sentence only says that something was wrong: "argh no, that's from the pilot"."""
+    return one.role == "user" and corrects(one.text) and len(one.text.split()) <= _ANSWER and not one.new_names
 
 
 def _rules(one: Candidate, judged: Worth) -> bool:
@@ -202,17 +240,29 @@ def _rules(one: Candidate, judged: Worth) -> bool:
 
 
 def _rest(found: Sequence[Candidate], kept: Mapping[int, Worth]) -> Iterator[tuple[int, Worth]]:
-    """Yield what is kept for its neighbour: the cases of a user's rule, the cause of a fix, the fix of a cause."""
+    """Yield what is kept for its neighbour: the cases of a user's rule, what an assistant explains beside a cause."""
     for place, judged in list(kept.items()):
         if _rules(found[place], judged):
             yield from _limit(found, kept, place)
-        is_lesson = found[place].role != "user" and judged.kind in _LESSONS
-        for at, first in ((place - 1, place - 1), (place + 1, place)):
-            near = first >= 0 and at < len(found) and at not in kept and _are_neighbours(found[first], found[first + 1])
-            if near and (is_lesson or (at > place and _rules(found[place], judged))):
+            at = place + 1
+            if at < len(found) and at not in kept and _are_neighbours(found[place], found[at]):
                 (one,) = judge([found[at]])
-                if one.kind in _LESSONS if is_lesson else one.kind in _BINDING or one.probability >= _LIKELY:
+                if one.kind in _BINDING or one.probability >= _LIKELY:
                     yield at, one
+        elif found[place].role == "assistant":
+            around = [at for at in _paragraph(found, place) if at not in kept]
+            yield from zip(around, judge([found[at] for at in around]), strict=True)
+
+
+def _paragraph(found: Sequence[Candidate], place: int) -> range:
+    """Return the places of the neighbours on its line that make one text of some sentences with a statement."""
+    first, last = place, place
+    while first and _are_neighbours(found[first - 1], found[first]):
+        first -= 1
+    while last + 1 < len(found) and _are_neighbours(found[last], found[last + 1]):
+        last += 1
+    is_short = found[last].stop - found[first].start <= _ROOM
+    return range(first, last + 1) if is_short else range(place, place)
 
 
 def _limit(found: Sequence[Candidate], kept: Mapping[int, Worth], rule: int) -> Iterator[tuple[int, Worth]]:
@@ -234,6 +284,9 @@ def _joined(
     first, last = found[places[0]], found[places[-1]]
     best = max((kept[place] for place in places if place in kept), key=lambda one: one.probability)
     if first is not last:
+        lessons = [kept[place].kind for place in places if place in kept and kept[place].kind in _LESSONS]
+        if lessons and first.role != "user":
+            best = replace(best, kind=lessons[0])
         whole = texts[first.message][first.start : last.stop]
         return replace(first, text=without_filler(whole), stop=last.stop), best
     question = re.split(r"(?<=[.!\n])\s+", first.previous.strip())[-1]

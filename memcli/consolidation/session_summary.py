@@ -8,17 +8,24 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ..text.foreign_text import Prompt
-from ..text.sentences import sentences
+from ..text.sentences import is_question, sentences
 from ..text.session import Event
 from ..text.summary import shorten
+from ..text.words import STOP_WORDS
 from .candidates import Candidate, asks, without_filler
+from .guards import leans_back
 
 LONGEST, SHARE = 600, 0.1
 """Characters of an episode, and its share of what was said: beyond it one had better read the conversation."""
 
 _SHORT = 600  # characters of a conversation that is no longer than its episode would be
 _LEAST = 150  # characters of what is told, however little was said
-_HISTORY = 0.6  # of an episode's room, for the paragraph of history
+_HISTORY = 0.7  # of an episode's room, for the paragraph of history
+_GOAL = 120  # characters of a goal beside its outcome
+_NAMED = 3  # words of a request that says what it is about
+_LEAST_GOAL = 30  # a goal cut to fewer says nothing
+_OUTCOME = 320  # characters of an outcome; a longer sentence is none, since it would have to be cut
+_ROOM = 240  # characters up to which an outcome takes in the sentences beside it
 _DECISIONS, _FILES = 3, 4
 _RESULT = re.compile(
     r"\b(?:done|fix(?:ed|es)|works? (?:again|now)|pass(?:ed|es)|green|merged|released|shipped|deployed|tagged|set|added"
@@ -27,8 +34,11 @@ _RESULT = re.compile(
     re.IGNORECASE,
 )
 _INTENDS = re.compile(
-    r"\b(?:i['’]?ll|i['’]?d|i will|let me|should|could|would|might|going to|ich (?:werde|schaue))\b", re.IGNORECASE
+    r"\b(?:i['’]?ll|i['’]?d|i will|let me|should|could|would|might|(?:am|are|is|['’]?m|['’]?re) going to"
+    r"|ich (?:werde|schaue))\b",
+    re.IGNORECASE,
 )
+_ORDER = re.compile(r"(?:please\s+)?(?!(?:let|excuse|tell me about)\b)[^\W\d_]+ (?:me|us)\b|.*[?]$", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_][\w-]{3,}")
 
 
@@ -64,85 +74,118 @@ class Summary:
         decisions, files, fixes = (tuple(map(change, texts)) for texts in (self.decisions, self.files, self.fixes))
         return Summary(change(self.goal), change(self.outcome), decisions, files, fixes, self.size)
 
+    def states(self, text: str) -> bool:
+        """Tell whether the episode's topic is a text, whole: the problem that was solved is no memory of its own."""
+        return text == self.goal and len(text) <= _GOAL
+
     def episode(self) -> str:
         """Return the text of an episode, labels only where there is something to say; empty where none is worth it."""
         if not self.outcome or self.size < _SHORT:
             return ""
+        text = f"Outcome: {shorten(self.outcome, _OUTCOME)}"
+        if self.goal and not self.outcome.startswith(self.goal):
+            text = f"{self._asked}: {shorten(self.goal, _GOAL)}\n{text}"
         pieces = [
-            f"{self._asked}: {shorten(self.goal, self.room // 3)}" if self.goal else "",
-            f"Outcome: {shorten(self.outcome, self.room // 2)}",
             "Decisions:" if self.decisions else "",
             *(f"- {shorten(one, max(80, self.room // 5))}" for one in self.decisions[:_DECISIONS]),
             f"Fixed: {shorten('; '.join(self.fixes), self.room // 4)}" if self.fixes else "",
             f"Files: {_listed(self.files)}" if self.files else "",
         ]
-        text = ""
         for piece in filter(None, pieces):
             if len(text) + len(piece) < self.room:
-                text += f"\n{piece}" if text else piece
+                text += f"\n{piece}"
         return text.removesuffix("\nDecisions:")
 
     def history(self) -> str:
         """Return a paragraph for history, without its time; empty where nothing came of it."""
         room = int(_HISTORY * self.room)
-        came = self.outcome or "; ".join(self.decisions[:2])
+        came = _result_in(self.outcome, _words(self.goal), 0) or shorten(self.outcome, _OUTCOME)
         if not came:
             return ""
+        left = room - len(came)
         # Two people said the two: without a sign between them they read as one person's words.
-        is_told_twice = came.startswith(self.goal)
-        parts = [shorten(came, room) if is_told_twice else f"{shorten(self.goal, room // 2)} → {shorten(came, room)}"]
-        if self.files:
-            parts.append(f"Changed {_listed(self.files)}.")
-        return shorten(" ".join(_closed(part) for part in parts if part), room)
+        if self.goal and left >= _LEAST_GOAL and not came.startswith(self.goal):
+            came = f"{shorten(self.goal, left)} → {came}"
+        return f"{_closed(came)} Changed {_listed(self.files)}." if self.files else _closed(came)
 
 
 def summary(
     events: Sequence[Event],
     said: Sequence[Candidate],
     decisions: Sequence[str],
-    causes: Sequence[str],
+    seen: Sequence[str],
     files: Sequence[str],
     fixes: Sequence[str],
+    gone: Collection[str] = (),
 ) -> Summary:
-    """Tell a conversation: `decisions` are what its user settled, `causes` what was found out and what mended it."""
-    goal = _goal(events)
+    """Tell a conversation: `decisions` are what its user settled, `seen` what was found out, `gone` was taken back."""
+    goal = _goal(events, gone)
     asked = _words(goal)
-    found = max(causes, key=lambda one: len(asked & _words(one)), default="")
-    outcome = found or next(iter(fixes), "") or _result(said, asked)
+    found = filter(None, (_result_in(one, asked) for one in seen))
+    outcome = max(found, key=lambda told: (_states_a_result(told), len(asked & _words(told))), default="")
+    outcome = outcome or next(iter(fixes), "") or _result(said, asked)
     size = sum(len(event.text) for event in events if event.type == "message")
     return Summary(goal, outcome, tuple(decisions), tuple(files), tuple(fixes), size)
 
 
-def _goal(events: Sequence[Event]) -> str:
-    """Return what the user came with: the fullest of the first sentences they said in their own words."""
+def _goal(events: Sequence[Event], gone: Collection[str]) -> str:
+    """Return what the user came with: of the first sentences they said in their own words what asks, or the fullest."""
     for event in events:
         if event.type != "message" or event.role != "user":
             continue
         prompt = Prompt(event.text)
         own = [one.text for one in sentences(event.text) if not prompt.is_foreign(one.start, one.stop)]
         own = [text for text in own if not text.endswith(":")]
-        told = [text for one in own[:3] if (text := without_filler(one))]
-        if told and len(best := max(told, key=lambda text: len(text.split()))) and len(best.split()) > 2:
-            return best
+        told = [text for one in own[:3] if (text := without_filler(one)) and text not in gone]
+        told = [text for text in told if len(text.split()) > 2]
+        if told:
+            return max(told, key=lambda text: (_asks_for_something(text), len(text.split())))
     return ""
 
 
+def _asks_for_something(text: str) -> bool:
+    """Tell whether a request or question says what it is about: "can you look at why?" does not."""
+    return bool(_ORDER.match(text)) and len(_words(text)) >= _NAMED
+
+
+def _result_in(lesson: str, asked: Collection[str], room: int = _ROOM) -> str:
+    """Return the sentence of a lesson that states a result, or tells most of what was asked, with those beside it."""
+    whole = sentences(lesson)
+    told = [at for at, one in enumerate(whole) if _tells(one.text) and len(one.text) <= _OUTCOME]
+    worth = {at: (bool(_RESULT.search(whole[at].text)), len(_words(whole[at].text) & set(asked))) for at in told}
+    best = max(told, key=lambda at: worth[at], default=None)
+    if best is None or not any(worth[best]):
+        return ""
+    start, stop = best, best
+    while start and (leans_back(whole[start].text) or whole[stop].stop - whole[start - 1].start <= room):
+        start -= 1
+    while stop + 1 < len(whole) and whole[stop + 1].stop - whole[start].start <= room:
+        stop += 1
+    return lesson[whole[start].start : whole[stop].stop]
+
+
 def _result(found: Sequence[Candidate], asked: Collection[str]) -> str:
-    """Return the sentence that states a result, nearest to what was asked for, the later of two."""
+    """Return the sentence that states a result of what was asked for, the nearest to it, the later of two."""
 
     def nearness(one: Candidate) -> tuple[int, int]:
         return len(_words(one.text).intersection(asked)), one.position
 
     stated = [one for one in found if one.role == "assistant" and _states_a_result(one.text)]
+    stated = [one for one in stated if len(one.text) <= _OUTCOME and nearness(one)[0]]
     return max(stated, key=nearness).text if stated else ""
 
 
 def _words(text: str) -> set[str]:
-    return set(map(str.casefold, _WORD.findall(text)))
+    return set(map(str.casefold, _WORD.findall(text))) - STOP_WORDS
 
 
 def _states_a_result(text: str) -> bool:
-    return len(text.split()) >= 4 and bool(_RESULT.search(text)) and not _INTENDS.search(text)
+    return _tells(text) and bool(_RESULT.search(text))
+
+
+def _tells(text: str) -> bool:
+    """Tell whether a sentence is long enough to state something, and no question, plan or suggestion."""
+    return len(text.split()) >= 4 and not _INTENDS.search(text) and not is_question(text)
 
 
 def _listed(files: Sequence[str]) -> str:

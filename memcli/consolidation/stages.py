@@ -21,6 +21,7 @@ from .repairs import changed_files, repairs
 from .rule_extractor import rule_drafts, statements
 from .session_summary import Summary, summary
 from .standing_rules import is_standing_rule, plain_type
+from .taken_back import taken_back
 
 FALLBACK_TO = "fallbackTo"
 """Key of a session's page: up to where the fallback has kept it."""
@@ -62,6 +63,8 @@ def extract(batch: Batch, llm: Llm | None) -> Extraction:
         drafts = _once([*requested, *reply.drafts], batch)
         page, history = reply.page, reply.history
     told = _told(batch, said, drafts)
+    if llm is None and told.episode():
+        drafts = [draft for draft in drafts if not told.states(draft.body) or draft in requested]
     if history:
         told = replace(told, size=Summary.size, outcome=shorten(history.partition("] ")[2] or history, LONGEST_OUTCOME))
     ours = {draft.body for draft in requested}
@@ -105,13 +108,20 @@ def fallback(batch: Batch) -> Extraction:
 
 def _told(batch: Batch, said: Sequence[Candidate], drafts: Sequence[Draft]) -> Summary:
     decisions = [one.body for one in drafts if one.told["source"] == "user" and one.told["type"] in _DECIDED]
-    seen = [one for one in drafts if one.told["source"] == "observed" and one.told["type"] == "lesson"]
-    causes = [one.body for one in seen if "fix" not in one.told["tags"]]
+    seen = [
+        one.body
+        for one in drafts
+        if one.told["source"] == "observed"
+        and "fix" not in one.told["tags"]
+        and batch.event(message_of(one)).role == "assistant"
+    ]
     if batch.session.metadata.channel_type == "git":
         subjects = [first_line(event.text) for event in batch.events]
         return Summary("", shorten(f"Committed: {'; '.join(subjects)}", LONGEST_OUTCOME), tuple(decisions))
     fixes = [one.text for one in repairs(batch.events)]
-    return summary(batch.events, said, decisions, causes, changed_files(batch.events), fixes)
+    places = taken_back(said, {event.id: event.text for event in batch.events})
+    gone = {said[place].text for place in places}
+    return summary(batch.events, said, decisions, seen, changed_files(batch.events), fixes, gone)
 
 
 def _once(drafts: list[Draft], batch: Batch) -> list[Draft]:

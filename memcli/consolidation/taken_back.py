@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
+from ..text.words import STOP_WORDS
 from .candidates import Candidate
 
 _WITHIN = 40  # messages between a statement and its correction
@@ -40,6 +41,7 @@ _AMENDS = re.compile(
     r"|wait|sorry|correction|nein|ach quatsch|non|pardon|perdón)\b",
     re.IGNORECASE,
 )
+_NAMED = 2  # words of a correction that says what it is about
 _AMENDING = 12  # words of such a sentence
 _DENIED = re.compile(
     r"\b(?:not|nicht|no longer|instead of|rather than|statt|pas)\s+(?:the |on |in |at |um |am |el |le |à )?"
@@ -52,9 +54,9 @@ _COMMON = frozenset(
 )
 
 
-def taken_back(found: Sequence[Candidate], said: Mapping[str, str]) -> frozenset[int]:
-    """Return the places of the candidates that a later one takes back; `said` are the messages' texts by id."""
-    gone: set[int] = set()
+def taken_back(found: Sequence[Candidate], said: Mapping[str, str]) -> dict[int, int]:
+    """Return the places of the candidates that are taken back, and by which; `said` are the messages' texts by id."""
+    gone: dict[int, int] = {}
     used: set[tuple[str, int]] = set()  # corrections that found what they are about
     first = 0
     for place, later in enumerate(found):
@@ -64,26 +66,36 @@ def taken_back(found: Sequence[Candidate], said: Mapping[str, str]) -> frozenset
             continue
         earlier = [at for at in range(first, place) if at not in gone and found[at].role == "user"]
         if _WITHDRAWS.search(later.text):
-            gone |= {place, *(at for at in earlier[-1:] if _is_just_before(found[at], later))}
+            gone |= dict.fromkeys((place, *(at for at in earlier[-1:] if _is_just_before(found[at], later))), place)
             continue
         text = said.get(later.message, "")
         denied = {_plain(match["value"]) for match in _DENIED.finditer(later.text)}
         if denied:
-            gone |= {at for at in earlier if _is_denied(found[at], later, denied)}
+            gone |= dict.fromkeys((at for at in earlier if _is_denied(found[at], later, denied)), place)
+            if names_only_values(later.text):
+                gone |= dict.fromkeys([at for at in earlier if _values(found[at].text) & denied][-1:], place)
         cue = max((match.start() + 1 for match in _CORRECTS.finditer(text, 0, later.stop)), default=0)
-        if cue and (later.message, cue) not in used:
+        if not later.place and amends(later, text):
+            cue = max(cue, later.start + 1)
+        if place not in gone.values() and cue and (later.message, cue) not in used:
             last = max((found[at].position for at in earlier if found[at].position < later.position), default=-1)
             weights = {at: _weight(found[at], later, text, cue, last) for at in earlier}
             best = max(weights.values(), default=0)
             if best:
                 used.add((later.message, cue))
-                gone |= {at for at, weight in weights.items() if weight == best}
-    return frozenset(gone)
+                gone |= dict.fromkeys((at for at, weight in weights.items() if weight == best), place)
+    return gone
 
 
 def corrects(text: str) -> bool:
     """Tell whether a text says of itself that it corrects something."""
     return bool(_CORRECTS.search(text) or _DENIED.search(text))
+
+
+def names_only_values(text: str) -> bool:
+    """Tell whether a correction gives values without saying of what, so that it tells nothing alone."""
+    said = _VALUE.sub(" ", _CORRECTS.sub(" ", _AMENDS.sub(" ", text, count=1)))
+    return bool(_VALUE.search(text)) and len(_words(said) - STOP_WORDS) < _NAMED
 
 
 def amends(said: Candidate, text: str) -> bool:

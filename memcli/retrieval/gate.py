@@ -76,6 +76,8 @@ def is_other_topic(turn: str, vector: Sequence[float], context: Sequence[float],
 def telling_count(turn: str) -> int:
     """Count the words of a turn that are not everyday ones."""
     from ..text.english import common_share
+    from ..text.words import STOP_WORDS
     from .question import ask
 
-    return sum(not common_share(term.word) and term.word not in ("ok", "pls", "thx") for term in ask(turn).terms)
+    words = (term.word for term in ask(turn).terms if term.is_name or term.word not in STOP_WORDS)
+    return sum(not common_share(word) and word not in ("ok", "pls", "thx") for word in words)
