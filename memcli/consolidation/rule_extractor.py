@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from ..lifecycle.admission import Draft
 from ..text.sentences import is_question
-from .candidates import Candidate, without_filler
+from .candidates import Candidate, telling_words, without_filler
 from .drafts import Batch
 from .guards import is_one_off, leans_back, states_something
 from .relative_dates import dated
@@ -26,7 +26,7 @@ MOST = 100
 
 _WORTH = {"user": 0.5, "assistant": 0.6, "tool": 0.6}
 """What a sentence needs to be kept, by who said it: most of what an assistant says stands elsewhere anyway."""
-_ANSWERS = 0.45  # what an assistant's sentence needs that answers a question with a number or a name
+_ANSWERS = 0.5  # what an assistant's sentence needs that answers a question with a number, a name or a cause
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
 _AMONG_PEOPLE = 0.92
 """What a sentence needs in a conversation of several people: they talk to each other, and tell memory nothing."""
@@ -65,7 +65,9 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
     kept = {
         place: one if one.kind else judge([candidate])[0]
         for place, (candidate, one) in enumerate(zip(found, judged, strict=True))
-        if place not in gone and one.probability >= (needed or _needed(candidate)) and not _says_nothing(candidate, one)
+        if place not in gone
+        and one.probability >= (needed or _needed(candidate, one.kind))
+        and not _says_nothing(candidate, one)
     }
     kept |= {at: one for at, one in _rest(found, kept) if at not in gone}
     amending = [
@@ -79,7 +81,7 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
     groups = (places for places in _groups(found, kept, gone, amending) if not kept.keys().isdisjoint(places))
     return [
         *(_joined(texts, found, places, kept) for places in groups),
-        *((_together(found[at], found[by]), one) for at, by, one in righted),
+        *((_together(found[at], found[by], texts[found[by].message]), one) for at, by, one in righted),
     ]
 
 
@@ -96,15 +98,15 @@ def _righted(found: Sequence[Candidate], gone: Mapping[int, int], needed: float)
     return [
         (at, by, one)
         for (at, by), one in zip(pairs, judged, strict=True)
-        if one.probability >= (needed or _needed(found[at]))
+        if one.probability >= (needed or _needed(found[at], one.kind))
     ]
 
 
-def _together(before: Candidate, later: Candidate) -> Candidate:
-    """Return a statement with its correction as one candidate, the user's own only where both are."""
-    said = before.text if before.text.endswith((".", "!", "…", "。")) else f"{before.text}."
+def _together(before: Candidate, later: Candidate, text: str) -> Candidate:
+    """Return a statement and its correction in the message `text` as one, the user's own only where both are."""
     is_own, is_told = before.is_own and later.is_own, before.is_told or later.is_told
-    return replace(later, text=f"{said} {later.text}", is_own=is_own, is_told=is_told)
+    said = f"{before.text.rstrip('.')} → {text[later.start : later.stop]}"
+    return replace(later, text=said, is_own=is_own, is_told=is_told)
 
 
 def rule_drafts(batch: Batch, found: Sequence[tuple[Candidate, Worth]], room: int = MOST) -> list[Draft]:
@@ -141,14 +143,14 @@ def _draft(batch: Batch, said: Candidate, judged: Worth) -> Draft:
     )
 
 
-def _needed(one: Candidate) -> float:
+def _needed(one: Candidate, kind: str) -> float:
     """Return the worth a sentence must have; a user's rule for the future is kept for its form alone."""
     if _binds(one):
         return 0.0
     if one.role == "user" and not one.is_told and plain_type(one.text) != "fact":
         return _LIKELY
-    answers = one.role == "assistant" and one.new_names and is_question(one.previous)
-    return _ANSWERS if answers else _WORTH[one.role]
+    answers = one.role == "assistant" and is_question(one.previous)
+    return _ANSWERS if answers and (kind == "cause" or any(telling_words(one.text))) else _WORTH[one.role]
 
 
 def _is_settled(batch: Batch, one: Candidate) -> bool:

@@ -25,7 +25,7 @@ _GOAL = 120  # characters of a goal beside its outcome
 _NAMED = 3  # words of a request that says what it is about
 _LEAST_GOAL = 30  # a goal cut to fewer says nothing
 _OUTCOME = 320  # characters of an outcome; a longer sentence is none, since it would have to be cut
-_ROOM = 240  # characters up to which an outcome takes in the sentences beside it
+_ROOM = 190  # characters up to which an outcome takes in the sentences beside it
 _DECISIONS, _FILES = 3, 4
 _RESULT = re.compile(
     r"\b(?:done|fix(?:ed|es)|works? (?:again|now)|pass(?:ed|es)|green|merged|released|shipped|deployed|tagged|set|added"
@@ -100,6 +100,8 @@ class Summary:
         """Return a paragraph for history, without its time; empty where nothing came of it."""
         room = int(_HISTORY * self.room)
         came = _result_in(self.outcome, _words(self.goal), 0) or shorten(self.outcome, _OUTCOME)
+        if self.size < _SHORT:  # what its user decided is most of what was said
+            came = came or shorten("; ".join(self.decisions[:2]), room)
         if not came:
             return ""
         left = room - len(came)

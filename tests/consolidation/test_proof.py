@@ -100,3 +100,20 @@ def test_a_session_without_such_questions_says_so(workspace: Path, mem: Mem) -> 
     done = mem("check", "--recall", "talk")
     assert done.code == 0
     assert "no question in it was answered" in done.out
+
+
+def test_a_number_that_opens_a_reply_is_looked_for_and_a_name_of_the_question_is_not() -> None:
+    said = (
+        ("user", "who looks after the mirror of pypi in our cellar?"),
+        ("assistant", "PyPI mirrors are Bo's, not mine."),
+    )
+    (found,) = asked_in(
+        events(*said, ("user", "how many beakers does each shelf hold?"), ("assistant", "12 of them."))
+    )[1:]
+    assert found.words == ("12",)
+    assert "PyPI" not in asked_in(events(*said))[0].words
+
+
+@pytest.mark.parametrize("said", ["is that so?", "what is this about?", "and how are they doing that?"])
+def test_a_question_of_everyday_words_alone_is_not_asked(said: str) -> None:
+    assert asked_in(events(("user", said), ("assistant", "It contradicts order 20417."))) == []

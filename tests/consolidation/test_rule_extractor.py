@@ -337,3 +337,71 @@ def test_an_order_for_once_is_no_lasting_constraint(tmp_path: Path, said: str) -
 def test_a_rule_comes_whole_onto_the_page_with_its_limits(tmp_path: Path, said: str, parts: Sequence[str]) -> None:
     lasting = found(tmp_path, ("user", said), ("assistant", "Understood.")).lasting
     assert [rule for rule in lasting if all(part in rule for part in parts)]
+
+
+@pytest.mark.parametrize(
+    ("stated", "corrected", "kept"),
+    [
+        (
+            "The dentist appointment of Ida is on the 5th of May",
+            "I meant the 6th, not the 5th",
+            "The dentist appointment of Ida is on the 5th of May → I meant the 6th, not the 5th",
+        ),
+        (
+            "Our rent is 1,150 euro since January",
+            "Sorry, 1,250",
+            "Our rent is 1,150 euro since January → Sorry, 1,250",
+        ),
+        (
+            "The parents' evening at school is on Tuesday at 19:30",
+            "no wait, it is at 20:30",
+            "The parents' evening at school is on Tuesday at 19:30 → no wait, it is at 20:30",
+        ),
+    ],
+)
+def test_a_correction_by_its_value_alone_is_kept_with_what_it_corrects(
+    tmp_path: Path, stated: str, corrected: str, kept: str
+) -> None:
+    said = ("user", stated), ("assistant", "Noted."), ("user", corrected), ("assistant", "Changed.")
+    assert [draft.body for draft in found(tmp_path, *said).drafts] == [kept]
+
+
+@pytest.mark.parametrize(
+    "lesson",
+    [
+        "`pack.yml` pins the builder to 1.4, which can't read zstd. That's why it is empty. Version 1.9 can read it.",
+        "Ursache: Der Dienst liest `alt.conf`, die seit März leer ist. Mit `make conf` wird sie neu geschrieben.",
+    ],
+)
+def test_what_explains_a_cause_is_not_cut_off(tmp_path: Path, lesson: str) -> None:
+    talk = ("user", "the nightly image is empty, can you see why?"), ("assistant", lesson), ("user", "do it")
+    assert lesson in [draft.body for draft in found(tmp_path, *talk).drafts]
+
+
+@pytest.mark.parametrize(
+    ("said", "is_kept"),
+    [
+        ("It's tram 502, it goes there directly from the station.", True),
+        ("that is Ottoline, from the night shift", True),
+        ("It goes there directly and takes no time at all.", False),
+    ],
+)
+def test_of_two_sentences_of_like_worth_the_one_that_answers_with_a_value_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, is_kept: bool
+) -> None:
+    def judge(candidates: Sequence[Candidate], least: float = 0.0) -> list[Worth]:
+        return [Worth(0.55, "fact") for _ in candidates]
+
+    monkeypatch.setattr(rule_extractor, "judge", judge)
+    asked, told = ("user", "what goes to the museum, and who?"), ("user", "go on with the list")
+    assert (said in by_source(found(tmp_path, asked, ("assistant", said)).drafts, "observed")) == is_kept
+    assert said not in by_source(found(tmp_path, told, ("assistant", said), session="t").drafts, "observed")
+
+
+def test_the_problem_that_was_solved_is_told_by_the_episode_alone(tmp_path: Path) -> None:
+    problem = "The export of the shop fails every night since Monday with a timeout."
+    cause = "Cause: the export runs at 03:00, while the backup of the shop holds its lock until 03:40."
+    talk = ("user", problem), ("assistant", f"{cause}\n```\n{'log line ' * 80}\n```"), ("user", "ok, fix it")
+    extraction = found(tmp_path, *talk)
+    assert extraction.told.episode() == f"Topic: {problem}\nOutcome: {cause}"
+    assert [draft.body for draft in extraction.drafts] == [cause]

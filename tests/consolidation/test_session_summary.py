@@ -61,3 +61,43 @@ def test_an_episode_is_short_whatever_it_tells_of() -> None:
 
 def test_only_what_there_is_has_a_label() -> None:
     assert Summary("", "It works.").episode() == "Outcome: It works."
+
+
+@pytest.mark.parametrize(
+    "suggestion",
+    [
+        "Then a hotel on the tram line would be kind to your guests.",
+        "You could book the hotel that is set beside the station.",
+        "Moved the meeting of the board to Thursday at ten.",
+    ],
+)
+def test_neither_a_suggestion_nor_a_result_of_something_else_is_an_outcome(suggestion: str) -> None:
+    said = ("user", "help me to find a hotel for the wedding guests"), ("assistant", suggestion), ("user", "hm, ok")
+    one = told(*said)
+    assert (one.outcome, one.history()) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("lesson", "outcome"),
+    [
+        (
+            "The pump is fine. Cause: its relay sticks below five degrees, since the grease in it has hardened.",
+            "The pump is fine. Cause: its relay sticks below five degrees, since the grease in it has hardened.",
+        ),
+        ("The relay is from 2009. That is why the pump stops, replacing it fixes it.", None),
+        (f"It looks odd. {'The pump stops because its relay sticks whenever it rains hard ' * 6}.", ""),
+    ],
+)
+def test_an_outcome_is_never_cut(lesson: str, outcome: str | None) -> None:
+    events = [Event("m0", role="user", text="why does the pump in the cellar stop at night?" + " it does" * 90)]
+    one = summary(events, candidates(events), (), (lesson,), (), ())
+    assert one.outcome == (lesson if outcome is None else outcome)
+    assert "…" not in one.episode().rpartition("Outcome: ")[2]
+
+
+def test_what_was_taken_back_is_no_topic() -> None:
+    events = [Event("m0", role="user", text="We fly on the 12th of June from Eindhoven. Help me pack for Porto.")]
+    gone = {"We fly on the 12th of June from Eindhoven."}
+    assert (
+        summary(events, (), (), ("Packed for Porto and done with it.",), (), (), gone).goal == "Help me pack for Porto."
+    )
