@@ -155,7 +155,7 @@ def _result_in(lesson: str, asked: Collection[str], room: int = _ROOM) -> str:
     whole = sentences(lesson)
     told = [at for at, one in enumerate(whole) if _tells(one.text) and len(one.text) <= _OUTCOME]
     worth = {at: (bool(_RESULT.search(whole[at].text)), len(_words(whole[at].text) & set(asked))) for at in told}
-    best = max(told, key=lambda at: worth[at], default=None)
+    best = max(told, key=lambda at: (worth[at], len(whole[at].text)), default=None)
     if best is None or not any(worth[best]):
         return ""
     start, stop = best, best
