@@ -20,7 +20,7 @@ LONGEST, SHARE = 600, 0.1
 
 _SHORT = 600  # characters of a conversation that is no longer than its episode would be
 _LEAST = 150  # characters of what is told, however little was said
-_HISTORY = 0.7  # of an episode's room, for the paragraph of history
+_HISTORY = 0.65  # of an episode's room, for the paragraph of history
 _GOAL = 120  # characters of a goal beside its outcome
 _NAMED = 3  # words of a request that says what it is about
 _LEAST_GOAL = 30  # a goal cut to fewer says nothing
