@@ -261,7 +261,7 @@ class Generator:
         return self._told(form, subject, before), self._told(other, subject, after)
 
     def _distinct(self) -> tuple[str, str]:
-        kinds = {self._of_another: 0.34, self._of_another_number: 0.06, self._of_another_kind: 0.18,
+        kinds = {self._of_another: 0.4, self._of_another_number: 0.06, self._of_another_kind: 0.18,
                  self._of_the_value: 0.08, self._as_well: 0.1, self._events: 0.13, self._conditions: 0.04,
                  self._choice_of_another: 0.05, self._unlike: 0.04}  # fmt: skip
         (make,) = self.random.choices(list(kinds), list(kinds.values()))

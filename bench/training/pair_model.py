@@ -23,13 +23,13 @@ from memcli.beliefs.pair_model import CLASSES, FORMAT, Axes, columns, default_fi
 from memcli.index.embedder import open_embedder
 
 HERE = Path(__file__).parent
-GENERATED = 6000
+GENERATED = 6600
 WEIGHT = 12  # of a pair written by hand; of a generated one 1
 BESIDE = 3  # of a pair of strangers
 SECTION = 40  # pairs judged together where a file has no sections
 FOLDS = 5
 PRECISION = 0.98  # of what is merged, on pairs not trained on
-TOUCHED = 0.07  # share of the distinct pairs of people, the hardest there are, that may be flagged
+TOUCHED = 0.06  # share of the distinct pairs of people, the hardest there are, that may be flagged
 NEAREST, FARTHEST = 0.6, 0.3  # cosines between which texts of different sections are taken for strangers
 LONG, SHORT_STEP = 70, 4  # characters of a long text, of which all are paired; of the others one in four
 WRITES = 0.03  # share of texts that may be flagged with one of the strangers beside them
@@ -80,7 +80,10 @@ def main() -> None:
     scores, beside = out_of_fold(table, labels, extra, others, written, made)
     scale, shift = calibrate(scores, labels)
     chances, apart = softmax(scores * scale + shift), softmax(beside * scale + shift)
-    merge = merging(chances, labels, found.differs)
+    aside = np.array([bool(pair.section) for pair in made])
+    merge = merging(
+        *map(np.concatenate, ((chances, apart), (labels, others[aside]), (found.differs, more.differs[aside])))
+    )
     least = in_writes(apart, [pair.new for pair in made if pair.section])
     flag, flag_foreign = (max(in_pairs(chances, labels, group), least) for group in (~found.foreign, found.foreign))
     every = np.concatenate([table, extra]), np.concatenate([labels, others]), weights(written, made)
@@ -230,7 +233,7 @@ def calibrate(scores: Any, labels: Any) -> tuple[Any, Any]:
 
 
 def merging(chances: Any, labels: Any, differs: Any) -> float:
-    """Choose from which probability "same" merges."""
+    """Choose from which probability "same" merges, of pairs of people and of the strangers beside them."""
     is_same = labels == CLASSES.index("same")
     order = np.argsort(-chances[:, 0], kind="stable")
     order = order[~differs[order]]

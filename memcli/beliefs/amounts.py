@@ -9,8 +9,13 @@ _CLOCK = re.compile(
     r"(?P<part>上午|下午|晚上|午前|午後|傍晚)?\s*(?<![\d.,:])(?P<hour>\d{1,2}|[一二两三四五六七八九十]{1,2})"
     r"(?:[:.h点時](?P<minute>\d{2})?)?(?P<half>半)?\s*(?P<mark>a\.?m\b\.?|p\.?m\b\.?|uhr\b|o'clock|点|時)?"
 )
-
-
+_SPOKEN = re.compile(
+    r"\b(?:(?P<minutes>half|a quarter|quarter|viertel|[a-zü]+|\d\d?) (?:minutes )?(?P<way>past|nach)"
+    r"|(?P<before>a quarter to|quarter to|viertel vor|halb)) (?P<hour>[a-zöü]+|\d\d?)\b"
+)
+"""A time of day in words: half past seven, quarter to six, halb acht."""
+_FRENCH = re.compile(r"\b(\d\d?) ?h ?([0-5]\d)\b")
+_PARTS = {"half": 30, "a quarter": 15, "quarter": 15, "viertel": 15}
 _LETTERS = str.maketrans("0123456789", "abcdefghij")  # so that a form holds no number
 
 
@@ -70,6 +75,7 @@ def amounts(text: str, lists: NumberWords) -> Amounts:
     bare: set[str] = set()
     text = text.replace("half an hour", "30 minutes").replace("halbe stunde", "30 minuten")
     text = text.replace("a quarter of an hour", "15 minutes").replace("quarter of an hour", "15 minutes")
+    text = _SPOKEN.sub(lambda match: _spoken(match, exact, bare, lists.values), _FRENCH.sub(r"\1:\2", text))
     rest = _CLOCK.sub(lambda match: _clock(match, exact, bare, lists.han), text)
     for match in lists.pattern.finditer(rest):
         digits = match["digits"] or match["bare"] or match["other"] or ""
@@ -128,7 +134,25 @@ def _clock(match: re.Match[str], found: set[str], bare: set[str], han: Mapping[s
     if value > 24 or minute > 59:
         return match[0]
     found.add(f"clock{value % 24}:{minute:02d}")
-    bare.update([] if minute else [f"{value % 24}", f"{value % 12 or 12}"])
+    bare.update([f"spoken{value % 12}:{minute:02d}"] if minute else [f"{value % 24}", f"{value % 12 or 12}"])
+    return " "
+
+
+def _spoken(match: re.Match[str], found: set[str], bare: set[str], values: Mapping[str, float]) -> str:
+    """Note a time of day in words, which may be of either half of the day; leave anything else as it is."""
+
+    def number(word: str) -> float:
+        return float(word) if word.isdigit() else values.get(word, 0.0)
+
+    hour, word = number(match["hour"]), match["minutes"] or ""
+    minute = _PARTS.get(word) or number(word)
+    if match["before"]:
+        hour, minute = hour - 1, 30 if match["before"] == "halb" else 45
+    if hour not in range(13) or minute not in range(1, 60):
+        return match[0]
+    place = f"{int(hour) % 12}:{int(minute):02d}"
+    found.add(f"spoken{place}")
+    bare.update([f"clock{place}", f"clock{int(hour) % 12 + 12}:{int(minute):02d}"])
     return " "
 
 

@@ -101,14 +101,27 @@ def proper_names(words: Words) -> frozenset[str]:
 
 
 def have_other_names(old: Words, new: Words) -> bool:
-    """Tell whether each of two texts has a name that the other lacks; a day or month may be cut short, or many."""
-    ours, theirs = ({_calendar_name(word) for word in side.words} for side in (old, new))
-    units = _lists().numbers.units
-    lacking = (
-        [name for name in proper_names(side) if _calendar_name(name) not in other and name not in units]
-        for side, other in ((old, theirs), (new, ours))
-    )
-    return all(lacking)
+    """Tell whether each of two texts has a name that the other lacks; a day or month may be cut short, or many.
+
+    The first word of a text may be a name too, where the other has a name that this one lacks.
+    """
+    ours, theirs = _lacking(old, new), _lacking(new, old)
+    if ours and theirs:
+        return True
+    return bool(ours or theirs) and _begins_apart(*((new, old) if ours else (old, new)))
+
+
+def _lacking(side: Words, other: Words) -> list[str]:
+    """Give the names of a text that another lacks."""
+    known, units = {_calendar_name(word) for word in other.words}, _lists().numbers.units
+    return [name for name in proper_names(side) if _calendar_name(name) not in known and name not in units]
+
+
+def _begins_apart(side: Words, other: Words) -> bool:
+    """Tell whether a short text begins with a capital and a word that another lacks in every form."""
+    if not is_short(side, other) or not side.text[:1].isupper() or side.words[0] not in side.content:
+        return False
+    return side.words[0][:STEM] not in {word[:STEM] for word in other.words}
 
 
 def _calendar_name(word: str) -> str:
