@@ -19,7 +19,6 @@ _ABOUT_SENDER = re.compile(
 )
 _STAMP = re.compile(r"^\[(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?\d{4}-\d\d-\d\d \d\d:\d\d[^\]\n]{0,20}\] ?")
 _MESSAGE_ID = re.compile(r"\n?^\[message_id: [^\]\n]{1,100}\][ \t]*$", re.MULTILINE)
-_HOUSEKEEPING = ("Read HEARTBEAT.md if it exists", "Pre-compaction memory flush")
 _SILENT = ("HEARTBEAT_OK", "NO_REPLY")
 
 
@@ -84,9 +83,6 @@ def _without_envelope(part: Any, role: str, reading: Reading) -> Any:
             reading.skip("housekeeping")
             return None
         return part
-    if text.startswith(_HOUSEKEEPING):
-        reading.skip("housekeeping")
-        return None
     said, found = _ABOUT_SENDER.subn("", text)
     said = _STAMP.sub("", _MESSAGE_ID.sub("", said).lstrip("\n"))
     if found:

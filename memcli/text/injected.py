@@ -1,12 +1,15 @@
 """What agents' harnesses and memory tools put into a conversation that nobody said: it must not be remembered.
 
-Recalled memory above all: what is recalled into a prompt and then consolidated from it grows with every turn. This
-module only recognises; what it removes is counted by whoever asks.
+Recalled memory above all: what is recalled into a prompt and then consolidated from it grows with every turn. How
+whole messages of harnesses begin stands in `data/harness_openings.txt`, read with the first text that is looked at.
+This module only recognises; what it removes is counted by whoever asks.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 ASKED_BY_MEM = "[asked by mem]"
 """Begins every prompt that mem gives to an agent's command: a transcript that is left of it is known by it."""
@@ -115,9 +118,24 @@ def without_injected(text: str) -> str:
 
 def injections(text: str) -> list[Injection]:
     """Find the injected stretches, in order and apart."""
-    if "<" not in text and "[" not in text:
-        return []
-    return list(_injections(text))
+    found = list(_injections(text)) if "<" in text or "[" in text else []
+    begin = 0
+    for number in range(len(found) + 1):  # as long as nobody has said anything
+        # What a harness writes about a command it ran goes on behind the command's tags.
+        is_command = number > 0 and found[number - 1].reason == COMMAND
+        if reason := COMMAND if is_command and text[begin:].strip() else opened_by(text, begin):
+            return [*found[:number], Injection(begin, len(text), reason)]
+        if number == len(found) or text[begin : found[number].start].strip():
+            break
+        begin = found[number].stop
+    return found
+
+
+def opened_by(text: str, begin: int = 0) -> str:
+    """Name what a harness has written that begins like this; empty where a person may have."""
+    reasons, opening = _openings()
+    found = opening.match(text, begin)
+    return reasons[found.lastindex - 1] if found and found.lastindex else ""
 
 
 def quoted(text: str) -> str:
@@ -129,6 +147,15 @@ def quoted(text: str) -> str:
 def recalls_memory(tool: str, command: str = "") -> bool:
     """Tell whether a tool call asks a memory, so that its answer is nothing new."""
     return bool(_RECALL_TOOL.search(tool[-80:].lower()) or _RECALL_COMMAND.search(command[:2000]))
+
+
+@cache
+def _openings() -> tuple[tuple[str, ...], re.Pattern[str]]:
+    """Read what each opening is called, and the expression in which its group has the same number."""
+    told = (Path(__file__).parents[1] / "data" / "harness_openings.txt").read_text(encoding="utf-8")
+    lines = [line.partition(" | ") for line in told.splitlines() if line.strip() and not line.startswith("#")]
+    each = (f"({re.escape(words)})".replace(r"\*", r"\w+") for _, _, words in lines)
+    return tuple(reason for reason, _, _ in lines), re.compile(rf"[\ufeff\s]*(?:{'|'.join(each)})")
 
 
 def _injections(text: str) -> Iterator[Injection]:
