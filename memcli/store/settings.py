@@ -5,6 +5,7 @@ A workspace's `mem.yaml` may have come with a clone, so it can set only what nei
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..errors import RefusedError, UsageError
 from ..text.frontmatter import load_mapping
 from ..text.utf8 import decoded
 from . import disk
-from .layout import KINDS, LAYOUTS
+from .layout import KINDS, LAYOUTS, adjusted
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Setting:
     default: Any
     doc: str
     user_only: bool = False  # read only from the user's own file and the environment
+    is_secret: bool = False  # may hold a secret, and is not shown unasked
     choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
@@ -266,7 +268,11 @@ TABLE = (
     ),
     Setting("llm.api_base", "", "Address of an OpenAI-compatible server.", user_only=True),
     Setting(
-        "llm.api_key", "", "Key for it; better set as MEM_LLM_API_KEY or the provider's own variable.", user_only=True
+        "llm.api_key",
+        "",
+        "Key for it; better set as MEM_LLM_API_KEY or the provider's own variable.",
+        user_only=True,
+        is_secret=True,
     ),
     Setting(
         "llm.command",
@@ -375,11 +381,13 @@ def _require_format(path: Path, value: Any) -> None:
         )
 
 
-def load_settings(user_file: Path, workspace_file: Path | None, environ: Mapping[str, str]) -> Settings:
+def load_settings(
+    user_file: Path, workspace_file: Path | None, environ: Mapping[str, str], *, is_believed: bool = True
+) -> Settings:
     """Settle every setting: defaults, then the user's file, then the workspace's, then `MEM_*`.
 
     Raises UsageError for a value of the wrong kind; unknown names and names a workspace may not set are
-    passed over and told.
+    passed over and told, and so is what is wrong in the file of a workspace that is not believed.
     """
     values = {setting.name: setting.default for setting in TABLE}
     places = dict.fromkeys(values, "default")
@@ -387,7 +395,8 @@ def load_settings(user_file: Path, workspace_file: Path | None, environ: Mapping
     for path, trusted in ((user_file, True), (workspace_file, False)):
         if path is None:
             continue
-        for name, value in _file_values(path):
+        is_lenient = not trusted and not is_believed
+        for name, value in _file_values(path, ignored if is_lenient else None):
             setting = BY_NAME.get(name)
             if name == FORMAT_KEY and not trusted:
                 _require_format(path, value)
@@ -396,8 +405,21 @@ def load_settings(user_file: Path, workspace_file: Path | None, environ: Mapping
             elif setting.user_only and not trusted:
                 ignored.append(f"{path}: {name} is taken only from {user_file}, since a folder may come from others")
             else:
-                values[name] = setting.read(value, str(path))
-                places[name] = str(path)
+                try:
+                    values[name] = setting.read(value, str(path))
+                except UsageError as error:
+                    if not is_lenient:
+                        raise
+                    ignored.append(error.message)
+                else:
+                    places[name] = str(path)
+    if not is_believed:
+        for name in (name for name, place in places.items() if place == str(workspace_file)):
+            try:
+                _require_usable(name, values)
+            except UsageError as error:
+                values[name], places[name] = BY_NAME[name].default, "default"
+                ignored.append(f"{workspace_file}: {error.message}")
     for setting in TABLE:
         if environ.get(setting.variable):
             values[setting.name] = setting.read(environ[setting.variable], setting.variable)
@@ -405,7 +427,29 @@ def load_settings(user_file: Path, workspace_file: Path | None, environ: Mapping
     return Settings(values, places, tuple(ignored))
 
 
-def _file_values(path: Path) -> Iterator[tuple[str, object]]:
+def _require_usable(name: str, values: Mapping[str, Any]) -> None:
+    """Refuse a path or a time zone that what uses it would stumble over."""
+    if name.startswith("paths."):
+        adjusted(LAYOUTS[values["layout"]], {name.removeprefix("paths."): values[name]})
+    elif name == "timezone" and values[name]:
+        try:
+            zone_of(values[name])
+        except UsageError as error:
+            raise UsageError(f"{name}: {error.message}", error.fix) from None
+
+
+def zone_of(name: str) -> tzinfo:
+    """Give the time zone of a name; UsageError where there is none."""
+    from zoneinfo import ZoneInfo
+
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise UsageError(f"no time zone {name!r}", "use a name such as Europe/Lisbon") from None
+
+
+def _file_values(path: Path, told: list[str] | None = None) -> Iterator[tuple[str, object]]:
+    """Yield the values of a file; what is wrong with the file is raised, or added to `told` where that is given."""
     try:
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -415,8 +459,11 @@ def _file_values(path: Path) -> Iterator[tuple[str, object]]:
     text, damage = decoded(data)
     mapping, problem = load_mapping(text)
     problem = damage or problem
-    if problem:
+    if problem and told is None:
         raise UsageError(f"{path}:{problem.line}: {problem.reason}")
+    if problem and told is not None:
+        told.append(f"{path}: line {problem.line}: {problem.reason}")
+        return
     yield from _dotted(mapping, "")
 
 

@@ -11,7 +11,7 @@ from ..text.times import parse_time
 from . import trust
 from .boundary import contained
 from .layout import DERIVED, DOCUMENTS, LAYOUTS, Layout, adjusted
-from .settings import Settings, load_settings
+from .settings import Settings, load_settings, zone_of
 
 MARKER = "mem.yaml"
 SCOPES = ("project", "user", "all")
@@ -61,12 +61,7 @@ class Workspace:
         name = self.settings["timezone"]
         if not name:
             return self.now.astimezone().tzinfo or UTC
-        from zoneinfo import ZoneInfo
-
-        try:
-            return ZoneInfo(name)
-        except (KeyError, ValueError, OSError):
-            raise UsageError(f"no time zone {name!r}", "use a name such as Europe/Lisbon") from None
+        return zone_of(name)
 
     def path(self, relative: str) -> Path:
         """Give the file of a relative path, refusing one that leads out of the workspace."""
@@ -163,14 +158,18 @@ def roots(around: Surroundings, explicit: str = "", scope: str = "") -> list[tup
 def _found(around: Surroundings, root: Path, scope: str) -> Workspace:
     """Open a workspace that nobody named to us as theirs: whether it is trusted is a matter of record."""
     is_own = root == around.user_root.resolve()
-    return replace(opened(around, root, scope), state=around.state_folder, is_own=is_own)
+    is_believed = is_own or trust.is_trusted(around.state_folder, root)
+    return replace(opened(around, root, scope, is_believed=is_believed), state=around.state_folder, is_own=is_own)
 
 
-def opened(around: Surroundings, root: Path, scope: str = "project") -> Workspace:
-    """Open a folder as a workspace with its settings; RefusedError where a clone may lead its derived data astray."""
+def opened(around: Surroundings, root: Path, scope: str = "project", *, is_believed: bool = True) -> Workspace:
+    """Open a folder as a workspace with its settings; RefusedError where a clone may lead its derived data astray.
+
+    A setting that is wrong is an error where the workspace is believed, and else passed over.
+    """
     if (root / DERIVED).is_symlink():
         raise RefusedError(f"{root / DERIVED} is a link", "remove it: mem makes a folder of its own there")
-    settings = load_settings(around.config_file, root / MARKER, around.environ)
+    settings = load_settings(around.config_file, root / MARKER, around.environ, is_believed=is_believed)
     return Workspace(root, scope, settings, around.now, around.cache_folder)
 
 

@@ -236,3 +236,50 @@ def test_a_real_clone_of_a_trusted_workspace_is_asked_about(mem: Mem, world: Pat
     assert (tmp_path / "c/memory/.mem/trust").exists()  # as somebody might who forces everything in
     assert is_trusted(mem, world / "memory")
     assert not is_trusted(mem, tmp_path / "c/memory")
+
+
+BAD = {
+    "paths.notes": "paths:\n  notes: ../../../../x/n-{date}.md\n",
+    "paths.memory": "paths: {memory: /etc/passwd}\n",
+    "paths.entries": "paths.entries: .git/hooks\n",
+    "timezone": "timezone: Mars/Olympus\n",
+    "search.limit": "search: {limit: -7}\n",
+    "decay.threshold": "decay:\n  threshold: [1, 2]\n",
+    "layout": "layout: nothing\n",
+    "line 1": "a: b: c\n",
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_setting_of_a_clone_stops_no_command_and_no_hook(clone: Path, mem: Mem, hook: Hook, name: str) -> None:
+    (clone / "mem.yaml").write_text(BAD[name])
+    commands = [
+        ("recall", "where is staging?"),
+        ("ls",),
+        ("search", "staging", "--mode", "keyword"),
+        ("note", "Staging moved."),
+        ("write", "Staging moved to Porto.", "--no-dedup"),
+        ("consolidate",),
+    ]
+    for words in commands:
+        ran = mem(*words)
+        assert ran.code in (0, 1), (words, ran.err)
+        assert "mem.yaml" in ran.err
+    checked = mem("check")
+    assert checked.code == 1
+    assert name in checked.out
+    assert "not trusted" in hook(clone.parent, "SessionStart", source="startup")
+    log = clone / ".mem" / "log"
+    assert not log.exists() or "mem.yaml" not in log.read_text()
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_setting_of_a_trusted_workspace_is_told_clearly(
+    clone: Path, mem: Mem, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEM_TIMEZONE")
+    assert mem("trust").code == 0
+    (clone / "mem.yaml").write_text(BAD[name])
+    ran = mem("note", "Staging moved.")
+    assert ran.code == 2
+    assert name.removeprefix("line ") in ran.err or "time zone" in ran.err
