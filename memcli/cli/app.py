@@ -210,7 +210,7 @@ def _told(error: Any, arguments: Sequence[str]) -> tuple[str, str]:
     message = error.format_message().strip().rstrip(".")
     named = next((word for word in arguments if word in COMMANDS), "")
     command = error.ctx.command_path if getattr(error, "ctx", None) else f"mem {named}".rstrip()
-    better = said(message, command)
+    better = said(message, command, arguments)
     if better:
         return better
     if message.startswith("Got unexpected extra argument"):

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import NotFoundError, UsageError
+from ..errors import NotFoundError, RefusedError, UsageError
 from ..store import workspace as workspaces
 from ..store.settings import BY_NAME, TABLE, Setting, Settings, load_settings, written
 from ..store.settings_file import set_in_file
@@ -40,9 +40,12 @@ def set_(
 ) -> None:
     """Write one setting, keeping the comments of the file.
 
-    It goes into the workspace's mem.yaml; what runs, connects or spends goes into your own settings.
+    It goes into the workspace's mem.yaml; what runs, connects or spends goes into your own settings. A secret is
+    refused but for llm.api_key, which is not shown again.
     """
     setting = _known(name)
+    if not setting.is_secret:
+        _require_no_secret(name, value)
     around = world.surroundings()
     own = user or setting.user_only
     path = around.config_file if own else workspaces.find(around, workspace, even_off=True)[0].root / MARKER
@@ -50,9 +53,9 @@ def set_(
     _require_workable(around, name, checked)
     set_in_file(path, name, checked)
     if as_json:
-        output.say_json({"name": name, "value": checked, "file": str(path)})
+        output.say_json({"name": name, "value": _shown(setting, checked), "file": str(path)})
     else:
-        output.say_row((f"{name} = {written(checked)}", str(path)))
+        output.say_row((f"{name} = {written(_shown(setting, checked))}", str(path)))
 
 
 @app.command("list")
@@ -61,14 +64,19 @@ def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
     settings = _in_force(workspace)
     if as_json:
         rows = [
-            {"name": one.name, "value": settings[one.name], "from": settings.places[one.name], "doc": one.doc}
+            {
+                "name": one.name,
+                "value": _shown(one, settings[one.name]),
+                "from": settings.places[one.name],
+                "doc": one.doc,
+            }
             for one in TABLE
         ]
         output.say_json({"settings": rows, "ignored": list(settings.ignored)})
         return
     for line in settings.ignored:
         output.note(line)
-    cells = [(one.name, written(settings[one.name]), settings.places[one.name], one.doc) for one in TABLE]
+    cells = [(one.name, written(_shown(one, settings[one.name])), settings.places[one.name], one.doc) for one in TABLE]
     if output.is_watched():
         output.table(("setting", "value", "from", "what it does"), cells, flexible=3)
     else:
@@ -84,6 +92,21 @@ def _in_force(workspace: str) -> Any:
         if workspace:
             raise
         return load_settings(around.config_file, None, around.environ)
+
+
+def _shown(setting: Setting, value: Any) -> Any:
+    return "[not shown]" if setting.is_secret and value else value
+
+
+def _require_no_secret(name: str, value: str) -> None:
+    from ..text.secrets import scan
+
+    found = scan(value)
+    if found:
+        raise RefusedError(
+            f"the value of {name} looks like a secret ({found[0].rule})",
+            "leave it out; a key belongs into llm.api_key, or into the environment",
+        )
 
 
 def _require_workable(around: Surroundings, name: str, value: Any) -> None:

@@ -135,7 +135,16 @@ def _answer(where: "Workspace", name: str, decision: str, source: str, *, as_jso
 
 
 def _named(where: "Workspace", name: str) -> Question:
-    found = [one for one in review_queue(where).questions if one.id == name or one.id.removeprefix("q_") == name]
+    questions = review_queue(where).questions
+    found = [one for one in questions if one.id == name or one.id.removeprefix("q_") == name]
+    if not found and not name.startswith("q_"):
+        about = [one.id for one in questions if name and any(name in side.entry.id for side in one.sides)]
+        raise NotFoundError(
+            f"{name} is no question's id",
+            f"an answer names a question: {', '.join(about[:3])}"
+            if about
+            else "`mem review --json` lists the questions",
+        )
     if not found:
         raise NotFoundError(
             f"no question {name!r}: it was answered, or a text of it changed", "`mem review --json` lists what waits"

@@ -1,7 +1,7 @@
 """What to say of a command or an option that there is not: which one does what was meant."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 
 ELSEWHERE = {
@@ -36,6 +36,7 @@ _COMMAND = re.compile(r"No such command '(?P<name>[^']*)'\.?(?: Did you mean (?P
 _OPTION = re.compile(
     r"No such option: (?P<name>\S+)(?: \(Possible options?: (?P<near>.+)\)| Did you mean (?P<one>.+)\?)?"
 )
+_AN_OPTION = re.compile(r"--?[A-Za-z][\w-]*")
 
 _NUMBERS = {" is not a valid int": "no whole number", " is not a valid integer": "no whole number"}
 _NUMBERS |= {" is not a valid float": "no number"}
@@ -55,7 +56,7 @@ def meant(name: str, commands: Collection[str]) -> str:
     return f"did you mean `mem {near[0]}`?" if near else "see `mem --help`"
 
 
-def said(message: str, command: str) -> tuple[str, str] | None:
+def said(message: str, command: str, arguments: Sequence[str] = ()) -> tuple[str, str] | None:
     """Put the parser's words about an unknown name into ours, with a fix; None for another message."""
     found = _COMMAND.match(message)
     if found:
@@ -67,6 +68,8 @@ def said(message: str, command: str) -> tuple[str, str] | None:
         near = re.findall(r"--?[\w-]+", found["near"] or found["one"] or "")
         near = get_close_matches(found["name"], near, 2, 0) if near[2:] else near
         fix = f"did you mean {' or '.join(near)}? " if near else ""
+        if not _AN_OPTION.fullmatch(found["name"]) or any(_is_text(word, found["name"]) for word in arguments):
+            fix = "put `--` before a text that begins with a dash; "
         if command == "mem":
             fix = "options stand after the name of the command: mem COMMAND --json; "
         return f"{command} has no option {found['name']}", f"{fix}see `{command} --help`"
@@ -74,6 +77,11 @@ def said(message: str, command: str) -> tuple[str, str] | None:
         if message.endswith(theirs):
             return f"{_lowered(message.removesuffix(theirs))} is {ours}", f"see `{command} --help`"
     return None
+
+
+def _is_text(word: str, name: str) -> bool:
+    """Tell a text of several words from an option, of which the parser named the beginning."""
+    return word.startswith(name) and len(word.split()) > 1 and "=" not in word.split()[0]
 
 
 def _lowered(text: str) -> str:

@@ -92,7 +92,7 @@ def objects(text: str) -> list[Mapping[str, Any]]:
     found = []
     for number, data in lines:
         if not isinstance(data, Mapping):
-            raise UsageError(f"line {number} of the event is no JSON object", _SHAPE)
+            raise UsageError(f"line {number} of the event is no JSON object", f"give a text with --text, or {_SHAPE}")
         found.append(data)
     if not found:
         raise UsageError("there is no event", _SHAPE)

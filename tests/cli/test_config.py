@@ -53,3 +53,32 @@ def test_settings_that_are_not_utf8_are_named_with_their_line(mem: Mem, workspac
     (workspace / "mem.yaml").write_bytes(b"# fine\nlayout: \xff\n")
     ran = mem("ls")
     assert (ran.code, "mem.yaml:2: not UTF-8 (byte 0xff)" in ran.err) == (2, True)
+
+
+KEY = "sk-ant-api03-" + "Zk3vQ9xW7bT1mN5cR8yL2pD6fH4jS0aG" * 2
+
+
+def test_a_key_is_not_shown_when_it_is_set_or_listed(mem: Mem, workspace: Path) -> None:
+    for words in (("set", "llm.api_key", KEY), ("set", "llm.api_key", KEY, "--json"), ("list",), ("list", "--json")):
+        ran = mem("config", *words)
+        assert ran.code == 0
+        assert KEY not in ran.out + ran.err
+    assert mem("config", "get", "llm.api_key").out == f"{KEY}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("decay.tags", "ghp_" + "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"),
+        ("paths.entries", f"docs/{KEY}"),
+        ("index.include", "../docs,https://ann:Xk29vQ8wLm3P@example.org/x"),
+        ("write.type", KEY),
+        ("llm.command", f"curl -H 'Authorization: Bearer {KEY}'"),
+    ],
+)
+def test_a_setting_that_is_no_place_for_a_secret_takes_none(mem: Mem, workspace: Path, name: str, value: str) -> None:
+    before = (workspace / "mem.yaml").read_bytes()
+    ran = mem("config", "set", name, value)
+    assert ran.code == 5
+    assert value not in ran.out + ran.err
+    assert (workspace / "mem.yaml").read_bytes() == before

@@ -262,3 +262,36 @@ def test_restore_of_a_changed_entry_names_the_way_to_its_earlier_text(
     earlier = next(row for row in mem("read", identifier, "--history").rows if row[2] != identifier)
     assert mem("restore", earlier[2]).code == 0
     assert "chapel" in mem("read", identifier).out
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["-----BEGIN CERTIFICATE-----", "- buy milk", "--- a title", "-foo is a flag of bar", "---\ntitle: x\n---\nhi"],
+)
+def test_a_text_that_begins_with_a_dash_gets_the_way_to_write_it(mem: Mem, workspace: Path, text: str) -> None:
+    ran = mem("write", text)
+    assert ran.code == 2
+    assert "put `--` before" in ran.err
+    assert mem("write", "--no-dedup", "--", "- buy milk").code == 0
+
+
+def test_an_option_with_a_value_is_taken_for_no_text(mem: Mem, workspace: Path) -> None:
+    assert "put `--`" not in mem("write", "--tagg=a b", "x").err
+
+
+def test_a_text_that_is_no_event_gets_the_option_for_it(mem: Mem, workspace: Path) -> None:
+    ran = mem("session", "append", "--session", "s1", "--role", "user", "I like tea.")
+    assert ran.code == 2
+    assert "--text" in ran.err
+
+
+def test_an_answer_that_names_a_memory_gets_its_question(mem: Mem, workspace: Path) -> None:
+    one = mem("write", "Zuri sits by the aisle.", "--no-dedup", "--json").json["id"]
+    none = mem("review", "answer", one, "newer")
+    assert none.code == 4
+    assert "mem review" in none.err
+    mem("write", "Zuri sits by the window.", "--conflicts-with", one, "--no-dedup")
+    asked = mem("review", "answer", one, "newer")
+    (question,) = mem("review", "--json").json["questions"]
+    assert asked.code == 4
+    assert question["id"] in asked.err
