@@ -20,9 +20,10 @@ def trust(
     """Believe what a workspace says that came from others, such as one in a cloned repository.
 
     A workspace made here by `mem init` is trusted from the start. In any other, memories count as said by `repository`
-    (trust 0.5), whatever their files say: none is the user's word, pinned or confirmed. Look through them first:
-    `mem ls`, `mem read MEMORY.md`. The answer is kept on this machine ($XDG_STATE_HOME/mem), not in the folder; another
-    folder in the same place is asked about again.
+    (trust 0.5), whatever their files say: none is the user's word, pinned or confirmed. A setting that is wrong there
+    is passed over, and `mem check` names it. Look through them first: `mem ls`, `mem read MEMORY.md`. The answer is
+    kept on this machine ($XDG_STATE_HOME/mem), not in the folder; another folder in the same place is asked about
+    again.
     """
     where = world.reading(folder, "" if folder else "project")[0]
     if where.is_own:

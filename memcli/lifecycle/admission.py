@@ -6,7 +6,14 @@ from typing import Any
 
 from ..beliefs.comparison import Compared, Verdict, compare, nothing_learned
 from ..beliefs.keys import slot_of
-from ..beliefs.precedence import are_apart, is_believed_over, is_earlier_value, is_same_slot, may_replace
+from ..beliefs.precedence import (
+    are_apart,
+    is_believed_over,
+    is_earlier_value,
+    is_same_slot,
+    is_trusted_less,
+    may_replace,
+)
 from ..beliefs.twins import plain
 from ..errors import MemError, RefusedError
 from ..store.access import Access, confirmations
@@ -116,7 +123,7 @@ class Admission:
                     if is_same_slot(one.entry, entry):  # another type fills the slot now
                         against.append((one, Verdict("update", True, f"the key {entry.key}")))
                 else:
-                    if entry.trust >= one.entry.trust or says(one.entry, entry.body):
+                    if not is_trusted_less(entry, one.entry) or says(one.entry, entry.body):
                         self._confirm(draft, one, entry, verdict)
                         return
                     # Who is trusted less puts no words into the mouth of what stands: both are kept.

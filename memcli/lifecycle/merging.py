@@ -5,6 +5,7 @@ What is said again only counts, beside the file. What it brings along goes into 
 
 from typing import Any
 
+from ..beliefs.precedence import is_trusted_less
 from ..beliefs.twins import are_twins
 from ..text.entry import SEMANTIC, Entry
 
@@ -36,7 +37,7 @@ def told_anew(old: Entry, new: Entry) -> tuple[dict[str, Any], str | None]:
     told: dict[str, Any] = {}
     body = None
     if not says(old, new.body):
-        is_trusted_more = new.trust > old.trust
+        is_trusted_more = is_trusted_less(old, new)
         body = new.body if is_trusted_more else None
         told["wordings"] = [*old.wordings, old.body if is_trusted_more else new.body]
     told |= _wordings_of(old, new, told.get("wordings", old.wordings), body or old.body)
@@ -49,7 +50,7 @@ def told_anew(old: Entry, new: Entry) -> tuple[dict[str, Any], str | None]:
     if new.cited:  # the same lines as they are now, in the place of what they were
         places = {_place(one) for one in new.cited}
         told["cited"] = [*(one for one in old.cited if _place(one) not in places), *new.cited]
-    if new.trust > old.trust:
+    if is_trusted_less(old, new):
         told |= {"trust": new.trust, "source": new.source}
     if new.confidence is not None and (old.confidence is None or new.confidence > old.confidence):
         told["confidence"] = new.confidence

@@ -267,3 +267,13 @@ def test_a_key_is_not_taken_by_a_stated_trust(workspace: Path, mem: Mem) -> None
     old, _ = said(mem, "Staging listens on 5432.", "--key", "staging/port")
     mem("write", "Staging listens on 6543.", "--key", "staging/port", "--trust", "1.0")
     assert old in {one["id"] for one in mem("ls", "--json").json["entries"]}
+
+
+def test_a_stated_trust_puts_no_words_into_the_users_memory(workspace: Path, mem: Mem) -> None:
+    _, path = said(mem)
+    before = (workspace / path).read_text()
+    (workspace / "mem.yaml").write_text("write:\n  merge_similarity: 0.1\n")
+    mem("write", "Zuri prefers the window seat.", "--trust", "1.0")
+    assert "window" not in (workspace / path).read_text()
+    assert before.splitlines()[-1] in (workspace / path).read_text()
+    assert len(mem("ls", "--json").json["entries"]) == 2
