@@ -103,18 +103,17 @@ def proper_names(words: Words) -> frozenset[str]:
 def have_other_names(old: Words, new: Words) -> bool:
     """Tell whether each of two texts has a name that the other lacks; a day or month may be cut short, or many.
 
-    The first word of a text may be a name too, where the other has a name that this one lacks.
+    The first word of a text may be a name too, where the other has a capital that this one lacks.
     """
-    ours, theirs = _lacking(old, new), _lacking(new, old)
-    if ours and theirs:
+    if _lacks(proper_names(old), new) and _lacks(proper_names(new), old):
         return True
-    return bool(ours or theirs) and _begins_apart(*((new, old) if ours else (old, new)))
+    return any(_begins_apart(one, other) and _lacks(other.names, one) for one, other in ((old, new), (new, old)))
 
 
-def _lacking(side: Words, other: Words) -> list[str]:
-    """Give the names of a text that another lacks."""
+def _lacks(names: frozenset[str], other: Words) -> bool:
+    """Tell whether one of the names of a text stands nowhere in another."""
     known, units = {_calendar_name(word) for word in other.words}, _lists().numbers.units
-    return [name for name in proper_names(side) if _calendar_name(name) not in known and name not in units]
+    return any(_calendar_name(name) not in known and name not in units for name in names)
 
 
 def _begins_apart(side: Words, other: Words) -> bool:
