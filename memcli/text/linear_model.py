@@ -1,0 +1,94 @@
+"""A linear model over hashed words and plain numbers, read from a file: one output to decide by, others beside it.
+
+Owns: the file's format, hashing, and the calibrated probability. Refuses to know what is judged: see `worth`,
+`attribution` and `secrets.prose`, whose trainers in `bench/training` write the files.
+"""
+
+import json
+import re
+import zlib
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import exp, log1p, sqrt
+from pathlib import Path
+
+from ..errors import UnavailableError
+
+FORMAT = 1
+TOKEN = re.compile(r"\w+|[^\w\s]")
+_GRAMS = (3, 4)  # characters of a part of a word
+
+
+@dataclass(frozen=True)
+class Model:
+    """Weights of one output that decides, the first, and of further ones."""
+
+    outputs: tuple[str, ...]
+    size: int  # hashed features
+    hashed: "array[int]"  # int8, (outputs, size), row by row
+    plain: tuple[tuple[float, ...], ...]  # (outputs, plain features)
+    bias: tuple[float, ...]
+    scale: tuple[float, ...]  # of the int8 weights of each output
+    slope: float  # calibration: probability = 1 / (1 + exp(-(slope × sum + offset)))
+    offset: float
+
+    def total(self, output: int, hashed: Sequence[tuple[int, float]], plain: Sequence[float]) -> float:
+        """Return the weighted sum of an output."""
+        start = output * self.size
+        told = sum([self.hashed[start + place] * value for place, value in hashed])
+        return self.bias[output] + self.scale[output] * told + sum(map(float.__mul__, self.plain[output], plain))
+
+    def probability(self, hashed: Sequence[tuple[int, float]], plain: Sequence[float]) -> float:
+        """Return the probability of the first output, in [0, 1]."""
+        found = max(-50.0, min(50.0, self.slope * self.total(0, hashed, plain) + self.offset))
+        return 1 / (1 + exp(-found))
+
+
+def grams(text: str) -> Iterator[str]:
+    """Yield the words of a text, its pairs of words and its parts of words, each marked with what it is."""
+    words = TOKEN.findall(text.casefold())
+    whole = f" {' '.join(words)} "
+    yield from (f"w{word}" for word in words)
+    yield from (f"b{one} {other}" for one, other in pairwise(words))
+    yield from (f"c{whole[start : start + size]}" for size in _GRAMS for start in range(len(whole) - size + 1))
+
+
+def hashed(features: Iterable[str], size: int) -> Iterator[tuple[int, float]]:
+    """Yield the places and values of features, which have length 1 together."""
+    counts = Counter(zlib.crc32(one.encode("utf-8", "replace")) % size for one in features)
+    length = sqrt(sum(log1p(count) ** 2 for count in counts.values())) or 1.0
+    for place, count in counts.items():
+        yield place, log1p(count) / length
+
+
+def load(file: Path, output: str, plain: int) -> Model:
+    """Return the model of a file whose first output and number of plain features are known.
+
+    Raises UnavailableError where the file is missing, damaged or of another version.
+    """
+    try:
+        return parsed(file.read_bytes(), output, plain)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UnavailableError(f"{file} cannot be used ({error})", "install mem again") from error
+
+
+def parsed(data: bytes, output: str, width: int) -> Model:
+    """Read a model's file: a line of JSON, then its int8 weights; raise ValueError where they do not fit."""
+    head, _, weights = data.partition(b"\n")
+    said = json.loads(head or b"{}")
+    if said.get("format") != FORMAT:
+        raise ValueError(f"format {said.get('format')}, not {FORMAT}")
+    if zlib.crc32(weights) != said["checksum"]:
+        raise ValueError("damaged")
+    outputs = tuple(said["outputs"])
+    plain = tuple(tuple(map(float, row)) for row in said["plain"])
+    numbers = array("b", weights)
+    if len(numbers) != len(outputs) * said["size"] or outputs[0] != output:
+        raise ValueError("weights missing")
+    if {len(row) for row in plain} != {width}:
+        raise ValueError("made for other features")
+    bias, scale = tuple(map(float, said["bias"])), tuple(map(float, said["scale"]))
+    return Model(outputs, said["size"], numbers, plain, bias, scale, float(said["slope"]), float(said["offset"]))
