@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from memcli.consolidation.candidates import Candidate, candidates, without_filler
-from memcli.consolidation.worth import FILE, FORMAT, KEEP, hashed_features, plain_features
+from memcli.consolidation.worth import FILE, KEEP, hashed_features, plain_features
+from memcli.text.linear_model import FORMAT
 from memcli.text.session import Event
 
 DATA = Path(__file__).with_name("data")

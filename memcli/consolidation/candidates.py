@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from ..text.foreign_text import Prompt
 from ..text.injected import injections
-from ..text.reported import Span, is_within, outside, reported
 from ..text.sentences import READ, Sentence, is_question, sentences
 from ..text.session import Event
 from ..text.summary import shorten
+from .attribution import is_handed_on
 from .standing_rules import is_polite_rule, is_standing_rule
 
 LONGEST = 600
@@ -81,7 +81,7 @@ class Candidate:
     news: float = 1.0  # share of its words that nobody said before in the conversation
     new_names: int = 0  # numbers, names and identifiers in it that nobody said before
     is_own: bool = True  # false where a prompt is so long that it was probably pasted, or quotes what it was asked for
-    is_told: bool = False  # the user only hands it on: it is labelled, quoted, to be written, or asked about
+    is_told: bool = False  # the user only hands on what somebody else said
 
 
 def candidates(events: Sequence[Event]) -> list[Candidate]:
@@ -96,8 +96,8 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
         whole = sentences(text)
         quoted = _quoted_answer(text) if role == "user" and position and is_question(said[position - 1].text) else 0
         own = _own(prompt, whole, quoted)
-        told = reported(text) if role == "user" else ()
-        for place, sentence in enumerate(whole):
+        told = is_handed_on(prompt, whole) if role == "user" else [False] * len(whole)
+        for place, (sentence, is_told) in enumerate(zip(whole, told, strict=True)):
             words = set(words_of(sentence.text))
             kept = without_filler(sentence.text)
             if kept and sentence in own and not asks(sentence.text, role):
@@ -120,7 +120,7 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
                         news=len(words - heard) / len(words) if words else 0.0,
                         new_names=sum(word.casefold() not in heard for word in telling_words(kept)),
                         is_own=role != "user" or (not prompt.is_long and sentence.stop > quoted),
-                        is_told=_is_told(sentence, text, told),
+                        is_told=is_told,
                     )
                 )
             heard |= words
@@ -134,14 +134,6 @@ def asks(sentence: str, role: str) -> bool:
     if is_question(sentence) or sentence.rstrip("\"'”)*_ ").endswith(":"):
         return True
     return role == "user" and bool(_REQUEST.search(sentence)) and not is_standing_rule(sentence)
-
-
-def _is_told(sentence: Sentence, text: str, told: Sequence[Span]) -> bool:
-    """Tell whether the user only hands a sentence on: most of it, or that of it which makes it a rule."""
-    if is_within(told, sentence.start, sentence.stop):
-        return True
-    own = "".join(text[start:stop] for start, stop in outside(told, sentence.start, sentence.stop))
-    return is_standing_rule(sentence.text) and not is_standing_rule(own)
 
 
 def without_filler(text: str) -> str:

@@ -14,8 +14,10 @@ from ..lifecycle.llm import Llm
 from ..lifecycle.prompt import SCHEMA, again, question
 from ..lifecycle.reply import Reply, ReplyEntry, ReplyError, parse_reply
 from ..text.foreign_text import Prompt
+from ..text.sentences import sentences
 from ..text.session import Event
 from ..text.words import query_terms
+from .attribution import is_handed_on
 from .drafts import Batch
 
 TEMPERATURE = 0.3
@@ -60,12 +62,13 @@ def own_words(event: Event) -> str:
     if event.type != "message" or event.role != "user":
         return ""
     prompt = Prompt(event.text)
-    text = event.text[: prompt.first_stop] if prompt.is_long else event.text
-    kept, position = [], 0
-    for start, stop in prompt.foreign:
-        kept.append(text[position:start])
-        position = stop
-    return " ".join([*kept, text[position:]])
+    whole = sentences(event.text)
+    stop = prompt.first_stop if prompt.is_long else len(event.text)
+    return " ".join(
+        one.text
+        for one, is_told in zip(whole, is_handed_on(prompt, whole), strict=True)
+        if not is_told and one.stop <= stop and not prompt.is_foreign(one.start, one.stop)
+    )
 
 
 def _reply(llm: Llm, messages: Sequence[dict[str, str]], timeout: float) -> Reply:

@@ -1,6 +1,7 @@
 """Say which day "yesterday" was: relative dates in a text, resolved against the moment it was said.
 
-Only what has one reading is resolved; "on Friday" may lie on either side and stays as it is.
+Only what has one reading is resolved: "on Friday" may lie on either side, what hardens in 28 days does so any time,
+and Next Friday with a capital within a sentence is a name; they stay as they are.
 """
 
 import re
@@ -18,7 +19,7 @@ _PHRASE = re.compile(
       (?P<before>(?:the\s)?day\sbefore\syesterday) | (?P<after>(?:the\s)?day\safter\stomorrow)
     | (?P<past>yesterday|last\snight) | (?P<future>tomorrow)
     | (?P<now>today|tonight|this\s(?:morning|afternoon|evening))
-    | {_COUNT}\s{_UNIT}\s(?P<ago>ago|from\snow) | in\s{_AHEAD}\s{_MEASURE}
+    | {_COUNT}\s{_UNIT}\s(?P<ago>ago|from\snow) | (?:(?:is|are|am)|(?<=['’])(?:s|re|m))\sin\s{_AHEAD}\s{_MEASURE}
     | (?P<which>last|next|this(?:\scoming)?|(?:by|until|till|due|before)(?:\s(?:this|next))?)\s(?P<day>{_WEEKDAYS})
     | (?P<side>last|next|this)\s(?P<span>week|month|year)
     )\b(?!\s?\(|['’]s)""",
@@ -59,8 +60,14 @@ def dated(text: str, said: date | None) -> str:
     """Put the date after each relative one; `said` is the speaker's day, and without it the text stays."""
     if said is None:
         return text
-    text = _PHRASE.sub(lambda match: _with_date(match, said), text)
-    return _ABROAD.sub(lambda match: f"{match[0]} ({_abroad(match, said)})", text)
+    text = _PHRASE.sub(lambda match: match[0] if _is_name(match) else _with_date(match, said), text)
+    return _ABROAD.sub(lambda match: match[0] if _is_name(match) else f"{match[0]} ({_abroad(match, said)})", text)
+
+
+def _is_name(match: re.Match[str]) -> bool:
+    """Tell a title or a name, such as the film Yesterday, by its capital within a sentence."""
+    before = match.string[: match.start()].rstrip()
+    return match[0][0].isupper() and bool(before) and before[-1] not in ".!?:;\n\"'“„»)-–—"
 
 
 def _abroad(match: re.Match[str], said: date) -> str:

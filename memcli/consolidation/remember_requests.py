@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ..text.foreign_text import Prompt
-from ..text.sentences import QUESTION_MARKS, is_question
+from ..text.sentences import QUESTION_MARKS, is_question, sentences
 
 _PLEASE = (
     r"(?:(?:please|also|and|hey|ok|okay|so|oh|now|btw|by the way|can you|could you|would you|will you"
@@ -111,14 +111,17 @@ def is_bare(text: str) -> bool:
 
 
 def _request(prompt: Prompt, start: int, stop: int) -> RememberRequest | None:
-    from ..text.reported import is_within, labelled  # hooks read each prompt, and few ask for anything
-
     if not any(map(str.isalpha, prompt.text[start:stop])):
         return None
+    from .attribution import is_handed_on  # hooks read each prompt, and few ask for anything
+
+    whole = sentences(prompt.text)
+    told = zip(whole, is_handed_on(prompt, whole), strict=True)
+    shared = [(min(one.stop, stop) - max(one.start, start), is_told) for one, is_told in told]
     foreign = (
         prompt.is_foreign(start, stop)
         or (prompt.is_long and stop > prompt.first_stop and start < prompt.last_start)
-        or is_within(labelled(prompt.text), start, stop)
+        or max((one for one in shared if one[0] > 0), default=(0, False))[1]
     )
     return RememberRequest(start, stop, "observed" if foreign else "user")
 

@@ -5,7 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from memcli.consolidation.candidates import Candidate
-from memcli.consolidation.worth import FILE, Worth, built_in, judge, parsed
+from memcli.consolidation.worth import FILE, Worth, built_in, judge
+from memcli.consolidation.worth import KEEP as OUTPUT
+from memcli.text.linear_model import parsed
 
 KEEP = (
     "please keep the changelog in british english, the customers complained",
@@ -62,7 +64,7 @@ def test_the_kind_is_told_only_where_it_is_asked_for() -> None:
 )
 def test_a_damaged_model_is_refused(damage: Callable[[bytes], bytes], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        parsed(damage(FILE.read_bytes()))
+        parsed(damage(FILE.read_bytes()), OUTPUT, len(built_in().plain[0]))
 
 
 def test_the_model_is_read_once() -> None:

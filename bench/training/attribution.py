@@ -1,0 +1,150 @@
+"""Train the score of whose words a sentence of a prompt is: `python bench/training/attribution.py [--write]`.
+
+Reads prompts whose sentences are labelled as the user's own or as handed on (`bench/training/data/prompts.jsonl`), and
+the user's messages of the labelled conversations and sentences there, which are their own. Trains like `worth.py`.
+Deterministic.
+"""
+
+import json
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from worth import area, calibration, fit, left_out
+
+from memcli.consolidation.attribution import FILE, HANDED_ON, Place, hashed_features, places, plain_features
+from memcli.text.foreign_text import Prompt
+from memcli.text.linear_model import FORMAT
+from memcli.text.sentences import sentences
+
+DATA = Path(__file__).with_name("data")
+SIZE = 1 << 15
+STRENGTHS = (0.25,)
+BREAKS = ("\n\n", "\n", "\n\n", ". ")
+OPENINGS = (
+    *("for the future", "btw", "one more thing", "fyi", "next time", "in general", "ps", "and another one", "wichtig"),
+    *("für später", "por cierto", "à propos", "small correction", "about that", "at work", "at home", "new here"),
+    *("IMPORTANT", "note", "NB", "rule", "reminder", "please", "from Tuesday on", "since the move", "docs", "releases"),
+    *(
+        "calls with clients",
+        "the kids",
+        "mails",
+        "kitchen",
+        "garden",
+        "our team",
+        "money",
+        "reviews",
+        "parking",
+        "trips",
+    ),
+)
+"""How users head and part what they say themselves."""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence of a prompt, and whether it is handed on."""
+
+    place: Place
+    is_handed_on: bool
+    group: str
+
+
+def labelled(path: Path) -> list[Example]:
+    """Read prompts with their own and their handed-on parts; a sentence is what most of it is."""
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
+        told = json.loads(line)
+        text = told["text"]
+        marks = bytearray(len(text))
+        for value, name in ((1, "own"), (2, "foreign")):
+            for part in told[name]:
+                start = text.find(part)
+                while start >= 0:
+                    marks[start : start + len(part)] = bytes([value]) * len(part)
+                    start = text.find(part, start + len(part))
+        whole = sentences(text)
+        for one, place in zip(whole, places(Prompt(text), whole), strict=True):
+            here = marks[one.start : one.stop]
+            if any(here):
+                found.append(Example(place, here.count(2) > here.count(1), f"{path.name}{number}"))
+    return found
+
+
+def own() -> list[Example]:
+    """Read what users say in the conversations, none of it handed on."""
+    found = []
+    for line in (DATA / "conversations.jsonl").read_text(encoding="utf-8").splitlines():
+        told = json.loads(line)
+        kept = {label["message"] for label in told["labels"] if label["keep"]}
+        for number, one in enumerate(told["messages"]):
+            if one["role"] == "user" and number in kept:
+                whole = sentences(one["content"])
+                found += [Example(place, False, told["id"]) for place in places(Prompt(one["content"]), whole)]
+    said = [line.split("\t") for line in (DATA / "utterances.tsv").read_text(encoding="utf-8").splitlines()]
+    kept = [text for label, _, role, text in said if label == "keep" and role == "user"]
+    rest = [text for label, _, role, text in said if label == "drop" and role == "user"]
+    mixed = [
+        BREAKS[number % len(BREAKS)].join((chatter, statement, *([rest[-number - 1]] * (number % 2))))
+        for number, (chatter, statement) in enumerate(zip(rest[::3], kept[::3], strict=False))
+    ]
+    headed = [f"{OPENINGS[number % len(OPENINGS)]}: {text}" for number, text in enumerate(kept[1::3])]
+    asked = [f"{text.rstrip('.!')}. {request}" for text, request in zip(kept[2::4], rest[1::3], strict=False)]
+    for number, text in enumerate([*kept, *mixed, *headed, *asked]):
+        found += [Example(place, False, f"u{number // 5}") for place in places(Prompt(text), sentences(text))]
+    return found
+
+
+def matrix(examples: list[Example]) -> np.ndarray:
+    """Return the features, (n, SIZE + plain) float32."""
+    found = np.zeros((len(examples), SIZE + len(plain_features(examples[0].place))), np.float32)
+    for row, example in zip(found, examples, strict=True):
+        for at, value in hashed_features(example.place, SIZE):
+            row[at] += value
+        row[SIZE:] = plain_features(example.place)
+    return found
+
+
+def main() -> None:
+    """Train, print the figures, and with --write put the model beside the code."""
+    examples = labelled(DATA / "prompts.jsonl") + own()
+    names = sorted({one.group for one in examples})
+    groups = np.array([zlib.crc32(one.group.encode()) for one in examples])
+    labels = np.array([float(one.is_handed_on) for one in examples])
+    features = matrix(examples)
+    kernel = (features @ features.T).astype(np.float64) + 1.0  # the bias is a feature that is always 1
+    print(f"{len(examples)} sentences, {int(labels.sum())} handed on, {len(names)} prompts and conversations")
+    scores = {strength: left_out(kernel, labels, groups, strength) for strength in STRENGTHS}
+    strength = max(STRENGTHS, key=lambda one: area(scores[one], labels))
+    for one, sums in scores.items():
+        print(f"strength {one}: area left out {area(sums, labels):.3f}")
+    slope, offset = calibration(scores[strength], labels)
+    chance = 1 / (1 + np.exp(-(slope * scores[strength] + offset)))
+    for least in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7):
+        told = chance >= least
+        found, taken = told[labels == 1].mean(), told[labels == 0].mean()
+        print(f"at {least}: finds {found:.2f} of what is handed on, takes {taken:.2f} of the own")
+    dual = fit(kernel, labels, strength)
+    weights = features.T @ dual
+    scale = float(np.abs(weights[:SIZE]).max()) / 127
+    small = np.round(weights[:SIZE] / scale).astype(np.int8)
+    said = {
+        "format": FORMAT,
+        "outputs": [HANDED_ON],
+        "size": SIZE,
+        "plain": [[round(float(value), 5) for value in weights[SIZE:]]],
+        "bias": [round(float(dual.sum()), 5)],
+        "scale": [round(scale, 8)],
+        "slope": round(slope, 5),
+        "offset": round(offset, 5),
+        "checksum": zlib.crc32(small.tobytes()),
+    }
+    if "--write" in sys.argv:
+        FILE.write_bytes(json.dumps(said).encode() + b"\n" + small.tobytes())
+        print(f"wrote {FILE}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""Whose words a sentence of a prompt is: the user's own, or handed on from somebody else. A learned probability.
+
+Owns: the model's file and its features, which are the words of the sentence, of what leads to it, and of the first and
+last line of the prompt (hashed), the shape of its lines, and some plain facts. Refuses to decide what follows from it.
+The model is trained by `bench/training/attribution.py`; `attribution.md` beside it says on what and how well it does.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ..text.foreign_text import Prompt
+from ..text.linear_model import Model, grams, hashed, load
+from ..text.sentences import Sentence, is_question
+from .standing_rules import is_standing_rule
+
+FILE = Path(__file__).with_name("attribution.model")
+HANDED_ON = "handed on"
+"""The only output of the model."""
+
+LIKELY = 0.5
+"""Probability from which a sentence counts as somebody else's."""
+
+_END = 60  # characters of a line that are looked at, from its beginning and from its end
+_LABEL = re.compile(r"[^\n:：]{1,80}?[:：](?=\s|\W|$)")
+_SHAPE = (
+    (re.compile(r"[A-ZÀ-Þ]"), "A"),
+    (re.compile(r"[^\W\d_A]"), "a"),
+    (re.compile(r"\d"), "9"),
+    (re.compile(r"(.)\1+"), r"\1"),
+)
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|i['’]?m|my|me|we|our|ich|mein\w*|wir|je|mon|ma|yo|mi|eu|io|ik|ja|ben)\b|我|私", re.IGNORECASE
+)
+_SPEAKER = re.compile(r"^[^\n]{1,40}?[:：>\])]", re.MULTILINE)
+_CODE = re.compile(r"[;{}]\s*$|^\s*(?://|/\*|\*/|[+-]\s*[#/]|@@|def |import |const |let |func )", re.MULTILINE)
+_OPENING, _CLOSING = re.compile(r"[^\n.!?:：。！？]*[.!?:：。！？]?"), re.compile(r"[^\n.!?。！？]*[.!?。！？)]*$")
+_BREAK = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A sentence of a prompt and what stands around it."""
+
+    text: str
+    label: str  # of its line, up to a colon
+    line: str  # the whole line it begins in
+    lead: str  # the line before that is not empty
+    follow: str  # the line after its own that is not empty
+    before: str  # what stands on its line before it, and after it
+    after: str
+    first: str  # how the prompt begins before it, and ends after it
+    last: str
+    paragraph: int
+    paragraphs: int
+    is_foreign: bool  # it stands in a fence, a quotation or the like
+    others: int  # lines of the prompt that begin like those of a speaker
+    has_code: bool
+
+
+def places(prompt: Prompt, whole: Sequence[Sentence]) -> Iterator[Place]:
+    """Yield each sentence of a prompt with what stands around it."""
+    text = prompt.text
+    lines = [(match.start(), match[0].strip()) for match in re.finditer(r"[^\n]*\S[^\n]*", text)]
+    starts = [start for start, _ in lines]
+    breaks = [match.start() for match in _BREAK.finditer(text.rstrip())]
+    opening, closing = _ends(text)
+    others, has_code = len(_SPEAKER.findall(text)), _CODE.search(text) is not None
+    for one in whole:
+        at = bisect_right(starts, one.start) - 1
+        end = bisect_left(starts, one.stop) - 1
+        label = _LABEL.match(text, starts[at], min(one.stop, starts[at] + 120))
+        yield Place(
+            one.text,
+            label[0] if label else "",
+            lines[at][1],
+            lines[at - 1][1] if at else "",
+            lines[end + 1][1] if end + 1 < len(lines) else "",
+            text[starts[at] : one.start].strip()[-_END:],
+            text[one.stop : starts[end + 1] if end + 1 < len(lines) else len(text)].strip()[:_END],
+            opening if text[: one.start].strip() else "",
+            closing if text[one.stop :].strip() else "",
+            bisect_right(breaks, one.start),
+            len(breaks) + 1,
+            prompt.is_foreign(one.start, one.stop),
+            others,
+            has_code,
+        )
+
+
+def _ends(text: str) -> tuple[str, str]:
+    """Return the first line or sentence of a prompt, and its last one."""
+    text = text.strip()
+    return _OPENING.match(text)[0].strip(), _CLOSING.search(text[-300:])[0].strip()  # type: ignore[index]
+
+
+def handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[float]:
+    """Return for each sentence of a prompt the probability that the user only hands it on, in [0, 1], calibrated.
+
+    Raises UnavailableError where the model's file is damaged or of another version.
+    """
+    model = built_in()
+    return [
+        model.probability(list(hashed_features(place, model.size)), plain_features(place))
+        for place in places(prompt, whole)
+    ]
+
+
+def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
+    """Tell for each sentence of a prompt whether it is taken for somebody else's."""
+    return [chance >= LIKELY for chance in handed_on(prompt, whole)]
+
+
+def hashed_features(place: Place, size: int) -> Iterator[tuple[int, float]]:
+    """Yield the places and values of the words around a sentence and in it; each region has length 1."""
+    for name, text in (
+        ("s", place.text[:300]),
+        ("b", place.text[:_END]),
+        ("l", place.label),
+        ("p", place.lead[-_END:]),
+        ("f", place.first[:_END]),
+        ("e", place.last[-_END:]),
+        ("n", place.follow[:_END]),
+        ("v", place.before),
+        ("x", place.after),
+    ):
+        yield from hashed((name + one for one in grams(text)), size)
+    shapes = (("S", place.line), ("P", place.lead), ("N", place.follow), ("F", place.first), ("E", place.last))
+    yield from hashed((f"{name}{_shape(line)[:many]}" for name, line in shapes for many in (1, 2, 4, 8)), size)
+
+
+def plain_features(place: Place) -> tuple[float, ...]:
+    """Return what else is known of a sentence, each in about [0, 1]."""
+    last, first = place.last.split(), place.first.split()
+    return (
+        float(place.is_foreign),
+        float(bool(place.label)),
+        float(place.lead.endswith((":", "："))),
+        float(place.first.endswith((":", "："))),
+        float(bool(first) and len(first) < 7 and not place.first.endswith((".", "!", "?", ":"))),
+        float(not place.first),
+        float(not place.last),
+        float(is_question(place.last)),
+        float(bool(last) and len(last) < 7),
+        float(is_question(place.text)),
+        float(is_standing_rule(place.text)),
+        float(_FIRST_PERSON.search(place.text) is not None),
+        float(_FIRST_PERSON.search(place.first) is not None),
+        float(_FIRST_PERSON.search(place.label) is not None),
+        min(place.paragraph, 4) / 4,
+        min(place.paragraphs, 5) / 5,
+        float(place.paragraph == 0 and place.paragraphs > 1),
+        float(0 < place.paragraph < place.paragraphs - 1),
+        float(0 < place.paragraph == place.paragraphs - 1),
+        min(place.others, 4) / 4,
+        float(place.has_code),
+        float(place.text[:1].islower()),
+        min(len(place.text), 300) / 300,
+        float(any(mark in place.text for mark in '"“”„«»「」')),
+    )
+
+
+def _shape(line: str) -> str:
+    for pattern, sign in _SHAPE:
+        line = pattern.sub(sign, line[:_END])
+    return line
+
+
+@cache
+def built_in() -> Model:
+    """Return the model that is installed with mem; raise UnavailableError where its file cannot be used."""
+    return load(FILE, HANDED_ON, len(plain_features(Place("", "", "", "", "", "", "", "", "", 0, 1, False, 0, False))))
