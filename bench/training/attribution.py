@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from worth import area, calibration, fit, left_out
+from worth import STRENGTH, area, calibration, fit, left_out
 
 from memcli.consolidation.attribution import FILE, HANDED_ON, Place, hashed_features, places, plain_features
 from memcli.text.foreign_text import Prompt
@@ -21,7 +21,7 @@ from memcli.text.sentences import sentences
 
 DATA = Path(__file__).with_name("data")
 SIZE = 1 << 15
-STRENGTHS = (0.25,)
+BINDING = ("rule", "preference")
 BREAKS = ("\n\n", "\n", "\n\n", ". ")
 OPENINGS = (
     *("for the future", "btw", "one more thing", "fyi", "next time", "in general", "ps", "and another one", "wichtig"),
@@ -92,8 +92,23 @@ def own() -> list[Example]:
     ]
     headed = [f"{OPENINGS[number % len(OPENINGS)]}: {text}" for number, text in enumerate(kept[1::3])]
     asked = [f"{text.rstrip('.!')}. {request}" for text, request in zip(kept[2::4], rest[1::3], strict=False)]
-    for number, text in enumerate([*kept, *mixed, *headed, *asked]):
+    rules = [text for label, kind, role, text in said if (label, role) == ("keep", "user") and kind in BINDING]
+    reasoned = [f"{rule.rstrip('.!')}. {more}" for rule, more in zip(rules, kept[3:], strict=False)]
+    for number, text in enumerate([*kept, *mixed, *headed, *asked, *reasoned]):
         found += [Example(place, False, f"u{number // 5}") for place in places(Prompt(text), sentences(text))]
+    return found + above_pastes(rules)
+
+
+def above_pastes(rules: list[str]) -> list[Example]:
+    """Put a rule of the user's above what is wholly somebody else's."""
+    told = map(json.loads, (DATA / "prompts.jsonl").read_text(encoding="utf-8").splitlines())
+    pasted = ["\n".join(one["foreign"][:4]) for one in told if len(one["foreign"]) > 2][::3]
+    found = []
+    for number, (rule, paste) in enumerate(zip(rules, pasted, strict=False)):
+        text = f"{rule}\n\n{paste}"
+        whole = sentences(text)
+        for one, place in zip(whole, places(Prompt(text), whole), strict=True):
+            found.append(Example(place, one.start > len(rule), f"u{number // 5}"))
     return found
 
 
@@ -116,17 +131,15 @@ def main() -> None:
     features = matrix(examples)
     kernel = (features @ features.T).astype(np.float64) + 1.0  # the bias is a feature that is always 1
     print(f"{len(examples)} sentences, {int(labels.sum())} handed on, {len(names)} prompts and conversations")
-    scores = {strength: left_out(kernel, labels, groups, strength) for strength in STRENGTHS}
-    strength = max(STRENGTHS, key=lambda one: area(scores[one], labels))
-    for one, sums in scores.items():
-        print(f"strength {one}: area left out {area(sums, labels):.3f}")
-    slope, offset = calibration(scores[strength], labels)
-    chance = 1 / (1 + np.exp(-(slope * scores[strength] + offset)))
+    sums = left_out(kernel, labels, groups)
+    print(f"area left out {area(sums, labels):.3f}")
+    slope, offset = calibration(sums, labels)
+    chance = 1 / (1 + np.exp(-(slope * sums + offset)))
     for least in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7):
         told = chance >= least
         found, taken = told[labels == 1].mean(), told[labels == 0].mean()
         print(f"at {least}: finds {found:.2f} of what is handed on, takes {taken:.2f} of the own")
-    dual = fit(kernel, labels, strength)
+    dual = fit(kernel, labels, STRENGTH)
     weights = features.T @ dual
     scale = float(np.abs(weights[:SIZE]).max()) / 127
     small = np.round(weights[:SIZE] / scale).astype(np.int8)

@@ -21,9 +21,11 @@ FILE = Path(__file__).with_name("attribution.model")
 HANDED_ON = "handed on"
 """The only output of the model."""
 
-LIKELY = 0.5
-"""Probability from which a sentence counts as somebody else's."""
+LIKELY, LABELLED, OPENING = 0.5, 0.4, 0.9
+"""Probability from which a sentence counts as somebody else's, where it has a label, and in the first paragraph of a
+prompt too long to be typed, where the user says what the rest is."""
 
+_QUOTED = re.compile(r"(?<!\w)(['\"‘“«„‚])(?=\S)[^\n'\"‘’“”«»]{8,400}(?<=\S)['\"’”»“](?!\w)")
 _END = 60  # characters of a line that are looked at, from its beginning and from its end
 _LABEL = re.compile(r"[^\n:：]{1,80}?[:：](?=\s|\W|$)")
 _SHAPE = (
@@ -110,8 +112,20 @@ def handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[float]:
 
 
 def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
-    """Tell for each sentence of a prompt whether it is taken for somebody else's."""
-    return [chance >= LIKELY for chance in handed_on(prompt, whole)]
+    """Tell for each sentence of a prompt whether it is taken for somebody else's, or has its rule from a quotation."""
+    told: list[bool] = []
+    labelled = -1  # the line on which a label says that somebody else's words follow
+    for one, place, chance in zip(whole, places(prompt, whole), handed_on(prompt, whole), strict=True):
+        opens = prompt.is_long and place.paragraph == 0 and ":" not in place.line
+        is_told = chance >= (LABELLED if place.label else OPENING if opens else LIKELY)
+        told.append(is_told or one.line == labelled or _quotes_rule(one.text))
+        if is_told and place.label and not place.before:
+            labelled = one.line
+    return told
+
+
+def _quotes_rule(sentence: str) -> bool:
+    return is_standing_rule(sentence) and not is_standing_rule(_QUOTED.sub("", sentence))
 
 
 def hashed_features(place: Place, size: int) -> Iterator[tuple[int, float]]:

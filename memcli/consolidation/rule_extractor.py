@@ -124,6 +124,8 @@ def _type(said: Candidate, judged: Worth) -> str:
     found = _TYPES[judged.kind]
     if found == "correction" and not corrects(said.text):
         return "fact"
+    if found in ("fact", "entity") and plain_type(said.text) == "preference":
+        found = "preference"  # its form says so: "I prefer …"
     binds = said.role == "user" and not said.is_told
     return found if binds or found not in ("constraint", "preference", "correction") else "fact"
 

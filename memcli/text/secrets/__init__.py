@@ -128,12 +128,14 @@ def _once(
 ) -> list[tuple[int, int, str, Group]]:
     """Find what one look finds, marks of earlier redactions left alone."""
     # Many commands import this module and scan nothing.
+    from .asked import answers
     from .carriers import carried
     from .codes import codes
     from .command_lines import passwords_of_commands
     from .exports import exported
     from .names import assignments
     from .prose import said_secrets
+    from .said import said_passwords
     from .seed_phrases import seed_phrases
     from .shapes import shapes
 
@@ -143,7 +145,9 @@ def _once(
     found: list[tuple[int, int, str, Group]] = [(*place, "secret") for place in shapes(text)]
     found += [(*place, "secret") for place in carried(text, low)]
     found += [(*place, "secret") for place in assignments(text, low)]
+    found += [(*place, "secret") for place in said_passwords(text, low)]
     found += [(*place, "secret") for place in passwords_of_commands(text, low)]
+    found += [(*place, "secret") for place in answers(text)]
     found += [(*place, "secret") for place in codes(text, low)]
     found += [(*place, "secret") for place in exported(text, low)]
     found += [(*place, "secret") for place in seed_phrases(text, low)]

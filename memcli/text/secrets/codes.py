@@ -1,6 +1,7 @@
-"""Find recovery and backup codes and the seeds of one-time passwords: lists and forms of their own.
+"""Find the codes that stand for a person: PINs, door codes, recovery and backup codes, the seeds of one-time passwords.
 
-Owns what they are called in several languages and their forms. PINs and door codes are judged in `prose`.
+Owns what they are called in several languages and their forms. A number alone is no code: it takes its name, and a word
+or sign that says what it is.
 """
 
 from collections.abc import Iterator
@@ -25,12 +26,33 @@ _ARE = (
     r"|[:：=]|是|は|는)[\s*`\"'-]{0,8}(?:\d{1,2}[.)][ \t]{1,4})?"
 )
 _CODES = rf"(?P<codes>{_CODE}(?:{_NEXT}{_CODE}){{0,40}})(?![\w-])"
+_STEMS = ("pin", "puk", "code", "geheimzahl", "暗証番号")
+_CALLED = {
+    "pin": r"(?:sim|bank|card|phone|alarm|door|screen|unlock|voicemail|visa|debit|credit)[ -]$",
+    "code": r"(?:door|gate|alarm|entry|access|lock|safe|garage|lockbox|voicemail|unlock|building|box|pin|security)[ -]$"
+    r"|(?:tür|tor|alarm|safe|zugangs|pin)-?$",
+}
+_CALLED["puk"] = _CALLED["pin"]
+"""What stands before a word that means other things as well; PIN and PUK in capitals need none of it."""
+_PIN = (
+    r"(?:[ -]?(?:code|nummer|number))?(?![\w-])"
+    r"(?:(?:[ \t](?:for|of|to|on|at|from|für|vom|von|der|des|zum|zur|del|de|du|della|van|do|da)[ \t][^\n.!?:=]{1,40}?)?"
+    r"(?:[ \t]?[:：=]|[ \t](?:is|was|ist|lautet|es|est|è|é|are|to|är)(?:[ \t](?:now|jetzt))?:?|は)"
+    r"[ \t]{0,4}[\"'`*]{0,2}|(?:(?<=my pin)|(?<=our pin)|(?<=with pin)|(?<=mit pin))[ \t])"
+    r"(?P<pin>\d{4,8}\#?)(?=[\"'`*]{0,2}(?:[ \t]*(?:$|\n|[)(–—])|[.,;!?](?:\s|$)|です"
+    r"|[ \t](?:and|but|for|und|aber|für|y|et|e|en|i)\b))"
+)
 _SEED = (
     r"(?i:\b(?:totp|h?otp|2fa|mfa|authenticator|one-time[ -]password)[ _-](?:secret|seed|key|setup key|secret key)s?"
     r"(?:[ \t](?:for|of|on)[ \t][^\n.:=]{1,40}?)?[\"'`]{0,2}(?:[ \t]?[:=]|[ \t](?:is|was)))[ \t]{0,4}[\"'`]?"
     r"(?P<seed>(?-i:[A-Z2-7]{16,128}|[A-Z2-7]{4}(?: [A-Z2-7]{4}){3,15}|[a-z2-7]{4}(?: [a-z2-7]{4}){3,15}))(?!\w)"
 )
 
+
+_OPENS = (
+    r"[ \t](?:for|of|to|für|von|zu|de|del|pour|per|voor)[ \t](?:[^\s:=]{1,12}[ \t]){0,2}"
+    r"(?:door|gate|alarm|safe|garage|locker|lockbox|building|(?:haus)?tür|tor\b|tresor|puerta|porte|porta|portone|alarme?|cancello|deur|poort|kluis)"
+)
 _URI = r"otpauth://[^\s\"'<>]{1,300}?[?&]secret=([a-z2-7]{16,128})"
 
 
@@ -44,12 +66,35 @@ def codes(text: str, low: str) -> Iterator[Place]:
             match = compiled(f"{_ARE}{_CODES}").match(low, name.end())
             if match:
                 yield from _spare(low, *match.span("codes"))
+    yield from _pins(text, low)
     for match in compiled(_URI).finditer(low) if "otpauth://" in low else ():
         yield *match.span(1), "otp-seed"
     if any(sign in low for sign in ("otp", "2fa", "mfa", "authenticator", "one-time")):
         for match in compiled(_SEED).finditer(text):
             if not is_stand_in(match["seed"]):
                 yield *match.span("seed"), "otp-seed"
+
+
+def _pins(text: str, low: str) -> Iterator[Place]:
+    for stem in _STEMS:
+        at = low.find(stem)
+        while at >= 0:
+            end = at + len(stem)
+            match = compiled(_PIN).match(low, end)
+            if match and len(set(match["pin"])) > 1 and _is_called(text, low, at, stem):
+                yield *match.span("pin"), "pin"
+            at = low.find(stem, end)
+
+
+def _is_called(text: str, low: str, at: int, stem: str) -> bool:
+    """Tell a personal number from the pin of a connector and the code of a program."""
+    before = low[max(0, at - 16) : at]
+    is_word = not compiled(r"[a-z0-9_.]$").search(before)
+    if stem not in _CALLED or (stem != "code" and is_word and text[at : at + 3].isupper()):
+        return is_word
+    if compiled(rf"(?<![a-z])(?:{_CALLED[stem]})").search(before):
+        return True
+    return stem == "code" and is_word and compiled(_OPENS).match(low, at + len(stem)) is not None
 
 
 def _spare(low: str, start: int, stop: int) -> Iterator[Place]:

@@ -26,6 +26,8 @@ SECRET, LINE = "secret", "line of a secret"
 
 CERTAIN = 0.83
 """Probability from which a word counts as a secret."""
+CERTAIN_NUMBER = 0.93
+"""The same for a number of up to five digits, which is mostly a port, a ticket or a year."""
 BESIDE = 0.5
 """Share of that from which a word beside a secret belongs to it."""
 LINE_SUM = -2.0
@@ -46,6 +48,9 @@ _CODE = re.compile(
     r"[;{}]\s*$|^\s*(?://|/\*|\*/|[+-]\s*[#/]|@@|def |import |from \S+ import|const |let |func |return )"
     r"|\w\(.*\)|\w\.\w+\("
 )
+_VERSION = r"[A-Za-z]{1,6}\d{1,3}[a-z]?(?:[.-]\w{1,3}){0,3}|[A-Z]\d{4}[a-z]?|[A-Z][a-z]+-\d{1,2}|[a-z]+\d[A-Z][a-z]+"
+_IN_PASSWORDS = frozenset("!#$%^&*+=@~?_")
+_SHORT_NUMBER = 5  # digits
 _PIN = re.compile(r"\d{4,8}[#*]?")
 _PUNCTUATION = "\"`'<>|=,;()[]{}:.!?*_"
 _LETTERS = re.compile("[a-z]{2,}")
@@ -186,7 +191,9 @@ def chances(raw: str, line: Sequence[Token], lead: str, line_sum: float) -> list
             found.append(0.0)
             continue
         total = plain + model.scale[0] * sum(map(_sum, cues(line, at, before, told, around[at])))
-        found.append(1 / (1 + exp(-max(-50.0, min(50.0, model.slope * total + model.offset)))))
+        chance = 1 / (1 + exp(-max(-50.0, min(50.0, model.slope * total + model.offset))))
+        is_doubted = chance < CERTAIN_NUMBER and token.text.isdigit() and len(token.text) <= _SHORT_NUMBER
+        found.append(chance * BESIDE * CERTAIN if is_doubted else chance)
     return found
 
 
@@ -208,8 +215,21 @@ def said_secrets(text: str, lead: str = "") -> Iterator[Place]:
         if total >= LINE_SUM:
             line = tokens(raw)
             for begin, end in joined(line, chances(raw, line, ahead, total)):
-                if not _is_personal(raw, begin, end):
+                if _is_chosen(raw[begin:end]) and not _is_personal(raw, begin, end):
                     yield start + begin, start + end, "pin" if _PIN.fullmatch(raw, begin, end) else "password"
+
+
+def _is_chosen(value: str) -> bool:
+    """Tell what somebody may have chosen as a secret from the words of a sentence and from names of programs."""
+    from .said import is_telling
+
+    parts = [part for part in compiled(r"[\s\"'`(),;:]+").split(value) if part]
+    return any(
+        (any(map(str.isdigit, part)) or any(one in _IN_PASSWORDS for one in part.strip(_PUNCTUATION)))
+        and not is_telling(part.strip(_PUNCTUATION))
+        and not compiled(_VERSION).fullmatch(part.strip(_PUNCTUATION.replace("!", "")))
+        for part in parts
+    )
 
 
 def _is_personal(raw: str, start: int, end: int) -> bool:
