@@ -15,15 +15,16 @@ from pathlib import Path
 import numpy as np
 
 from memcli.consolidation.candidates import Candidate, candidates, without_filler
-from memcli.consolidation.worth import FILE, KEEP, hashed_features, plain_features
+from memcli.consolidation.worth import FILE, KEEP, SHORT, hashed_features, is_short, plain_features
 from memcli.text.linear_model import FORMAT
 from memcli.text.session import Event
 
 DATA = Path(__file__).with_name("data")
 SIZE = 1 << 14
 WEIGHT = 1.0  # of the hashed features against the plain ones: with more, the model learns authors and not sentences
-STRENGTH = 0.25  # of regularisation
+STRENGTH, SHORT_STRENGTH = 0.25, 0.1  # of regularisation
 FOLDS = 8
+SENTENCES, SHORT_SENTENCES = ("utterances",), ("facts", "short")
 SPEAKERS = {"u": "user", "a": "assistant", "t": "tool"}
 Label = tuple[int, int, bool, str]  # where in a message, worth keeping or not, and kind
 KINDS = ("rule", "preference", "fact", "person", "decision", "plan", "cause", "fix", "correction", "event")
@@ -39,13 +40,14 @@ class Example:
     group: str  # conversation, or block of single sentences: left out together
 
 
-def utterances() -> list[Example]:
+def utterances(names: Sequence[str]) -> list[Example]:
     """Read single sentences: label, kind, role and text a line."""
     found = []
-    lines = (DATA / "utterances.tsv").read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines):
-        label, kind, role, text = line.split("\t")
-        found.append(Example(Candidate(text, role), label == "keep", kind, f"u{number // 5}"))
+    for name in names:
+        lines = (DATA / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines):
+            label, kind, role, text = line.split("\t")
+            found.append(Example(Candidate(text, role), label == "keep", kind, f"{name[0]}{number // 5}"))
     return found
 
 
@@ -140,12 +142,12 @@ def area(sums: np.ndarray, labels: np.ndarray) -> float:
     return float((ranks[labels == 1].sum() - good * (good + 1) / 2) / (good * (len(labels) - good)))
 
 
-def left_out(kernel: np.ndarray, labels: np.ndarray, groups: np.ndarray) -> np.ndarray:
+def left_out(kernel: np.ndarray, labels: np.ndarray, groups: np.ndarray, strength: float) -> np.ndarray:
     """Return the sums that each example gets from a model which never saw its conversation."""
     sums = np.empty(len(labels))
     for fold in range(FOLDS):
         held = groups % FOLDS == fold
-        dual = fit(kernel[np.ix_(~held, ~held)], labels[~held], STRENGTH)
+        dual = fit(kernel[np.ix_(~held, ~held)], labels[~held], strength)
         sums[held] = kernel[np.ix_(held, ~held)] @ dual
     return sums
 
@@ -163,17 +165,15 @@ def calibration(sums: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
     return float(weights[0]), float(weights[1])
 
 
-def main() -> None:
-    """Train, print the figures, and with --write put the model beside the code."""
-    examples = utterances() + conversations()
+def trained(examples: Sequence[Example], strength: float) -> tuple[np.ndarray, float, float, float]:
+    """Return the weights of what to keep of examples, their bias, and the slope and offset of their calibration."""
     names = sorted({one.group for one in examples})
-    numbers = {name: zlib.crc32(name.encode()) for name in names}
-    groups = np.array([numbers[one.group] for one in examples])
+    groups = np.array([zlib.crc32(one.group.encode()) for one in examples])
     labels = np.array([float(one.keep) for one in examples])
     features = matrix(examples)
     kernel = (features @ features.T).astype(np.float64) + 1.0  # the bias is a feature that is always 1
     print(f"{len(examples)} candidates, {int(labels.sum())} to keep, {len(names)} groups")
-    sums = left_out(kernel, labels, groups)
+    sums = left_out(kernel, labels, groups, strength)
     print(f"area left out {area(sums, labels):.3f}")
     slope, offset = calibration(sums, labels)
     chance = 1 / (1 + np.exp(-(slope * sums + offset)))
@@ -181,23 +181,39 @@ def main() -> None:
         told = chance >= least
         right, wrong = told[labels == 1].mean(), told[labels == 0].mean()
         print(f"at {least}: keeps {right:.2f} of what to keep, {wrong:.2f} of the rest")
-    duals = [fit(kernel, labels, STRENGTH)]
-    kept = np.flatnonzero(labels)
-    for kind in KINDS:
-        among = np.array([float(examples[place].kind == kind) for place in kept])
-        duals.append(np.zeros(len(labels)))
-        duals[-1][kept] = fit(kernel[np.ix_(kept, kept)], among, 2 * STRENGTH)
-    weights = np.array([features.T @ dual for dual in duals])
-    bias = [float(dual.sum()) for dual in duals]
-    hashed = weights[:, :SIZE] * WEIGHT
+    dual = fit(kernel, labels, strength)
+    return features.T @ dual, float(dual.sum()), slope, offset
+
+
+def kinds(examples: Sequence[Example]) -> tuple[list[np.ndarray], list[float]]:
+    """Return the weights and the bias of each kind, learned from what is worth keeping."""
+    kept = [one for one in examples if one.keep]
+    features = matrix(kept)
+    kernel = (features @ features.T).astype(np.float64) + 1.0
+    duals = [fit(kernel, np.array([float(one.kind == kind) for one in kept]), 2 * STRENGTH) for kind in KINDS]
+    return [features.T @ dual for dual in duals], [float(dual.sum()) for dual in duals]
+
+
+def main() -> None:
+    """Train, print the figures, and with --write put the model beside the code."""
+    told, plain = utterances(SENTENCES) + conversations(), utterances(SHORT_SENTENCES)
+    weights, bias, slope, offset = trained(told, STRENGTH)
+    short = [one for one in told + plain if is_short(one.candidate)]
+    short_weights, short_bias, short_slope, short_offset = trained(short, SHORT_STRENGTH)
+    # One calibration serves both outputs: the second is put on the scale of the first.
+    short_weights *= short_slope / slope
+    short_bias = (short_slope * short_bias + short_offset - offset) / slope
+    of_kinds, biases = kinds(told + plain)
+    every = np.array([weights, short_weights, *of_kinds])
+    hashed = every[:, :SIZE] * WEIGHT
     scale = np.abs(hashed).max(axis=1) / 127
     small = np.round(hashed / scale[:, None]).astype(np.int8)
     said = {
         "format": FORMAT,
-        "outputs": [KEEP, *KINDS],
+        "outputs": [KEEP, SHORT, *KINDS],
         "size": SIZE,
-        "plain": [[round(float(value), 5) for value in row] for row in weights[:, SIZE:]],
-        "bias": [round(one, 5) for one in bias],
+        "plain": [[round(float(value), 5) for value in row] for row in every[:, SIZE:]],
+        "bias": [round(one, 5) for one in (bias, short_bias, *biases)],
         "scale": [round(float(one), 8) for one in scale],
         "slope": round(slope, 5),
         "offset": round(offset, 5),

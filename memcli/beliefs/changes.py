@@ -19,6 +19,21 @@ def is_ended_by(old: str, new: str) -> bool | None:
     return True if True in found else False if found else None
 
 
+def tells_of_change(text: str) -> bool:
+    """Tell whether a text says outright that something is no longer so, whatever it was."""
+    return any(map(_tells_of_change, sentences(text)))
+
+
+def _tells_of_change(sentence: str) -> bool:
+    opened = without_preamble(sentence)
+    is_correction = bool(after_opening(opened, *starts("corrections")))
+    said = _joined(words(after_opening(opened, *starts("corrections")) or opened))
+    if is_question(sentence) or not single("conditions").isdisjoint(said) or _is_thought(said):
+        return False
+    is_moved = any(word in single("moved") and {"from", "to"} <= set(said[at:]) for at, word in enumerate(said))
+    return is_correction or is_moved or any(_find(said, phrase) > 0 for phrase in several("over"))
+
+
 def opened_by(new: str, openings: tuple[str, ...]) -> str:
     """Give what follows an opening such as "Correction:"; empty where the text does not begin with one."""
     return after_opening(without_preamble(new), *openings)

@@ -6,7 +6,7 @@ to judge worth: see `worth`.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..text.foreign_text import Prompt
 from ..text.injected import injections
@@ -14,7 +14,7 @@ from ..text.sentences import READ, Sentence, is_question, sentences
 from ..text.session import Event
 from ..text.summary import shorten
 from .attribution import is_handed_on
-from .standing_rules import is_polite_rule, is_standing_rule
+from .standing_rules import is_polite_rule, is_standing_rule, plain_type, untagged
 
 LONGEST = 600
 """Characters of a candidate; what goes on longer ends in "…"."""
@@ -51,6 +51,7 @@ _CLOSING = re.compile(
     r"|\s+[:;]-?[)D]|\s*" + _PICTURE + r")[\s.!…]*)+$",
     re.IGNORECASE,
 )
+_ITEM = re.compile(r"[ \t]*\n[ \t]*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[.\]\s+)?")  # between the items of a list
 _BAN = re.compile(r"no [^.!?\n]+,? please\b", re.IGNORECASE)  # here "please" makes the rule
 # A request, with or without its question mark, that begins a sentence or ends it.
 _REQUEST = re.compile(
@@ -95,11 +96,12 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
         prompt = Prompt(text)
         whole = sentences(text)
         quoted = _quoted_answer(text) if role == "user" and position and is_question(said[position - 1].text) else 0
+        whole = _with_lists(text, whole) if role == "user" else whole
         own = _own(prompt, whole, quoted)
         told = is_handed_on(prompt, whole) if role == "user" else [False] * len(whole)
         for place, (sentence, is_told) in enumerate(zip(whole, told, strict=True)):
             words = set(words_of(sentence.text))
-            kept = without_filler(sentence.text)
+            kept = without_filler(untagged(sentence.text) if role == "user" else sentence.text)
             if kept and sentence in own and not asks(sentence.text, role):
                 found.append(
                     Candidate(
@@ -129,11 +131,37 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
 
 def asks(sentence: str, role: str) -> bool:
     """Tell whether a sentence asks or only announces; a standing rule does not, however politely it is put."""
+    sentence = untagged(sentence) if role == "user" else sentence
     if role == "user" and is_polite_rule(sentence):
         return False
     if is_question(sentence) or sentence.rstrip("\"'”)*_ ").endswith(":"):
         return True
     return role == "user" and bool(_REQUEST.search(sentence)) and not is_standing_rule(sentence)
+
+
+def _with_lists(text: str, whole: Sequence[Sentence]) -> list[Sentence]:
+    """Return the sentences of a message, a rule that ends in a colon as one with the list below it."""
+    found: list[Sentence] = []
+    for one in whole:
+        head = found[-1] if found else one
+        first = head.text.partition("\n")[0].rstrip()
+        if head is not one and first.endswith(":") and one.stop - head.start <= LONGEST and _is_below(text, head, one):
+            found[-1] = replace(head, text=text[head.start : one.stop], stop=one.stop)
+        else:
+            found.append(one)
+    return found
+
+
+def _is_below(text: str, head: Sentence, item: Sentence) -> bool:
+    """Tell whether an item belongs to the list below a rule that may itself be an item of another list."""
+    gap = text[head.stop : item.start]
+    if plain_type(head.text) != "constraint" or is_question(item.text):
+        return False
+    if "\n" not in gap:
+        return "\n" in head.text  # a second sentence of an item
+    start = text.rfind("\n", 0, head.start) + 1
+    is_nested = not text[start : head.start].strip() or len(gap.rpartition("\n")[2]) > head.start - start
+    return bool(_ITEM.fullmatch(gap)) and is_nested
 
 
 def without_filler(text: str) -> str:

@@ -8,7 +8,7 @@ import re
 from .candidates import Candidate
 from .standing_rules import is_standing_rule
 
-_FEW = 2  # words that are too few
+_FEW = {"user": 1, "assistant": 2, "tool": 2}  # words that are too few: "I'm vegan" says something
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]{2}")  # a word in a script without spaces
 _ONCE = re.compile(
     r"\b(?:this time|(?:just|only) (?:this )?once|this once|for this (?:one|run|commit|time|pr|release) only"
@@ -24,6 +24,7 @@ _ASKS = re.compile(
 )
 _MUSES = re.compile(
     r"^(?:maybe|perhaps|vielleicht|peut-être|quizás?|tal vez)\b|\b(?:who knows|wer weiß|qui sait|quién sabe)\b"
+    r"(?! (?:you|me|us|him|her|it|them|my|our|your|the)\b)"
     r"|\bif\b.*\b(?:were|had|ever|was)\b.*(?:\bwould\b|['’]d\b)|\bwenn\b.*\b(?:würde|wäre|hätte)\w*\b",
     re.IGNORECASE,
 )
@@ -46,7 +47,8 @@ _LEANS = re.compile(
 
 def states_something(one: Candidate) -> bool:
     """Tell whether a sentence is long enough to state anything, and no question, musing or announcement."""
-    if len(one.text.split()) + len(_WIDE.findall(one.text)) <= _FEW or _MUSES.search(one.text) or _is_subject(one.text):
+    count = len(one.text.split()) + len(_WIDE.findall(one.text))
+    if count <= _FEW[one.role] or _MUSES.search(one.text) or _is_subject(one.text):
         return False
     if one.role == "user":
         return not (_ASKS.match(one.text) and len(one.text.split()) <= _ASKED)

@@ -13,19 +13,22 @@ from ..lifecycle.admission import Draft
 from ..text.sentences import is_question
 from .candidates import Candidate, telling_words, without_filler
 from .drafts import Batch
+from .endings import ending
 from .guards import is_one_off, leans_back, states_something
 from .relative_dates import dated
 from .remember_requests import remember_request
 from .repairs import repairs
+from .retractions import place_of, retracted
 from .standing_rules import exempts, is_standing_rule, limits, plain_type
 from .taken_back import amends, corrects, names_only_values, taken_back
-from .worth import Worth, judge
+from .worth import Worth, is_short, judge
 
 MOST = 100
 """Drafts of one batch; the worthiest stay."""
 
 _WORTH = {"user": 0.5, "assistant": 0.6, "tool": 0.6}
 """What a sentence needs to be kept, by who said it: most of what an assistant says stands elsewhere anyway."""
+_SHORT = 0.4  # what a short sentence of a user needs, by the score of its own that such sentences have
 _ANSWERS = 0.5  # what an assistant's sentence needs that answers a question with a number, a name or a cause
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
 _AMONG_PEOPLE = 0.92
@@ -60,13 +63,16 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
     told = (one for one in said if states_something(one) or amends(one, texts[one.message]))
     found = [one for one in told if not _is_settled(batch, one)]
     gone = taken_back(found, texts)
+    back = retracted(said)
+    gone |= {at: at for at, one in enumerate(found) if place_of(one) in back and at not in gone}
+    ends = ending(batch.workspace, found)
     judged = judge(found, _LIKELY)
     needed = _AMONG_PEOPLE if len({event.name for event in batch.events if event.role == "user"}) > 1 else 0.0
     kept = {
         place: one if one.kind else judge([candidate])[0]
         for place, (candidate, one) in enumerate(zip(found, judged, strict=True))
         if place not in gone
-        and one.probability >= (needed or _needed(candidate, one.kind))
+        and (candidate in ends or one.probability >= (needed or _needed(candidate, one.kind)))
         and not _says_nothing(candidate, one)
     }
     kept |= {at: one for at, one in _rest(found, kept) if at not in gone}
@@ -151,6 +157,8 @@ def _needed(one: Candidate, kind: str) -> float:
         return 0.0
     if one.role == "user" and not one.is_told and plain_type(one.text) != "fact":
         return _LIKELY
+    if is_short(one):
+        return _SHORT
     answers = one.role == "assistant" and is_question(one.previous)
     return _ANSWERS if answers and (kind == "cause" or any(telling_words(one.text))) else _WORTH[one.role]
 

@@ -18,6 +18,7 @@ from .llm_extractor import by_llm
 from .relative_dates import dated
 from .remember_requests import KEPT, is_bare, remember_request, remembered
 from .repairs import changed_files, repairs
+from .retractions import place_of, retracted
 from .rule_extractor import rule_drafts, statements
 from .session_summary import Summary, summary
 from .standing_rules import is_standing_rule, plain_type
@@ -53,8 +54,8 @@ class Extraction:
 
 def extract(batch: Batch, llm: Llm | None) -> Extraction:
     """Find what is worth keeping of a batch; LlmError where an LLM is asked and gives no usable reply."""
-    requested = asked(batch)
     said = candidates(batch.events)
+    requested = _standing(asked(batch), said)
     if llm is None:
         drafts = _once([*requested, *rule_drafts(batch, statements(batch, said))], batch)
         page, history = None, ""
@@ -100,6 +101,18 @@ def asked(batch: Batch) -> list[Draft]:
     return list(found.values())
 
 
+def _standing(requested: Sequence[Draft], said: Sequence[Candidate]) -> list[Draft]:
+    """Leave out what the user asked to remember, and to forget in a later message."""
+    back = retracted(said)
+    gone = [one for one in said if place_of(one) in back]
+
+    def is_gone(draft: Draft) -> bool:
+        body = draft.body.casefold().rstrip(".! ")
+        return any(one.message == message_of(draft) and body in one.text.casefold() for one in gone)
+
+    return [draft for draft in requested if not is_gone(draft)]
+
+
 def fallback(batch: Batch) -> Extraction:
     """Return what is kept where an LLM failed: what the user asked for outright."""
     drafts = _once(asked(batch), batch)
@@ -120,7 +133,8 @@ def _told(batch: Batch, said: Sequence[Candidate], drafts: Sequence[Draft]) -> S
         return Summary("", shorten(f"Committed: {'; '.join(subjects)}", LONGEST_OUTCOME), tuple(decisions))
     fixes = [one.text for one in repairs(batch.events)]
     places = taken_back(said, {event.id: event.text for event in batch.events})
-    gone = {said[place].text for place in places}
+    back = retracted(said)
+    gone = {one.text for place, one in enumerate(said) if place in places or place_of(one) in back}
     return summary(batch.events, said, decisions, seen, changed_files(batch.events), fixes, gone)
 
 

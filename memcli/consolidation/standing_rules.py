@@ -20,7 +20,7 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 _TALE = (
-    r"(?:an?|the|these|those|this|that|my|our|your|his|her|their|so|been|was|were|had|saw|seen|knew|known?|thought|heard|gone|ein\w*"
+    r"(?:an?|the|these|those|this|that|my|our|your|his|her|their|so|been|was|were|had|saw|seen|knew|known?|thought|heard|gone|gonna|ein\w*"
     r"|der|die|das|diese\w*|un\w*|le|la|les|el|los|(?!need\b|feed\b|embed\b|speed\b)[a-z]{2,}ed)\b"
 )
 # What "we always …" only tells of: "we always have trouble with the boiler". "You always …" is a complaint.
@@ -73,6 +73,13 @@ _LIMITED = re.compile(
     r"|\b(?:unless|es sei denn|sauf si|a menos que)\b",
     re.IGNORECASE,
 )
+_TAG = re.compile(
+    r"\s*[,.;–—-]\s*¿?(?:(?P<nod>(?:is that |are we )?(?:ok|okay|k|alright|all right|got it|understood|clear|deal|please"
+    r"|in ordnung|verstanden|klar|alles klar|einverstanden|gut|ja|d['’]accord|compris|ça marche|vale|de acuerdo"
+    r"|entendido|está bien|va bene|capito|d'accordo|tá|tá bom|combinado|goed|oké|begrepen|tamam mı|好吗|可以吗))"
+    r"|right|yes|yeah|no|oder|ne|gell|nicht wahr|n['’]est-ce pas|non|hein|verdad|vero|né|toch)\s*[?？][\s\"'”’)*_]*$",
+    re.IGNORECASE,
+)
 _ALWAYS_FIRST = re.compile(rf"{_ALWAYS}\b", re.IGNORECASE)
 _PREFERS = re.compile(
     r"\b(?:i|we)(?:['’]d)?\s+(?:really\s+|much\s+)?(?:prefer|like|love|hate|dislike|can['’]?t stand|favou?r)\b"
@@ -83,9 +90,21 @@ _PREFERS = re.compile(
 )
 
 
+def untagged(text: str) -> str:
+    """Return a statement without the tag that only asks for a nod: "always ask me first, ok?"; a question as it is.
+
+    "…, right?" asks whether something is so, except behind a rule.
+    """
+    tag = _TAG.search(text)
+    if not tag or is_question(text[: tag.start()]):
+        return text
+    said = text[: tag.start()]
+    return said if tag["nod"] or is_standing_rule(said) else text
+
+
 def is_standing_rule(text: str, after: str = "") -> bool:
     """Tell whether a text binds whoever reads it from now on; a ban does so if what stands after it limits it."""
-    if is_question(text):
+    if is_question(text := untagged(text) if is_question(text) else text):
         return is_polite_rule(text)
     first, _, rest = text.partition(". ")
     return bool(_BINDING.search(text) or (_BAN.match(first) and exempts(rest or after)))

@@ -17,9 +17,10 @@ from ..text.sentences import is_question
 from .candidates import Candidate
 
 FILE = Path(__file__).with_name("worth.model")
-KEEP = "keep"
-"""First output of the model; the others are kinds."""
+KEEP, SHORT = "keep", "keep if short"
+"""First outputs of the model; the others are kinds."""
 
+_SHORT = 48  # characters of a short sentence
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")  # scripts without spaces between words
 _PATH = re.compile(r"[/_`.@#]\w")
 _CAPITAL = re.compile(r"\b[A-ZÀ-Þ][\w-]+")
@@ -46,6 +47,11 @@ def judge(candidates: Sequence[Candidate], least: float = 0.0) -> list[Worth]:
     """
     model = built_in()
     return [_worth(model, one, least) for one in candidates]
+
+
+def is_short(candidate: Candidate) -> bool:
+    """Tell whether a user's sentence is so short that it has only one clause: what makes it a fact is another thing."""
+    return candidate.role == "user" and len(candidate.text) <= _SHORT
 
 
 def hashed_features(text: str, size: int) -> Iterator[tuple[int, float]]:
@@ -95,9 +101,8 @@ def built_in() -> Model:
 
 def _worth(model: Model, candidate: Candidate, least: float) -> Worth:
     words, plain = list(hashed_features(candidate.text, model.size)), plain_features(candidate)
-    probability = model.probability(words, plain)
+    probability = model.probability(words, plain, model.outputs.index(SHORT) if is_short(candidate) else 0)
     if probability < least:
         return Worth(probability, "")
-    return Worth(
-        probability, model.outputs[max(range(1, len(model.outputs)), key=lambda at: model.total(at, words, plain))]
-    )
+    kinds = range(2, len(model.outputs))
+    return Worth(probability, model.outputs[max(kinds, key=lambda at: model.total(at, words, plain))])

@@ -41,9 +41,9 @@ class Model:
         told = sum([self.hashed[start + place] * value for place, value in hashed])
         return self.bias[output] + self.scale[output] * told + sum(map(float.__mul__, self.plain[output], plain))
 
-    def probability(self, hashed: Sequence[tuple[int, float]], plain: Sequence[float]) -> float:
-        """Return the probability of the first output, in [0, 1]."""
-        found = max(-50.0, min(50.0, self.slope * self.total(0, hashed, plain) + self.offset))
+    def probability(self, hashed: Sequence[tuple[int, float]], plain: Sequence[float], output: int = 0) -> float:
+        """Return the probability of an output, in [0, 1]; by default of the first."""
+        found = max(-50.0, min(50.0, self.slope * self.total(output, hashed, plain) + self.offset))
         return 1 / (1 + exp(-found))
 
 

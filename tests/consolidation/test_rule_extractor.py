@@ -11,6 +11,7 @@ from memcli.consolidation.drafts import Batch
 from memcli.consolidation.stages import Extraction, extract
 from memcli.consolidation.worth import Worth
 from memcli.lifecycle.admission import Draft
+from memcli.store import entries
 from memcli.store.sessions import made
 from memcli.text.session import Event
 from tests.lifecycle.conversations import at
@@ -405,3 +406,108 @@ def test_the_problem_that_was_solved_is_told_by_the_episode_alone(tmp_path: Path
     extraction = found(tmp_path, *talk)
     assert extraction.told.episode() == f"Topic: {problem}\nOutcome: {cause}"
     assert [draft.body for draft in extraction.drafts] == [cause]
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        "I repair clocks.",
+        "We have three dogs.",
+        "I live next to the station.",
+        "I'm a carpenter.",
+        "I'm vegan.",
+        "I use Fedora.",
+        "Tomas runs the support team.",
+        "Ines is allergic to peanuts.",
+        "Ich wohne in Erfurt.",
+        "Je suis infirmière.",
+        "Vivo en Granada.",
+        "我是医生。",
+        "You are not allowed to call the printers, other than Weiss, who knows us.",
+    ],
+)
+def test_a_short_plain_fact_is_kept(tmp_path: Path, fact: str) -> None:
+    drafts = found(tmp_path, ("user", fact), ("assistant", "Okay.")).drafts
+    assert [draft.body for draft in drafts] == [fact]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "if only I had a larger garden",
+        "Let's say the fee is 3%.",
+        "please send the invoice to Hedda now",
+        "I want the list sorted by price",
+        "only change the title, leave the rest",
+        "never gonna let you down",
+        "I'm waiting for the train",
+        "the kettle is boiling",
+    ],
+)
+def test_short_chatter_is_not_kept(tmp_path: Path, said: str) -> None:
+    assert not found(tmp_path, ("user", said), ("assistant", "Okay.")).drafts
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("Nils has a boat.", "Nils no longer has a boat."),
+        ("Petra sings in a choir.", "Petra quit singing in a choir."),
+        ("Hana takes the tram.", "Hana doesn't take the tram any more"),
+        ("The shop runs on Magento.", "the shop moved from Magento to Saleor"),
+    ],
+)
+def test_what_ends_something_that_memory_holds_is_kept_whatever_it_is_worth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: str, said: str
+) -> None:
+    monkeypatch.setattr(rule_extractor, "judge", lambda asked, least=0.0: [Worth(0.01, "fact") for _ in asked])
+    assert not found(tmp_path, ("user", said)).drafts
+    workspace = at(tmp_path / "memory")
+    entries.write(workspace, {"type": "fact"}, known, bytes)
+    assert [draft.body for draft in found(tmp_path, ("user", said)).drafts] == [said]
+    assert not found(tmp_path, ("user", f"is it so that {said}?")).drafts
+
+
+@pytest.mark.parametrize(
+    ("said", "whole"),
+    [
+        (
+            "Never open the valve:\n- unless Ruth is there\n- or the gauge reads below 2\n- or it is a drill\n\nok?",
+            "Never open the valve: - unless Ruth is there - or the gauge reads below 2 - or it is a drill",
+        ),
+        (
+            "From now on, before each release:\n1. run the smoke tests\n2. tell Nadja",
+            "From now on, before each release: 1. run the smoke tests 2. tell Nadja",
+        ),
+        (
+            "- never deploy on Fridays:\n  * except for hotfixes\n  * or when Ana agrees\n- lunch is at noon",
+            "never deploy on Fridays: * except for hotfixes * or when Ana agrees",
+        ),
+    ],
+)
+def test_the_list_below_a_rule_is_kept_whole(tmp_path: Path, said: str, whole: str) -> None:
+    assert whole in [draft.body for draft in found(tmp_path, ("user", said)).drafts]
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        (
+            "always run the linter before a commit, except for docs, okay?",
+            "always run the linter before a commit, except for docs",
+        ),
+        ("never touch the billing tables, right?", "never touch the billing tables"),
+        ("Niemals die Datenbank löschen, oder?", "Niemals die Datenbank löschen"),
+        ("siempre responde en castellano, ¿vale?", "siempre responde en castellano"),
+        ("our staging box runs on Debian 12 in Helsinki, ok?", "our staging box runs on Debian 12 in Helsinki"),
+    ],
+)
+def test_a_tag_makes_no_question_of_a_statement(tmp_path: Path, said: str, kept: str) -> None:
+    assert [draft.body for draft in found(tmp_path, ("user", said)).drafts] == [kept]
+
+
+@pytest.mark.parametrize(
+    "said", ["the staging box runs on Debian 12, right?", "is it ok to use npm, or not, ok?", "ok?"]
+)
+def test_what_asks_whether_something_is_so_stays_a_question(tmp_path: Path, said: str) -> None:
+    assert not found(tmp_path, ("user", said)).drafts
