@@ -8,7 +8,7 @@ import re
 from .candidates import Candidate
 from .standing_rules import is_standing_rule
 
-_FEW = {"user": 1, "assistant": 2, "tool": 2}  # words that are too few: "I'm vegan" says something
+_FEW = 2  # words that are too few, but where a user begins with them: "I'm vegan"
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]{2}")  # a word in a script without spaces
 _ONCE = re.compile(
     r"\b(?:this time|(?:just|only) (?:this )?once|this once|for this (?:one|run|commit|time|pr|release) only"
@@ -48,7 +48,12 @@ _LEANS = re.compile(
 def states_something(one: Candidate) -> bool:
     """Tell whether a sentence is long enough to state anything, and no question, musing or announcement."""
     count = len(one.text.split()) + len(_WIDE.findall(one.text))
-    if count <= _FEW[one.role] or _MUSES.search(one.text) or _is_subject(one.text):
+    if (
+        count < _FEW
+        or (count == _FEW and (one.role != "user" or one.place))
+        or _MUSES.search(one.text)
+        or _is_subject(one.text)
+    ):
         return False
     if one.role == "user":
         return not (_ASKS.match(one.text) and len(one.text.split()) <= _ASKED)

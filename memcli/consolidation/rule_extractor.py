@@ -26,12 +26,12 @@ from .worth import Worth, is_short, judge
 MOST = 100
 """Drafts of one batch; the worthiest stay."""
 
-_WORTH = {"user": 0.5, "assistant": 0.6, "tool": 0.6}
+_WORTH = {"user": 0.5, "assistant": 0.65, "tool": 0.6}
 """What a sentence needs to be kept, by who said it: most of what an assistant says stands elsewhere anyway."""
 _SHORT = 0.4  # what a short sentence of a user needs, by the score of its own that such sentences have
 _ANSWERS = 0.5  # what an assistant's sentence needs that answers a question with a number, a name or a cause
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
-_AMONG_PEOPLE = 0.92
+_AMONG_PEOPLE = 0.84
 """What a sentence needs in a conversation of several people: they talk to each other, and tell memory nothing."""
 _LESSONS, _BINDING = ("cause", "fix"), ("rule", "preference")
 _SOMEBODY = re.compile(r"\b(?:you|he|she|they)\s+(?:always|never)\b", re.IGNORECASE)
@@ -64,7 +64,7 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
     found = [one for one in told if not _is_settled(batch, one)]
     gone = taken_back(found, texts)
     back = retracted(said)
-    gone |= {at: at for at, one in enumerate(found) if place_of(one) in back and at not in gone}
+    gone = {at: at for at, one in enumerate(found) if place_of(one) in back} | gone
     ends = ending(batch.workspace, found)
     judged = judge(found, _LIKELY)
     needed = _AMONG_PEOPLE if len({event.name for event in batch.events if event.role == "user"}) > 1 else 0.0
@@ -72,6 +72,7 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
         place: one if one.kind else judge([candidate])[0]
         for place, (candidate, one) in enumerate(zip(found, judged, strict=True))
         if place not in gone
+        and states_something(candidate)
         and (candidate in ends or one.probability >= (needed or _needed(candidate, one.kind)))
         and not _says_nothing(candidate, one)
     }

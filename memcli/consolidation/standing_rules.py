@@ -74,9 +74,9 @@ _LIMITED = re.compile(
     re.IGNORECASE,
 )
 _TAG = re.compile(
-    r"\s*[,.;–—-]\s*¿?(?:(?P<nod>(?:is that |are we )?(?:ok|okay|k|alright|all right|got it|understood|clear|deal|please"
-    r"|in ordnung|verstanden|klar|alles klar|einverstanden|gut|ja|d['’]accord|compris|ça marche|vale|de acuerdo"
-    r"|entendido|está bien|va bene|capito|d'accordo|tá|tá bom|combinado|goed|oké|begrepen|tamam mı|好吗|可以吗))"
+    r"\s*[,.;–—-]\s*¿?(?:(?P<nod>(?:is that |are we )?(?:ok|okay|k|alright|all right|got it|understood|clear|deal"
+    r"|please|in ordnung|verstanden|klar|alles klar|einverstanden|gut|ja|d['’]accord|compris|ça marche|vale|de acuerdo"
+    r"|entendido|está bien|va bene|capito|d'accordo|tá|tá bom|combinado|goed|oké|begrepen|好吗|可以吗))"
     r"|right|yes|yeah|no|oder|ne|gell|nicht wahr|n['’]est-ce pas|non|hein|verdad|vero|né|toch)\s*[?？][\s\"'”’)*_]*$",
     re.IGNORECASE,
 )

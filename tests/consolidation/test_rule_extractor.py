@@ -238,7 +238,7 @@ def test_a_statement_that_leans_on_a_long_one_without_worth_is_kept_alone(
         ),
         (
             ("Grandad served on the ferry until 1974.", "My inhaler is in the glove box.", "Pilar lends us her canoe."),
-            ("Feels good to be home.", "It is windy.", "I am making tea."),
+            ("Feels good to be home.", "I am making tea."),
         ),
         (
             ("The parish hall seats 120.", "My brother-in-law is called Tomasz.", "The caterer wants 18 euros a head."),
@@ -417,12 +417,12 @@ def test_the_problem_that_was_solved_is_told_by_the_episode_alone(tmp_path: Path
         "I'm a carpenter.",
         "I'm vegan.",
         "I use Fedora.",
-        "Tomas runs the support team.",
+        "Erik manages the warehouse.",
         "Ines is allergic to peanuts.",
         "Ich wohne in Erfurt.",
         "Je suis infirmière.",
         "Vivo en Granada.",
-        "我是医生。",
+        "我住在成都。",
         "You are not allowed to call the printers, other than Weiss, who knows us.",
     ],
 )
