@@ -238,7 +238,7 @@ def test_a_statement_that_leans_on_a_long_one_without_worth_is_kept_alone(
         ),
         (
             ("Grandad served on the ferry until 1974.", "My inhaler is in the glove box.", "Pilar lends us her canoe."),
-            ("Feels good to be home.", "I am making tea."),
+            ("Feels good to be home.", "I am making tea.", "So windy today."),
         ),
         (
             ("The parish hall seats 120.", "My brother-in-law is called Tomasz.", "The caterer wants 18 euros a head."),
