@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
@@ -143,7 +143,9 @@ def _previewed(
         from ..exchange.commits import commits
 
         found = commits(since_git, world.surroundings().folder, where.root)
-        yield at(where, f"sessions/{folder_name(found.session)}", found.session), found.events
+        new = at(where, f"sessions/{folder_name(found.session)}", found.session)
+        page = replace(new.metadata, channel_type="git", channel_id=found.top)
+        yield replace(new, metadata=page), found.events
     for name in names:
         session = _known(where, name)
         if session:
