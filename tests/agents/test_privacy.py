@@ -32,7 +32,7 @@ def own(tmp_path: Path) -> Path:
 def converse(mem: Mem, folder: Path) -> None:
     for name, told in (
         ("UserPromptSubmit", {"prompt": "Which colour is the bikeshed of Inês?"}),
-        ("Stop", {"last_assistant_message": "Done: it is painted green now."}),
+        ("Stop", {"last_assistant_message": "Done: the bikeshed is painted green now."}),
         ("PreCompact", {}),
     ):
         event = {"hook_event_name": name, "session_id": "s", "cwd": str(folder), **told}
