@@ -28,7 +28,6 @@ FOLDER = "turns"
 LONGEST = 100_000  # characters of one message
 LARGEST = 4 << 20  # bytes a session may have waiting
 _OVERLAP = 4096  # characters beyond which no secret reaches
-_ANSWER = 120  # characters
 _TAKEN = ".taken-"
 _ABANDONED = 120.0  # seconds after which whoever took a file is dead
 _MOST = 200  # files; the oldest go
@@ -72,8 +71,10 @@ def keep(workspace: Workspace, session: str, role: str, text: str, remembered: s
 
 
 def _before(workspace: Workspace, session: str, text: str) -> list[Event]:
-    """Return what was said last in a session, where the text is short enough to answer it with a password."""
-    if len(text) > _ANSWER:
+    """Return what was said last in a session, where the text could be a password that answers it; else nothing."""
+    from ..text.secrets.asked import answer
+
+    if not answer(text):
         return []
     with suppress(OSError):
         turns = _turns(_file(workspace, session).read_bytes())

@@ -10,7 +10,6 @@ from ..store.workspace import Workspace
 
 Redact = Annotated[bool, typer.Option("--redact", help="Put [REDACTED:rule] in the place of secrets.")]
 AllowSecret = Annotated[bool, typer.Option("--allow-secret", help="Keep what looks like a secret all the same.")]
-_NAMING = frozenset({"tags", "key", "project"})  # words of these are joined as those of names
 _FIX = "leave it out; --redact blanks it, --allow-secret keeps it"
 
 
@@ -28,7 +27,7 @@ def looked_through(
     body = guard.text(body)
     for key, value in told.items():
         guard.name = f"--{key.replace('_', '-')}"
-        told = {**told, key: _cleaned(guard.text if key not in _NAMING else guard.name_text, value)}
+        told = {**told, key: _cleaned(guard.text, value)}
     if guard.refused and not redact:
         first = guard.refused[0]
         where = f"line {first.line} of the text" if first.name == "the text" else first.name

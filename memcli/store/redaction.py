@@ -14,7 +14,7 @@ from typing import Any
 from ..errors import RefusedError
 from ..text.blake import blake2b
 from ..text.ids import slug
-from ..text.secrets import PERSONAL, Finding, env_values, redact, repeatable, scan
+from ..text.secrets import PERSONAL, env_values, redact, scan
 from ..text.session import Event
 from ..text.session.folder import session_id
 from ..text.summary import first_line
@@ -25,11 +25,7 @@ _LARGEST = 1 << 20
 _NAMING = 4096  # characters of a text that its name is made of
 _IDS = {"call_id"}
 _PATH = re.compile(r"[\w.~@+/-]{2,400}")
-_JOINT = re.compile(r"(?<=[^\W\d_])[-_](?=\w)|(?<=\w)[-_](?=[^\W\d_])|[,;]")  # between the words of a name
-_DIGEST = re.compile(r"-[0-9a-f]{8,16}(?=[/.]|$)")  # what makes a generated name unique
 _MOST_PATHS = 300  # words of one tool call that are looked up
-_HEARD = 300  # characters at the end of a message that may ask for a password
-_MOST_TOLD = 50  # values that are looked for again
 _LONGEST_CALL = 500  # characters; more than a path and options are what is written
 
 
@@ -57,49 +53,23 @@ class Redactor:
     found: list[Redacted] = field(default_factory=list)
     folder: Path | None = None  # paths in tool calls are relative to it; None where no file is kept out
     _calls: set[str] = field(default_factory=set)  # ids of tool calls that read a file which is kept out
-    _heard: tuple[str, str] = ("", "")  # who said the message before, and its end
-    _told: set[str] = field(default_factory=set)  # values found before, which the next texts may repeat
+    _asker: str = ""  # who asked for a password in the message before
 
     @property
     def refused(self) -> list[Redacted]:
         """Give what was found and is not to be kept where a person writes on purpose."""
         return [one for one in self.found if one.group == "secret" or self.refuses_personal]
 
-    def text(self, text: str, line: int = 1, *, one_line: bool = False, only: str = "", after: str = "") -> str:
-        """Blank out the secrets of a text that begins at a line, or lies in it as a whole; `only` those of a group.
-
-        What was found in one text is blanked out of the next ones too; `after` is what was said before.
-        """
-        findings = [
-            replace(one, rule="password")
-            if one.rule == "env-value" and text[one.start : one.end] in self._told
-            else one
-            for one in scan(text, personal=self.personal, values={*self.values, *self._told}, after=after)
-        ]
+    def text(self, text: str, line: int = 1, *, one_line: bool = False, only: str = "") -> str:
+        """Blank out the secrets of a text that begins at a line, or lies in it as a whole; `only` those of a group."""
+        findings = scan(text, personal=self.personal, values=self.values)
         findings = [one for one in findings if not only or one.group == only]
         if not findings:
             return text
         for one in findings:
             place = line if one_line else line + one.line - 1
             self.found.append(Redacted(self.name, place, one.rule, one.group))
-            value = text[one.start : one.end]
-            if (
-                one.group == "secret"
-                and value not in self.values
-                and len(self._told) < _MOST_TOLD
-                and repeatable(value)
-            ):
-                self._told.add(value)
         return redact(text, findings)
-
-    def name_text(self, name: str) -> str:
-        """Blank out a name, such as a tag, whose words say a secret when they are taken apart."""
-        said = self.text(name)
-        rule = secret_in_name(self, name) if said == name else ""
-        if not rule:
-            return said
-        self.found.append(Redacted(self.name, 1, rule))
-        return f"[REDACTED:{rule}]"
 
     def event(self, event: Event, line: int = 0) -> Event:
         """Blank out the secrets of something said or done in a conversation, and what was read of a secret file."""
@@ -115,17 +85,23 @@ class Redactor:
         return replace(event, text=text, extra=extra, name=name)
 
     def hear(self, event: Event) -> None:
-        """Note what a message ends with, which may ask for a password that the next one answers with."""
+        """Note whether a message asks for a password, which the next one may answer with."""
+        from ..text.secrets.asked import asks_password
+
         if event.type == "message":
-            self._heard = (f"{event.role} {event.name}", event.text[-_HEARD:])
+            self._asker = f"{event.role} {event.name}" if asks_password(event.text) else ""
 
     def said(self, event: Event, line: int = 1) -> str:
         """Return the text of a message without its secrets, and without the password it answers a question with."""
-        speaker, question = self._heard
-        after = question if speaker != f"{event.role} {event.name}" else ""
-        text = self.text(event.text, line, one_line=True, after=after)
+        from ..text.secrets.asked import answer
+
+        text = self.text(event.text, line, one_line=True)
+        place = answer(text) if self._asker not in ("", f"{event.role} {event.name}") else None
         self.hear(event)
-        return text
+        if place is None:
+            return text
+        self.found.append(Redacted(self.name, line, "password"))
+        return f"{text[: place[0]]}[REDACTED:password]{text[place[1] :]}"
 
     def _without_file(self, event: Event, line: int) -> Event:
         """Leave out what a tool read from a file that a `.secretsignore` names, or wrote there."""
@@ -190,15 +166,14 @@ def file_words(title: str, body: str, values: Collection[str] = ()) -> str:
 
 
 def secret_in_name(guard: Redactor, name: str) -> str:
-    """Give the rule of a secret in a path or another name, its words joined or not; empty where there is none."""
+    """Give the rule of a secret in a path or another name; empty where there is none."""
     parts = name.split("/")
     tails = ["/".join(parts[first:]) for first in range(len(parts))]
     stems = [part.rpartition(".")[0] for part in (*parts, *tails)]
     plain = [session_id(part) or part for part in parts]
     for part in dict.fromkeys((*tails, *parts, *stems, *plain)):
-        for said in dict.fromkeys((part, _JOINT.sub(" ", _DIGEST.sub("", part.removesuffix(".md"))))):
-            for one in scan(said, personal=guard.personal, values=guard.values):
-                return one.rule
+        for one in scan(part, personal=guard.personal, values=guard.values):
+            return one.rule
     return ""
 
 
@@ -214,8 +189,6 @@ def nameable(guard: Redactor, path: str) -> str:
         stem, dot, ending = part.rpartition(".") if part.endswith((".md", ".jsonl", ".json")) else (part, "", "")
         said = session_id(stem) or stem  # a session's folder has its signs escaped
         findings = scan(said, personal=guard.personal, values=guard.values)
-        if not findings and secret_in_name(guard, part):
-            said, findings = "", [Finding(1, 0, 0, "secret", "secret")]
         if findings:
             sign = blake2b(part.encode("utf-8", "replace"), digest_size=4).hexdigest()
             stem = f"{slug(redact(said, findings)) or 'redacted'}-{sign}"

@@ -1,7 +1,7 @@
 """A linear model over hashed words and plain numbers, read from a file: one output to decide by, others beside it.
 
-Owns: the file's format, hashing, and the calibrated probability. Refuses to know what is judged: see `worth`,
-`attribution` and `secrets.prose`, whose trainers in `bench/training` write the files.
+Owns: the file's format, hashing, and the calibrated probability. Refuses to know what is judged: see `worth`
+and `attribution`, whose trainers in `bench/training` write the files.
 """
 
 import json

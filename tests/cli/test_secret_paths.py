@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import Mem
 
-SAID = "The quagga herd eats grass and marzipan"
+SAID = "The quagga gate opens with the word marzipan"
 TOKEN = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
 
 

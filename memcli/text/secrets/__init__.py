@@ -18,7 +18,6 @@ Group = Literal["secret", "personal"]
 PERSONAL = ("card-number", "national-id", "iban", "email", "phone")
 """The rules of personal data."""
 _ENOUGH = 10_000  # findings, after which a text is hostile and is not looked at again
-_REPEATED = 100  # values of a text that are looked for again
 _MARK = r"\[REDACTED:[a-z0-9-]{1,40}\]"
 # What stands in .env files of every project and would blank out ordinary words.
 _COMMON = word_set(
@@ -41,20 +40,17 @@ class Finding:
     group: Group
 
 
-def scan(text: str, *, personal: Collection[str] = (), values: Collection[str] = (), after: str = "") -> list[Finding]:
-    """Find the secrets of a text in order, and what was found once wherever it stands again.
+def scan(text: str, *, personal: Collection[str] = (), values: Collection[str] = ()) -> list[Finding]:
+    """Find the secrets of a text in order.
 
-    `personal` names the rules of personal data to heed; `values` are literal ones to guard, from .env files nearby;
-    `after` is what was said before the text, such as a question.
+    `personal` names the rules of personal data to heed; `values` are literal ones to guard, from .env files nearby.
     """
-    found = _distinct(_once(text, personal, values, after))
-    if found:
-        found = _distinct([*found, *_again(text, found)])
+    found = _distinct(_once(text, personal, values))
     more = found
     while more and len(found) <= _ENOUGH:
         # Blanking one secret can lay bare its neighbour, so look again until nothing is left.
         masked, places = _masked(text, found)
-        more = [(*_original(places, item[0], item[1]), *item[2:]) for item in _once(masked, personal, values, after)]
+        more = [(*_original(places, item[0], item[1]), *item[2:]) for item in _once(masked, personal, values)]
         found = _distinct([*found, *more])
     findings, line, last = [], 1, 0
     for start, end, rule, group in found:
@@ -109,23 +105,7 @@ def _is_guarded(name: str, value: str) -> bool:
     return is_random(value) and not is_uuid(value) and not is_hex(value)
 
 
-def repeatable(value: str) -> bool:
-    """Tell a value that is a secret wherever it stands again, and no number or word that means other things too."""
-    return 6 <= len(value) <= 128 and not value.isalpha() and not value.isspace()
-
-
-def _again(text: str, found: list[tuple[int, int, str, Group]]) -> Iterable[tuple[int, int, str, Group]]:
-    """Yield where else the values of secrets stand as whole words."""
-    rules = {text[start:end]: rule for start, end, rule, group in found if group == "secret"}
-    values = sorted(filter(repeatable, rules), key=len, reverse=True)[:_REPEATED]
-    if values:
-        either = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, values))})(?!\w)")
-        yield from ((*match.span(), rules[match[0]], "secret") for match in either.finditer(text))
-
-
-def _once(
-    text: str, personal: Collection[str], values: Collection[str], after: str
-) -> list[tuple[int, int, str, Group]]:
+def _once(text: str, personal: Collection[str], values: Collection[str]) -> list[tuple[int, int, str, Group]]:
     """Find what one look finds, marks of earlier redactions left alone."""
     # Many commands import this module and scan nothing.
     from .asked import answers
@@ -134,7 +114,6 @@ def _once(
     from .command_lines import passwords_of_commands
     from .exports import exported
     from .names import assignments
-    from .prose import said_secrets
     from .said import said_passwords
     from .seed_phrases import seed_phrases
     from .shapes import shapes
@@ -151,7 +130,6 @@ def _once(
     found += [(*place, "secret") for place in codes(text, low)]
     found += [(*place, "secret") for place in exported(text, low)]
     found += [(*place, "secret") for place in seed_phrases(text, low)]
-    found += [(*place, "secret") for place in said_secrets(text, after)]
     for value in values:
         if value and value in text:
             whole = compiled(
