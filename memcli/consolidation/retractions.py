@@ -25,7 +25,7 @@ _STEM = 4  # letters by which two forms of a word are one
 _WORD = re.compile(r"[^\W_]{3,}")
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")
 _OF_RULES = ("reconsiders", "stops", "permits")
-_KINDS = (*_OF_RULES, "denies", "rights", "forgets")
+KINDS = (*_OF_RULES, "denies", "rights", "forgets")
 
 
 def retracted(said: Sequence[Candidate]) -> set[Place]:
@@ -96,7 +96,7 @@ def _last(earlier: Sequence[Candidate], told: Sequence[Candidate]) -> Candidate 
 def _cues(text: str) -> Iterator[tuple[str, str]]:
     """Yield in which ways a sentence takes something back, and what it says besides."""
     plain = text.lower().replace("’", "'")
-    for kind in _KINDS:
+    for kind in KINDS:
         if found := _form(kind).search(plain):
             yield kind, f"{plain[: found.start('cue')]} {plain[found.end() :]}"
 

@@ -8,11 +8,12 @@ import pytest
 
 import memcli.beliefs
 from memcli.beliefs.phrases import DATA, in_full, sentences, without_preamble, words
+from memcli.consolidation.retractions import KINDS
 
 
 def test_the_lists_that_the_code_names_are_those_of_the_data_file() -> None:
-    code = "".join(path.read_text("utf-8") for path in Path(memcli.beliefs.__file__).parent.glob("*.py"))
-    named = set(re.findall(r'\b(?:starts|several|single)\("(\w+)"\)', code))
+    code = "".join(path.read_text("utf-8") for path in Path(memcli.beliefs.__file__).parent.parent.rglob("*.py"))
+    named = set(re.findall(r'\b(?:starts|several|single)\("(\w+)"\)', code)) | set(KINDS)
     assert named == set(tomllib.loads((DATA / "change_phrases.toml").read_text("utf-8")))
 
 

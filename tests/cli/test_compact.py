@@ -85,7 +85,16 @@ def test_the_power_may_fail_at_any_step_of_a_compaction(mem: Mem, workspace: Pat
 
 def test_clear_consolidates_archives_and_begins_anew(mem: Mem, workspace: Path) -> None:
     said(mem, 4)
-    mem("session", "append", "--session", "s", "--role", "assistant", "--text", "Done: the tools are installed now.")
+    mem(
+        "session",
+        "append",
+        "--session",
+        "s",
+        "--role",
+        "assistant",
+        "--text",
+        "Done: each tool has its number and is installed now.",
+    )
     assert mem("session", "clear", "s").rows == [["cleared", "s", "memory/archive/sessions/s"]]
     assert history(workspace).count("<!-- hist_") == 1
     assert mem("consolidate", "--all").out == ""
