@@ -93,7 +93,7 @@ def test_clear_consolidates_archives_and_begins_anew(mem: Mem, workspace: Path) 
         "--role",
         "assistant",
         "--text",
-        "Done: each tool has its number and is installed now.",
+        "Done: each tool number is installed now.",
     )
     assert mem("session", "clear", "s").rows == [["cleared", "s", "memory/archive/sessions/s"]]
     assert history(workspace).count("<!-- hist_") == 1

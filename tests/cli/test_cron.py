@@ -33,7 +33,7 @@ def shell(world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_line_of_the_crontab_does_its_work_in_silence(mem: Mem, shell: Path, line: str) -> None:
     root = shell / "memory"
     assert mem("init", str(root)).code == 0
-    done = ("--role", "assistant", "--text", "Done: each tool has its number and is installed now.")
+    done = ("--role", "assistant", "--text", "Done: each tool number is installed now.")
     mem("session", "append", "--session", "s", *done, "--workspace", str(root))
     for number in range(60):
         text = f"We use tool number {number} here"
