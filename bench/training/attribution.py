@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from worth import STRENGTH, area, calibration, fit, left_out
+from worth import STRENGTH, area, calibration, fit, left_out, write
 
 from memcli.consolidation.attribution import FILE, HANDED_ON, Place, hashed_features, places, plain_features
 from memcli.text.foreign_text import Prompt
-from memcli.text.linear_model import FORMAT
 from memcli.text.sentences import sentences
 
 DATA = Path(__file__).with_name("data")
@@ -131,7 +130,7 @@ def main() -> None:
     features = matrix(examples)
     kernel = (features @ features.T).astype(np.float64) + 1.0  # the bias is a feature that is always 1
     print(f"{len(examples)} sentences, {int(labels.sum())} handed on, {len(names)} prompts and conversations")
-    sums = left_out(kernel, labels, groups)
+    sums = left_out(kernel, labels, groups, STRENGTH)
     print(f"area left out {area(sums, labels):.3f}")
     slope, offset = calibration(sums, labels)
     chance = 1 / (1 + np.exp(-(slope * sums + offset)))
@@ -141,22 +140,8 @@ def main() -> None:
         print(f"at {least}: finds {found:.2f} of what is handed on, takes {taken:.2f} of the own")
     dual = fit(kernel, labels, STRENGTH)
     weights = features.T @ dual
-    scale = float(np.abs(weights[:SIZE]).max()) / 127
-    small = np.round(weights[:SIZE] / scale).astype(np.int8)
-    said = {
-        "format": FORMAT,
-        "outputs": [HANDED_ON],
-        "size": SIZE,
-        "plain": [[round(float(value), 5) for value in weights[SIZE:]]],
-        "bias": [round(float(dual.sum()), 5)],
-        "scale": [round(scale, 8)],
-        "slope": round(slope, 5),
-        "offset": round(offset, 5),
-        "checksum": zlib.crc32(small.tobytes()),
-    }
     if "--write" in sys.argv:
-        FILE.write_bytes(json.dumps(said).encode() + b"\n" + small.tobytes())
-        print(f"wrote {FILE}")
+        write(FILE, (HANDED_ON,), SIZE, weights[None, :], (float(dual.sum()),), (slope, offset))
 
 
 if __name__ == "__main__":

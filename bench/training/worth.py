@@ -194,6 +194,35 @@ def kinds(examples: Sequence[Example]) -> tuple[list[np.ndarray], list[float]]:
     return [features.T @ dual for dual in duals], [float(dual.sum()) for dual in duals]
 
 
+def write(
+    file: Path,
+    outputs: Sequence[str],
+    size: int,
+    weights: np.ndarray,
+    bias: Sequence[float],
+    line: tuple[float, float],
+) -> None:
+    """Write a model that `memcli.text.linear_model` reads.
+
+    `weights` are (outputs, size + plain), `line` is slope and offset of the calibration.
+    """
+    scale = np.abs(weights[:, :size]).max(axis=1) / 127
+    small = np.round(weights[:, :size] / scale[:, None]).astype(np.int8)
+    said = {
+        "format": FORMAT,
+        "outputs": list(outputs),
+        "size": size,
+        "plain": [[round(float(value), 5) for value in row] for row in weights[:, size:]],
+        "bias": [round(float(one), 5) for one in bias],
+        "scale": [round(float(one), 8) for one in scale],
+        "slope": round(line[0], 5),
+        "offset": round(line[1], 5),
+        "checksum": zlib.crc32(small.tobytes()),
+    }
+    file.write_bytes(json.dumps(said).encode() + b"\n" + small.tobytes())
+    print(f"wrote {file}")
+
+
 def main() -> None:
     """Train, print the figures, and with --write put the model beside the code."""
     told, plain = utterances(SENTENCES) + conversations(), utterances(SHORT_SENTENCES)
@@ -205,23 +234,9 @@ def main() -> None:
     short_bias = (short_slope * short_bias + short_offset - offset) / slope
     of_kinds, biases = kinds(told + plain)
     every = np.array([weights, short_weights, *of_kinds])
-    hashed = every[:, :SIZE] * WEIGHT
-    scale = np.abs(hashed).max(axis=1) / 127
-    small = np.round(hashed / scale[:, None]).astype(np.int8)
-    said = {
-        "format": FORMAT,
-        "outputs": [KEEP, SHORT, *KINDS],
-        "size": SIZE,
-        "plain": [[round(float(value), 5) for value in row] for row in every[:, SIZE:]],
-        "bias": [round(one, 5) for one in (bias, short_bias, *biases)],
-        "scale": [round(float(one), 8) for one in scale],
-        "slope": round(slope, 5),
-        "offset": round(offset, 5),
-        "checksum": zlib.crc32(small.tobytes()),
-    }
+    every[:, :SIZE] *= WEIGHT
     if "--write" in sys.argv:
-        FILE.write_bytes(json.dumps(said).encode() + b"\n" + small.tobytes())
-        print(f"wrote {FILE}")
+        write(FILE, (KEEP, SHORT, *KINDS), SIZE, every, (bias, short_bias, *biases), (slope, offset))
 
 
 if __name__ == "__main__":
