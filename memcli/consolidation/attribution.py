@@ -104,24 +104,25 @@ def handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[float]:
 
     Raises UnavailableError where the model's file is damaged or of another version.
     """
-    model = built_in()
-    return [
-        model.probability(list(hashed_features(place, model.size)), plain_features(place))
-        for place in places(prompt, whole)
-    ]
+    return [_chance(place) for place in places(prompt, whole)]
 
 
 def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
     """Tell for each sentence of a prompt whether it is taken for somebody else's, or has its rule from a quotation."""
     told: list[bool] = []
     labelled = -1  # the line on which a label says that somebody else's words follow
-    for one, place, chance in zip(whole, places(prompt, whole), handed_on(prompt, whole), strict=True):
+    for one, place in zip(whole, places(prompt, whole), strict=True):
         opens = prompt.is_long and place.paragraph == 0 and ":" not in place.line
-        is_told = chance >= (LABELLED if place.label else OPENING if opens else LIKELY)
+        is_told = _chance(place) >= (LABELLED if place.label else OPENING if opens else LIKELY)
         told.append(is_told or one.line == labelled or _quotes_rule(one.text))
         if is_told and place.label and not place.before:
             labelled = one.line
     return told
+
+
+def _chance(place: Place) -> float:
+    model = built_in()
+    return model.probability(list(hashed_features(place, model.size)), plain_features(place))
 
 
 def _quotes_rule(sentence: str) -> bool:

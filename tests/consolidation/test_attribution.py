@@ -89,12 +89,12 @@ PASTED = (
 
 def test_words_of_others_are_handed_on() -> None:
     missed = [prompt for prompt in HANDED_ON_BY_SOMEBODY if not is_reported(prompt)]
-    assert len(missed) <= 0.3 * len(HANDED_ON_BY_SOMEBODY), missed  # .84 of a stranger's prompts, these are terser
+    assert len(missed) <= 8, missed  # .87 of a stranger's sentences are found; these prompts are terser
 
 
 def test_what_the_user_says_is_their_own() -> None:
     taken = [prompt for prompt in OWN if is_reported(prompt)]
-    assert len(taken) <= 0.3 * len(OWN), taken
+    assert len(taken) <= 3, taken
 
 
 @pytest.mark.parametrize("text", PASTED)
