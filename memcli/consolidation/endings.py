@@ -6,7 +6,8 @@ Owns: the look at the entries for that. Refuses to decide what becomes of them: 
 from collections.abc import Sequence
 
 from ..beliefs.changes import is_ended_by, tells_of_change
-from ..index.scan import scan
+from ..index.filters import Filter
+from ..index.index import Index, ask
 from ..store.workspace import Workspace
 from ..text import frontmatter
 from .candidates import Candidate
@@ -23,14 +24,10 @@ def ending(workspace: Workspace, said: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _known(workspace: Workspace) -> list[str]:
-    layout, found = workspace.layout, []
-    for path in scan(workspace.root, layout).stats:
-        if layout.kind_of(path) != "entry" or layout.is_archived(path):
-            continue
-        try:
-            document = frontmatter.parse((workspace.root / path).read_text(encoding="utf-8", errors="replace"))
-        except OSError:
-            continue  # gone meanwhile
-        if document.fields.get("status", "active") == "active":
-            found.append(document.body.strip())
-    return found
+    """Return what the active entries say."""
+
+    def looked(index: Index) -> list[str]:
+        index.refresh()
+        return [frontmatter.parse(text).body.strip() for _, text in index.texts(Filter(kinds=("entry",)))]
+
+    return ask(workspace, looked)
