@@ -21,8 +21,12 @@ def looked_through(
         raise UsageError("--redact and --allow-secret", "give one of them")
     if allow:
         return body, told
-    from ..store.redaction import redactor
+    from ..store.redaction import redactor, require_no_secret
 
+    for option in ("tags", "key", "project") if not redact else ():
+        names = told.get(option) or ()
+        for name in [names] if isinstance(names, str) else names:
+            require_no_secret(workspace, name, f"--{option}")
     guard = redactor(workspace, "the text")
     body = guard.text(body)
     for key, value in told.items():

@@ -25,6 +25,9 @@ _LARGEST = 1 << 20
 _NAMING = 4096  # characters of a text that its name is made of
 _IDS = {"call_id"}
 _PATH = re.compile(r"[\w.~@+/-]{2,400}")
+_ANNOUNCES = re.compile(r"\b(pin|puk|cv[vc]|pass|pwd?|pass(?:word|wort|code)|(?:door|gate|alarm|safe) code) ", re.I)
+_HASH = re.compile(r"-[0-9a-f]{8,}$")  # what mem puts behind a name
+_SHORTEST = 4  # characters of a secret that is known again when somebody repeats it
 _MOST_PATHS = 300  # words of one tool call that are looked up
 _LONGEST_CALL = 500  # characters; more than a path and options are what is written
 
@@ -53,6 +56,7 @@ class Redactor:
     found: list[Redacted] = field(default_factory=list)
     folder: Path | None = None  # paths in tool calls are relative to it; None where no file is kept out
     _calls: set[str] = field(default_factory=set)  # ids of tool calls that read a file which is kept out
+    _repeats: bool = False  # in a conversation what one says another repeats: "noted, the code is …"
     _asker: str = ""  # who asked for a password in the message before
 
     @property
@@ -69,11 +73,15 @@ class Redactor:
         for one in findings:
             place = line if one_line else line + one.line - 1
             self.found.append(Redacted(self.name, place, one.rule, one.group))
+        if self._repeats:
+            said = {text[one.start : one.end] for one in findings if one.group == "secret"}
+            self.values = {*self.values, *(value for value in said if len(value) >= _SHORTEST)}
         return redact(text, findings)
 
     def event(self, event: Event, line: int = 0) -> Event:
         """Blank out the secrets of something said or done in a conversation, and what was read of a secret file."""
         line = line or event.line or 1
+        self._repeats = True
         if self.folder is not None:
             event = self._without_file(event, line)
         is_said = event.type == "message"
@@ -101,6 +109,7 @@ class Redactor:
         if place is None:
             return text
         self.found.append(Redacted(self.name, line, "password"))
+        self.values = {*self.values, text[slice(*place)]}
         return f"{text[: place[0]]}[REDACTED:password]{text[place[1] :]}"
 
     def _without_file(self, event: Event, line: int) -> Event:
@@ -171,7 +180,11 @@ def secret_in_name(guard: Redactor, name: str) -> str:
     tails = ["/".join(parts[first:]) for first in range(len(parts))]
     stems = [part.rpartition(".")[0] for part in (*parts, *tails)]
     plain = [session_id(part) or part for part in parts]
-    for part in dict.fromkeys((*tails, *parts, *stems, *plain)):
+    # "wifi-password-is-…" says it as a sentence does, with a hyphen for each blank.
+    bare = [part.rpartition(".")[0] or part for part in (*parts, *plain)]
+    said = [_HASH.sub("", part).replace("-", " ").replace("_", " ") for part in bare if not part.isupper()]
+    assigned = [_ANNOUNCES.sub(lambda match: f"{match[1].upper()}: ", part, count=1) for part in said]
+    for part in dict.fromkeys((*tails, *parts, *stems, *plain, *said, *assigned)):
         for one in scan(part, personal=guard.personal, values=guard.values):
             return one.rule
     return ""
@@ -192,6 +205,7 @@ def nameable(guard: Redactor, path: str) -> str:
         if findings:
             sign = blake2b(part.encode("utf-8", "replace"), digest_size=4).hexdigest()
             stem = f"{slug(redact(said, findings)) or 'redacted'}-{sign}"
+            stem = f"redacted-{sign}" if secret_in_name(guard, stem) else stem
         parts.append(f"{stem}{dot}{ending}")
     clean = "/".join(parts)
     rule = secret_in_name(guard, clean)

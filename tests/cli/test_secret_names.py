@@ -183,3 +183,42 @@ def test_an_account_number_is_treated_alike_in_a_text_and_in_its_name(
     kept = list(workspace.rglob("my-iban-is-redacted-iban*"))
     assert len(kept) == (code == 0)
     assert all((account in path.read_text()) == (mode == "off") for path in kept)
+
+
+SAID_IN_NAMES = ("wifi-password-is-Hollow88" + "tree", "pin-44" + "71", "gate_code_88" + "12", "cvv-4" + "81")
+
+
+@pytest.mark.parametrize("name", SAID_IN_NAMES)
+def test_what_a_name_says_with_hyphens_is_refused_as_in_a_sentence(mem: Mem, workspace: Path, name: str) -> None:
+    doors = (
+        ("write", "The build is green", "--path", f"topics/{name}.md"),
+        ("write", "The build is green", "--tags", f"home,{name}"),
+        ("write", "The build is green", "--key", f"home/{name}"),
+        ("session", "append", "--session", name, "--role", "user", "--text", "hello"),
+    )
+    for door in doors:
+        ran = mem(*door)
+        assert (ran.code, name in ran.out + ran.err) == (5, False), ran
+    assert name not in names(workspace)
+
+
+@pytest.mark.parametrize(
+    "name", ["password-policy-2025", "pin-17-relay", "error-code-4417", "PIN-4471", "access-token-lifetime-3600"]
+)
+def test_a_name_that_only_tells_of_secrets_is_taken(mem: Mem, workspace: Path, name: str) -> None:
+    assert mem("write", f"About {name}", "--path", f"topics/{name}.md", "--tags", name).code == 0
+    assert mem("session", "append", "--session", name, "--role", "user", "--text", "hello").code == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "secret"), [("my PIN is 88" + "12", "8812"), ("wifi password: Tarn9" + "Hut", "Tarn9Hut")]
+)
+def test_a_secret_that_the_answer_repeats_is_blanked_out_there_too(
+    mem: Mem, workspace: Path, world: Path, said: str, secret: str
+) -> None:
+    talk = world / "talk.jsonl"
+    messages = ({"role": "user", "content": said}, {"role": "assistant", "content": f"Noted. {secret} it is."})
+    talk.write_text("".join(json.dumps(message) + "\n" for message in messages))
+    assert mem("session", "import", str(talk)).code == 0
+    kept = [path.read_text(errors="replace") for path in workspace.rglob("*") if path.is_file()]
+    assert not any(secret in text for text in kept)

@@ -22,12 +22,26 @@ Codes de secours : {5fk2-88qa}, {9rw3-71zb} recovery-code
 Meine Wiederherstellungscodes lauten {83k2-qq91}, {7mm4-zz02} recovery-code
 the TOTP secret is {KRSXG5CTMVRXEZLU} otp-seed
 2FA key: {krsx g5ct mvrx ezlu} otp-seed
+the pin for the safe in the cellar is {774129} pin
+my debit card pin's {6618} btw pin
+voicemail pin – {3390}. pin
+PUK1 {77120943} / PUK2 {30598816} pin
+the barn opens with code {4417#} pin
+new pin for my card: {0-5-9-1} pin
+the CVV on the back is {481} pin
+app password for the scanner: {hvzk qmra tfyl nbco} password
+my account recovery key {RK-7QWM-2HTX-90LV-CDPE-4ZSN} recovery-code
 """
 KEPT = """
 the PIN header J4 has 40 pins
 recovery takes 8 minutes
 PIN 4 of the connector is ground.
 Connect PIN 7 to the GPIO header.
+Pin 1024 of the package, and the pin for the connector is 12.
+The code for module 4417 lies in src/4417.py.
+app password for the printer: they will send more soon
+The card has a CVV on its back.
+pin the build to 4417 until Friday
 The pin count is 2048 on this board.
 The recovery code path in replica.py is untested.
 Recovery codes are printed once at enrolment.

@@ -45,6 +45,7 @@ NAMED = [
     f"The password for staging is {WORD}",
     f"the wifi passphrase is {WORD}, tell nobody",
     f"| password | {WORD} |",
+    f"| host | user | pw |\n|---|---|---|\n| attic | ines | {WORD} |",
     f"Passwort: {WORD}",
     f"contraseña: {WORD}",
     f"пароль: {WORD}",
@@ -155,6 +156,23 @@ WRAPS = [
 @pytest.mark.parametrize("text", NAMED)
 def test_a_value_is_found_by_its_name_and_shape(text: str) -> None:
     assert [finding.group for finding in scan(text)] == ["secret"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("[smtp]\npass = {}", "gR4_velp" + "it"),
+        ("remember my library pass: {}", "Gr4pe" + "vine"),
+        ("sign in with user ines and password {}", "Plov" + "er19x"),
+        ("heslo k tiskárně je {}", "Vlk7" + "lesni"),
+        ("the admin account's secret is {}", "Vel7vet" + "Moon"),
+        ('{{"client_secret":"{}"}}', "pEar-71-" + "quince-40"),
+        ("the pasword for the till is {}", "Holl0w" + "tree"),
+    ],
+)
+def test_a_password_of_a_person_is_found_by_its_name(text: str, value: str) -> None:
+    whole = text.format(value)
+    assert [whole[one.start : one.end] for one in scan(whole)] == [value]
 
 
 @pytest.mark.parametrize("text", NAMED)

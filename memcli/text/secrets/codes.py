@@ -26,22 +26,26 @@ _ARE = (
     r"|[:：=]|是|は|는)[\s*`\"'-]{0,8}(?:\d{1,2}[.)][ \t]{1,4})?"
 )
 _CODES = rf"(?P<codes>{_CODE}(?:{_NEXT}{_CODE}){{0,40}})(?![\w-])"
-_STEMS = ("pin", "puk", "code", "geheimzahl", "暗証番号")
+_STEMS = ("pin", "puk", "code", "cvv", "cvc", "geheimzahl", "暗証番号")
 _CALLED = {
     "pin": r"(?:sim|bank|card|phone|alarm|door|screen|unlock|voicemail|visa|debit|credit)[ -]$",
     "code": r"(?:door|gate|alarm|entry|access|lock|safe|garage|lockbox|voicemail|unlock|building|box|pin|security)[ -]$"
-    r"|(?:tür|tor|alarm|safe|zugangs|pin)-?$",
+    r"|(?:tür|tor|alarm|safe|zugangs|pin)-?$|(?:opens?|unlocks?|disarms?)[ ](?:with|by|on)[ ](?:the[ ])?$",
 }
 _CALLED["puk"] = _CALLED["pin"]
 """What stands before a word that means other things as well; PIN and PUK in capitals need none of it."""
+_OWNED = r"(?:(?<![a-z])(?:my|our|with|mit)[ ](?:(?:sim|card|bank|debit|phone|door)[ ])?|with[ ])$"
+"""What stands before a word that only a blank separates from its number."""
+_FOR = r"[ \t](?:for|of|to|on|at|from|für|vom|von|der|des|zum|zur|del|de|du|della|van|do|da)[ \t][^\n.!?:=]{1,40}?"
+_SAID = r"(?:[ \t](?:is|was|ist|lautet|es|est|è|é|are|to|är)|['’]s)(?:[ \t](?:now|still|jetzt|noch))?:?|は"
+_NUMBER = r"\d{4,8}\#?|\d(?:[ -]\d){3,7}"
 _PIN = (
-    r"(?:[ -]?(?:code|nummer|number))?(?![\w-])"
-    r"(?:(?:[ \t](?:for|of|to|on|at|from|für|vom|von|der|des|zum|zur|del|de|du|della|van|do|da)[ \t][^\n.!?:=]{1,40}?)?"
-    r"(?:[ \t]?[:：=]|[ \t](?:is|was|ist|lautet|es|est|è|é|are|to|är)(?:[ \t](?:now|jetzt))?:?|は)"
-    r"[ \t]{0,4}[\"'`*]{0,2}|(?:(?<=my pin)|(?<=our pin)|(?<=with pin)|(?<=mit pin))[ \t])"
-    r"(?P<pin>\d{4,8}\#?)(?=[\"'`*]{0,2}(?:[ \t]*(?:$|\n|[)(–—])|[.,;!?](?:\s|$)|です"
-    r"|[ \t](?:and|but|for|und|aber|für|y|et|e|en|i)\b))"
+    rf"(?:[ -]?(?:code|nummer|number))?[12]?(?![\w-])(?:(?:{_FOR})?(?:[ \t]?[:：=]|[ \t][–—]|{_SAID})"
+    r"[ \t]{0,4}[\"'`*]{0,2}"
+    rf"|(?P<blank>[ \t]))(?P<pin>{_NUMBER})(?=[\"'`*]{{0,2}}(?:[ \t]*(?:$|\n|[)(/–—])|[.,;!?](?:\s|$)|です"
+    r"|[ \t](?:and|but|btw|for|und|aber|für|y|et|e|en|i)\b))"
 )
+_ON_CARD = _PIN.replace(_NUMBER, r"\d{3,4}")
 _SEED = (
     r"(?i:\b(?:totp|h?otp|2fa|mfa|authenticator|one-time[ -]password)[ _-](?:secret|seed|key|setup key|secret key)s?"
     r"(?:[ \t](?:for|of|on)[ \t][^\n.:=]{1,40}?)?[\"'`]{0,2}(?:[ \t]?[:=]|[ \t](?:is|was)))[ \t]{0,4}[\"'`]?"
@@ -51,7 +55,13 @@ _SEED = (
 
 _OPENS = (
     r"[ \t](?:for|of|to|für|von|zu|de|del|pour|per|voor)[ \t](?:[^\s:=]{1,12}[ \t]){0,2}"
-    r"(?:door|gate|alarm|safe|garage|locker|lockbox|building|(?:haus)?tür|tor\b|tresor|puerta|porte|porta|portone|alarme?|cancello|deur|poort|kluis)"
+    r"(?:door|gate|alarm|safe|garage|locker|lockbox|building|(?:haus)?tür|tor\b|tresor|puerta|porte|porta|portone|alarme?|cancello"
+    r"|deur|poort|kluis|card|(?:i?phone|i?pad|tablet)\b|sim\b|karte|handy)"
+)
+_GROUPS = rf"(?<![a-z])(?:{_SPARE})[ \t]+(?P<groups>[a-z0-9]{{2,8}}(?:-[a-z0-9]{{4,8}}){{3,9}})(?![\w-])"
+_APP = (
+    r"\bapp(?:lication)?(?:[ -]specific)?[ -]password\b[^\n.:=]{0,40}?(?:[ \t]?[:=]|[ \t]is)[ \t]{0,4}[\"'`*]{0,2}"
+    r"(?P<app>[a-z]{4}(?:[ -][a-z]{4}){3})(?![\w-])"
 )
 _URI = r"otpauth://[^\s\"'<>]{1,300}?[?&]secret=([a-z2-7]{16,128})"
 
@@ -66,6 +76,12 @@ def codes(text: str, low: str) -> Iterator[Place]:
             match = compiled(f"{_ARE}{_CODES}").match(low, name.end())
             if match:
                 yield from _spare(low, *match.span("codes"))
+        for match in compiled(_GROUPS).finditer(low):
+            if any(map(str.isdigit, match["groups"])):
+                yield *match.span("groups"), "recovery-code"
+    for match in compiled(_APP).finditer(low) if "app" in low and "password" in low else ():
+        if compiled("(?<![a-z])[^aeiouy -]{4}(?![a-z])").search(match["app"]):  # drawn by a machine, not four words
+            yield *match.span("app"), "password"
     yield from _pins(text, low)
     for match in compiled(_URI).finditer(low) if "otpauth://" in low else ():
         yield *match.span(1), "otp-seed"
@@ -80,21 +96,29 @@ def _pins(text: str, low: str) -> Iterator[Place]:
         at = low.find(stem)
         while at >= 0:
             end = at + len(stem)
-            match = compiled(_PIN).match(low, end)
-            if match and len(set(match["pin"])) > 1 and _is_called(text, low, at, stem):
+            match = compiled(_ON_CARD if stem.startswith("cv") else _PIN).match(low, end)
+            is_own = match and (not match["blank"] or match["pin"][-1] == "#" or _is_owned(low, at, stem))
+            if match and is_own and len(set(match["pin"])) > 1 and _is_called(text, low, at, stem):
                 yield *match.span("pin"), "pin"
             at = low.find(stem, end)
 
 
+def _is_owned(low: str, at: int, stem: str) -> bool:
+    """Tell `my pin 4417`, and all that only a card has, from `pin 4417` of a program."""
+    return stem in ("puk", "cvv", "cvc") or compiled(_OWNED).search(low[max(0, at - 24) : at]) is not None
+
+
 def _is_called(text: str, low: str, at: int, stem: str) -> bool:
     """Tell a personal number from the pin of a connector and the code of a program."""
-    before = low[max(0, at - 16) : at]
+    before = low[max(0, at - 24) : at]
     is_word = not compiled(r"[a-z0-9_.]$").search(before)
     if stem not in _CALLED or (stem != "code" and is_word and text[at : at + 3].isupper()):
         return is_word
     if compiled(rf"(?<![a-z])(?:{_CALLED[stem]})").search(before):
         return True
-    return stem == "code" and is_word and compiled(_OPENS).match(low, at + len(stem)) is not None
+    if stem == "pin" and is_word and compiled(_OWNED).search(before):
+        return True
+    return is_word and compiled(_OPENS).match(low, at + len(stem)) is not None
 
 
 def _spare(low: str, start: int, stop: int) -> Iterator[Place]:

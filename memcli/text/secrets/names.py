@@ -43,7 +43,7 @@ FOREIGN_STEMS = (
 )
 _PASSWORDS = word_set(
     "password passwd passphrase passwort pwd passcode kennwort contraseña contrasena senha пароль 密码 密碼 パスワード "
-    "pgpassword userpass dbpass rootpass sshpass"
+    "pgpassword userpass dbpass rootpass sshpass requirepass"
 )
 _SECRETS = word_set("secret token credential credentials apikey authkey accesskey secretkey authtoken")
 _SUFFIXES = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey")
@@ -219,20 +219,31 @@ def _shaped(value: str, match: re.Match[str], kind: str, name: str, quoted: bool
         return (
             bool((sure and not match["about"]) or (match["space"] and _is_option(match, name)))
             and is_password(value)
-            and (is_jumbled(value) or compiled(r"[!@#$%^&*?+~]" if sure else r"\d").search(value) is not None)
+            and (
+                is_jumbled(value)
+                or _is_cased(value)
+                or compiled(r"[!@#$%^&*?+~]" if sure else r"\d").search(value) is not None
+            )
         )
     if is_uuid(value):
         return kind == "token" and bool(compiled("(?i)api|access|auth|heroku|secret|server").search(name))
     if kind == "key":
         return is_random(value, 20) and not is_hex(value)
-    return is_random(value, 16) or (not match["line"] and is_password(value) and _is_mixed(value))
+    is_said = name.lower().endswith(("secret", "token")) and _is_cased(value)
+    return is_random(value, 16) or (not match["line"] and is_password(value) and (_is_mixed(value) or is_said))
 
 
 def _is_option(match: re.Match[str], name: str) -> bool:
     """Tell `--password X` and `login deploy password X`, where a blank separates name and value."""
     before = match.string[max(0, match.start() - 80) : match.start()]
-    account = r"(?i)\b(?:login|user(?:name)?)\b[:=]?\s+\S{1,64}[\s,/;]+\w*$"
+    account = r"(?i)\b(?:login|user(?:name)?)\b[:=]?\s+\S{1,64}[\s,/;]+(?:(?:and|und|y|et|e)\s)?\w*$"
     return name.startswith("--") or compiled(account).search(before) is not None
+
+
+def _is_cased(value: str) -> bool:
+    """Tell small and capital letters and a digit in one word, which few names of things have."""
+    has = (any(map(str.islower, value)), any(map(str.isupper, value)), any(map(str.isdigit, value)))
+    return len(value) >= 8 and all(has)
 
 
 def _is_mixed(value: str) -> bool:

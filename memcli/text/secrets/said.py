@@ -29,7 +29,7 @@ _NAMES = sorted(
         "password passwd passphrase passcode passwort passord passordet kennwort wachtwoord lösenord lösenordet "
         "adgangskode kodeord salasana contraseña contrasena contrasenya senha palavra-passe palavra-chave jelszó "
         "lozinka slaptažodis parool пароль пароля паролем 密码 密碼 口令 パスワード 暗証番号 비밀번호 암호 รหัสผ่าน "
-        "पासवर्ड סיסמה סיסמא"
+        "पासवर्ड סיסמה סיסמא p4ssw0rd passw0rd pasword passowrd paswort"
     )
 )
 """Whole or at the end of a longer word, as in WLAN-Passwort."""
@@ -52,7 +52,7 @@ _THING = (
 )
 _ABOUT = (
     r"(?:[ \t](?:for|of|to|on|at|in|from|für|fürs|von|vom|zum|zur|im|auf|de|del|della|dello|dell'|di|da|do|dos|du|des|"
-    r"para|per|pour|voor|van|til|till|för|dla|pro|od|для|от|к|на)[ \t]?[^\s:=|,;.!?]{1,30}"
+    r"para|per|pour|voor|van|til|till|för|dla|pro|od|ke?|u|do|для|от|к|на)[ \t]?[^\s:=|,;.!?]{1,30}"
     r"(?:[ \t][^\s:=|,;.!?]{1,30}){0,4}?)?(?:[ \t]?\([^()\n]{1,40}\))?"
 )
 _IS = (
@@ -76,7 +76,8 @@ _NOW = (
 )
 _AFTER = (
     r"(?P<close>[\\\"'`*_\])]{0,4})(?:" + _THING + r"(?:[ \t]" + _FROM + r"(?=[ \t])|" + _ABOUT + r"(?:"
-    r"[ \t]?(?P<assign>[:：=](?![:=/])|->|→|[ \t][-–—](?=[ \t])|[ \t]\|(?=[ \t]))[*_]{0,2}"
+    r"['’]s(?:[ \t](?:still|now))?(?=[ \t])"
+    r"|[ \t]?(?P<assign>[:：=](?![:=/])|->|→|[ \t][-–—](?=[ \t])|[ \t]\|(?=[ \t]))[*_]{0,2}"
     r"|[:?.,][ \t](?P<it>it[’']s|it is|es ist|c[’']est|è|é|es|to)(?=[ \t])"
     rf"|[ \t](?P<is>(?:{_IS})(?:[ \t](?:{_NOW}))?)[ \t]?:?(?=\s)))"
     r"|[ \t]?(?P<particle>是|为|為|は|는|은)"
@@ -84,7 +85,8 @@ _AFTER = (
     r"[ \t]{0,20}(?P<open>[*_]{0,2}[\"'`“‘«„「『]?)(?P<value>[^\s\"'`<>“”‘’«»„「」『』。，、]{3,64})"
 )
 _ENDS = (
-    r"[\"'`”’»“」』*_]{0,3}(?:[ \t]*(?:$|\n|[|(–—。，、])|[.,;!?)。，、…](?:\s|$)|です|[ \t](?:입니다|이다)|[ \t]-[ \t]"
+    r"[\"'`”’»“」』*_]{0,3}(?:[ \t]*(?:$|\n|/?>|[|(–—。，、])|[.,;!?)。，、…](?:\s|$)|です|[ \t](?:입니다|이다)"
+    r"|[ \t]-[ \t]"
     r"|[ \t](?:and|but|for|because|so|since|until|if|und|aber|für|weil|y|pero|para|porque|et|mais|pour|e|ma|per"
     r"|mas|en|maar|voor|och|og|i|и|но|для)\b)"
 )
