@@ -37,7 +37,7 @@ def test_the_demo_shows_a_search_an_edit_a_recall_a_consolidation_and_the_files(
     assert "User prefers dark mode and concise responses." in shown
     assert "listens on port 7654." in shown
     assert "<memory-context>" in shown
-    assert "test a restore on the first Monday of the month" in shown.rpartition("$ mem search 'how often")[2]
+    assert "always test one restore a month" in shown.rpartition("$ mem search 'how often")[2]
     assert "\nid: mem_" in shown
 
 
