@@ -338,7 +338,7 @@ alignment of tokens, what is left unaligned, lists of words, and principal compo
 temperature and shift. Training from nothing takes {minutes} minutes of one core, embedding included; twice gives the
 same figures.
 
-**Data.** {written} pairs written by hand for mem by six authors, {generated} made by `pair_generator.py` from
+**Data.** {written} pairs written by hand for mem by seven authors, {generated} made by `pair_generator.py` from
 `relations.toml`, and texts of these authors about different subjects that lie side by side. All are our own, under the
 licence of mem (MIT); no outside text. Languages: mostly English, then Chinese, German, Japanese, French, Spanish,
 Korean, Russian, Italian.

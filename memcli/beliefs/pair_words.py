@@ -54,6 +54,7 @@ class _Lists:
     turns: frozenset[str]
     joints: frozenset[str]
     qualifiers: frozenset[str]
+    english: frozenset[str]
     numbers: NumberWords
 
 
@@ -70,6 +71,7 @@ def _lists() -> _Lists:
         frozenset(data["order"]["turns"].split()),
         frozenset(data["order"]["and"].split()),
         frozenset(data["guards"]["qualifier"].split()),
+        frozenset(data["guards"]["english"].split()),
         number_words(data["numbers"]),
     )
 
@@ -96,24 +98,26 @@ def read_words(text: str) -> Words:
 
 
 def proper_names(words: Words) -> frozenset[str]:
-    """Give the names of a text; of none where nouns have capitals too."""
-    return words.names if len(words.names) <= len(words.words) / 4 else frozenset()
+    """Give the names of a text; of none where nouns have capitals too, as in German."""
+    are_few = len(words.names) <= len(words.words) / 4
+    return words.names if are_few or _lists().english.intersection(words.words) else frozenset()
 
 
 def have_other_names(old: Words, new: Words) -> bool:
-    """Tell whether each of two texts has a name that the other lacks; a day or month may be cut short, or many.
+    """Tell whether each of two texts has a name that the other lacks, or one has several; a day may be cut short.
 
     The first word of a text may be a name too, where the other has a capital that this one lacks.
     """
-    if _lacks(proper_names(old), new) and _lacks(proper_names(new), old):
+    ours, theirs = _missing(proper_names(old), new), _missing(proper_names(new), old)
+    if (ours and theirs) or max(ours, theirs) > 1:
         return True
-    return any(_begins_apart(one, other) and _lacks(other.names, one) for one, other in ((old, new), (new, old)))
+    return any(_begins_apart(one, other) and _missing(other.names, one) for one, other in ((old, new), (new, old)))
 
 
-def _lacks(names: frozenset[str], other: Words) -> bool:
-    """Tell whether one of the names of a text stands nowhere in another."""
+def _missing(names: frozenset[str], other: Words) -> int:
+    """Count the names of a text that stand nowhere in another."""
     known, units = {_calendar_name(word) for word in other.words}, _lists().numbers.units
-    return any(_calendar_name(name) not in known and name not in units for name in names)
+    return sum(_calendar_name(name) not in known and name not in units for name in names)
 
 
 def _begins_apart(side: Words, other: Words) -> bool:
@@ -163,7 +167,10 @@ def swapped_spans(old: Words, new: Words) -> tuple[int, int, int]:
 
 
 def has_other_words(old: Words, new: Words) -> bool:
-    """Tell whether one text is the other with something else or more in one place: `A is in Rome`, `B is in Rome`."""
+    """Tell whether one text is the other with something else or more in one place: `A is in Rome`, `B is in Rome`.
+
+    At the beginning, where the subject stands, the two may share a word: `passed ball is …`, `ball boy is …`.
+    """
     first, last, rest = swapped_spans(old, new)
     ours, theirs = (
         {_form(side, word) for word in side.words[first : len(side.words) - last] if word in side.content}
@@ -171,7 +178,8 @@ def has_other_words(old: Words, new: Words) -> bool:
     )
     if old.amounts.agree(new.amounts):
         ours, theirs = ours - {_NUMBER}, theirs - {_NUMBER}
-    return ours != theirs and ours.isdisjoint(theirs) and first + last >= rest
+    have_other_subjects = first == 0 and last > 1 and last >= rest and bool(ours - theirs and theirs - ours)
+    return have_other_subjects or (ours != theirs and ours.isdisjoint(theirs) and first + last >= rest)
 
 
 def _form(side: Words, word: str) -> str:
