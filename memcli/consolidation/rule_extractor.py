@@ -31,7 +31,7 @@ _WORTH = {"user": 0.5, "assistant": 0.65, "tool": 0.6}
 _SHORT = 0.4  # what a short sentence of a user needs, by the score of its own that such sentences have
 _ANSWERS = 0.5  # what an assistant's sentence needs that answers a question with a number, a name or a cause
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
-_AMONG_PEOPLE = 0.84
+_AMONG_PEOPLE = 0.83
 """What a sentence needs in a conversation of several people: they talk to each other, and tell memory nothing."""
 _LESSONS, _BINDING = ("cause", "fix"), ("rule", "preference")
 _SOMEBODY = re.compile(r"\b(?:you|he|she|they)\s+(?:always|never)\b", re.IGNORECASE)
