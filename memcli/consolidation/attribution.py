@@ -21,13 +21,23 @@ FILE = Path(__file__).with_name("attribution.model")
 HANDED_ON = "handed on"
 """The only output of the model."""
 
-LIKELY, LABELLED, OPENING = 0.5, 0.4, 0.9
-"""Probability from which a sentence counts as somebody else's, where it has a label, and in the first paragraph of a
-prompt too long to be typed, where the user says what the rest is."""
+LIKELY, LABELLED, OWNED, OPENING = 0.5, 0.4, 0.8, 0.9
+"""Probability from which a sentence counts as somebody else's, where it has a label, where that label is one of their
+own, and in the first paragraph of a prompt too long to be typed, where the user says what the rest is."""
 
 _QUOTED = re.compile(r"(?<!\w)(['\"‘“«„‚])(?=\S)[^\n'\"‘’“”«»]{8,400}(?<=\S)['\"’”»“](?!\w)")
 _END = 60  # characters of a line that are looked at, from its beginning and from its end
 _LABEL = re.compile(r"[^\n:：]{1,80}?[:：](?=\s|\W|$)")
+# With what people announce what they say themselves: when it holds, or how much it matters. It names nobody.
+_OWN_LABEL = re.compile(
+    r"(?:(?:and |also,? |oh,? )?(?:btw|by the way|ps|nb|for (?:the )?(?:future|later|next time|record)"
+    r"|in (?:the )?future|next time|(?:as of|starting|from) \S+(?: \S+)?(?: on)?|from now on|going forward|(?:a |my |our |house |one )*"
+    r"(?:rule|decision|preference)s?|(?:a )?reminder|remember|(?:very )?important|(?:a )?note|to self|for you"
+    r"|(?:one|two|three|general) (?:more )?things?|ab \S+|künftig|in zukunft|wichtig|merk\S*|regel|für später"
+    r"|à l['’]avenir|pour la suite|important|dorénavant|para el futuro|a partir de \S+|importante|vanaf \S+"
+    r"|d['’]ora in poi|od \S+)[ ,]*)+[:：]",
+    re.IGNORECASE,
+)
 _SHAPE = (
     (re.compile(r"[A-ZÀ-Þ]"), "A"),
     (re.compile(r"[^\W\d_A]"), "a"),
@@ -113,11 +123,15 @@ def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
     labelled = -1  # the line on which a label says that somebody else's words follow
     for one, place in zip(whole, places(prompt, whole), strict=True):
         opens = prompt.is_long and place.paragraph == 0 and ":" not in place.line
-        is_told = _chance(place) >= (LABELLED if place.label else OPENING if opens else LIKELY)
+        is_told = _chance(place) >= (_least(place.label) if place.label else OPENING if opens else LIKELY)
         told.append(is_told or one.line == labelled or _quotes_rule(one.text))
         if is_told and place.label and not place.before:
             labelled = one.line
     return told
+
+
+def _least(label: str) -> float:
+    return OWNED if _OWN_LABEL.fullmatch(label.strip("-*# ")) else LABELLED
 
 
 def _chance(place: Place) -> float:

@@ -75,6 +75,10 @@ OWN = (
     f"ok thanks, that was quick\n\nbtw {RULE}, my neighbour broke the last one",
     f"I want you to {RULE}. It is my father's.",
     f"From now on {RULE} to anybody but Sofia.",
+    f"great, that works. thx!!\n\nfor later: {RULE}, last time a rung broke and Piet had to mend it",
+    f"- decision for us: {RULE}",
+    f"Ab Montag: {RULE}",
+    f"perfect.\n\nanother general thing: {RULE} unless it rains and my brother is there",
 )
 PASTED = (
     "Slack export:\n\nIda Berg  10:02 AM\nI'm in Oslo until Friday. Always ring twice.\n\nmake a task list",
