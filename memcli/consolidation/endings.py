@@ -8,26 +8,27 @@ from collections.abc import Sequence
 from ..beliefs.changes import is_ended_by, tells_of_change
 from ..index.filters import Filter
 from ..index.index import Index, ask
+from ..index.keywords import sharing_words
 from ..store.workspace import Workspace
-from ..text import frontmatter
 from .candidates import Candidate
+
+_MOST = 30  # entries that are looked at for each sentence
 
 
 def ending(workspace: Workspace, said: Sequence[Candidate]) -> list[Candidate]:
-    """Return what the user says outright is no longer so, where an active entry states just that.
-
-    Entries are read only where a sentence tells of a change at all, which is rare.
-    """
+    """Return what the user says outright is no longer so, where an active entry states just that."""
     told = [one for one in said if one.role == "user" and not one.is_told and tells_of_change(one.text)]
-    known = _known(workspace) if told else []
-    return [one for one in told if any(is_ended_by(body, one.text) is not None for body in known)]
+    if not told:  # which is the rule
+        return []
 
-
-def _known(workspace: Workspace) -> list[str]:
-    """Return what the active entries say."""
-
-    def looked(index: Index) -> list[str]:
+    def looked(index: Index) -> list[Candidate]:
         index.refresh()
-        return [frontmatter.parse(text).body.strip() for _, text in index.texts(Filter(kinds=("entry",)))]
+        return [one for one in told if any(is_ended_by(text, one.text) is not None for text in _like(index, one.text))]
 
     return ask(workspace, looked)
+
+
+def _like(index: Index, text: str) -> list[str]:
+    """Return what entries say that share its words: whatever ends a statement repeats it."""
+    chunks = sharing_words(index, text, Filter(kinds=("entry",)), _MOST)
+    return [piece.text.strip() for piece in index.pieces(chunks).values()]

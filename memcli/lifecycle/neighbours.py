@@ -5,19 +5,17 @@ Only looks; takes no lock and judges nothing. Without a model, words and twins a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log
 from typing import TYPE_CHECKING, Any
 
 from ..beliefs.learned import Learned, is_learned_for
 from ..errors import UnavailableError
 from ..index.filters import Filter
 from ..index.index import Index, ask, glance
+from ..index.keywords import sharing_words
 from ..index.names import keyed
 from ..index.read_texts import ReadTexts
 from ..store.workspace import Workspace
-from ..text.english import forms
 from ..text.entry import same_key
-from ..text.words import query_terms
 
 if TYPE_CHECKING:
     from ..index.embedder import Embedder
@@ -122,7 +120,7 @@ def _look(
         found.read, found.learned, found.opened = last.read, last.learned, last.opened
     if not all(not text or _is_known(index, kind, exact.get(text, ())) for kind, text in told):
         is_few = len(texts) <= ALONE and not found.in_bulk
-        by_words = [_by_words(index, text) if is_few else [] for text in texts]
+        by_words = [sharing_words(index, text, _ENTRIES, BY_WORDS) if is_few else [] for text in texts]
         try:
             _by_meaning(index, texts, by_words, cosines, found, seconds)
         except UnavailableError as error:
@@ -194,19 +192,6 @@ def _by_meaning(
         near, named = index.embedding.nearest(vector, _ENTRIES, NEAREST, tuple(words))
         row.update(near)
         row.update(named)
-
-
-def _by_words(index: Index, text: str) -> list[int]:
-    """Give the entries that share the most telling words with a text."""
-    found = [one for one in index.postings([forms(word) for word in query_terms(text)]) if one]
-    among = {chunk for posting in found for chunk in posting}
-    weights: dict[int, float] = dict.fromkeys(index.documents(_ENTRIES, among), 0.0)
-    count = index.chunk_count()
-    for posting in found:
-        weight = log(1 + count / len(posting))
-        for chunk in posting.keys() & weights.keys():
-            weights[chunk] += weight
-    return sorted(weights, key=lambda chunk: (-weights[chunk], chunk))[:BY_WORDS]
 
 
 def _paths(index: Index, chunks: set[int]) -> dict[int, str]:
