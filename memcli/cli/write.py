@@ -115,10 +115,11 @@ def write(
     """Remember something, or change an entry with --id.
 
     What is known in the same words, but for letter case, white space and closing full stops, is confirmed and not kept
-    twice; of another wording of the same both stay. It takes the place of what it says is over ("no longer", "moved
-    from … to", "instead of", "Correction:") or of what --supersedes names, and of what fills the same --key; what is
-    trusted more, such as the user's word, is flagged with it instead. What else may contradict it is flagged on both.
-    At a --path of your own it is kept as it is; written there again, it changes the entry.
+    twice; of another wording of the same both stay. It takes the place of what --supersedes names, of what fills the
+    same --key, and of what it repeats to say that it is over ("no longer", "moved from … to", "instead of",
+    "Correction:"); what is trusted more, such as the user's word, is flagged with it instead. What else may contradict
+    it, as a change told in other words does, is flagged on both. At a --path of your own it is kept as it is; written
+    there again, it changes the entry.
 
     What is typed at a terminal is the user's word. An agent, a script or a pipe says --source user for what the user
     said; without it the entry is `observed`, which counts for less.
