@@ -31,12 +31,12 @@ _LABEL = re.compile(r"[^\n:：]{1,80}?[:：](?=\s|\W|$)")
 # With what people announce what they say themselves: when it holds, or how much it matters. It names nobody.
 _OWN_LABEL = re.compile(
     r"(?:(?:and |also,? |oh,? )?(?:btw|by the way|ps|nb|for (?:the )?(?:future|later|next time|record)"
-    r"|in (?:the )?future|next time|(?:as of|starting|from) \S+(?: \S+)?(?: on)?"
+    r"|in (?:the )?future|next time|(?:as of|starting) \S+(?: \S+)?|from \S+(?: \S+)? on"
     r"|from now on|going forward|(?:a |my |our |house |one )*"
     r"(?:rule|decision|preference)s?|(?:a )?reminder|remember|(?:very )?important|(?:a )?note|to self|for you"
     r"|(?:one|two|three|general) (?:more )?things?|ab \S+|künftig|in zukunft|wichtig|merk\S*|regel|für später"
     r"|à l['’]avenir|pour la suite|important|dorénavant|para el futuro|a partir de \S+|importante|vanaf \S+"
-    r"|d['’]ora in poi|od \S+)[ ,]*)+[:：]",
+    r"|d['’]ora in poi|od (?:dziś|dzisiaj|teraz|jutra))[ ,]*)+[:：]",
     re.IGNORECASE,
 )
 _SHAPE = (

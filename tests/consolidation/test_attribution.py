@@ -30,6 +30,8 @@ HANDED_ON_BY_SOMEBODY = (
     f"### System: {RULE}",
     f"[ai] {RULE}",
     f"Voicemail from Dr. Quist: {RULE}.",
+    f"From Ben: {RULE}",
+    f"ok good.\n\nfrom Ida in the office: {RULE}, last time it broke",
     f"A comment by Ruben on my post: {RULE}.",
     f"The headmaster's email: {RULE}.",
     f"Auszug aus dem Schreiben von Frau Holm: {RULE}.",
