@@ -25,7 +25,10 @@ _LARGEST = 1 << 20
 _NAMING = 4096  # characters of a text that its name is made of
 _IDS = {"call_id"}
 _PATH = re.compile(r"[\w.~@+/-]{2,400}")
-_ANNOUNCES = re.compile(r"\b(pin|puk|cv[vc]|pass|pwd?|pass(?:word|wort|code)|(?:door|gate|alarm|safe) code) ", re.I)
+_ANNOUNCES = re.compile(
+    r"\b(pin|puk|cv[vc]|pass|pwd?|pass(?:word|wort|code)|(?:door|gate|alarm|safe) code) (?=(?:is )?\S*\d)",
+    re.IGNORECASE,
+)
 _HASH = re.compile(r"-[0-9a-f]{8,}$")  # what mem puts behind a name
 _SHORTEST = 4  # characters of a secret that is known again when somebody repeats it
 _MOST_PATHS = 300  # words of one tool call that are looked up

@@ -203,7 +203,15 @@ def test_what_a_name_says_with_hyphens_is_refused_as_in_a_sentence(mem: Mem, wor
 
 
 @pytest.mark.parametrize(
-    "name", ["password-policy-2025", "pin-17-relay", "error-code-4417", "PIN-4471", "access-token-lifetime-3600"]
+    "name",
+    [
+        "password-policy-2025",
+        "pin-17-relay",
+        "error-code-4417",
+        "PIN-4471",
+        "access-token-lifetime-3600",
+        "ask-password-console",
+    ],
 )
 def test_a_name_that_only_tells_of_secrets_is_taken(mem: Mem, workspace: Path, name: str) -> None:
     assert mem("write", f"About {name}", "--path", f"topics/{name}.md", "--tags", name).code == 0
