@@ -15,7 +15,7 @@ from ..lifecycle.admission import Admitted
 from ..store import files
 from ..store.init import PAGE_TEXT
 from ..store.placing import place
-from ..store.redaction import Redacted, Redactor, nameable, redactor
+from ..store.redaction import Redacted, Redactor, nameable, names_blanked, redactor
 from ..store.review_log import note_added
 from ..store.secret_paths import require_open
 from ..store.workspace import Workspace
@@ -290,7 +290,7 @@ def admitted(guard: Redactor | None, parcel: Parcel) -> Parcel:
     except UnicodeDecodeError:  # one byte that is none must not let a secret in: search shows such files too
         text, encoding = parcel.data.decode("latin-1"), "latin-1"
     guard.name = parcel.path
-    clean = _without_secrets(guard, text) if parcel.kind == "session" else guard.text(text)
+    clean = _without_secrets(guard, text) if parcel.kind == "session" else names_blanked(guard, guard.text(text))
     return parcel if clean == text else replace(parcel, data=clean.encode(encoding))
 
 

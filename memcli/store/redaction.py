@@ -30,6 +30,8 @@ _ANNOUNCES = re.compile(
     re.IGNORECASE,
 )
 _HASH = re.compile(r"-[0-9a-f]{8,}$")  # what mem puts behind a name
+_NAMES = re.compile(r"(?m)^((?:tags|key|project):|[ \t]*- )(.*)$")  # lines of frontmatter that hold names
+_NAME = re.compile(r"[\w@/-][\w.@/-]*")
 _SHORTEST = 4  # characters of a secret that is known again when somebody repeats it
 _MOST_PATHS = 300  # words of one tool call that are looked up
 _LONGEST_CALL = 500  # characters; more than a path and options are what is written
@@ -215,6 +217,21 @@ def nameable(guard: Redactor, path: str) -> str:
     if rule:
         raise RefusedError(f"its path looks like a secret ({rule})", "give it another name")
     return clean
+
+
+def names_blanked(guard: Redactor, text: str) -> str:
+    """Return an entry's text without the secrets that its tags, key and project say with hyphens, as names do."""
+    head, edge, rest = text.partition("\n---\n")
+    if not (edge and head.startswith("---\n")):
+        return text
+
+    def blanked(name: re.Match[str]) -> str:
+        rule = secret_in_name(guard, name[0])
+        if rule:
+            guard.found.append(Redacted(guard.name, 1 + head.count("\n", 0, head.find(name[0])), rule))
+        return "redacted" if rule else name[0]
+
+    return _NAMES.sub(lambda line: line[1] + _NAME.sub(blanked, line[2]), head) + edge + rest
 
 
 def require_no_secret(workspace: Workspace, name: str, what: str) -> None:

@@ -230,3 +230,14 @@ def test_a_secret_that_the_answer_repeats_is_blanked_out_there_too(
     assert mem("session", "import", str(talk)).code == 0
     kept = [path.read_text(errors="replace") for path in workspace.rglob("*") if path.is_file()]
     assert not any(secret in text for text in kept)
+
+
+@pytest.mark.parametrize("name", SAID_IN_NAMES)
+def test_an_import_keeps_no_tag_or_key_that_says_a_secret(mem: Mem, workspace: Path, name: str) -> None:
+    own = {"path": "entries/own.md", "text": f"---\nid: mem_a\ntags:\n- home\n- {name}\n---\n\nTea at four\n"}
+    told = {"content": "The shed is green", "tags": ["home", name], "key": f"home/{name}", "project": name}
+    lines = "".join(json.dumps(record) + "\n" for record in (own, told))
+    assert mem("import", "-", "--no-dedup", stdin=lines).code == 0
+    kept = [path.read_text() for path in workspace.rglob("*.md")]
+    assert not any(name in text for text in kept)
+    assert sum("home" in text and "redacted" in text for text in kept) == 2
