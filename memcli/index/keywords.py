@@ -10,9 +10,7 @@ from collections.abc import Mapping, Sequence
 from math import log
 from typing import TYPE_CHECKING
 
-from ..text.english import forms
 from ..text.tokenizer import TOKENIZE
-from ..text.words import query_terms
 from .filters import Filter
 
 if TYPE_CHECKING:
@@ -27,6 +25,9 @@ Posting = dict[int, int]
 
 def sharing_words(index: "Index", text: str, wanted: Filter, most: int) -> list[int]:
     """Return the chunks of what passes that share the most telling words with a text, the most telling first."""
+    from ..text.english import forms  # late: most commands ask for no words
+    from ..text.words import query_terms
+
     found = [one for one in index.postings([forms(word) for word in query_terms(text)]) if one]
     among = {chunk for posting in found for chunk in posting}
     weights: dict[int, float] = dict.fromkeys(index.documents(wanted, among), 0.0)
