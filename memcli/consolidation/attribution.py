@@ -15,7 +15,7 @@ from pathlib import Path
 from ..text.foreign_text import Prompt
 from ..text.linear_model import Model, grams, hashed, load
 from ..text.sentences import Sentence, is_question
-from .standing_rules import is_standing_rule
+from .standing_rules import is_standing_rule, opens_as_rule
 
 FILE = Path(__file__).with_name("attribution.model")
 HANDED_ON = "handed on"
@@ -23,9 +23,16 @@ HANDED_ON = "handed on"
 
 LIKELY, LABELLED, OWNED, OPENING = 0.5, 0.4, 0.8, 0.9
 """Probability from which a sentence counts as somebody else's, where it has a label, where that label is one of their
-own, and in the first paragraph of a prompt too long to be typed, where the user says what the rest is."""
+own, and where little speaks for it: in the first paragraph of a prompt too long to be typed, where the user says what
+the rest is, and of a rule in a prompt that asks nothing about it."""
 
 _QUOTED = re.compile(r"(?<!\w)(['\"‘“«„‚])(?=\S)[^\n'\"‘’“”«»]{8,400}(?<=\S)['\"’”»“](?!\w)")
+_ASKS = 4  # words of a question that says what it is about
+_POINTER = re.compile(
+    r"\b(?:this|that|these|those|it|them|above|below|das|dies\w*|da(?:von|zu|mit|rauf)|es|ça|cela|ceci|est[aeo]s?|es[aeo]"
+    r"|quest[aeo]|dit|dat|hiervan|to|tego)\b|[这那它]|これ|それ",
+    re.IGNORECASE,
+)
 _END = 60  # characters of a line that are looked at, from its beginning and from its end
 _LABEL = re.compile(r"[^\n:：]{1,80}?[:：](?=\s|\W|$)")
 # With what people announce what they say themselves: when it holds, or how much it matters. It names nobody.
@@ -122,8 +129,10 @@ def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
     """Tell for each sentence of a prompt whether it is taken for somebody else's, or has its rule from a quotation."""
     told: list[bool] = []
     labelled = -1  # the line on which a label says that somebody else's words follow
+    is_plain = not prompt.is_long and not any(is_question(one.text) and _points(one.text) for one in whole)
     for one, place in zip(whole, places(prompt, whole), strict=True):
         opens = prompt.is_long and place.paragraph == 0 and ":" not in place.line
+        opens |= is_plain and place.paragraphs == 1 and opens_as_rule(one.text)
         is_told = _chance(place) >= (_least(place.label) if place.label else OPENING if opens else LIKELY)
         told.append(is_told or one.line == labelled or _quotes_rule(one.text))
         if is_told and place.label and not place.before:
@@ -133,6 +142,11 @@ def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
 
 def _least(label: str) -> float:
     return OWNED if _OWN_LABEL.fullmatch(label.strip("-*# ")) else LABELLED
+
+
+def _points(question: str) -> bool:
+    """Tell whether a question may be about the text beside it: "what do you make of this?", "phishing?"."""
+    return len(question.split()) < _ASKS or _POINTER.search(question) is not None
 
 
 def _chance(place: Place) -> float:

@@ -81,6 +81,13 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _ALWAYS_FIRST = re.compile(rf"{_ALWAYS}\b", re.IGNORECASE)
+_OPENS = re.compile(
+    rf"(?:(?:ok|okay|and|also|so|but|please|pls|btw|und|bitte)[,\s]+)*(?:{_ALWAYS}\b|(?:i|we) (?:never|always)\b"
+    r"|do(?: not|n['’]?t) |(?:from \w+ on|going forward|as of|every time|each time|in (?:the )?future|whenever"
+    r"|for (?:the )?future|ab \w+ |künftig|à partir|désormais|de ahora|a partir|cada vez|jedes mal)\b"
+    r"|今后|以后|从现在起|总是|总|永远|必ず|今後|これからは|앞으로|항상|절대)",
+    re.IGNORECASE,
+)
 _PREFERS = re.compile(
     r"\b(?:i|we)(?:['’]d)?\s+(?:really\s+|much\s+)?(?:prefer|like|love|hate|dislike|can['’]?t stand|favou?r)\b"
     r"|\b(?:i|we)\s+(?:do not|don['’]?t|dont)\s+(?:like|want)\b|\brather\b.*\bthan\b"
@@ -108,6 +115,11 @@ def is_standing_rule(text: str, after: str = "") -> bool:
         return is_polite_rule(text)
     first, _, rest = text.partition(". ")
     return bool(_BINDING.search(text) or (_BAN.match(first) and exempts(rest or after)))
+
+
+def opens_as_rule(text: str) -> bool:
+    """Tell a rule that begins with what makes it one: "never …", "from now on …", "please always …"."""
+    return bool(_OPENS.match(text)) and is_standing_rule(text)
 
 
 def is_polite_rule(text: str) -> bool:

@@ -103,6 +103,27 @@ def test_what_the_user_says_is_their_own() -> None:
     assert len(taken) <= 3, taken
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Always write the tests first.",
+        "From now on always answer in Dutch.",
+        "always round to full cents",
+        "Never plan meetings on a Friday.",
+        "Please never call me Bob.",
+        "Always use pnpm instead of npm. Can you update the lock file?",
+        "Always answer briefly. How tall is the cathedral of Ulm?",
+        "Immer erst fragen, bevor du etwas installierst.",
+        "Always lock the boat house at night. Two kayaks were stolen in May.",
+        "ok, never feed the cat at the table",
+    ],
+)
+def test_a_rule_that_is_all_a_prompt_says_is_the_users_own(text: str) -> None:
+    own = [one.text for one in candidates([Event("1", "message", "user", text)]) if not one.is_told]
+    assert own
+    assert is_standing_rule(own[0])
+
+
 @pytest.mark.parametrize("text", PASTED)
 def test_what_was_pasted_makes_no_rule_of_the_users(text: str) -> None:
     said = candidates([Event("1", "message", "user", text)])
