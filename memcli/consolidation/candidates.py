@@ -33,7 +33,8 @@ _MARKS = (
 # These open a sentence as filler only before a comma or the like: "no carpets" and "great care" say something.
 _REPLIES = (
     r"yes|no|nope|nah|sure|right|exactly|great|perfect|cool|nice|thanks?(?: you)?|thx|haha+|lol|correct|sorry|done"
-    r"|noted|understood|got it|good|ja|nein|genau|danke|oui|non|merci|s[ií]|gracias|in fact|please note"
+    r"|noted|understood|got it|good|(?:one|another) (?:more |last )?thing|as i (?:said|mentioned)"
+    r"|wie gesagt|ja|nein|genau|danke|oui|non|merci|s[ií]|gracias|in fact|please note"
 )
 _PICTURE = r"[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?"
 _OPENING = re.compile(
@@ -56,7 +57,10 @@ _BAN = re.compile(r"no [^.!?\n]+,? please\b", re.IGNORECASE)  # here "please" ma
 # A request, with or without its question mark, that begins a sentence or ends it.
 _REQUEST = re.compile(
     r"(?:^|[,;–—]\s*)(?:(?:and|so|please|but)\s+)?"
-    r"(?:(?:can|could|would|will) you|kannst du|könntest du|können sie|peux-tu|pouvez-vous|puedes|podrías)\s+\w",
+    r"(?:(?:(?:can|could|would|will) you|(?:kannst|könntest|magst|schaust|guckst) du|können sie|peux-tu"
+    r"|pouvez-vous|puedes"
+    r"|podrías|do you know|weißt du|tu sais|sabes)\s+\w"
+    r"|(?:any (?:idea|clue|thoughts?|hints?|chance)|irgendeine idee|une idée|alguna idea|mind (?:looking|checking))\b)",
     re.IGNORECASE,
 )
 

@@ -19,7 +19,9 @@ _ONCE = re.compile(
 _ASKS = re.compile(
     r"(?:who|why|how (?:much|many|long|loud|far|old|do|does|did|can|could|come|is|are)"
     r"|what(?:['’]?s| is| are| do| does| did| would| should| about)|which \w+ (?:do|does|is|are|should)"
-    r"|wer|warum|wieso|was (?:ist|kostet|würde)|pourquoi|qui|quién)\b(?!.*[,:;])",
+    r"|where(?:['’]?s| (?:is|are|do|does|did|can))|when (?:do|does|did|will)"
+    r"|wer|warum|wieso|was (?:ist|kostet|würde)|wie (?:heißt|heisst|viel|lange|oft|geht|komm)\w*|wo (?:ist|liegt|finde)"
+    r"|pourquoi|qui|quién)\b(?!.*[,:;])",
     re.IGNORECASE,
 )
 _MUSES = re.compile(

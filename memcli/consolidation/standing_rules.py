@@ -82,7 +82,8 @@ _TAG = re.compile(
 )
 _ALWAYS_FIRST = re.compile(rf"{_ALWAYS}\b", re.IGNORECASE)
 _OPENS = re.compile(
-    rf"(?:(?:ok|okay|and|also|so|but|please|pls|btw|und|bitte)[,\s]+)*(?:{_ALWAYS}\b|(?:i|we) (?:never|always)\b"
+    rf"(?:(?:ok|okay|oh|hey|and|also|so|but|please|pls|btw|by the way|as i said|(?:one|another) (?:more )?thing|und"
+    rf"|bitte)[,:\s]+)*(?:{_ALWAYS}\b|(?:i|we) (?:never|always)\b"
     r"|do(?: not|n['’]?t) |(?:from \w+ on|going forward|as of|every time|each time|in (?:the )?future|whenever"
     r"|for (?:the )?future|ab \w+ |künftig|à partir|désormais|de ahora|a partir|cada vez|jedes mal)\b"
     r"|今后|以后|从现在起|总是|总|永远|必ず|今後|これからは|앞으로|항상|절대)",
