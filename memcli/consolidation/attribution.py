@@ -23,8 +23,7 @@ HANDED_ON = "handed on"
 
 LIKELY, LABELLED, OWNED, OPENING = 0.5, 0.4, 0.8, 0.9
 """Probability from which a sentence counts as somebody else's, where it has a label, where that label is one of their
-own, and where little speaks for it: in the first paragraph of a prompt too long to be typed, where the user says what
-the rest is, and of a rule in a prompt that asks nothing about it."""
+own, and in the first paragraph of a prompt too long to be typed, where the user says what the rest is."""
 
 _QUOTED = re.compile(r"(?<!\w)(['\"‘“«„‚])(?=\S)[^\n'\"‘’“”«»]{8,400}(?<=\S)['\"’”»“](?!\w)")
 _ASKS = 4  # words of a question that says what it is about
@@ -33,14 +32,20 @@ _POINTER = re.compile(
     r"|quest[aeo]|dit|dat|hiervan|to|tego)\b|[这那它]|これ|それ",
     re.IGNORECASE,
 )
+_COURTESY = re.compile(
+    r"(?:(?:thanks?|thank you|thx|ok|okay|great|good|perfect|nice|cool|super|hi|hello|hey|merci|danke|gracias|grazie"
+    r"|obrigad[ao]|top|done|works|that works|it works|bedankt|so much|a lot|very much|again|now|all good|job|one|work"
+    r"|schön|beaucoup|mille|vielen dank|looks good)[\s,.!…]*)+",
+    re.IGNORECASE,
+)
 _END = 60  # characters of a line that are looked at, from its beginning and from its end
 _LABEL = re.compile(r"[^\n:：]{1,80}?[:：](?=\s|\W|$)")
 # With what people announce what they say themselves: when it holds, or how much it matters. It names nobody.
 _OWN_LABEL = re.compile(
     r"(?:(?:and |also,? |oh,? )?(?:btw|by the way|ps|nb|for (?:the )?(?:future|later|next time|record)"
     r"|in (?:the )?future|next time|(?:as of|starting) \S+(?: \S+)?|from \S+(?: \S+)? on"
-    r"|from now on|going forward|(?:a |my |our |house |one )*"
-    r"(?:rule|decision|preference)s?|(?:a )?reminder|remember|(?:very )?important|(?:a )?note|to self|for you"
+    r"|from now on|going forward|(?:a |my |our |house |one |more |general )*(?:rule|decision|preference)s?"
+    r"|(?:a )?reminder|remember|(?:very )?important|(?:please )?(?:a )?note|to self|for you"
     r"|(?:one|two|three|general) (?:more )?things?|ab \S+|künftig|in zukunft|wichtig|merk\S*|regel|für später"
     r"|à l['’]avenir|pour la suite|important|dorénavant|para el futuro|a partir de \S+|importante|vanaf \S+"
     r"|d['’]ora in poi|od (?:dziś|dzisiaj|teraz|jutra))[ ,]*)+[:：]",
@@ -129,11 +134,16 @@ def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
     """Tell for each sentence of a prompt whether it is taken for somebody else's, or has its rule from a quotation."""
     told: list[bool] = []
     labelled = -1  # the line on which a label says that somebody else's words follow
-    is_plain = not prompt.is_long and not any(is_question(one.text) and _points(one.text) for one in whole)
-    for one, place in zip(whole, places(prompt, whole), strict=True):
+    said = [part for part in _BREAK.split(prompt.text.strip()) if not _COURTESY.fullmatch(part.strip())]
+    is_plain = len(said) == 1 and not prompt.is_long
+    is_plain &= not any(is_question(one.text) and _points(one.text) for one in whole)
+    stands = list(places(prompt, whole))
+    is_plain &= all(not place.label or _is_own_label(place.label) for place in stands)
+    for one, place in zip(whole, stands, strict=True):
         opens = prompt.is_long and place.paragraph == 0 and ":" not in place.line
-        opens |= is_plain and place.paragraphs == 1 and opens_as_rule(one.text)
-        is_told = _chance(place) >= (_least(place.label) if place.label else OPENING if opens else LIKELY)
+        is_own = is_plain and (opens_as_rule(one.text) or _is_own_label(place.label))
+        least = _least(place.label) if place.label else OPENING if opens else LIKELY
+        is_told = not is_own and _chance(place) >= least
         told.append(is_told or one.line == labelled or _quotes_rule(one.text))
         if is_told and place.label and not place.before:
             labelled = one.line
@@ -141,7 +151,11 @@ def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
 
 
 def _least(label: str) -> float:
-    return OWNED if _OWN_LABEL.fullmatch(label.strip("-*# ")) else LABELLED
+    return OWNED if _is_own_label(label) else LABELLED
+
+
+def _is_own_label(label: str) -> bool:
+    return _OWN_LABEL.fullmatch(label.strip("-*# ")) is not None
 
 
 def _points(question: str) -> bool:

@@ -79,6 +79,7 @@ OWN = (
     f"From now on {RULE} to anybody but Sofia.",
     f"great, that works. thx!!\n\nfor later: {RULE}, last time a rung broke and Piet had to mend it",
     f"- decision for us: {RULE}",
+    f"Please note for the future: {RULE}",
     f"Ab Montag: {RULE}",
     f"perfect.\n\nanother general thing: {RULE} unless it rains and my brother is there",
 )
@@ -116,12 +117,13 @@ def test_what_the_user_says_is_their_own() -> None:
         "Immer erst fragen, bevor du etwas installierst.",
         "Always lock the boat house at night. Two kayaks were stolen in May.",
         "ok, never feed the cat at the table",
+        "thanks!\n\nNever plan meetings on a Friday.",
+        "Merci beaucoup!\n\nFrom now on always answer in French.",
     ],
 )
 def test_a_rule_that_is_all_a_prompt_says_is_the_users_own(text: str) -> None:
     own = [one.text for one in candidates([Event("1", "message", "user", text)]) if not one.is_told]
-    assert own
-    assert is_standing_rule(own[0])
+    assert any(map(is_standing_rule, own)), own
 
 
 @pytest.mark.parametrize("text", PASTED)

@@ -24,6 +24,7 @@ the TOTP secret is {KRSXG5CTMVRXEZLU} otp-seed
 2FA key: {krsx g5ct mvrx ezlu} otp-seed
 the pin for the safe in the cellar is {774129} pin
 my debit card pin's {6618} btw pin
+my bank card PIN is {6618} by the way pin
 voicemail pin – {3390}. pin
 PUK1 {77120943} / PUK2 {30598816} pin
 the barn opens with code {4417#} pin

@@ -46,6 +46,7 @@ NAMED = [
     f"the wifi passphrase is {WORD}, tell nobody",
     f"| password | {WORD} |",
     f"| host | user | pw |\n|---|---|---|\n| attic | ines | {WORD} |",
+    f"| site | password |\n|---|---|\n| harbour | {WORD} |",
     f"Passwort: {WORD}",
     f"contraseña: {WORD}",
     f"пароль: {WORD}",

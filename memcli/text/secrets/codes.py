@@ -43,7 +43,7 @@ _PIN = (
     rf"(?:[ -]?(?:code|nummer|number))?[12]?(?![\w-])(?:(?:{_FOR})?(?:[ \t]?[:：=]|[ \t][–—]|{_SAID})"
     r"[ \t]{0,4}[\"'`*]{0,2}"
     rf"|(?P<blank>[ \t]))(?P<pin>{_NUMBER})(?=[\"'`*]{{0,2}}(?:[ \t]*(?:$|\n|[)(/–—])|[.,;!?](?:\s|$)|です"
-    r"|[ \t](?:and|but|btw|for|und|aber|für|y|et|e|en|i)\b))"
+    r"|[ \t](?:and|but|btw|by|for|und|aber|für|y|et|e|en|i)\b))"
 )
 _ON_CARD = _PIN.replace(_NUMBER, r"\d{3,4}")
 _SEED = (

@@ -44,7 +44,7 @@ def _columns(text: str) -> Iterator[Place]:
         if len(cells) == width and all(set(text[begin:end]) <= {*"-: "} for begin, end in cells):
             start += len(line) + 1  # the rule below the heading of a table
             continue
-        if len(cells) != width or width < 3:
+        if len(cells) != width or width < 2:
             names = [text[begin:end].strip().lower() for begin, end in cells]
             is_heading = not _BESIDE.isdisjoint(names) and not any(text[begin : begin + 1] == " " for begin, _ in cells)
             columns = [number for number, name in enumerate(names) if is_heading and name in _COLUMNS]
