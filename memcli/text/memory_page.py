@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .ids import slug
 from .lines import with_code
@@ -21,7 +22,8 @@ class Section:
     end: int
 
 
-def sections(text: str) -> list[Section]:
+@lru_cache(maxsize=2)  # recall asks for the parts of one page, one after the other
+def sections(text: str) -> tuple[Section, ...]:
     """Cut a page at its headings; text before the first one is a section without a name."""
     found: list[Section] = []
     taken: dict[str, int] = {}  # anchors, and the last number of each that was asked for again
@@ -39,7 +41,7 @@ def sections(text: str) -> list[Section]:
         taken[name] = number
         taken.setdefault(anchor, 1)
         found.append(Section(anchor, tuple(name for _, name in trail), line, start, end))
-    return found
+    return tuple(found)
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int, int, int, str]]:

@@ -1,13 +1,17 @@
 """A large file costs time by its length and no more, and stops nothing that is asked of the others."""
 
+import os
 import sqlite3
 import time
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from memcli.index.kept import texts_of
+from memcli.store.address import Place, part
+from memcli.store.workspace import Surroundings, opened
 from memcli.text.memory_page import sections
 from tests.conftest import Mem
 from tests.growth import growth
@@ -17,12 +21,28 @@ from tests.growth import growth
 def test_many_equal_headings_are_cut_in_time_that_grows_with_their_number(heading: str) -> None:
     def seconds(count: int) -> float:
         text = f"## {heading} x\n\nwords\n" * count
+        sections.cache_clear()
         began = time.process_time()
         found = sections(text)
         assert len({section.anchor for section in found}) == count
         return time.process_time() - began
 
     assert growth(seconds, 2_000, 20_000, 35) < 35  # ten times as many; by the square it would be a hundred times
+
+
+def test_parts_of_one_page_are_found_without_reading_it_again_for_each(mem: Mem, workspace: Path) -> None:
+    (workspace / "MEMORY.md").write_text("# M\n" + "## Same\n\nwords of the build\n" * 4_000)
+    where = opened(Surroundings(workspace, os.environ, datetime.now(UTC)), workspace)
+    text = (workspace / "MEMORY.md").read_text()
+
+    def seconds(parts: int) -> float:
+        sections.cache_clear()
+        began = time.process_time()
+        for number in range(2, parts + 2):
+            part(where, Place("MEMORY.md", f"same-{number}"), text)
+        return time.process_time() - began
+
+    assert growth(seconds, 1, 40, 10) < 10  # forty times as many parts
 
 
 def test_equal_headings_keep_the_anchors_they_had() -> None:

@@ -53,7 +53,7 @@ def test_a_fence_left_open_takes_the_rest() -> None:
 
 @pytest.mark.parametrize("text", ["", "\n \n", "\ufeff\n"])
 def test_a_blank_page_has_no_sections(text: str) -> None:
-    assert sections(text) == []
+    assert sections(text) == ()
 
 
 def test_a_page_of_windows_lines_is_read_alike() -> None:
