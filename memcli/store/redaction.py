@@ -6,7 +6,7 @@ secret at all: they stand in listings, logs and commits.
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ _ANNOUNCES = re.compile(
 _HASH = re.compile(r"-[0-9a-f]{8,}$")  # what mem puts behind a name
 _NAMES = re.compile(r"(?m)^((?:tags|key|project):|[ \t]*- )(.*)$")  # lines of frontmatter that hold names
 _NAME = re.compile(r"[\w@/-][\w.@/-]*")
+_MOST_TOLD = 50  # secrets that are looked for again
 _SHORTEST = 4  # characters of a secret that is known again when somebody repeats it
 _MOST_PATHS = 300  # words of one tool call that are looked up
 _LONGEST_CALL = 500  # characters; more than a path and options are what is written
@@ -62,6 +63,7 @@ class Redactor:
     folder: Path | None = None  # paths in tool calls are relative to it; None where no file is kept out
     _calls: set[str] = field(default_factory=set)  # ids of tool calls that read a file which is kept out
     _repeats: bool = False  # in a conversation what one says another repeats: "noted, the code is …"
+    _told: int = 0  # how many of the values were found in it
     _asker: str = ""  # who asked for a password in the message before
 
     @property
@@ -80,8 +82,15 @@ class Redactor:
             self.found.append(Redacted(self.name, place, one.rule, one.group))
         if self._repeats:
             said = {text[one.start : one.end] for one in findings if one.group == "secret"}
-            self.values = {*self.values, *(value for value in said if len(value) >= _SHORTEST)}
+            self._remember(value for value in said if len(value) >= _SHORTEST)
         return redact(text, findings)
+
+    def _remember(self, said: Iterable[str]) -> None:
+        """Guard what was found against being repeated; each text is searched for all of it, so it is not much."""
+        for value in said:
+            if self._told < _MOST_TOLD and value not in self.values:
+                self.values = {*self.values, value}
+                self._told += 1
 
     def event(self, event: Event, line: int = 0) -> Event:
         """Blank out the secrets of something said or done in a conversation, and what was read of a secret file."""
@@ -114,7 +123,7 @@ class Redactor:
         if place is None:
             return text
         self.found.append(Redacted(self.name, line, "password"))
-        self.values = {*self.values, text[slice(*place)]}
+        self._remember([text[slice(*place)]])
         return f"{text[: place[0]]}[REDACTED:password]{text[place[1] :]}"
 
     def _without_file(self, event: Event, line: int) -> Event:
