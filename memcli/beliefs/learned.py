@@ -58,9 +58,9 @@ class Learned:
             by_new.setdefault(new, []).append(old)
         for batch in _batches(by_new):
             read = texts.read(embedder, (text for new in batch for text in (new, *by_new[new])))
-            for new in batch:
-                found = model.compare(read[new], [read[text] for text in by_new[new]])
-                self._known |= {(old, new): each for old, each in zip(by_new[new], found, strict=True)}
+            asked = [(old, new) for new in batch for old in by_new[new]]
+            found = model.compare([(read[old], read[new]) for old, new in asked])
+            self._known |= dict(zip(asked, found, strict=True))
 
 
 def _batches(by_new: Mapping[str, Collection[str]]) -> Iterator[list[str]]:

@@ -77,18 +77,19 @@ class PairModel:
     scale: "Floats"  # calibration: softmax(scale · score + shift)
     shift: "Floats"
 
-    def compare(self, new: "TokenVectors", olds: "Sequence[TokenVectors]") -> list[Likelihoods]:
-        """Judge a new text against each of the old ones."""
-        if not olds:
+    def compare(self, pairs: "Sequence[tuple[TokenVectors, TokenVectors]]") -> list[Likelihoods]:
+        """Judge pairs of an old and a new text."""
+        if not pairs:
             return []
-        told = read_text(new)
-        standing = [read_text(old) for old in olds]
-        table = self.table([features(old, told) for old in standing])
+        texts = {id(text): text for pair in pairs for text in pair}
+        ready = {key: read_text(text) for key, text in texts.items()}
+        read = [(ready[id(old)], ready[id(new)]) for old, new in pairs]
+        table = self.table([features(old, new) for old, new in read])
         chances = self.calibrated(self.scores(table))
         found = []
-        for old, (same, update, conflict, distinct) in zip(standing, chances.tolist(), strict=True):
-            merges = same >= self.merge and not difference(old, told)
-            flag = self.flag_foreign if is_foreign(old, told) else self.flag
+        for (old, new), (same, update, conflict, distinct) in zip(read, chances.tolist(), strict=True):
+            merges = same >= self.merge and not difference(old, new)
+            flag = self.flag_foreign if is_foreign(old, new) else self.flag
             found.append(Likelihoods(same, update, conflict, distinct, merges, 1 - distinct >= flag))
         return found
 

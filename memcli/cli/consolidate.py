@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from ..errors import BusyError, MemError, NotFoundError, RefusedError, UsageError
+from ..errors import MemError, NotFoundError, RefusedError, UsageError
 from ..lifecycle import consolidate as lifecycle
 from ..lifecycle.consolidation import Outcome
 from ..lifecycle.llm import Llm
 from ..lifecycle.llm.choice import chosen_llm
-from ..lifecycle.neighbours import Opened
 from ..lifecycle.plan import Plan, shown
 from ..lifecycle.waiting import due
 from ..store.redaction import redactor
@@ -107,16 +106,13 @@ def _consolidated(
     """Consolidate one after the other; what is wrong with one stops none of the rest."""
     outcomes: list[Outcome] = []
     failures: list[MemError] = []
-    opened = Opened.for_many(len(chosen))
-    for session in chosen:
-        try:
-            outcomes += lifecycle.consolidate(where, session, llm, keep=keep, wait=wait, judge=judge, opened=opened)
-        except BusyError:
-            raise
-        except MemError as failure:
-            if len(chosen) == 1:
-                raise
-            failures.append(failure)
+    for done in lifecycle.consolidate_all(where, chosen, llm, keep=lambda _: keep, wait=wait, judge=judge):
+        if isinstance(done, Outcome):
+            outcomes.append(done)
+        elif len(chosen) == 1:
+            raise done
+        else:
+            failures.append(done)
     return outcomes, failures
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from ..text.foreign_text import Prompt
-from ..text.linear_model import Model, grams, hashed, load
+from ..text.linear_model import Model, hashed, hashed_text, load
 from ..text.sentences import Sentence, is_question
 from .standing_rules import is_standing_rule, opens_as_rule
 
@@ -185,7 +185,7 @@ def hashed_features(place: Place, size: int) -> Iterator[tuple[int, float]]:
         ("v", place.before),
         ("x", place.after),
     ):
-        yield from hashed((name + one for one in grams(text)), size)
+        yield from hashed_text(text, size, name)
     shapes = (("S", place.line), ("P", place.lead), ("N", place.follow), ("F", place.first), ("E", place.last))
     yield from hashed((f"{name}{_shape(line)[:many]}" for name, line in shapes for many in (1, 2, 4, 8)), size)
 

@@ -38,6 +38,8 @@ class Batch:
     session: Session
     events: Sequence[Event]
     page: str = ""  # long-term memory as it is shown to an LLM
+    before: Sequence[str] | None = None
+    """What is kept of conversations that become memory with this one, in no file yet; the index is in step then."""
 
     def event(self, message: str) -> Event:
         """Return the event of an id; an empty one where there is none."""

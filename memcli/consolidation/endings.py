@@ -9,23 +9,25 @@ from ..beliefs.changes import is_ended_by, tells_of_change
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.keywords import sharing_words
-from ..store.workspace import Workspace
 from .candidates import Candidate
+from .drafts import Batch
 
 _MOST = 30  # entries that are looked at for each sentence
 
 
-def ending(workspace: Workspace, said: Sequence[Candidate]) -> list[Candidate]:
-    """Return what the user says outright is no longer so, where an active entry states just that."""
+def ending(batch: Batch, said: Sequence[Candidate]) -> list[Candidate]:
+    """Return what the user says outright is no longer so, where an entry that stands, or will, states just that."""
     told = [one for one in said if one.role == "user" and not one.is_told and tells_of_change(one.text)]
     if not told:  # which is the rule
         return []
 
     def looked(index: Index) -> list[Candidate]:
-        index.refresh()
-        return [one for one in told if any(is_ended_by(text, one.text) is not None for text in _like(index, one.text))]
+        if batch.before is None:
+            index.refresh()
+        stated = {one: (*_like(index, one.text), *(batch.before or ())) for one in told}
+        return [one for one in told if any(is_ended_by(text, one.text) is not None for text in stated[one])]
 
-    return ask(workspace, looked)
+    return ask(batch.workspace, looked)
 
 
 def _like(index: Index, text: str) -> list[str]:

@@ -65,7 +65,7 @@ def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate,
     gone = taken_back(found, texts)
     back = retracted(said)
     gone = {at: at for at, one in enumerate(found) if place_of(one) in back} | gone
-    ends = ending(batch.workspace, found)
+    ends = ending(batch, found)
     judged = judge(found, _LIKELY)
     needed = _AMONG_PEOPLE if len({event.name for event in batch.events if event.role == "user"}) > 1 else 0.0
     kept = {

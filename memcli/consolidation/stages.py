@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from ..lifecycle.admission import Draft
 from ..lifecycle.llm import Llm
-from ..store.access import Access
 from ..text.foreign_text import Prompt
 from ..text.session import Event
 from ..text.summary import first_line, shorten
@@ -45,12 +44,6 @@ class Extraction:
     page: str | None = None  # the whole new text of long-term memory, as an LLM proposes it
     lasting: frozenset[str] = frozenset()  # texts of drafts that the user asked to remember, or that bind from now on
 
-    pasted: frozenset[str] = frozenset()  # sources of what a user's message states that is not the user's own word
-
-    def is_pasted(self, confirmation: Access) -> bool:
-        """Tell whether a memory is confirmed by text that was pasted once more, which confirms nothing."""
-        return bool(confirmation.sources) and self.pasted.issuperset(confirmation.sources)
-
 
 def extract(batch: Batch, llm: Llm | None) -> Extraction:
     """Find what is worth keeping of a batch; LlmError where an LLM is asked and gives no usable reply."""
@@ -72,12 +65,14 @@ def extract(batch: Batch, llm: Llm | None) -> Extraction:
     lasting = (
         one.body for one in drafts if one.told["source"] == "user" and (one.body in ours or is_standing_rule(one.body))
     )
-    pasted = (
-        str(one.told["sources"][0])
-        for one in drafts
-        if one.told["source"] == "observed" and batch.event(message_of(one)).role == "user" and message_of(one)
-    )
-    return Extraction(tuple(drafts), history or told.history(), told, page, frozenset(lasting), frozenset(pasted))
+    admitted = (replace(draft, confirms=not _is_pasted(batch, draft)) for draft in drafts)
+    return Extraction(tuple(admitted), history or told.history(), told, page, frozenset(lasting))
+
+
+def _is_pasted(batch: Batch, draft: Draft) -> bool:
+    """Tell whether a user's message states something that is not the user's own word."""
+    message = message_of(draft)
+    return bool(message) and draft.told["source"] == "observed" and batch.event(message).role == "user"
 
 
 def asked(batch: Batch) -> list[Draft]:

@@ -6,13 +6,13 @@ trained by `bench/training/worth.py`; `worth.md` beside it says on what and how 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import log1p
 from pathlib import Path
 
-from ..text.linear_model import TOKEN, Model, grams, hashed, load
+from ..text.linear_model import TOKEN, Model, hashed_text, load
 from ..text.sentences import is_question
 from .candidates import Candidate
 
@@ -54,10 +54,10 @@ def is_short(candidate: Candidate) -> bool:
     return candidate.role == "user" and len(candidate.text) <= _SHORT
 
 
-def hashed_features(text: str, size: int) -> Iterator[tuple[int, float]]:
-    """Yield the places and values of the words, pairs of words and parts of words of a text; of length 1 together."""
+def hashed_features(text: str, size: int) -> Sequence[tuple[int, float]]:
+    """Return the places and values of the words, pairs of words and parts of words of a text; of length 1 together."""
     # Neither capitals nor the full stop: how carefully somebody types says nothing of what they say.
-    return hashed(grams(text.rstrip(" .!。！…")), size)
+    return hashed_text(text.rstrip(" .!。！…"), size)
 
 
 def plain_features(candidate: Candidate) -> tuple[float, ...]:
@@ -100,7 +100,7 @@ def built_in() -> Model:
 
 
 def _worth(model: Model, candidate: Candidate, least: float) -> Worth:
-    words, plain = list(hashed_features(candidate.text, model.size)), plain_features(candidate)
+    words, plain = hashed_features(candidate.text, model.size), plain_features(candidate)
     probability = model.probability(words, plain, model.outputs.index(SHORT) if is_short(candidate) else 0)
     if probability < least:
         return Worth(probability, "")

@@ -39,6 +39,7 @@ class Draft:
     noise: Callable[[int], bytes]
     path: str = ""  # of a file that stands elsewhere already; empty: as the layout has it
     text: str = ""  # that file's text; it keeps its id and every byte but for the marks that it gets
+    confirms: bool = True  # whether it counts that it was said again; text that was pasted once more confirms nothing
 
     @property
     def is_told_now(self) -> bool:
@@ -81,13 +82,14 @@ class Admission:
         self.verdicts = verdicts
         self.likelihoods = likelihoods
         self.admitted: list[Admitted] = []
-        self.confirmed: list[tuple[str, Access]] = []  # id → how often it was said again, and where
+        self.confirmed: dict[int, tuple[str, Access]] = {}  # draft → id, how often it was said again, and where
         self._waiting = confirmations(workspace)
         self._files: dict[str, Standing | None] = {}
         self._before: dict[str, str | None] = {}  # path → text on disk; None for a file to be made
         self._said: dict[tuple[str, str], str] = {}  # kind and plain text of a draft → path of the entry that says it
         self._filled: dict[tuple[str, str], list[str]] = {}  # key and project → paths of what this run put there
-        self._reasons: list[str] = []
+        self._changed: dict[str, int] = {}  # path → number of the draft that changed it first
+        self._reasons: list[tuple[int, str]] = []  # number of a draft, and what became of it
 
     def standing(self, path: str) -> Standing | None:
         """Give an entry as it will stand after what was decided so far; None where it cannot be believed or changed."""
@@ -132,13 +134,14 @@ class Admission:
                 against.append((one, verdict))
         self._create(draft, entry, against)
 
-    def plan(self) -> Plan:
-        """Give all changes as one plan."""
+    def plan(self, drafts: range) -> Plan:
+        """Give the changes that began with some of the drafts, by their numbers, as one plan; apply those of all."""
         changes = []
-        for path, one in self._files.items():
-            if one is not None and one.text != self._before[path]:
+        for path, number in self._changed.items():
+            one = self._files[path]
+            if number in drafts and one is not None and one.text != self._before[path]:
                 changes.append(Change(path, self._before[path], one.text))
-        return Plan(tuple(changes), tuple(self._reasons))
+        return Plan(tuple(changes), tuple(reason for number, reason in self._reasons if number in drafts))
 
     def _weighed(
         self, entry: Entry, near: Sequence[Neighbour], before: Mapping[int, float]
@@ -179,16 +182,18 @@ class Admission:
         told, body = told_anew(one.entry, entry)
         if told:
             self._put(one.path, revised(self.workspace, one.path, one.text, told, body, touch=False))
-        self._reasons.append(f"{identifier} is confirmed: {shorten(entry.body, 80)}")
-        if one.path in self._before and self._before[one.path] is None:  # made in this run
+        self._explain(f"{identifier} is confirmed: {shorten(entry.body, 80)}")
+        is_ours = one.path in self._before and self._before[one.path] is None  # made in this run
+        if is_ours and draft.confirms:
             self._put(one.path, self._counted(one.path, entry, moment))
-            strength = one.entry.strength + entry.strength
-        else:
+        elif draft.confirms:
             sources = tuple(str(source) for source in entry.sources)
-            self.confirmed.append((identifier, Access(entry.strength, max(moment, one.entry.updated_at), sources)))
-            counted = sum(noted.count for name, noted in self.confirmed if name == identifier)
-            waiting = self._waiting[identifier].count if identifier in self._waiting else 0
-            strength = one.entry.strength + waiting + counted
+            noted = Access(entry.strength, max(moment, one.entry.updated_at), sources)
+            self.confirmed[len(self.admitted)] = (identifier, noted)
+        counted = sum(noted.count for name, noted in self.confirmed.values() if name == identifier)
+        waiting = self._waiting[identifier].count if identifier in self._waiting else 0
+        stands = self._files[one.path] or one
+        strength = stands.entry.strength + waiting + counted
         self.admitted.append(Admitted("merged", identifier, one.path, reason=verdict.reason, strength=strength))
 
     def _counted(self, path: str, entry: Entry, moment: str) -> str:
@@ -235,6 +240,12 @@ class Admission:
             is_alike = one.entry.id in alike
             self._put(one.path, conflicting_text(self.workspace, one, identifier, is_likely_same=is_alike))
         reason = next((verdict.reason for one, verdict in against if one in [*later, *won, *unsure]), "")
+        for one in won:
+            self._explain(f"{one.entry.id} is superseded by {identifier}: {reason}")
+        for one in later[:1]:
+            self._explain(f"{identifier} is superseded by {one.entry.id}: {reason}")
+        for one in unsure:
+            self._explain(f"{one.entry.id} and {identifier} are flagged: {reason}")
         self.admitted.append(
             Admitted(
                 "created",
@@ -247,9 +258,6 @@ class Admission:
                 reason,
             )
         )
-        self._reasons += [f"{one.entry.id} is superseded by {identifier}: {reason}" for one in won]
-        self._reasons += [f"{identifier} is superseded by {one.entry.id}: {reason}" for one in later[:1]]
-        self._reasons += [f"{one.entry.id} and {identifier} are flagged: {reason}" for one in unsure]
 
     def _made(self, draft: Draft, entry: Entry) -> tuple[str, str, str]:
         if draft.text:
@@ -264,6 +272,11 @@ class Admission:
         """Remember how a file will stand."""
         entry, _ = read_entry(frontmatter.parse(text), path, self.workspace.now)
         self._files[path] = Standing(path, text, entry)
+        self._changed.setdefault(path, len(self.admitted))
+
+    def _explain(self, reason: str) -> None:
+        """Say what became of the draft at hand."""
+        self._reasons.append((len(self.admitted), reason))
 
 
 def _flagged(against: Sequence[tuple[Standing, Verdict]]) -> list[tuple[Standing, Verdict]]:

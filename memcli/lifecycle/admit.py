@@ -6,6 +6,7 @@ once more. A crash leaves all of it or nothing.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ..beliefs.comparison import is_comparable
@@ -130,13 +131,34 @@ def settle(workspace: Workspace, looked: Looked, heard: "Heard | None" = None) -
 
     What a judge said holds for the texts it was shown.
     """
+    return settle_each(workspace, looked, [len(looked.drafts)], heard)[0]
+
+
+def settle_each(
+    workspace: Workspace, looked: Looked, sizes: Sequence[int], heard: "Heard | None" = None
+) -> list[Settled]:
+    """Decide about drafts of several conversations, so many of each; their plans are applied together.
+
+    A file that several of them change belongs to the plan of the first.
+    """
     admission = Admission(workspace, heard.verdicts if heard else NO_VERDICTS, looked.seen.learned)
     for number, (draft, entry) in enumerate(zip(looked.drafts, looked.entries, strict=True)):
         near, before = looked.seen.near[number], looked.seen.before[number]
         admission.settle(draft, entry, near, before, is_open=is_settled_here(entry))
     notices = tuple(notice for notice in (looked.seen.notice, looked.seen.learned.notice) if notice)
     error = heard.error if heard else ""
-    return Settled(tuple(admission.admitted), admission.plan(), notices, error, tuple(admission.confirmed))
+    ends = list(accumulate(sizes))
+    parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+    return [
+        Settled(
+            tuple(admission.admitted[part]),
+            admission.plan(range(part.start, part.stop)),
+            () if number else notices,
+            error,
+            tuple(one for at, one in admission.confirmed.items() if part.start <= at < part.stop),
+        )
+        for number, part in enumerate(parts)
+    ]
 
 
 def _entry(workspace: Workspace, draft: Draft) -> Entry:

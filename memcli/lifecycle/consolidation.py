@@ -4,7 +4,7 @@ Nothing is written here, and nothing an LLM said can make the whole fail: what c
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -15,7 +15,7 @@ from ..errors import RefusedError
 from ..store import files
 from ..store.entries import decoded, entry_text, free_name
 from ..store.history import history_steps
-from ..store.journal import Change, Step
+from ..store.journal import Append, Change, Step
 from ..store.redaction import Redacted
 from ..store.sessions import Session, page_change
 from ..store.sessions.counting import is_due
@@ -64,8 +64,38 @@ class Outcome:
         return sum(one.action == "created" for one in self.admitted)
 
 
-def kept_plan(batch: Batch, found: Extraction, settled: Settled, outcome: Outcome) -> Outcome:
-    """Propose what was found worth keeping and what became of its drafts."""
+@dataclass(frozen=True)
+class Kept:
+    """What was found worth keeping of some messages, and what became of it."""
+
+    batch: Batch
+    found: Extraction
+    settled: Settled
+    outcome: Outcome
+
+
+def kept_plans(workspace: Workspace, kept: Sequence[Kept]) -> list[Outcome]:
+    """Propose what becomes of conversations, an outcome each; their plans are one, and applied together."""
+    page = read_page(workspace)
+    stands = {step.path: step.after for one in kept for step in one.settled.plan.steps if isinstance(step, Change)}
+    remarks: tuple[str, ...]
+    if kept[0].found.page is not None:  # an LLM is shown one conversation at a time
+        page_steps, remarks = _proposed_page(kept[0].batch, kept[0].found.page, page)
+    else:
+        page_steps, remarks = _with_our_lines(workspace, kept, stands, page)
+    proposed: list[Outcome] = []
+    has_record = False
+    for one in kept:
+        *steps, cursor = _kept_steps(one, stands, is_next=has_record)
+        has_record |= any(isinstance(step, Append) for step in steps)
+        proposed.append(_with_admitted(one.outcome, [*steps, *page_steps, cursor], one.settled, remarks))
+        page_steps, remarks = [], ()
+    return proposed
+
+
+def _kept_steps(kept: Kept, stands: Mapping[str, str | None], *, is_next: bool) -> list[Step]:
+    """Give the steps of one conversation; the last one marks its messages as kept."""
+    batch, found, settled = kept.batch, kept.found, kept.settled
     workspace, session = batch.workspace, batch.session
     steps: list[Step] = []
     history = _with_moment(batch, found.history)
@@ -74,18 +104,15 @@ def kept_plan(batch: Batch, found: Extraction, settled: Settled, outcome: Outcom
     if fallbacks and not history:
         history = _with_moment(batch, f"{session.id}: nothing came of it.")  # what stands for the fallback
     if history:
-        records = history_steps(workspace, history, batch.noise("history"), instead_of=fallbacks)
+        records = history_steps(workspace, history, batch.noise("history"), instead_of=fallbacks, is_next=is_next)
         marked[HISTORY] = records[0].mark
         steps += records
     steps += settled.plan.steps
     # Of commits both would say the same: what was committed.
     has_episode = workspace.settings["consolidate.episodes"] and session.metadata.channel_type != "git"
     if has_episode and found.told.episode():
-        steps.append(_episode(batch, found, _label(workspace, settled)))
-    page_steps, remarks = _page(batch, found, settled, read_page(workspace))
-    steps += page_steps
-    steps.append(page_change(workspace, session, consolidated_to=batch.events[-1].id, metadata=marked))
-    return _with_admitted(outcome, steps, settled, remarks)
+        steps.append(_episode(batch, found, _label(workspace, stands, settled)))
+    return [*steps, page_change(workspace, session, consolidated_to=batch.events[-1].id, metadata=marked)]
 
 
 def fallback_plan(batch: Batch, waiting: Sequence[Event], settled: Settled, outcome: Outcome) -> Outcome:
@@ -148,21 +175,19 @@ def _episode(batch: Batch, found: Extraction, label: str) -> Change:
     return Change(path, None, text)
 
 
-def _page(batch: Batch, found: Extraction, settled: Settled, page: Page) -> tuple[list[Step], tuple[str, ...]]:
-    """Settle long-term memory: the LLM's update under its guards, or lines between mem's own marks."""
+def _proposed_page(batch: Batch, proposed: str, page: Page) -> tuple[list[Step], tuple[str, ...]]:
+    """Settle long-term memory as an LLM proposes it, under the guards of its update."""
     workspace, shown = batch.workspace, batch.page
-    if found.page is None:
-        return _with_our_lines(workspace, found, settled, page)
     limit = workspace.settings["consolidate.page_size"]
-    size = len(found.page.encode())
+    size = len(proposed.encode())
     fault = page.problem or (
         f"an update of {size:,} bytes is too large" if size > max(4 * limit, 2 * len(page.text.encode())) else ""
     )
     if fault:
         place = free_name(workspace, f"{workspace.layout.archive}{page.path.removesuffix('.md')}-proposed.md")
-        return [Change(place, None, found.page + "\n")], (f"{fault}: the proposed page is in {place}",)
+        return [Change(place, None, proposed + "\n")], (f"{fault}: the proposed page is in {place}",)
     shrink_to = limit if len(shown.encode()) > limit else 0
-    update = accepted(shown, found.page, page.text, shrink_to=shrink_to, is_borne_out=_bearing_out(batch))
+    update = accepted(shown, proposed, page.text, shrink_to=shrink_to, is_borne_out=_bearing_out(batch))
     remarks: tuple[str, ...] = (update.remark,) if update.remark else ()
     if update.text == page.text:
         return [], remarks
@@ -182,10 +207,11 @@ def _bearing_out(batch: Batch) -> Callable[[str], bool]:
 
 
 def _with_our_lines(
-    workspace: Workspace, found: Extraction, settled: Settled, page: Page
+    workspace: Workspace, kept: Sequence[Kept], stands: Mapping[str, str | None], page: Page
 ) -> tuple[list[Step], tuple[str, ...]]:
-    lines, headings = _lines(workspace, found, settled, page) if workspace.settings["consolidate.page"] else ({}, {})
-    gone = ours_of(page.text, settled.superseded)
+    """Settle the lines between mem's own marks."""
+    lines, headings = _lines(workspace, kept, stands, page) if workspace.settings["consolidate.page"] else ({}, {})
+    gone = ours_of(page.text, frozenset().union(*(one.settled.superseded for one in kept)))
     if not lines and not gone:
         return [], ()
     if page.problem:
@@ -198,19 +224,18 @@ def _with_our_lines(
 
 
 def _lines(
-    workspace: Workspace, found: Extraction, settled: Settled, page: Page
+    workspace: Workspace, kept: Sequence[Kept], stands: Mapping[str, str | None], page: Page
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return statements and headings by id: what the user asked to be remembered, or bound everybody to, as it stands.
 
     What does not fit the budget stays out; `mem promote` weighs it against what is there.
     """
-    stands = {step.path: step.after for step in settled.plan.steps if isinstance(step, Change)}
     settings = workspace.settings
     room = settings["promote.budget"] - size_of_ours(page.text)
     room = min(room, settings["memory.budget"] - len(page.text.encode())) if settings["memory.budget"] else room
     lines, headings = {}, {}
-    for draft, one in zip(found.drafts, settled.admitted, strict=True):
-        if draft.body not in found.lasting:
+    for one in (done for each in kept for done in _lasting(each)):
+        if one.id in lines:
             continue
         entry = _as_settled(workspace, stands, one.path)
         said = statement_of("", entry.body)
@@ -220,15 +245,20 @@ def _lines(
     return lines, headings
 
 
+def _lasting(kept: Kept) -> Iterator[Admitted]:
+    for draft, one in zip(kept.found.drafts, kept.settled.admitted, strict=True):
+        if draft.body in kept.found.lasting:
+            yield one
+
+
 def _as_settled(workspace: Workspace, stands: Mapping[str, str | None], path: str) -> Entry:
     """Read an entry as it will be; `stands` are the texts that the plan writes."""
     text = stands[path] if path in stands else decoded(path, files.read(workspace.path(path)))
     return read_entry(frontmatter.parse(text or ""), path, workspace.now)[0]
 
 
-def _label(workspace: Workspace, settled: Settled) -> str:
+def _label(workspace: Workspace, stands: Mapping[str, str | None], settled: Settled) -> str:
     """Return the project that most of the entries made or confirmed belong to, the first of equals; "" for none."""
-    stands = {step.path: step.after for step in settled.plan.steps if isinstance(step, Change)}
     labels = Counter(_as_settled(workspace, stands, path).project for path in {one.path: 0 for one in settled.admitted})
     del labels[""]
     return labels.most_common(1)[0][0] if labels else ""

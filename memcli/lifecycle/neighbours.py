@@ -76,7 +76,8 @@ class Opened:
     @classmethod
     def for_many(cls, count: int) -> "Opened":
         """Return what so many conversations are looked up with."""
-        return cls(in_bulk=count >= BACKLOG)
+        in_bulk = count >= BACKLOG
+        return cls(in_bulk, read=ReadTexts(in_bulk=in_bulk))
 
 
 def look_around(
@@ -175,7 +176,7 @@ def _by_meaning(
     index.embedding.lend(found.embedder)
     index.embedding.embed_missing(seconds, frozenset(chunk for words in by_words for chunk in words), _ENTRIES)
     if found.vectors is None:
-        if len(texts) <= READ and is_learned_for(found.embedder.model):
+        if (len(texts) <= READ or found.in_bulk) and is_learned_for(found.embedder.model):
             found.vectors = found.read.vectors(found.embedder, texts)
         else:
             found.vectors = found.embedder.embed(texts)

@@ -1,6 +1,7 @@
 """What `tend` does about conversations: consolidate what waits, shorten what is long, sum up what has happened."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from ..errors import BusyError, LlmError, MemError
@@ -25,18 +26,21 @@ def _waiting(workspace: Workspace) -> list[Session]:
 
 
 def _consolidate(workspace: Workspace, chosen: list[Session], noise: Noise) -> str:
-    from .consolidate import consolidate
-    from .neighbours import Opened
+    from .consolidate import consolidate_all
+    from .consolidation import Outcome
 
-    llm, opened = chosen_llm(workspace.settings), Opened.for_many(len(chosen))
     live = workspace.settings["consolidate.keep"]
-    parts, fault = _each(
-        chosen,
-        lambda one: consolidate(workspace, one, llm, keep=0 if is_over(one) else live, wait=0.0, opened=opened),
-    )
-    if fault:
-        raise fault
-    outcomes = [outcome for part in parts for outcome in part]
+    llm = chosen_llm(workspace.settings)
+    outcomes: list[Outcome] = []
+    faults: list[MemError] = []
+    with suppress(BusyError):  # whoever is at it does the same
+        for one in consolidate_all(workspace, chosen, llm, keep=lambda one: 0 if is_over(one) else live, wait=0.0):
+            if isinstance(one, Outcome):
+                outcomes.append(one)
+            else:
+                faults.append(one)
+    if faults:
+        raise faults[0]
     failed = [outcome for outcome in outcomes if outcome.error]
     if failed:
         raise LlmError(f"{len(failed)} of {len(outcomes)}: {failed[0].error}", "the messages stay due")

@@ -32,10 +32,13 @@ class Log:
     problems: tuple[FileProblem, ...] = ()
 
 
-def history_steps(workspace: Workspace, text: str, noise: bytes, instead_of: Sequence[str] = ()) -> tuple[Append, ...]:
+def history_steps(
+    workspace: Workspace, text: str, noise: bytes, instead_of: Sequence[str] = (), *, is_next: bool = False
+) -> tuple[Append, ...]:
     """Give the steps of a plan that add one record: to the month's file, and to the copy for older tools if wanted.
 
-    `instead_of` names the records that readers pass over from then on, since this one tells the same better.
+    `instead_of` names the records that readers pass over from then on, since this one tells the same better; `is_next`
+    says that the same plan adds another one before.
 
     A record that stands there already, by its id, is not added again when the steps are applied twice.
     """
@@ -50,7 +53,7 @@ def history_steps(workspace: Workspace, text: str, noise: bytes, instead_of: Seq
     written = render(identifier, workspace.now, text, workspace.zone, instead_of)
     month = f"{workspace.now:%Y-%m}"  # of the heading, which is UTC
     paths = dict.fromkeys((workspace.layout.history.format(month=month), *_copies(workspace)))
-    return tuple(Append(path, f"{_gap(workspace, path)}{written}", identifier) for path in paths)
+    return tuple(Append(path, f"{_gap(workspace, path, is_next=is_next)}{written}", identifier) for path in paths)
 
 
 def add_record(workspace: Workspace, text: str, noise: Callable[[int], bytes]) -> Append:
@@ -113,7 +116,7 @@ def _files(workspace: Workspace) -> list[str]:
     return found
 
 
-def _gap(workspace: Workspace, path: str) -> str:
+def _gap(workspace: Workspace, path: str, *, is_next: bool) -> str:
     """Give the blank line between records; a file that begins with this one needs none."""
     target = workspace.path(path)
-    return "\n" if target.exists() and target.stat().st_size else ""
+    return "\n" if is_next or (target.exists() and target.stat().st_size) else ""

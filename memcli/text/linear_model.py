@@ -9,8 +9,9 @@ import re
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from math import exp, log1p, sqrt
 from pathlib import Path
@@ -47,21 +48,43 @@ class Model:
         return 1 / (1 + exp(-found))
 
 
-def grams(text: str) -> Iterator[str]:
-    """Yield the words of a text, its pairs of words and its parts of words, each marked with what it is."""
+@lru_cache(maxsize=64)  # the ends of a prompt are asked for with each of its sentences
+def hashed_text(text: str, size: int, region: str = "") -> tuple[tuple[int, float], ...]:
+    """Return the places and values of a text's words, its pairs of words and its parts of words.
+
+    `region` is where the text stands: the same word is another feature there.
+    """
     words = TOKEN.findall(text.casefold())
     whole = f" {' '.join(words)} "
-    yield from (f"w{word}" for word in words)
-    yield from (f"b{one} {other}" for one, other in pairwise(words))
-    yield from (f"c{whole[start : start + size]}" for size in _GRAMS for start in range(len(whole) - size + 1))
+    # A part is hashed as bytes; where a letter is one byte these are cut without making a text of each.
+    raw = whole.encode("utf-8", "replace")
+    if len(raw) == len(whole):
+        parts = [raw[start : start + many] for many in _GRAMS for start in range(len(whole) - many + 1)]
+    else:
+        parts = [
+            whole[start : start + many].encode("utf-8", "replace")
+            for many in _GRAMS
+            for start in range(len(whole) - many + 1)
+        ]
+    crc32 = zlib.crc32
+    word, pair, part = (crc32(f"{region}{mark}".encode()) for mark in "wbc")
+    places = [crc32(one.encode("utf-8", "replace"), word) % size for one in words]
+    places += [crc32(f"{one} {other}".encode("utf-8", "replace"), pair) % size for one, other in pairwise(words)]
+    places += [crc32(one, part) % size for one in parts]
+    return _weighted(places)
 
 
-def hashed(features: Iterable[str], size: int) -> Iterator[tuple[int, float]]:
-    """Yield the places and values of features, which have length 1 together."""
-    counts = Counter(zlib.crc32(one.encode("utf-8", "replace")) % size for one in features)
-    length = sqrt(sum(log1p(count) ** 2 for count in counts.values())) or 1.0
-    for place, count in counts.items():
-        yield place, log1p(count) / length
+def hashed(features: Iterable[str], size: int) -> tuple[tuple[int, float], ...]:
+    """Return the places and values of features, which have length 1 together."""
+    return _weighted([zlib.crc32(one.encode("utf-8", "replace")) % size for one in features])
+
+
+def _weighted(places: Sequence[int]) -> tuple[tuple[int, float], ...]:
+    counts = Counter(places)
+    values = {count: log1p(count) for count in set(counts.values())}
+    length = sqrt(sum([values[count] ** 2 for count in counts.values()])) or 1.0
+    values = {count: value / length for count, value in values.items()}
+    return tuple([(place, values[count]) for place, count in counts.items()])
 
 
 def load(file: Path, output: str, plain: int) -> Model:

@@ -34,7 +34,7 @@ def compare(embedder: OnnxEmbedder) -> Compare:
 
     def compared(new: str, *olds: str) -> list[Likelihoods]:
         _, tokens = embedder.embed_tokens([new, *olds])
-        return model.compare(tokens[0], tokens[1:])
+        return model.compare([(old, tokens[0]) for old in tokens[1:]])
 
     return compared
 
@@ -278,7 +278,7 @@ def test_what_is_flagged_depends_on_the_script(embedder: OnnxEmbedder) -> None:
     for flag, foreign, flagged in ((0.0, 1.1, [True, False]), (1.1, 0.0, [False, True])):
         strict = replace(model, flag=flag, flag_foreign=foreign)
         pairs = (tokens[:2], tokens[2:])
-        assert [strict.compare(new, [old])[0].flags for old, new in pairs] == flagged
+        assert [strict.compare([pair])[0].flags for pair in pairs] == flagged
 
 
 def test_texts_of_nothing_or_of_signs_are_judged_too(compare: Compare) -> None:

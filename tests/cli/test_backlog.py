@@ -6,13 +6,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from memcli.index import embedding
 from memcli.lifecycle import consolidate as lifecycle
-from memcli.lifecycle.consolidate import consolidate
+from memcli.store.sessions import Session
+from memcli.store.workspace import Workspace
 from tests.conftest import Mem
 from tests.fakes import CountingEmbedder
 
@@ -83,18 +83,20 @@ def test_what_many_conversations_repeat_or_contradict_is_noticed_as_in_a_few(
 
 @pytest.fixture
 def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], object]], None]:
-    """Have something happen between two conversations of many."""
+    """Have something happen while many conversations are read, before one of them is."""
+    read = lifecycle.at
 
     def happens(after: int, what: Callable[[], object]) -> None:
         done = []
 
-        def consolidated(*given: Any, **told: Any) -> Any:
+        def reading(workspace: Workspace, folder: str, identifier: str) -> Session:
             if len(done) == after:
+                done.append(0)  # once, whatever is read again
                 what()
             done.append(0)
-            return consolidate(*given, **told)
+            return read(workspace, folder, identifier)
 
-        monkeypatch.setattr(lifecycle, "consolidate", consolidated)
+        monkeypatch.setattr(lifecycle, "at", reading)
 
     return happens
 
@@ -126,6 +128,57 @@ def test_an_index_that_is_lost_meanwhile_is_made_anew(
     between(after, lambda: [path.unlink() for path in (workspace / ".mem").glob("index*")])
     assert mem("consolidate", "--all").code == 0
     assert len(standing(workspace)) == 12
+
+
+def test_a_conversation_that_is_deleted_meanwhile_leaves_nothing_and_stops_no_other(
+    mem: Mem, workspace: Path, between: Callable[[int, Callable[[], object]], None]
+) -> None:
+    for number in range(24):
+        said(mem, f"s{number:02}", told(number))
+    command = [sys.executable, "-m", "memcli", "session", "delete", "s03", "--purge"]
+    between(9, lambda: subprocess.run(command, check=True, cwd=workspace.parent))
+    ran = mem("consolidate", "--all")
+    assert (ran.code, "s03 was deleted meanwhile" in ran.err) == (0, True)
+    assert [text.strip() for text, _ in standing(workspace)] == sorted(told(one) for one in range(24) if one != 3)
+    assert "s03" not in mem("history", "show").out
+
+
+def test_a_conversation_that_cannot_be_read_is_named_and_stops_no_other(
+    mem: Mem, workspace: Path, between: Callable[[int, Callable[[], object]], None]
+) -> None:
+    for number in range(24):
+        said(mem, f"s{number:02}", told(number))
+    between(9, lambda: (workspace / "sessions/s12/metadata.json").write_text("{ torn"))
+    ran = mem("consolidate", "--all")
+    assert (ran.code, ran.err.count("sessions/s12/metadata.json")) == (3, 1), ran.err
+    assert [text.strip() for text, _ in standing(workspace)] == sorted(told(one) for one in range(24) if one != 12)
+
+
+def test_records_of_many_conversations_in_a_new_file_are_parted_by_a_blank_line(mem: Mem, workspace: Path) -> None:
+    for number in range(24):
+        said(mem, f"s{number:02}", f"The nightly job number {number} fails since yesterday, why?")
+        cause = (
+            f"Cause: line {number} of nightly.yml names a disk that is full. I emptied it, and the job passes again."
+        )
+        assert mem("session", "append", "--session", f"s{number:02}", "--role", "assistant", "--text", cause).code == 0
+    assert mem("consolidate", "--all").code == 0
+    (history,) = workspace.glob("**/HISTORY-*.md")
+    text = history.read_text()
+    assert text.count("\n## ") + text.startswith("## ") == text.count("\n\n## ") + 1 == 24
+    assert len(mem("history", "show", "--limit", "0").rows) == 24
+
+
+def test_what_is_pasted_into_many_conversations_confirms_nothing(mem: Mem, workspace: Path) -> None:
+    issue = "\n".join(
+        ["can you look at this issue?", "", "> Reported by: Jonas", "> The cache of the west server is never emptied."]
+    )
+    fact = "The boiler room key hangs at the loading bay."
+    for number in range(24):
+        said(mem, f"s{number:02}", issue if number % 2 else fact)
+    assert mem("consolidate", "--all").code == 0
+    counted = {text.strip(): strength for text, strength in standing(workspace)}
+    assert counted.pop(fact) == "1"  # of strength 12
+    assert all(strength in ("", "1") for strength in counted.values()), counted
 
 
 def test_killed_in_the_middle_the_next_run_goes_on_and_nothing_is_kept_twice(mem: Mem, workspace: Path) -> None:

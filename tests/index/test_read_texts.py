@@ -53,3 +53,12 @@ def test_more_than_there_is_room_for_is_read_and_not_kept() -> None:
     assert list(texts.read(reader, ["a b c", "d"])) == ["a b c", "d"]  # type: ignore[arg-type]
     texts.read(reader, ["a b c"])  # type: ignore[arg-type]
     assert reader.asked == ["a b c", "d", "a b c"]
+
+
+def test_what_is_kept_in_bulk_comes_back_as_it_was_but_for_its_last_digits() -> None:
+    reader, texts = Reader(), ReadTexts(in_bulk=True)
+    (first,) = texts.read(reader, ["x" * 2049]).values()  # type: ignore[arg-type]
+    (again,) = texts.read(reader, ["x" * 2049]).values()  # type: ignore[arg-type]
+    assert again.vectors.dtype == first.vectors.dtype == np.float32
+    assert np.allclose(again.vectors, first.vectors, rtol=1e-3)
+    assert len(reader.asked) == 1
