@@ -62,9 +62,16 @@ def conversations() -> list[Example]:
             one = (start, start + len(label["text"]), bool(label["keep"]), label["kind"])
             labels.setdefault(label["message"], []).append(one)
         found += matched(told["id"], [(one["role"], one["content"]) for one in told["messages"]], labels)
-    for number, block in enumerate((DATA / "chats.tsv").read_text(encoding="utf-8").split("\n\n")):
+    for name, messages, labels in chats("chats"):
+        found += matched(name, messages, labels)
+    return found
+
+
+def chats(file: str) -> Iterator[tuple[str, list[tuple[str, str]], dict[int, list[Label]]]]:
+    """Yield the conversations of a file of labelled sentences: name, messages by role, and labels by message."""
+    for number, block in enumerate((DATA / f"{file}.tsv").read_text(encoding="utf-8").split("\n\n")):
         messages: list[tuple[str, str]] = []
-        labels = {}
+        labels: dict[int, list[Label]] = {}
         for line in block.splitlines():
             if line.startswith("#"):
                 continue
@@ -77,8 +84,7 @@ def conversations() -> list[Example]:
                 labels.setdefault(len(messages), []).append((start, len(text), kind[0] == "+", kind[1:]))
                 text += " " if sentence.endswith((".", "!", "?")) else "\n"
             messages.append((SPEAKERS[speaker], text.strip()))
-        found += matched(f"chat-{number}", messages, labels)
-    return found
+        yield f"{file.removesuffix('s')}-{number}", messages, labels
 
 
 def matched(name: str, messages: Sequence[tuple[str, str]], labels: Mapping[int, Sequence[Label]]) -> list[Example]:
@@ -206,7 +212,7 @@ def write(
 
     `weights` are (outputs, size + plain), `line` is slope and offset of the calibration.
     """
-    scale = np.abs(weights[:, :size]).max(axis=1) / 127
+    scale = np.abs(weights[:, :size]).max(axis=1, initial=0.0) / 127
     small = np.round(weights[:, :size] / scale[:, None]).astype(np.int8)
     said = {
         "format": FORMAT,

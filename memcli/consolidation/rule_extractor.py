@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from ..beliefs.changes import tells_of_change
 from ..lifecycle.admission import Draft
 from ..text.sentences import is_question
 from .candidates import Candidate, telling_words, without_filler
@@ -19,6 +20,7 @@ from .relative_dates import dated
 from .remember_requests import remember_request
 from .repairs import repairs
 from .retractions import place_of, retracted
+from .second_look import stands_alone
 from .standing_rules import exempts, is_standing_rule, limits, plain_type
 from .taken_back import amends, corrects, names_only_values, taken_back
 from .worth import Worth, is_short, judge
@@ -29,7 +31,9 @@ MOST = 100
 _WORTH = {"user": 0.5, "assistant": 0.65, "tool": 0.6}
 """What a sentence needs to be kept, by who said it: most of what an assistant says stands elsewhere anyway."""
 _SHORT = 0.4  # what a short sentence of a user needs, by the score of its own that such sentences have
+_SHORT_ANSWER = 0.25  # the same where it answers a question with a number or a name
 _ANSWERS = 0.5  # what an assistant's sentence needs that answers a question with a number, a name or a cause
+_ALONE = 0.5  # what it needs at the second look
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
 _AMONG_PEOPLE = 0.83
 """What a sentence needs in a conversation of several people: they talk to each other, and tell memory nothing."""
@@ -56,7 +60,21 @@ _SUBJECT = re.compile(r"(?:i|we|you|he|she|it|they|my|our|the|this|that|yes|no|p
 
 
 def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Worth]]:
-    """Return what is worth keeping of what was said in a conversation, in its order, neighbours joined."""
+    """Return what is worth keeping of what was said in a conversation, in its order, neighbours joined.
+
+    What says nothing by itself is left to the conversation, where it is found when it is asked for.
+    """
+    found = worthy(batch, said)
+    return [pair for pair in found if _is_sure(*pair) or stands_alone(*pair) >= _ALONE]
+
+
+def _is_sure(one: Candidate, judged: Worth) -> bool:
+    """Tell whether a statement needs no second look: a rule by its form, what ends or corrects something, an answer."""
+    return _has_form(one) or corrects(one.text) or tells_of_change(one.text) or _answers(one, judged.kind)
+
+
+def worthy(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Worth]]:
+    """Return what is worth keeping at first look."""
     if batch.session.metadata.channel_type == "git":
         said = [replace(one, is_told=False) for one in said]  # all of it is observed
     texts = {event.id: event.text for event in batch.events}
@@ -154,14 +172,21 @@ def _draft(batch: Batch, said: Candidate, judged: Worth) -> Draft:
 
 def _needed(one: Candidate, kind: str) -> float:
     """Return the worth a sentence must have; a user's rule for the future is kept for its form alone."""
-    if _binds(one):
-        return 0.0
-    if one.role == "user" and not one.is_told and plain_type(one.text) != "fact":
-        return _LIKELY
+    if _has_form(one):
+        return 0.0 if _binds(one) else _LIKELY
     if is_short(one):
-        return _SHORT
-    answers = one.role == "assistant" and is_question(one.previous)
-    return _ANSWERS if answers and (kind == "cause" or any(telling_words(one.text))) else _WORTH[one.role]
+        return _SHORT_ANSWER if _answers(one, kind) else _SHORT
+    return _ANSWERS if one.role == "assistant" and _answers(one, kind) else _WORTH[one.role]
+
+
+def _has_form(one: Candidate) -> bool:
+    """Tell whether a user's own sentence has the form of a rule or a preference."""
+    return _binds(one) or (one.role == "user" and not one.is_told and plain_type(one.text) != "fact")
+
+
+def _answers(one: Candidate, kind: str) -> bool:
+    """Tell whether a sentence answers a question with a cause, a number or a name."""
+    return is_question(one.previous) and (kind == "cause" or any(telling_words(one.text)))
 
 
 def _is_settled(batch: Batch, one: Candidate) -> bool:
