@@ -52,6 +52,8 @@ def set_(
     checked = setting.read(value, f"mem config set {name}")
     _require_workable(around, name, checked)
     set_in_file(path, name, checked)
+    if name == "llm.command":
+        _note_missing(checked)
     if as_json:
         output.say_json({"name": name, "value": _shown(setting, checked), "file": str(path)})
     else:
@@ -114,6 +116,18 @@ def _require_workable(around: Surroundings, name: str, value: Any) -> None:
     settings = Settings({one.name: one.default for one in TABLE} | {name: value}, {})
     tried = Workspace(around.folder, "", settings, around.now, around.cache_folder)
     _ = tried.layout, tried.zone
+
+
+def _note_missing(command: str) -> None:
+    """Say at once that a command cannot be run, and not at the next consolidation."""
+    import shlex
+    from contextlib import suppress
+    from shutil import which
+
+    with suppress(ValueError):  # quoted wrong, which is said when it is run
+        program = (shlex.split(command) or [""])[0]
+        if program and which(program) is None:
+            output.note(f"{program!r} is not on the PATH: until it is, consolidation cannot ask it and exits with 7")
 
 
 def _known(name: str) -> Setting:

@@ -65,11 +65,12 @@ def consolidate(
 ) -> None:
     """Turn conversations into history and memories.
 
-    What is new since the last time becomes one history record, entries and lines of MEMORY.md; with an LLM in your own
-    settings (llm.model or llm.command) it decides what is worth keeping, without one rules do. What is known already is
-    confirmed, and what was said later takes the place of what it contradicts, as `mem write` does. Messages stay due
-    until all of it is on disk. When the LLM fails, the last messages go to history as they are, the exit code is 7, and
-    the next run tries again. With --judge the LLM also says what a memory is to those that stand.
+    What is new since the last time becomes one history record, entries and lines of MEMORY.md; with an LLM in your
+    own settings (llm.model or llm.command) it decides what is worth keeping, without one rules do. What is known
+    already is confirmed; what contradicts it is flagged, or takes its place where it says so outright ("no longer
+    …"), as `mem write` does. Messages stay due until all of it is on disk. When the LLM fails, the last messages go
+    to history as they are, the exit code is 7, and the next run tries again. With --judge the LLM also says what a
+    memory is to those that stand.
     """
     where = world.writing(workspace, scope)
     if not where.settings["consolidate.enabled"]:

@@ -28,6 +28,7 @@ _TELLING = re.compile(r"\d|[A-ZÀ-Þ]\w|[_/#@]")  # of a word: a number, a name,
 _MARKS = (
     r"oh|ah+|hm+|well|and|but|also|so(?! (?:far|that|called|much|many|long)\b)|anyway|actually"
     r"|btw|by the way|fyi|wait|pls"
+    r"|(?:then|dann|alors)(?= (?:always|never|please|from now|immer|niemals|nie|bitte|toujours|jamais)\b)"
     r"|okay|ok|hey|hi|hello|yeah|yep|und|aber|ach|übrigens|et|y"
 )
 # These open a sentence as filler only before a comma or the like: "no carpets" and "great care" say something.

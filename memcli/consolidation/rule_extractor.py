@@ -12,7 +12,7 @@ from itertools import pairwise
 from ..beliefs.changes import tells_of_change
 from ..lifecycle.admission import Draft
 from ..text.sentences import is_question
-from .candidates import Candidate, telling_words, without_filler
+from .candidates import Candidate, telling_words, without_filler, words_of
 from .drafts import Batch
 from .endings import ending
 from .guards import is_one_off, leans_back, states_something
@@ -34,6 +34,7 @@ _SHORT = 0.4  # what a short sentence of a user needs, by the score of its own t
 _SHORT_ANSWER = 0.25  # the same where it answers a question with a number or a name
 _ANSWERS = 0.5  # what an assistant's sentence needs that answers a question with a number, a name or a cause
 _ALONE = 0.5  # what it needs at the second look
+_SURE = 0.75  # worth of a rule that needs none
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
 _AMONG_PEOPLE = 0.83
 """What a sentence needs in a conversation of several people: they talk to each other, and tell memory nothing."""
@@ -56,21 +57,29 @@ _LABEL = re.compile(r"[^.!?:]{2,40}:\s")  # what heads all that follows on its l
 _FRAGMENT = 4  # words of a sentence that is part of its neighbour
 _ROOM = 320  # characters up to which statements make one memory
 _ANSWER, _QUESTION = 7, 80  # words of an answer that says nothing without its question, and characters of that
+_ASIDE = re.compile(r"(?:oh,? |and |also,? )*(?:by the way|btw|übrigens|au fait|por cierto|trouwens)\b", re.IGNORECASE)
 _SUBJECT = re.compile(r"(?:i|we|you|he|she|it|they|my|our|the|this|that|yes|no|please)\b", re.IGNORECASE)
 
 
 def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Worth]]:
     """Return what is worth keeping of what was said in a conversation, in its order, neighbours joined.
 
-    What says nothing by itself is left to the conversation, where it is found when it is asked for.
+    What says nothing by itself is left to the conversation, where it is found when it is asked for. Among people much
+    more is asked of a statement at first look.
     """
     found = worthy(batch, said)
-    return [pair for pair in found if _is_sure(*pair) or stands_alone(*pair) >= _ALONE]
+    is_kept = _is_among_people(batch)
+    return [pair for pair in found if is_kept or _is_sure(*pair) or stands_alone(*pair) >= _ALONE]
+
+
+def _is_among_people(batch: Batch) -> bool:
+    return len({event.name for event in batch.events if event.role == "user"}) > 1
 
 
 def _is_sure(one: Candidate, judged: Worth) -> bool:
     """Tell whether a statement needs no second look: a rule by its form, what ends or corrects something, an answer."""
-    return _has_form(one) or corrects(one.text) or tells_of_change(one.text) or _answers(one, judged.kind)
+    binds = one.role == "user" and judged.kind in _BINDING and judged.probability >= _SURE
+    return binds or _has_form(one) or corrects(one.text) or tells_of_change(one.text) or _answers(one, judged.kind)
 
 
 def worthy(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Worth]]:
@@ -85,7 +94,7 @@ def worthy(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Wor
     gone = {at: at for at, one in enumerate(found) if place_of(one) in back} | gone
     ends = ending(batch, found)
     judged = judge(found, _LIKELY)
-    needed = _AMONG_PEOPLE if len({event.name for event in batch.events if event.role == "user"}) > 1 else 0.0
+    needed = _AMONG_PEOPLE if _is_among_people(batch) else 0.0
     kept = {
         place: one if one.kind else judge([candidate])[0]
         for place, (candidate, one) in enumerate(zip(found, judged, strict=True))
@@ -103,7 +112,8 @@ def worthy(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Wor
     # What a long statement says nothing without may have no room beside it: alone it was not worth keeping.
     righted = _righted(found, gone, needed)
     kept = {place: one for place, one in kept.items() if place not in {by for _, by, _ in righted}}
-    groups = (places for places in _groups(found, kept, gone, amending) if not kept.keys().isdisjoint(places))
+    asides = {at for at, one in enumerate(found) if _ASIDE.match(texts[one.message], one.start)}
+    groups = (places for places in _groups(found, kept, gone, amending, asides) if not kept.keys().isdisjoint(places))
     return [
         *(_joined(texts, found, places, kept) for places in groups),
         *((_together(found[at], found[by], texts[found[by].message]), one) for at, by, one in righted),
@@ -116,8 +126,13 @@ def _righted(found: Sequence[Candidate], gone: Mapping[int, int], needed: float)
         (at, by)
         for at, by in gone.items()
         if found[at].position < found[by].position
-        and names_only_values(found[by].text)
-        and (_only_corrects(found[by - 1]) or not _are_neighbours(found[by - 1], found[by]))
+        and (
+            (any(telling_words(found[by].text)) and _says_more(found[at], found[by]))
+            or (
+                names_only_values(found[by].text)
+                and (_only_corrects(found[by - 1]) or not _are_neighbours(found[by - 1], found[by]))
+            )
+        )
     ]
     judged = judge([found[at] for at, _ in pairs])
     return [
@@ -125,6 +140,12 @@ def _righted(found: Sequence[Candidate], gone: Mapping[int, int], needed: float)
         for (at, by), one in zip(pairs, judged, strict=True)
         if one.probability >= (needed or _needed(found[at], one.kind))
     ]
+
+
+def _says_more(before: Candidate, later: Candidate) -> bool:
+    """Tell whether a statement names something besides what a later one puts right: when one leaves, and the hotel."""
+    known = set(words_of(later.text))
+    return any(not any(map(str.isdigit, name)) and name.casefold() not in known for name in telling_words(before.text))
 
 
 def _together(before: Candidate, later: Candidate, text: str) -> Candidate:
@@ -160,7 +181,7 @@ def _draft(batch: Batch, said: Candidate, judged: Worth) -> Draft:
     is_users = said.role == "user" and batch.session.metadata.channel_type != "git"
     is_users = is_users and not said.is_told and (said.is_own or (binds and said.line == 0))
     event = batch.event(said.message)
-    name = event.name if event.type == "message" else ""
+    name = event.name if event.type == "message" and batch.session.metadata.channel_type != "git" else ""
     text = dated(said.text, batch.day_of(said.message))
     return batch.draft(
         f"{name}: {text}" if name else text,
@@ -214,11 +235,15 @@ def _says_nothing(one: Candidate, judged: Worth) -> bool:
 
 
 def _groups(
-    found: Sequence[Candidate], kept: Mapping[int, Worth], gone: Collection[int], amending: Sequence[int]
+    found: Sequence[Candidate],
+    kept: Mapping[int, Worth],
+    gone: Collection[int],
+    amending: Sequence[int],
+    asides: Collection[int],
 ) -> Iterator[list[int]]:
     """Yield the places that make one memory each: a statement with the ones before it that it says nothing without.
 
-    What puts a statement right is kept with it.
+    What puts a statement right is kept with it; with an aside another thought begins.
     """
     wanted = set(kept)
     for place in amending:
@@ -233,7 +258,7 @@ def _groups(
     group: list[int] = []
     for place in sorted(wanted):
         room = group and found[place].stop - found[group[0]].start <= _ROOM
-        is_one = place in amending or _is_one(found, kept, place)
+        is_one = place in amending or (place not in asides and _is_one(found, kept, place))
         if group and not (room and place == group[-1] + 1 and is_one):
             yield group
             group = []

@@ -33,6 +33,13 @@ _RESULT = re.compile(
     r"|renewed|restored|caused?|because|erledigt|fertig|läuft|behoben|gelöst|ursache|hecho|listo|arreglado|fait|corrigé|résolu)\b",
     re.IGNORECASE,
 )
+# How a user tells what ended the trouble: "Upgrading webpack fixed it."
+_FIXED = re.compile(
+    r"\b(?:fixed|solved|resolved|cured) (?:it|that|this|the)\b|\b(?:did|does) the trick\b"
+    r"|\bw(?:as|ere) (?:the cause|to blame)\b|\bhat (?:es|das) (?:behoben|gelöst)\b|\bhat geholfen\b"
+    r"|\ba (?:réglé|résolu)\b|\blo (?:arregló|solucionó)\b",
+    re.IGNORECASE,
+)
 _INTENDS = re.compile(
     r"\b(?:i['’]?ll|i['’]?d|i will|let me|should|could|would|might|(?:am|are|is|['’]?m|['’]?re) going to"
     r"|ich (?:werde|schaue))\b",
@@ -125,7 +132,7 @@ def summary(
     asked = _words(goal)
     found = filter(None, (_result_in(one, asked) for one in seen))
     outcome = max(found, key=lambda told: (_states_a_result(told), len(asked & _words(told))), default="")
-    outcome = outcome or next(iter(fixes), "") or _result(said, asked)
+    outcome = _fixed(said, gone) or outcome or next(iter(fixes), "") or _result(said, asked)
     size = sum(len(event.text) for event in events if event.type == "message")
     return Summary(goal, outcome, tuple(decisions), tuple(files), tuple(fixes), size)
 
@@ -175,6 +182,12 @@ def _result(found: Sequence[Candidate], asked: Collection[str]) -> str:
     stated = [one for one in found if one.role == "assistant" and _states_a_result(one.text)]
     stated = [one for one in stated if len(one.text) <= _OUTCOME and nearness(one)[0]]
     return max(stated, key=nearness).text if stated else ""
+
+
+def _fixed(found: Sequence[Candidate], gone: Collection[str]) -> str:
+    """Return what a user says ended the trouble, the last of it: what was proposed before may have been turned down."""
+    told = (one.text for one in reversed(found) if one.role == "user" and not one.is_told and one.text not in gone)
+    return next((text for text in told if _FIXED.search(text) and _states_a_result(text)), "")
 
 
 def _words(text: str) -> set[str]:

@@ -68,6 +68,13 @@ _EXEMPTS = re.compile(
     re.IGNORECASE,
 )
 _BAN = re.compile(r"(?:please\s+|bitte\s+)?(?:do not|don['’]?t|no|kein\w*|nicht|ne)\s", re.IGNORECASE)
+# "don't use lambdas; I find them unreadable": a ban with its reason lasts, but for "don't merge this yet since …"
+_REASONED = re.compile(
+    r"(?:(?!\b(?:yet|now|today|tonight|tomorrow|this|that|these|those|it|them|until|again|noch|heute|jetzt|das|es"
+    r"|worry|know|think|bother|care|mind|believe|remember|understand|idea|problem|clue|rush|need|have)\b)[^.!?\n])*?"
+    r"(?:[;,–—(]?\s*\b(?:because|since|weil|denn|parce que|porque)\s|;\s*(?:i|we|it|they|that|ich|wir|je|nous)\b)",
+    re.IGNORECASE,
+)
 _LIMITED = re.compile(
     r"\b(?:only|nur|uniquement|solo|solamente)\s+(?:if|when|with|after|from|on|in|unless|wenn|falls|si|cuando|quand)\b"
     r"|\b(?:unless|es sei denn|sauf si|a menos que)\b",
@@ -115,7 +122,8 @@ def is_standing_rule(text: str, after: str = "") -> bool:
     if is_question(text := untagged(text) if is_question(text) else text):
         return is_polite_rule(text)
     first, _, rest = text.partition(". ")
-    return bool(_BINDING.search(text) or (_BAN.match(first) and exempts(rest or after)))
+    is_ban = bool(_BAN.match(first)) and (exempts(rest or after) or bool(_REASONED.match(first)))
+    return bool(_BINDING.search(text)) or is_ban
 
 
 def opens_as_rule(text: str) -> bool:

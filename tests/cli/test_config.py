@@ -82,3 +82,9 @@ def test_a_setting_that_is_no_place_for_a_secret_takes_none(mem: Mem, workspace:
     assert ran.code == 5
     assert value not in ran.out + ran.err
     assert (workspace / "mem.yaml").read_bytes() == before
+
+
+def test_a_command_that_is_not_there_is_said_when_it_is_set(mem: Mem, workspace: Path) -> None:
+    ran = mem("config", "set", "llm.command", "no-such-agent --print")
+    assert (ran.code, "'no-such-agent' is not on the PATH" in ran.err) == (0, True)
+    assert mem("config", "set", "llm.command", "cat -").err == ""

@@ -508,3 +508,62 @@ def test_a_tag_makes_no_question_of_a_statement(tmp_path: Path, said: str, kept:
 )
 def test_what_asks_whether_something_is_so_stays_a_question(tmp_path: Path, said: str) -> None:
     assert not found(tmp_path, ("user", said)).drafts
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Suppose our office were in Lima and I spoke Quechua.",
+        "Let's pretend I own a vineyard near Beaune.",
+        "Stell dir vor, ich wohne auf dem Mond und heiße Kunibert.",
+        "imaginons que notre serveur soit à Dakar",
+    ],
+)
+def test_what_is_only_imagined_is_no_memory(tmp_path: Path, said: str) -> None:
+    assert found(tmp_path, ("user", f"{said} Write a short story about it.")).drafts == ()
+
+
+def test_an_aside_behind_a_rule_is_a_memory_of_its_own(tmp_path: Path) -> None:
+    said = "I never want milk in my coffee. Btw my sister Odile moved to Bremen in March."
+    bodies = [draft.body for draft in found(tmp_path, ("user", said)).drafts]
+    assert bodies == ["I never want milk in my coffee.", "my sister Odile moved to Bremen in March."]
+
+
+def test_what_a_correction_leaves_as_it_was_is_kept_with_it(tmp_path: Path) -> None:
+    said = found(
+        tmp_path,
+        ("user", "The offsite begins on 3 June in the Villa Rosalia."),
+        ("assistant", "Lovely, shall I ask about the rooms?"),
+        ("user", "we changed that: the offsite begins on 5 June, not the 3rd."),
+    )
+    (body,) = [draft.body for draft in said.drafts if "offsite" in draft.body]
+    assert "Villa Rosalia" in body
+    assert body.index("3 June") < body.index("5 June")
+
+
+@pytest.mark.parametrize(
+    ("said", "is_rule"),
+    [
+        ("please don't use abbreviations in titles; I never understand them", True),
+        ("no screenshots in tickets please, because nobody can search them", True),
+        ("Don't deploy on the eve of a holiday since nobody is there the day after", True),
+        ("then never push to the mirror", True),
+        ("don't merge this yet because the build is red", False),
+        ("don't worry because it works", False),
+        ("no idea, because the log is empty", False),
+    ],
+)
+def test_a_ban_that_gives_its_reason_is_a_rule(tmp_path: Path, said: str, *, is_rule: bool) -> None:
+    drafts = found(tmp_path, ("user", said)).drafts
+    assert any(draft.told["type"] == "constraint" for draft in drafts) == is_rule, drafts
+
+
+def test_an_assistants_proposal_is_not_what_ended_the_trouble(tmp_path: Path) -> None:
+    said = found(
+        tmp_path,
+        ("user", "the label printer in hall 2 jams since the new rolls came"),
+        ("assistant", "Set the roll width to 57 mm in the driver, or clean the cutter with alcohol."),
+        ("user", "Cleaning the cutter fixed it. The width stays as it is."),
+    )
+    assert "Cleaning the cutter fixed it" in said.history
+    assert "57 mm" not in said.history
