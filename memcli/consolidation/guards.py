@@ -77,3 +77,10 @@ def is_one_off(text: str) -> bool:
 def leans_back(text: str) -> bool:
     """Tell whether a sentence begins with a word for what stands before it: "that's why …"."""
     return bool(_LEANS.match(text))
+
+
+def binds(one: Candidate) -> bool:
+    """Tell whether a user's own sentence is a rule by its form; a ban is one with a limit or a reason behind it."""
+    if one.role != "user" or one.is_told:
+        return False
+    return is_standing_rule(one.text, one.after)

@@ -5,23 +5,24 @@ words. Deterministic and offline; what is worth keeping is a learned score, see 
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from ..beliefs.changes import tells_of_change
 from ..lifecycle.admission import Draft
 from ..text.sentences import is_question
-from .candidates import Candidate, telling_words, without_filler, words_of
+from .candidates import Candidate, telling_words
 from .drafts import Batch
 from .endings import ending
-from .guards import is_one_off, leans_back, states_something
+from .guards import binds, is_one_off, states_something
+from .joining import are_neighbours, groups, joined, only_corrects, paragraph, rules, says_more, together
 from .relative_dates import dated
 from .remember_requests import remember_request
 from .repairs import repairs
 from .retractions import place_of, retracted
 from .second_look import stands_alone
-from .standing_rules import exempts, is_standing_rule, limits, plain_type
+from .standing_rules import exempts, is_standing_rule, plain_type
 from .taken_back import amends, corrects, names_only_values, taken_back
 from .worth import Worth, is_short, judge
 
@@ -38,7 +39,7 @@ _SURE = 0.75  # worth of a rule that needs none
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
 _AMONG_PEOPLE = 0.83
 """What a sentence needs in a conversation of several people: they talk to each other, and tell memory nothing."""
-_LESSONS, _BINDING = ("cause", "fix"), ("rule", "preference")
+_BINDING = ("rule", "preference")
 _SOMEBODY = re.compile(r"\b(?:you|he|she|they)\s+(?:always|never)\b", re.IGNORECASE)
 _SIGH = 0.05  # worth of an exclamation about somebody that only has the words of a rule: "you never cease to amaze me!"
 _TYPES = {
@@ -53,12 +54,7 @@ _TYPES = {
     "correction": "correction",
     "event": "observation",
 }
-_LABEL = re.compile(r"[^.!?:]{2,40}:\s")  # what heads all that follows on its line: "retention: 7 daily. for legal …"
-_FRAGMENT = 4  # words of a sentence that is part of its neighbour
-_ROOM = 320  # characters up to which statements make one memory
-_ANSWER, _QUESTION = 7, 80  # words of an answer that says nothing without its question, and characters of that
 _ASIDE = re.compile(r"(?:oh,? |and |also,? )*(?:by the way|btw|übrigens|au fait|por cierto|trouwens)\b", re.IGNORECASE)
-_SUBJECT = re.compile(r"(?:i|we|you|he|she|it|they|my|our|the|this|that|yes|no|please)\b", re.IGNORECASE)
 
 
 def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Worth]]:
@@ -78,8 +74,8 @@ def _is_among_people(batch: Batch) -> bool:
 
 def _is_sure(one: Candidate, judged: Worth) -> bool:
     """Tell whether a statement needs no second look: a rule by its form, what ends or corrects something, an answer."""
-    binds = one.role == "user" and judged.kind in _BINDING and judged.probability >= _SURE
-    return binds or _has_form(one) or corrects(one.text) or tells_of_change(one.text) or _answers(one, judged.kind)
+    is_rule = one.role == "user" and judged.kind in _BINDING and judged.probability >= _SURE
+    return is_rule or _has_form(one) or corrects(one.text) or tells_of_change(one.text) or _answers(one, judged.kind)
 
 
 def worthy(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Worth]]:
@@ -107,16 +103,16 @@ def worthy(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Wor
     amending = [
         place
         for place, (before, later) in enumerate(pairwise(found), 1)
-        if place not in gone and _are_neighbours(before, later) and amends(later, texts[later.message])
+        if place not in gone and are_neighbours(before, later) and amends(later, texts[later.message])
     ]
     # What a long statement says nothing without may have no room beside it: alone it was not worth keeping.
     righted = _righted(found, gone, needed)
     kept = {place: one for place, one in kept.items() if place not in {by for _, by, _ in righted}}
     asides = {at for at, one in enumerate(found) if _ASIDE.match(texts[one.message], one.start)}
-    groups = (places for places in _groups(found, kept, gone, amending, asides) if not kept.keys().isdisjoint(places))
+    parts = (places for places in groups(found, kept, gone, amending, asides) if not kept.keys().isdisjoint(places))
     return [
-        *(_joined(texts, found, places, kept) for places in groups),
-        *((_together(found[at], found[by], texts[found[by].message]), one) for at, by, one in righted),
+        *(joined(texts, found, places, kept) for places in parts),
+        *((together(found[at], found[by], texts[found[by].message]), one) for at, by, one in righted),
     ]
 
 
@@ -127,10 +123,10 @@ def _righted(found: Sequence[Candidate], gone: Mapping[int, int], needed: float)
         for at, by in gone.items()
         if found[at].position < found[by].position
         and (
-            (any(telling_words(found[by].text)) and _says_more(found[at], found[by]))
+            (any(telling_words(found[by].text)) and says_more(found[at], found[by]))
             or (
                 names_only_values(found[by].text)
-                and (_only_corrects(found[by - 1]) or not _are_neighbours(found[by - 1], found[by]))
+                and (only_corrects(found[by - 1]) or not are_neighbours(found[by - 1], found[by]))
             )
         )
     ]
@@ -140,19 +136,6 @@ def _righted(found: Sequence[Candidate], gone: Mapping[int, int], needed: float)
         for (at, by), one in zip(pairs, judged, strict=True)
         if one.probability >= (needed or _needed(found[at], one.kind))
     ]
-
-
-def _says_more(before: Candidate, later: Candidate) -> bool:
-    """Tell whether a statement names something besides what a later one puts right: when one leaves, and the hotel."""
-    known = set(words_of(later.text))
-    return any(not any(map(str.isdigit, name)) and name.casefold() not in known for name in telling_words(before.text))
-
-
-def _together(before: Candidate, later: Candidate, text: str) -> Candidate:
-    """Return a statement and its correction in the message `text` as one, the user's own only where both are."""
-    is_own, is_told = before.is_own and later.is_own, before.is_told or later.is_told
-    said = f"{before.text.rstrip('.')} → {text[later.start : later.stop]}"
-    return replace(later, text=said, is_own=is_own, is_told=is_told)
 
 
 def rule_drafts(batch: Batch, found: Sequence[tuple[Candidate, Worth]], room: int = MOST) -> list[Draft]:
@@ -177,15 +160,15 @@ def _type(said: Candidate, judged: Worth) -> str:
 
 
 def _draft(batch: Batch, said: Candidate, judged: Worth) -> Draft:
-    binds = _binds(said)
+    is_rule = binds(said)
     is_users = said.role == "user" and batch.session.metadata.channel_type != "git"
-    is_users = is_users and not said.is_told and (said.is_own or (binds and said.line == 0))
+    is_users = is_users and not said.is_told and (said.is_own or (is_rule and said.line == 0))
     event = batch.event(said.message)
     name = event.name if event.type == "message" and batch.session.metadata.channel_type != "git" else ""
     text = dated(said.text, batch.day_of(said.message))
     return batch.draft(
         f"{name}: {text}" if name else text,
-        type="constraint" if binds else _type(said, judged),
+        type="constraint" if is_rule else _type(said, judged),
         source="user" if is_users else "observed",
         message=said.message,
     )
@@ -194,7 +177,7 @@ def _draft(batch: Batch, said: Candidate, judged: Worth) -> Draft:
 def _needed(one: Candidate, kind: str) -> float:
     """Return the worth a sentence must have; a user's rule for the future is kept for its form alone."""
     if _has_form(one):
-        return 0.0 if _binds(one) else _LIKELY
+        return 0.0 if binds(one) else _LIKELY
     if is_short(one):
         return _SHORT_ANSWER if _answers(one, kind) else _SHORT
     return _ANSWERS if one.role == "assistant" and _answers(one, kind) else _WORTH[one.role]
@@ -202,7 +185,7 @@ def _needed(one: Candidate, kind: str) -> float:
 
 def _has_form(one: Candidate) -> bool:
     """Tell whether a user's own sentence has the form of a rule or a preference."""
-    return _binds(one) or (one.role == "user" and not one.is_told and plain_type(one.text) != "fact")
+    return binds(one) or (one.role == "user" and not one.is_told and plain_type(one.text) != "fact")
 
 
 def _answers(one: Candidate, kind: str) -> bool:
@@ -218,142 +201,33 @@ def _is_settled(batch: Batch, one: Candidate) -> bool:
     return request is not None and one.start < request.stop and request.start < one.stop
 
 
-def _binds(one: Candidate) -> bool:
-    """Tell whether a user's own sentence is a rule by its form; a ban is one with a limit behind it."""
-    if one.role != "user" or one.is_told:
-        return False
-    return is_standing_rule(one.text, one.after)
-
-
 def _says_nothing(one: Candidate, judged: Worth) -> bool:
     """Tell whether a user's sentence is an order for once, or an exclamation, that only looks like a rule."""
     if one.role != "user":
         return False
     if one.text.endswith("!") and judged.probability < _SIGH:
         return bool(_SOMEBODY.search(one.text))
-    return not _binds(one) and is_one_off(one.text) and judged.kind in (*_BINDING, "")
-
-
-def _groups(
-    found: Sequence[Candidate],
-    kept: Mapping[int, Worth],
-    gone: Collection[int],
-    amending: Sequence[int],
-    asides: Collection[int],
-) -> Iterator[list[int]]:
-    """Yield the places that make one memory each: a statement with the ones before it that it says nothing without.
-
-    What puts a statement right is kept with it; with an aside another thought begins.
-    """
-    wanted = set(kept)
-    for place in amending:
-        if place - 1 in wanted:
-            wanted.add(place)
-        elif place in wanted and place - 1 not in gone:
-            wanted.add(place - 1)
-    for place in sorted(kept, reverse=True):
-        while _leans(found, place) and place - 1 not in gone:
-            place -= 1
-            wanted.add(place)
-    group: list[int] = []
-    for place in sorted(wanted):
-        room = group and found[place].stop - found[group[0]].start <= _ROOM
-        is_one = place in amending or (place not in asides and _is_one(found, kept, place))
-        if group and not (room and place == group[-1] + 1 and is_one):
-            yield group
-            group = []
-        group.append(place)
-    if group:
-        yield group
-
-
-def _leans(found: Sequence[Candidate], place: int) -> bool:
-    """Tell whether a statement says nothing without the one before it: it points back, limits it, or has it as head."""
-    before, later = found[place - 1], found[place]
-    points = leans_back(later.text) or (later.role == "user" and (limits(later.text) or _LABEL.match(before.text)))
-    return bool(place and points and _are_neighbours(before, later))
-
-
-def _is_one(found: Sequence[Candidate], kept: Mapping[int, Worth], place: int) -> bool:
-    """Tell whether a statement and the one before it are one: a rule and its cases, a cause and its fix, a fragment."""
-    before, later = found[place - 1], found[place]
-    if _leans(found, place):
-        return True
-    if not _are_neighbours(before, later):
-        return False
-    if (
-        _LABEL.match(before.text)
-        or _only_corrects(before)
-        or min(len(before.text.split()), len(later.text.split())) <= _FRAGMENT
-    ):
-        return True
-    here = [at for at in (place - 1, place) if at in kept]
-    if later.role == "user":
-        return any(_rules(found[at], kept[at]) for at in here)
-    return len(here) == 2
-
-
-def _only_corrects(one: Candidate) -> bool:
-    """Tell whether a user's sentence only says that something was wrong: "argh no, that's from the pilot"."""
-    return one.role == "user" and corrects(one.text) and len(one.text.split()) <= _ANSWER and not one.new_names
-
-
-def _rules(one: Candidate, judged: Worth) -> bool:
-    return one.role == "user" and (_binds(one) or limits(one.text) or judged.kind == "rule")
+    return not binds(one) and is_one_off(one.text) and judged.kind in (*_BINDING, "")
 
 
 def _rest(found: Sequence[Candidate], kept: Mapping[int, Worth]) -> Iterator[tuple[int, Worth]]:
     """Yield what is kept for its neighbour: the cases of a user's rule, what an assistant explains beside a cause."""
     for place, judged in list(kept.items()):
-        if _rules(found[place], judged):
+        if rules(found[place], judged):
             yield from _limit(found, kept, place)
             at = place + 1
-            if at < len(found) and at not in kept and _are_neighbours(found[place], found[at]):
+            if at < len(found) and at not in kept and are_neighbours(found[place], found[at]):
                 (one,) = judge([found[at]])
                 if one.kind in _BINDING or one.probability >= _LIKELY:
                     yield at, one
         elif found[place].role == "assistant":
-            around = [at for at in _paragraph(found, place) if at not in kept]
+            around = [at for at in paragraph(found, place) if at not in kept]
             yield from zip(around, judge([found[at] for at in around]), strict=True)
-
-
-def _paragraph(found: Sequence[Candidate], place: int) -> range:
-    """Return the places of the neighbours on its line that make one text of some sentences with a statement."""
-    first, last = place, place
-    while first and _are_neighbours(found[first - 1], found[first]):
-        first -= 1
-    while last + 1 < len(found) and _are_neighbours(found[last], found[last + 1]):
-        last += 1
-    is_short = found[last].stop - found[first].start <= _ROOM
-    return range(first, last + 1) if is_short else range(place, place)
 
 
 def _limit(found: Sequence[Candidate], kept: Mapping[int, Worth], rule: int) -> Iterator[tuple[int, Worth]]:
     """Yield the sentences behind a rule up to one that says where it does not hold; one aside may stand between."""
-    near = [at for at in (rule + 1, rule + 2) if at < len(found) and _are_neighbours(found[at - 1], found[at])]
-    limit = next((at for at in near if not _binds(found[at]) and exempts(found[at].text)), rule)
+    near = [at for at in (rule + 1, rule + 2) if at < len(found) and are_neighbours(found[at - 1], found[at])]
+    limit = next((at for at in near if not binds(found[at]) and exempts(found[at].text)), rule)
     if near and near[0] == rule + 1:
         yield from ((at, judge([found[at]])[0]) for at in range(rule + 1, limit + 1) if at not in kept)
-
-
-def _are_neighbours(before: Candidate, after: Candidate) -> bool:
-    return before.message == after.message and before.line == after.line and before.place + 1 == after.place
-
-
-def _joined(
-    texts: Mapping[str, str], found: Sequence[Candidate], places: Sequence[int], kept: Mapping[int, Worth]
-) -> tuple[Candidate, Worth]:
-    """Return neighbours as one candidate, worth as much as the worthiest of them."""
-    first, last = found[places[0]], found[places[-1]]
-    best = max((kept[place] for place in places if place in kept), key=lambda one: one.probability)
-    if first is not last:
-        lessons = [kept[place].kind for place in places if place in kept and kept[place].kind in _LESSONS]
-        if lessons and first.role != "user":
-            best = replace(best, kind=lessons[0])
-        whole = texts[first.message][first.start : last.stop]
-        return replace(first, text=without_filler(whole), stop=last.stop), best
-    question = re.split(r"(?<=[.!\n])\s+", first.previous.strip())[-1]
-    answers = not first.place and is_question(question) and len(question) <= _QUESTION
-    if answers and len(first.text.split()) <= _ANSWER and not _SUBJECT.match(first.text):
-        return replace(first, text=f"{question} {first.text}"), best
-    return first, best
