@@ -25,8 +25,9 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _MUSES = re.compile(
-    r"^(?:maybe|perhaps|vielleicht|peut-être|quizás?|tal vez|imagine|pretend|suppose|let['’]s (?:say|pretend|assume)"
-    r"|assuming|stell dir vor|angenommen|nehmen wir an|imaginons|supposons|imagina|imagínate|supongamos|stel je voor)\b"
+    r"^(?:maybe|perhaps|vielleicht|peut-être|quizás?|tal vez|let['’]s (?:say|pretend|assume)"
+    r"|(?:imagine|pretend|suppose) (?:that|you|if|we|i|an?|my|our|the)|assuming|stell dir vor|angenommen,"
+    r"|nehmen wir an|imaginons|supposons|imagina|imagínate|supongamos|stel je voor)(?!\w)"
     r"|\b(?:who knows|wer weiß|qui sait|quién sabe)\b"
     r"(?! (?:you|me|us|him|her|it|them|my|our|your|the)\b)"
     r"|\bif\b.*\b(?:were|had|ever|was)\b.*(?:\bwould\b|['’]d\b)|\bwenn\b.*\b(?:würde|wäre|hätte)\w*\b",

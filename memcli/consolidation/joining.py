@@ -11,7 +11,7 @@ from ..text.sentences import is_question
 from .candidates import Candidate, telling_words, without_filler, words_of
 from .guards import binds, leans_back
 from .standing_rules import limits
-from .taken_back import corrects
+from .taken_back import corrects, withdraws
 from .worth import Worth
 
 _LABEL = re.compile(r"[^.!?:]{2,40}:\s")  # what heads all that follows on its line: "retention: 7 daily. for legal …"
@@ -135,5 +135,7 @@ def together(before: Candidate, later: Candidate, text: str) -> Candidate:
 
 def says_more(before: Candidate, later: Candidate) -> bool:
     """Tell whether a statement names something besides what a later one puts right: when one leaves, and the hotel."""
+    if withdraws(later.text):
+        return False
     known = set(words_of(later.text))
     return any(not any(map(str.isdigit, name)) and name.casefold() not in known for name in telling_words(before.text))

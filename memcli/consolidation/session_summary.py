@@ -35,9 +35,10 @@ _RESULT = re.compile(
 )
 # How a user tells what ended the trouble: "Upgrading webpack fixed it."
 _FIXED = re.compile(
-    r"\b(?:fixed|solved|resolved|cured) (?:it|that|this|the)\b|\b(?:did|does) the trick\b"
+    r"^(?!.*\b(?:not|never|none|nothing|no|nobody|nicht|kein\w*|pas|didn['’]?t|hasn['’]?t)\b)(?!.*\b(?:i|we|you)\s+(?:have\s+)?\w*ed\b)"
+    r".*?(?:\b(?:fixed|solved|resolved|cured) (?:it|that|this)\b|\b(?:did|does) the trick\b"
     r"|\bw(?:as|ere) (?:the cause|to blame)\b|\bhat (?:es|das) (?:behoben|gelöst)\b|\bhat geholfen\b"
-    r"|\ba (?:réglé|résolu)\b|\blo (?:arregló|solucionó)\b",
+    r"|\ba (?:réglé|résolu)\b|\blo (?:arregló|solucionó)\b)",
     re.IGNORECASE,
 )
 _INTENDS = re.compile(
@@ -186,7 +187,8 @@ def _result(found: Sequence[Candidate], asked: Collection[str]) -> str:
 
 def _fixed(found: Sequence[Candidate], gone: Collection[str]) -> str:
     """Return what a user says ended the trouble, the last of it: what was proposed before may have been turned down."""
-    told = (one.text for one in reversed(found) if one.role == "user" and not one.is_told and one.text not in gone)
+    later = (one for one in reversed(found) if one.role == "user" and one.position and not one.is_told)
+    told = (one.text for one in later if one.text not in gone)
     return next((text for text in told if _FIXED.search(text) and _states_a_result(text)), "")
 
 

@@ -68,11 +68,12 @@ _EXEMPTS = re.compile(
     re.IGNORECASE,
 )
 _BAN = re.compile(r"(?:please\s+|bitte\s+)?(?:do not|don['’]?t|no|kein\w*|nicht|ne)\s", re.IGNORECASE)
-# "don't use lambdas; I find them unreadable": a ban with its reason lasts, but for "don't merge this yet since …"
+# "don't use lambdas; I find them unreadable": an order with its reason lasts, but for "don't merge this yet because …"
 _REASONED = re.compile(
-    r"(?:(?!\b(?:yet|now|today|tonight|tomorrow|this|that|these|those|it|them|until|again|noch|heute|jetzt|das|es"
-    r"|worry|know|think|bother|care|mind|believe|remember|understand|idea|problem|clue|rush|need|have)\b)[^.!?\n])*?"
-    r"(?:[;,–—(]?\s*\b(?:because|since|weil|denn|parce que|porque)\s|;\s*(?:i|we|it|they|that|ich|wir|je|nous)\b)",
+    r"(?:please\s+|bitte\s+)?(?:do not|don['’]?t)\s+(?!see\b|get me\b)"
+    r"(?:(?!\b(?:yet|now|today|tonight|tomorrow|this|that|these|those|it|them|until|again|worry|know|think|bother|care"
+    r"|mind|believe|remember|understand|need|have|\w*\d)\b)[^.!?\n])*?"
+    r"(?:[;,–—(]? because\s|; (?:i|we) (?:find|hate|dislike|never|can['’]?t|cannot|don['’]?t)\b)",
     re.IGNORECASE,
 )
 _LIMITED = re.compile(

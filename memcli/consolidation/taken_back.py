@@ -65,7 +65,7 @@ def taken_back(found: Sequence[Candidate], said: Mapping[str, str]) -> dict[int,
         if later.role != "user":
             continue
         earlier = [at for at in range(first, place) if at not in gone and found[at].role == "user"]
-        if _WITHDRAWS.search(later.text):
+        if withdraws(later.text):
             gone |= dict.fromkeys((place, *(at for at in earlier[-1:] if _is_just_before(found[at], later))), place)
             continue
         text = said.get(later.message, "")
@@ -90,6 +90,11 @@ def taken_back(found: Sequence[Candidate], said: Mapping[str, str]) -> dict[int,
 def corrects(text: str) -> bool:
     """Tell whether a text says of itself that it corrects something."""
     return bool(_CORRECTS.search(text) or _DENIED.search(text))
+
+
+def withdraws(text: str) -> bool:
+    """Tell whether a text takes back what was said before: "never mind"."""
+    return bool(_WITHDRAWS.search(text))
 
 
 def names_only_values(text: str) -> bool:

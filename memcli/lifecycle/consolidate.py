@@ -101,6 +101,7 @@ def consolidate_all(
     Of a backlog some are looked up, decided and written together where no LLM has a say: what that costs grows with all
     that is known. What is wrong with one stops none of the rest; only BusyError is raised.
     """
+    chosen = list({one.folder: one for one in chosen}.values())
     opened = Opened.for_many(len(chosen))
     size = TOGETHER if opened.in_bulk and llm is None and judge is None else 1
     for block in (chosen[first : first + size] for first in range(0, len(chosen), size)):
@@ -136,8 +137,9 @@ def _together(
         for events in _batches(waiting, None, keep(session)):
             thoughts.append(_thought(workspace, session, waiting, events, None, said))
             said += (draft.body for draft in thoughts[-1].found.drafts)
-    done = {one.session: one for one in _applied(workspace, thoughts, None, opened)} if thoughts else {}
-    return [done.get(one.id) or Outcome(one.id, "nothing") for one in block]
+    done = _applied(workspace, thoughts, None, opened) if thoughts else []
+    busy = {one.session.folder for one in thoughts}
+    return [*done, *(Outcome(one.id, "nothing") for one in block if one.folder not in busy)]
 
 
 def in_turn(
@@ -229,13 +231,13 @@ def _applied(
                 opened.embedder = looked.seen.embedder
             with exclusive(workspace, command) as held:
                 homes = [home(workspace, one.session, one.batch.events[-1].id) for one in thoughts]
-                if gone := [told for one, now in zip(thoughts, homes, strict=True) if (told := _lost(one, now))]:
+                fates = [_lost(one, now) for one, now in zip(thoughts, homes, strict=True)]
+                if gone := [told for told in fates if told]:
                     lost += gone
-                    names = {one.session for one in gone}
-                    thoughts = [one for one in thoughts if one.session.id not in names]
+                    thoughts = [one for one, told in zip(thoughts, fates, strict=True) if not told]
                     if not thoughts:
                         return lost
-                    looked = None
+                    looked = Looked((), (), opened.look(), "") if opened else None
                     continue
                 if not looked.is_current(workspace):
                     if not is_last:

@@ -197,3 +197,12 @@ def test_killed_in_the_middle_the_next_run_goes_on_and_nothing_is_kept_twice(mem
     assert mem("consolidate", "--all").code == 0
     assert [text.strip() for text, _ in standing(workspace)] == sorted(map(told, range(40)))
     assert mem("consolidate", "--all").rows == []
+
+
+def test_a_conversation_that_is_named_twice_becomes_memory_once(mem: Mem, workspace: Path) -> None:
+    for number in range(24):
+        said(mem, f"s{number:02}", told(number))
+    assert mem("consolidate", "s00", *(f"s{number:02}" for number in range(24))).code == 0
+    assert standing(workspace) == sorted((text, "") for text, _ in standing(workspace))
+    assert len(standing(workspace)) == 24
+    assert not list(workspace.glob("archive/**/*not-applied*"))
