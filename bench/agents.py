@@ -60,7 +60,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from memcli.index.filters import Filter
 from memcli.index.index import ask
-from memcli.retrieval.search import Request, search_index
+from memcli.search.search import Request, search_index
 from memcli.store.workspace import Surroundings, opened
 root, query, runs = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 times = []

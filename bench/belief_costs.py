@@ -97,7 +97,7 @@ MARKING = """
 import io, json, sys, time
 from contextlib import redirect_stdout
 from memcli.cli.app import run
-from memcli.retrieval import search
+from memcli.search import search
 real, spent = search.marked, []
 
 def timed(*words):

@@ -16,7 +16,7 @@ from belief_costs import comparison_time, costs, fixtures_anew, marking
 from belief_facts import FACTS, consolidated, outcome_row
 from belief_pairs import PAIRS, confusion, judged_pairs, pair_rows, worst
 
-from memcli.index import embedding
+from memcli.index import embeddings
 from memcli.index.embedder import open_embedder
 
 HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ def main() -> None:
             os.environ.pop(name, None)
         opened = open_embedder(None, bulk=True, cache=Path(home) / "cache" / "mem")
         # Commands in one process share the model: to open it took most of their time.
-        embedding.open_embedder = lambda *_, **__: opened
+        embeddings.open_embedder = lambda *_, **__: opened
         page = _page(chosen)
     print(page)
     if chosen.write:

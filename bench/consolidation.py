@@ -33,18 +33,18 @@ from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 from memcli.cli.app import run
+from memcli.consolidation.backlog import all_events
+from memcli.consolidation.consolidate import consolidate
 from memcli.consolidation.proof import asked_in, proof
-from memcli.exchange.conversation import bring_in
+from memcli.formats.frontmatter import document
 from memcli.index.embedder import OnnxEmbedder, open_embedder
 from memcli.index.filters import Filter
-from memcli.lifecycle.consolidate import consolidate
-from memcli.lifecycle.waiting import all_events
-from memcli.retrieval.search import Request, search
+from memcli.language.sentences import sentences
+from memcli.search.search import Request, search
 from memcli.store.history import read_log
-from memcli.store.sessions import sessions
+from memcli.store.sessions.sessions import sessions
 from memcli.store.workspace import Surroundings, Workspace, opened
-from memcli.text import frontmatter
-from memcli.text.sentences import sentences
+from memcli.transcripts.session_import import bring_in
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HITS, FOUND = 5, 0.7
@@ -194,7 +194,7 @@ def _consolidated(folder: Path, one: Conversation) -> Workspace:
 
 
 def _bodies(workspace: Workspace) -> list[tuple[str, str]]:
-    documents = [frontmatter.parse(path.read_text()) for path in sorted(workspace.root.glob("entries/**/*.md"))]
+    documents = [document.parse(path.read_text()) for path in sorted(workspace.root.glob("entries/**/*.md"))]
     return [(str(one.fields["type"]), one.body.strip()) for one in documents]
 
 

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
-from memcli.retrieval.gate import asks_memory, thresholds
-from memcli.retrieval.search import Request, search_index
+from memcli.search.search import Request, search_index
+from memcli.search.thresholds import asks_memory, thresholds
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 HERE = Path(__file__).parent

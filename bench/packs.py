@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from memcli.index.index import ask
-from memcli.retrieval.choosing import packed
-from memcli.retrieval.pack import RELEVANT
-from memcli.retrieval.recall import Recall, gather
+from memcli.recall.pack import RELEVANT
+from memcli.recall.recall import Recall, gather
+from memcli.recall.selection import packed
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 HERE = Path(__file__).parent

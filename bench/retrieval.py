@@ -24,11 +24,11 @@ from retrieval_crowd import ADDED, moved, strange
 from retrieval_references import rankings
 from retrieval_sets import Collection, Query, build, collections, languages
 
-from memcli.index import database, embedding
+from memcli.index import embeddings, schema
 from memcli.index.filters import Filter
 from memcli.index.index import Index
-from memcli.retrieval.search import MODES, Hit, Request, search_index
-from memcli.retrieval.weights import WEIGHTS, Weights
+from memcli.search.ranking_weights import WEIGHTS, Weights
+from memcli.search.search import MODES, Hit, Request, search_index
 
 KINDS = ("entry", "memory", "history", "note", "session")
 OTHERS = ("longmemeval-s20",)
@@ -73,7 +73,7 @@ class Remembering:
         """Open the model once for all workspaces, and what is kept in a folder."""
         import numpy as np
 
-        self._inner = embedding.open_embedder(None, bulk=True, cache=folder)
+        self._inner = embeddings.open_embedder(None, bulk=True, cache=folder)
         self.model = self._inner.model
         self.dimension = self._inner.dimension
         self._file = folder / f"{self.model}.npz" if folder else None
@@ -113,7 +113,7 @@ def main() -> None:
     chosen = options.parse_args()
     started = time.monotonic()
     embedder = Remembering(chosen.cache)
-    embedding.open_embedder = lambda *_, **__: embedder  # type: ignore[assignment]
+    embeddings.open_embedder = lambda *_, **__: embedder  # type: ignore[assignment]
     wanted = collections(chosen.data, tuple(chosen.sets))
     with tempfile.TemporaryDirectory() as folder, workspaces(wanted, Path(folder)) as made:
         if chosen.explain:
@@ -164,7 +164,7 @@ def workspaces(wanted: Iterable[Collection], folder: Path) -> Iterator[list[Made
         say(f"indexing {collection.set} {collection.name}")
         workspace, known = build(collection, folder / collection.set / collection.name)
         workspace.derived.mkdir()
-        index = Index(workspace, *database.connect(workspace.derived))
+        index = Index(workspace, *schema.connect(workspace.derived))
         index.refresh(talk=True)
         index.embedding.embed_missing(None)
         made.append(Made(collection, index, known))

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from math import exp
 from typing import Any
 
-from memcli.retrieval import candidates, fusion, question, search
-from memcli.retrieval.weights import WEIGHTS, Weights
+from memcli.search import query as question
+from memcli.search import ranking, search
+from memcli.search.ranking_weights import WEIGHTS, Weights
 
 Variant = tuple[str, Weights, str, AbstractContextManager[None]]
 """Name, weights, mode, and what is changed meanwhile."""
@@ -51,20 +52,20 @@ def _every_word(query: str) -> tuple[str, ...]:
     from retrieval_references import STOP
 
     words = dict.fromkeys(word.lower() for word in question._WORD.findall(query))
-    return tuple(word for word in words if word not in STOP)[:64] or candidates.query_terms(query)
+    return tuple(word for word in words if word not in STOP)[:64] or ranking.query_terms(query)
 
 
-def _recent(many: Iterable[fusion.Candidate], *arguments: Any) -> list[fusion.Scored]:
+def _recent(many: Iterable[ranking.Candidate], *arguments: Any) -> list[ranking.Scored]:
     """Lift what is new: .02 × e^(−age / 90 days), the newest candidate being of age 0."""
     known = {one.chunk: one for one in many}
     moments = {chunk: _moment(one.timestamp) for chunk, one in known.items()}
     newest = max(moments.values(), default=0.0)
 
-    def lifted(one: fusion.Scored) -> fusion.Scored:
+    def lifted(one: ranking.Scored) -> ranking.Scored:
         lift = 0.02 * exp((moments[one.chunk] - newest) / 90 / 86400)
         return replace(one, relevance=one.relevance - one.parts.get("cut", 0.0) + lift)
 
-    return sorted(map(lifted, fusion.fuse(known.values(), *arguments)), key=lambda one: -one.relevance)
+    return sorted(map(lifted, ranking.fuse(known.values(), *arguments)), key=lambda one: -one.relevance)
 
 
 def _moment(timestamp: str) -> float:

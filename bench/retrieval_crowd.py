@@ -8,10 +8,10 @@ from typing import Any
 
 from retrieval_sets import build, write_fact
 
-from memcli.index import database
+from memcli.index import schema
 from memcli.index.filters import Filter
 from memcli.index.index import Index
-from memcli.retrieval.search import Request, search_index
+from memcli.search.search import Request, search_index
 
 ADDED = 1000
 SETS = ("gbrain-pages", "locomo-obs", "madial-lastturn", "openclaw_bm-small", "qmd-files")
@@ -39,7 +39,7 @@ def moved(made: Sequence[Any], folder: Path, crowds: Mapping[str, Sequence[str]]
             for number, text in enumerate(texts):
                 write_fact(workspace, {"text": text}, len(known) + number)
             workspace.derived.mkdir()
-            with closing(Index(workspace, *database.connect(workspace.derived))) as crowded:
+            with closing(Index(workspace, *schema.connect(workspace.derived))) as crowded:
                 crowded.refresh()
                 crowded.embedding.embed_missing(None)
                 queries = one.collection.queries

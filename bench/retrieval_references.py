@@ -15,7 +15,7 @@ import numpy as np
 from measures import Scores, scores
 from retrieval_sets import Collection
 
-from memcli.text.chunk import windows
+from memcli.formats.chunking import windows
 
 NAMES = ("BM25", "vector", "0.7 vector + 0.3 BM25", "reciprocal ranks (60)", "0.5 + 0.5, question words dropped")
 STOP = frozenset(

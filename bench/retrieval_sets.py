@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from memcli.formats.session_event import Event, render_event
+from memcli.formats.times import parse_time, stamp
 from memcli.store import entries
 from memcli.store.workspace import Surroundings, Workspace, opened
-from memcli.text.session import Event, render_event
-from memcli.text.times import parse_time, stamp
 
 HELD_CONVERSATIONS = ("conv-41",)
 """Conversations nothing was tuned on; elsewhere it is every other query, or every other workspace."""

@@ -24,7 +24,7 @@ from urllib.parse import quote
 import secret_contexts as contexts
 import secret_samples as samples
 
-from memcli.text.secrets import redact, scan
+from memcli.secrets.scanner import redact, scan
 
 NOUNS = ("token", "api key", "secret", "access token", "secret key")
 OTHER_SCANNER = """

@@ -141,7 +141,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from memcli.index.filters import Filter
 from memcli.index.index import ask
-from memcli.lifecycle.dedup import dedup_plan
+from memcli.beliefs.deduplication import dedup_plan
 from memcli.store.workspace import Surroundings, opened
 root, runs = Path(sys.argv[1]), int(sys.argv[2])
 workspace = opened(Surroundings(root, os.environ, datetime.now(UTC)), root)

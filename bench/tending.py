@@ -16,15 +16,15 @@ from pathlib import Path
 
 from workspaces import make
 
+from memcli.formats.entry import read_entry
+from memcli.formats.frontmatter import document
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
-from memcli.lifecycle.check import check
-from memcli.lifecycle.decay import Judged, decay, judged, last_accessed
-from memcli.lifecycle.stats import stats
-from memcli.store import access
+from memcli.maintenance.checks import check
+from memcli.maintenance.decay import Judged, decay, judged, last_accessed
+from memcli.maintenance.stats import stats
+from memcli.store import local_log
 from memcli.store.workspace import Surroundings, Workspace, opened
-from memcli.text import frontmatter
-from memcli.text.entry import read_entry
 
 LIMIT = 2.0
 Row = dict[str, object]
@@ -35,7 +35,7 @@ def parse(workspace: Workspace) -> int:
     count = 0
     for path in (workspace.root / "entries").rglob("*.md"):
         text = path.read_bytes().decode("utf-8")
-        read_entry(frontmatter.parse(text), path.name, workspace.now)
+        read_entry(document.parse(text), path.name, workspace.now)
         count += 1
     return count
 
@@ -54,13 +54,13 @@ def rows(workspace: Workspace, *statuses: str) -> list[Row]:
 def faded(workspace: Workspace) -> list[Judged]:
     """Judge every active entry."""
     found = rows(workspace, "active")
-    counts = access.counts(workspace, last_accessed(found))
+    counts = local_log.counts(workspace, last_accessed(found))
     return judged(found, workspace.now, workspace.settings, counts)
 
 
 def counted(workspace: Workspace) -> object:
     """Make the numbers of `mem stats`."""
-    return stats(rows(workspace), access.counts(workspace), workspace.now, workspace.zone, workspace.settings)
+    return stats(rows(workspace), local_log.counts(workspace), workspace.now, workspace.zone, workspace.settings)
 
 
 def median(work: Callable[[], object], runs: int) -> float:
@@ -84,9 +84,9 @@ def measured(entries: int, runs: int) -> dict[str, float]:
         time.sleep(0.1)
         found = {
             "parse": median(lambda: parse(workspace), runs),
-            "note": median(lambda: access.note(workspace, [ids[0]]), 1000),
+            "note": median(lambda: local_log.note(workspace, [ids[0]]), 1000),
         }
-        access.note(workspace, ids[::3])
+        local_log.note(workspace, ids[::3])
         found["decay"] = median(lambda: faded(workspace), runs)
         found["stats"] = median(lambda: counted(workspace), runs)
         found["check"] = median(lambda: check(workspace), min(3, runs))

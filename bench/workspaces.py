@@ -4,11 +4,11 @@ import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from memcli.text.entry import TYPES, Entry, entry_fields
-from memcli.text.frontmatter import render
-from memcli.text.ids import new_id, slug, tail
-from memcli.text.summary import first_line
-from memcli.text.times import stamp
+from memcli.formats.entry import TYPES, Entry, entry_fields
+from memcli.formats.frontmatter.document import render
+from memcli.formats.ids import new_id, slug, tail
+from memcli.formats.text_lines import first_line
+from memcli.formats.times import stamp
 
 WHO = (
     "the user",

@@ -13,7 +13,7 @@ import typer
 
 from memcli import __version__
 from memcli.cli.app import COMMANDS, FAMILIES, door
-from memcli.cli.topics import page
+from memcli.cli.help import page
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memcli.errors import LlmError
-from memcli.lifecycle.llm import MAX_TOKENS, TEMPERATURE, Completion
+from memcli.llm.client import MAX_TOKENS, TEMPERATURE, Completion
 
 Answer = str | Completion | LlmError | Callable[[Sequence[Mapping[str, str]]], str]
 

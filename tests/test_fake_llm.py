@@ -3,7 +3,7 @@
 import pytest
 
 from memcli.errors import LlmError
-from memcli.lifecycle.llm import Completion, Llm
+from memcli.llm.client import Completion, Llm
 from tests.fake_llm import ScriptedLlm
 
 QUESTION = [{"role": "user", "content": "hi"}]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memcli.cli.app import COMMANDS, door
-from memcli.cli.topics import TOPICS
+from memcli.cli.help import TOPICS
 from tests.conftest import Mem
 
 ROOT = Path(__file__).parent.parent

@@ -10,17 +10,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from memcli.agents import memory_tool
-from memcli.beliefs.twins import plain
+from memcli.beliefs.admission import Draft
+from memcli.beliefs.admit import admit
+from memcli.beliefs.deduplication import dedup_plan
+from memcli.beliefs.plan import applied
+from memcli.beliefs.same_text import plain
+from memcli.beliefs.supersession import standing, successors, supersede_plan
 from memcli.errors import MemError
 from memcli.index.filters import Filter
 from memcli.index.index import ask
-from memcli.lifecycle.admission import Draft
-from memcli.lifecycle.admit import admit
-from memcli.lifecycle.dedup import dedup_plan
-from memcli.lifecycle.plan import applied
-from memcli.lifecycle.restoring import restore
-from memcli.lifecycle.supersession import standing, successors, supersede_plan
+from memcli.integrations import memory_tool
+from memcli.maintenance.restoring import restore
 from memcli.store import entries
 from memcli.store.workspace import Surroundings, Workspace, opened
 

@@ -15,8 +15,8 @@ import numpy as np
 from worth import STRENGTH, area, calibration, fit, left_out, write
 
 from memcli.consolidation.attribution import FILE, HANDED_ON, Place, hashed_features, places, plain_features
-from memcli.text.foreign_text import Prompt
-from memcli.text.sentences import sentences
+from memcli.language.pasted_text import Prompt
+from memcli.language.sentences import sentences
 
 DATA = Path(__file__).with_name("data")
 SIZE = 1 << 15

@@ -18,14 +18,13 @@ from pathlib import Path
 import numpy as np
 from worth import DATA, SHORT_SENTENCES, area, calibration, chats, fit, left_out, utterances, write
 
+from memcli.consolidation.backlog import all_events
 from memcli.consolidation.candidates import candidates
 from memcli.consolidation.drafts import Batch
 from memcli.consolidation.rule_extractor import worthy
-from memcli.consolidation.second_look import ALONE, FILE, plain_features
-from memcli.consolidation.worth import judge
-from memcli.exchange.conversation import bring_in
-from memcli.lifecycle.waiting import all_events
+from memcli.consolidation.worth import ALONE, SECOND_FILE, judge, second_features
 from memcli.store.workspace import Surroundings, opened
+from memcli.transcripts.session_import import bring_in
 
 PASSED_OVER = ("overtaken", "duplicate", "guess")
 """What made a reader turn down a statement that says something by itself."""
@@ -61,7 +60,7 @@ def examples() -> Iterator[tuple[tuple[float, ...], bool, str]]:
             for one, judged in worthy(batch, candidates(batch.events)):
                 label = said.get((name, plain(one.text)))
                 if label is not None:
-                    yield plain_features(one, judged), label, name
+                    yield second_features(one, judged), label, name
 
 
 def sentences() -> Iterator[tuple[tuple[float, ...], bool, str]]:
@@ -69,7 +68,7 @@ def sentences() -> Iterator[tuple[tuple[float, ...], bool, str]]:
     for one in utterances(SHORT_SENTENCES):
         (judged,) = judge([one.candidate])
         if judged.probability >= FIRST_LOOK:
-            yield plain_features(one.candidate, judged), one.keep, one.group
+            yield second_features(one.candidate, judged), one.keep, one.group
 
 
 def plain(text: str) -> str:
@@ -98,7 +97,7 @@ def main() -> None:
     plain_weights = weights[:-1] / spread
     bias = float(weights[-1] - (plain_weights * mean).sum())
     if "--write" in sys.argv:
-        write(FILE, (ALONE,), 0, plain_weights[None, :], (bias,), (slope, offset))
+        write(SECOND_FILE, (ALONE,), 0, plain_weights[None, :], (bias,), (slope, offset))
 
 
 if __name__ == "__main__":

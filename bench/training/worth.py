@@ -16,8 +16,8 @@ import numpy as np
 
 from memcli.consolidation.candidates import Candidate, candidates, without_filler
 from memcli.consolidation.worth import FILE, KEEP, SHORT, hashed_features, is_short, plain_features
-from memcli.text.linear_model import FORMAT
-from memcli.text.session import Event
+from memcli.formats.session_event import Event
+from memcli.language.linear_model import FORMAT
 
 DATA = Path(__file__).with_name("data")
 SIZE = 1 << 14
@@ -208,7 +208,7 @@ def write(
     bias: Sequence[float],
     line: tuple[float, float],
 ) -> None:
-    """Write a model that `memcli.text.linear_model` reads.
+    """Write a model that `memcli.language.linear_model` reads.
 
     `weights` are (outputs, size + plain), `line` is slope and offset of the calibration.
     """

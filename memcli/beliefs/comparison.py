@@ -9,9 +9,23 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from .changes import inverted, is_ended_by, opened_by, replaced_span, without_rejected
-from .phrases import CLAUSE_END, KNOWN, Words, core, sentences, single, starts, without_preamble, words
-from .twins import are_in_other_form, are_twins, without_article
+from .change_phrases import (
+    CLAUSE_END,
+    KNOWN,
+    Words,
+    core,
+    inverted,
+    is_ended_by,
+    opened_by,
+    replaced_span,
+    sentences,
+    single,
+    starts,
+    without_preamble,
+    without_rejected,
+    words,
+)
+from .same_text import are_in_other_form, are_twins, without_article
 
 Kind = Literal["same", "update", "conflict", "distinct"]
 

@@ -9,22 +9,21 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from ..errors import MemError, RefusedError, UsageError
+from ..formats.entry import TRUST, read_entry
+from ..formats.frontmatter.document import parse
+from ..formats.times import stamp
 from ..index.index import ask
-from ..lifecycle.dedup import could_be_one, taking_in
-from ..lifecycle.page import without_lines
-from ..lifecycle.plan import Plan
-from ..lifecycle.supersession import Standing, successors, supersede_plan
-from ..store import files, review_log
-from ..store.access import confirmations
+from ..store import atomic_files, local_log
 from ..store.entries import free_name, require_archive, revised
 from ..store.journal import Change, Move, apply, exclusive
-from ..store.turn import next_turn
+from ..store.local_log import confirmations
+from ..store.lock import next_turn
 from ..store.workspace import Workspace
-from ..text.entry import TRUST, read_entry
-from ..text.frontmatter import parse
-from ..text.times import stamp
+from .deduplication import could_be_one, taking_in
+from .plan import Plan, without_lines
 from .precedence import is_believed_over, may_replace
 from .review import Now, Question, fresh
+from .supersession import Standing, successors, supersede_plan
 
 Decision = Literal["keep", "newer", "older", "same", "forget", "later"]
 LLM = "llm"
@@ -60,18 +59,18 @@ def answer(workspace: Workspace, question: Question, decision: Decision, source:
             fix = "give one of them another key with `mem write --id ID --key KEY`, or decide which holds"
         raise UsageError(f"{decision!r} does not answer {question.id}", fix)
     if decision == "later":
-        review_log.note_later(workspace, [question.id])
+        local_log.note_later(workspace, [question.id])
         return Answered("later")
     now = _unchanged(question, Now(workspace))
     ids = tuple(one.entry.id for one in now.sides)
     if _is_for_a_person(now, decision, source):
-        review_log.note_proposal(workspace, now.id, decision, source)
+        local_log.note_proposal(workspace, now.id, decision, source)
         return Answered("proposed", ids)
     plan = decision_plan(workspace, now, decision, by_person=source == "user")
     with exclusive(workspace, "mem review") as held:
         apply(workspace, plan.steps, held)
         next_turn(workspace)
-    review_log.note_looked(workspace, ids)
+    local_log.note_looked(workspace, ids)
     return Answered("settled", ids)
 
 
@@ -107,7 +106,7 @@ def keep_all(
     with exclusive(workspace, "mem review") as held:
         apply(workspace, steps, held)
         next_turn(workspace)
-    review_log.note_looked(workspace, [side.entry.id for side in sides.values()])
+    local_log.note_looked(workspace, [side.entry.id for side in sides.values()])
     return len(asked), tuple(problems)
 
 
@@ -215,7 +214,7 @@ def _forgetting(workspace: Workspace, question: Question) -> Plan:
     steps = []
     for one in question.sides:
         require_archive(workspace, one.path)
-        digest = files.digest(files.read(workspace.path(one.path)))
+        digest = atomic_files.digest(atomic_files.read(workspace.path(one.path)))
         steps.append(Move(one.path, free_name(workspace, workspace.layout.archive + one.path), digest))
     ids = [one.entry.id for one in question.sides]
     return Plan(tuple(steps), tuple(f"{one} is forgotten" for one in ids)) + without_lines(workspace, ids)

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from ..text.entry import Entry, same_key
-from .changes import replaced_span
+from ..formats.entry import Entry, same_key
+from .change_phrases import core, replaced_span, single, words
 from .comparison import compare, is_comparable
-from .phrases import core, single, words
 
 MOST_WORDS = 5
 """Words of a key that is proposed, at most."""

@@ -10,17 +10,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
+from ..consolidation.llm_reply import ReplyError
 from ..errors import LlmError, UsageError
-from ..lifecycle.llm import Llm
-from ..lifecycle.llm.choice import chosen_llm
-from ..lifecycle.llm.lenient import dicts, loads_lenient
-from ..lifecycle.reply import ReplyError
+from ..llm.client import Llm
+from ..llm.command import chosen_llm
+from ..llm.lenient_json import dicts, loads_lenient
 from ..store.redaction import redactor
 from ..store.workspace import Workspace
+from .change_phrases import sentences
 from .comparison import Kind, Verdict
 from .pair_words import STEM, opposites, proper_names, read_words
 from .pair_words import Words as ReadWords
-from .phrases import sentences
 
 Pair = tuple[str, str]
 """An old and a new text."""

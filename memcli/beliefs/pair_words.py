@@ -1,14 +1,13 @@
 """What the words of a text tell the learned comparison: its numbers, names, negations and words of change."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
 
+from .. import data as files
 from .amounts import Amounts, NumberWords, amounts, in_one_form, is_sign, number_words
-from .phrases import DATA
 
 KINDS = ("negation", "change", "addition", "hedge", "past", "habit", "kin", "place", "calendar", "self")
 """Lists of words that are counted, in the order of the features."""
@@ -60,7 +59,7 @@ class _Lists:
 
 @lru_cache(maxsize=1)
 def _lists() -> _Lists:
-    data = tomllib.loads((DATA / "pair_words.toml").read_text(encoding="utf-8"))
+    data = files.table("pair_words.toml")
     pairs = [(left, right) for left, _, right in (pair.partition("/") for pair in data["opposites"]["pairs"].split())]
     return _Lists(
         {kind: frozenset(data["words"][kind].split()) for kind in KINDS},

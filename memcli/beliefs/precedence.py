@@ -1,10 +1,9 @@
 """Which of two memories is believed: what they are about by name, who said them, and when."""
 
-from ..text.entry import TRUST, Entry
-from .changes import opened_by
+from ..formats.entry import TRUST, Entry
+from .change_phrases import opened_by, starts
 from .keys import slot_of
-from .phrases import starts
-from .twins import plain
+from .same_text import plain
 
 
 def are_apart(old: Entry, new: Entry) -> bool:

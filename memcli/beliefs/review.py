@@ -11,21 +11,21 @@ from itertools import combinations
 from typing import Any, Literal
 
 from ..errors import MemError, NotFoundError
+from ..formats.entry import same_key
+from ..formats.ids import blake2b
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..lifecycle.decay import Judged, judged, last_accessed, unread_paths
-from ..lifecycle.supersession import Standing, standing
-from ..store import access, review_log
-from ..store.review_log import Proposal
+from ..maintenance.decay import Judged, judged, last_accessed, unread_paths
+from ..store import local_log
+from ..store.local_log import Proposal
 from ..store.workspace import Workspace
-from ..text.blake import blake2b
-from ..text.entry import same_key
 from .comparison import Likelihoods, compare
 from .keys import slot_of
 from .precedence import is_same_slot
+from .supersession import Standing, standing
 
-Kind = Literal["same", "conflict", "key", "faded", "new"]
-KINDS: tuple[Kind, ...] = ("key", "conflict", "same", "faded", "new")
+QuestionKind = Literal["same", "conflict", "key", "faded", "new"]
+KINDS: tuple[QuestionKind, ...] = ("key", "conflict", "same", "faded", "new")
 """In the order they are asked."""
 RULES = ("constraint", "preference")
 HUB = 3
@@ -38,7 +38,7 @@ class Question:
     """What is asked, and of which memories; of a pair the newer comes first."""
 
     id: str
-    kind: Kind
+    kind: QuestionKind
     sides: tuple[Standing, ...]
     reason: str
     group: str = ""  # what it has in common with others: the id of an entry in many pairs, or what brought it in
@@ -62,7 +62,7 @@ class Queue:
 def review_queue(workspace: Workspace) -> Queue:
     """Return what waits; a file that cannot be read is a problem, and nothing is asked about it."""
     rows, faults = ask(workspace, _rows)
-    noted = review_log.read(workspace)
+    noted = local_log.read(workspace)
     desk = _Desk(workspace, rows)
     found = [*desk.pairs(), *desk.faded()]
     asked = {side.entry.id for question in found for side in question.sides}
@@ -107,7 +107,7 @@ class Now:
     @cached_property
     def added(self) -> Mapping[str, str]:
         """Read what came in by itself."""
-        return review_log.read(self._workspace).added
+        return local_log.read(self._workspace).added
 
 
 def fresh(question: Question, now: Now) -> Question:
@@ -221,7 +221,7 @@ def _rows(index: Index) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
 def _faded(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[Judged]:
     """Give the rules below the threshold that decay spares."""
     rules = [row for row in rows if row["type"] in RULES]
-    counts = access.counts(workspace, last_accessed(rules))
+    counts = local_log.counts(workspace, last_accessed(rules))
     threshold = workspace.settings["decay.threshold"]
     return [
         one
@@ -230,7 +230,7 @@ def _faded(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[Judg
     ]
 
 
-def _pair(kind: Kind, newer: Standing, older: Standing, reason: str) -> Question:
+def _pair(kind: QuestionKind, newer: Standing, older: Standing, reason: str) -> Question:
     return Question(_id(kind, (newer, older)), kind, (newer, older), reason)
 
 
@@ -255,7 +255,7 @@ def _grouped(questions: Sequence[Question]) -> list[Question]:
     return found
 
 
-def _id(kind: Kind, sides: Iterable[Standing]) -> str:
+def _id(kind: QuestionKind, sides: Iterable[Standing]) -> str:
     """Name a question by what it is about: the ids of its memories and their texts, in no order."""
     about = sorted(f"{one.entry.id}\0{one.entry.body}" for one in sides)
     is_pair = "pair" if len(about) == 2 else kind

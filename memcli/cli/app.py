@@ -23,40 +23,40 @@ class Command(NamedTuple):
 
 FAMILIES = ("keep", "find", "tend", "talk", "join")
 COMMANDS = {
-    "init": Command("setup", "keep", "Make a workspace, by default in ./memory."),
+    "init": Command("init", "keep", "Make a workspace, by default in ./memory."),
     "write": Command("write", "keep", "Remember something, or change an entry with --id."),
     "edit": Command("edit", "keep", "Change the text of an entry or of another file, in place or in your editor."),
     "forget": Command("forget", "keep", "Move entries to the archive."),
     "restore": Command("forget", "keep", "Bring entries back from the archive, and superseded ones back into use."),
-    "note": Command("note", "keep", "Add a line to the notes of today."),
+    "note": Command("history", "keep", "Add a line to the notes of today."),
     "history": Command("history", "keep", "Add to history, and show it."),
-    "search": Command("search", "find", "Find memories by meaning and by words."),
+    "search": Command("find", "find", "Find memories by meaning and by words."),
     "grep": Command("grep", "find", "Find lines by their exact text, in every file."),
     "read": Command("read", "find", "Show what an id, a path or a hit's address names."),
-    "ls": Command("ls", "find", "List entries."),
-    "supersede": Command("supersede", "tend", "Let one entry take the place of another."),
+    "ls": Command("find", "find", "List entries."),
+    "supersede": Command("edit", "tend", "Let one entry take the place of another."),
     "review": Command("review", "tend", "Settle what needs a person's yes or no."),
-    "dedup": Command("dedup", "tend", "Merge entries that say the same."),
+    "dedup": Command("tidy", "tend", "Merge entries that say the same."),
     "consolidate": Command("consolidate", "tend", "Turn conversations into history and memories."),
-    "rollup": Command("rollup", "tend", "Sum up the episodes of a project in one page."),
+    "rollup": Command("tidy", "tend", "Sum up the episodes of a project in one page."),
     "decay": Command("decay", "tend", "Show how far entries have faded, and archive what has."),
     "recall": Command("recall", "find", "Give the memories that a prompt should have, as text to put before it."),
-    "replay": Command("replay", "find", "Say what a prompt of a session was given then, what it gets now, and why."),
-    "promote": Command("promote", "tend", "Make confirmed memories lines of MEMORY.md, or take lines off again."),
+    "replay": Command("proof", "find", "Say what a prompt of a session was given then, what it gets now, and why."),
+    "promote": Command("tidy", "tend", "Make confirmed memories lines of MEMORY.md, or take lines off again."),
     "check": Command("check", "tend", "Find what is wrong with the files, and mend what has one right answer."),
     "stats": Command("stats", "tend", "Show what is in memory, how it grows, what is used and what fades."),
     "tend": Command("tend", "tend", "Do what is due: for cron."),
     "index": Command("index", "tend", "Bring the index up to date, embedding every text."),
     "session": Command("session", "talk", "Keep conversations, look at them, put them away."),
-    "export": Command("export", "join", "Write memories as lines of JSON, or as one document."),
-    "import": Command("import_", "join", "Bring memories in from an export, or from another tool."),
+    "export": Command("transfer", "join", "Write memories as lines of JSON, or as one document."),
+    "import": Command("transfer", "join", "Bring memories in from an export, or from another tool."),
     "hook": Command("hook", "join", "Let agents, git and cron run mem."),
     "mcp": Command("mcp", "join", "Serve the memory to agents over the Model Context Protocol."),
-    "memory-tool": Command("memory_tool", "join", "Answer one command of Anthropic's memory tool."),
-    "completion": Command("completion", "join", "Print the completion script for bash, zsh or fish."),
-    "help": Command("topics", "join", "Show the help of a command or of a topic."),
-    "trust": Command("trust", "join", "Believe what a workspace says that came with a repository."),
-    "config": Command("config", "join", "Show and change settings."),
+    "memory-tool": Command("mcp", "join", "Answer one command of Anthropic's memory tool."),
+    "completion": Command("value_completion", "join", "Print the completion script for bash, zsh or fish."),
+    "help": Command("help", "join", "Show the help of a command or of a topic."),
+    "trust": Command("init", "join", "Believe what a workspace says that came with a repository."),
+    "config": Command("init", "join", "Show and change settings."),
 }
 
 
@@ -86,9 +86,9 @@ class Door(TyperGroup):
         if place is None:
             return None
         module = import_module(f".{place.module}", __package__)
-        app = getattr(module, "app", None)
+        name = cmd_name.replace("-", "_")
+        app = getattr(module, f"{name}_app", None)
         if app is None:
-            name = cmd_name.replace("-", "_")
             name = f"{name}_" if hasattr(module, f"{name}_") else name  # `help` is Python's own
             app = typer.Typer(**STYLE)
             app.command(cmd_name, help=_help_of(place, module, name))(getattr(module, name))
@@ -100,7 +100,7 @@ class Door(TyperGroup):
         """Find the command meant; a wrong name gets a guess at the right one."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            from .unknown import meant
+            from .suggestions import meant
 
             raise UsageError(f"no command {name!r}", meant(name, COMMANDS))
         return super().resolve_command(ctx, args)
@@ -205,7 +205,7 @@ def _invoked(arguments: Sequence[str]) -> int:
 
 def _told(error: Any, arguments: Sequence[str]) -> tuple[str, str]:
     """Give a usage error's message in our manner, and where to read on."""
-    from .unknown import said
+    from .suggestions import said
 
     message = error.format_message().strip().rstrip(".")
     named = next((word for word in arguments if word in COMMANDS), "")

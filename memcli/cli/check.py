@@ -9,21 +9,22 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import UsageError
-from ..index import database
+from ..beliefs.citations import Cited, cited, refresh_plan
+from ..beliefs.plan import Plan, applied, shown
+from ..errors import NotFoundError, UsageError
+from ..index import schema
 from ..index.index import ask
-from ..lifecycle.check import Checked, check_staged
-from ..lifecycle.check import check as check_all
-from ..lifecycle.invariants import Fault
-from ..lifecycle.mend import lacks_id, mend_plan
-from ..lifecycle.plan import Plan, applied, shown
-from ..lifecycle.unfinished import removed
+from ..maintenance.checks import Checked, check_staged
+from ..maintenance.checks import check as check_all
+from ..maintenance.fixes import lacks_id, mend_plan, removed
+from ..maintenance.invariants import Fault
+from ..search.resolve import locate
 from ..store.archive import adopted
-from ..store.layout import MEM
+from ..store.git import in_repository, staged
+from ..store.layouts import MEM
 from ..store.privacy import make_derived, write_private
-from ..store.staged import in_repository, staged
 from ..store.workspace import Workspace
-from . import complete, output, world
+from . import context, output, value_completion
 from .options import AsJson, InScope, InWorkspace
 
 
@@ -41,7 +42,7 @@ def check(
         typer.Option(
             metavar="SESSION",
             help="Ask memory alone what was asked and answered in this session; `all` takes every one.",
-            autocompletion=complete.sessions,
+            autocompletion=value_completion.sessions,
             show_default=False,
         ),
     ] = "",
@@ -58,7 +59,7 @@ def check(
         typer.Option(
             metavar="ID",
             help="Accept what this entry cites as it is now, renamed files too; `all` takes every one.",
-            autocompletion=complete.ids,
+            autocompletion=value_completion.ids,
             show_default=False,
         ),
     ] = "",
@@ -78,7 +79,7 @@ def check(
         raise UsageError("--fix changes files on disk, not what is staged", "run `mem check --fix`, then `git add`")
     if dry_run and not (fix or refresh):
         raise UsageError("--dry-run shows what --fix or --refresh would do", "give both")
-    where = world.writing(workspace, scope, even_off=True)
+    where = context.writing(workspace, scope, even_off=True)
     if recall:
         from .proof import show_proof
 
@@ -88,15 +89,13 @@ def check(
             raise typer.Exit(1)
         return
     if keys:
-        from .proposed_keys import show_keys
+        from .review import show_keys
 
-        if fix and not (yes or world.at_terminal()):
+        if fix and not (yes or context.at_terminal()):
             raise UsageError("nobody is here to ask", "look at the keys first, then give --yes")
         show_keys(where, check_all(where), fix=fix and not dry_run, yes=yes, as_json=as_json)
         return
     if cited or refresh:
-        from .cited import show_cited
-
         if fix or in_index or for_secrets:
             raise UsageError("--cited and --refresh look at cited lines alone", "give no --fix, --staged or --secrets")
         if code := show_cited(where, refresh, dry_run=dry_run, as_json=as_json):
@@ -107,7 +106,7 @@ def check(
         found = _staged(where)
     else:
         found = check_all(where)
-        plan = mend_plan(where, found.readings, found.faults, lambda seed: world.noise(seed)(0)) if fix else plan
+        plan = mend_plan(where, found.readings, found.faults, lambda seed: context.noise(seed)(0)) if fix else plan
         found = Checked((*found.faults, *_leaks(where, everywhere=for_secrets)), found.readings)
     mended = _mended(where, found.faults, plan) if fix and not dry_run else ()
     left = found.faults if not mended or dry_run else _again(where, for_secrets)
@@ -120,7 +119,7 @@ def check(
 
 
 def _staged(where: Workspace) -> Checked:
-    from ..lifecycle.leaks import leaks
+    from ..maintenance.fixes import leaks
 
     files = staged(where, os.environ, Path.cwd())
     found = check_staged(where, files)
@@ -130,7 +129,7 @@ def _staged(where: Workspace) -> Checked:
 
 def _leaks(where: Workspace, *, everywhere: bool) -> list[Fault]:
     """Look at the files; everywhere: at conversations too and, in a repository, at staged versions not on disk."""
-    from ..lifecycle.leaks import all_texts, leaks, misplaced
+    from ..maintenance.fixes import all_texts, leaks, misplaced
 
     texts = dict(all_texts(where, sessions=everywhere))
     found = [*leaks(where, texts.items()), *misplaced(where, texts)]
@@ -147,7 +146,7 @@ def _mended(where: Workspace, faults: Sequence[Fault], plan: Plan) -> tuple[str,
     gone = removed(where, [fault.path for fault in faults if fault.rule == "unfinished"])
     damaged = [fault for fault in faults if fault.rule == "index"]
     if damaged:
-        database.discard(where.derived)
+        schema.discard(where.derived)
         ask(where, lambda index: index.refresh())
     anew = [f"{fault.path}: made anew" for fault in damaged]
     return (*plan.reasons, *(f"{path}: removed" for path in gone), *anew)
@@ -176,7 +175,7 @@ def _tell_adopted(where: Workspace) -> None:
     if old:
         what = "1 file was" if len(old) == 1 else f"{len(old):,} files were"
         ways = "`mem ls --status archived` lists what is there, `mem restore PATH` brings one back"
-        first = world.here(where, old[0])
+        first = context.here(where, old[0])
         output.note(f"{what} in the archive before records of forgetting ({first}), taken as forgotten: {ways}")
         with suppress(OSError):  # said again the next time
             make_derived(told.parent)
@@ -199,7 +198,7 @@ def _tell(
     for reason in mended:
         output.note(f"mended {reason}")
     for fault in left:
-        output.say(str(replace(fault, path=world.here(where, fault.path))))
+        output.say(str(replace(fault, path=context.here(where, fault.path))))
     fixable = sum(fault.mends for fault in left)
     if fixable and not fix:
         output.note(f"{fixable:,} of these can be mended: `mem check --fix`")
@@ -210,3 +209,59 @@ def _tell(
     _tell_adopted(where)
     if not left and output.is_heard():
         output.note(f"{len(found.readings):,} files, nothing wrong")
+
+
+ALL = "all"
+
+
+def show_cited(where: Workspace, accept: str, *, dry_run: bool, as_json: bool) -> int:
+    """Print the citations that are not what they were, after accepting those asked for; return the exit code."""
+    found = cited(where)
+    plan = Plan()
+    if accept:
+        identifier = accept if accept == ALL else _entry(where, accept)
+        plan = refresh_plan(where, [one for one in found if identifier in (ALL, one.id, one.path)])
+        if not dry_run:
+            applied(where, plan, "mem check --refresh")
+            found = cited(where) if plan else found
+    left = [one for one in found if not one.is_moved]
+    if as_json:
+        output.say_json(_document_of_cited(left, plan, done=not dry_run))
+    elif dry_run:
+        output.say(shown(plan), end="")
+    else:
+        _tell_of_cited(where, left, plan)
+    done = bool(plan) and not dry_run
+    return (3 if done else 1) if left else 0
+
+
+def _entry(where: Workspace, name: str) -> str:
+    there, place = locate([where], name, Path.cwd(), strict=True)
+    if there.layout.kind_of(place.path) != "entry":
+        raise NotFoundError(f"{name} is no entry", "`mem check --cited` lists the entries to refresh")
+    return place.path
+
+
+def _tell_of_cited(where: Workspace, left: list[Cited], plan: Plan) -> None:
+    for reason in plan.reasons:
+        output.note(f"accepted {reason}")
+    for one in left:
+        output.say(f"{context.here(where, one.path)}:{one.line}: {one.reason}")
+    ids = list(dict.fromkeys(one.id for one in left if one.now))
+    if ids:
+        more = " (`all` for every one)" if len(ids) > 1 else ""
+        output.note(f"read it again; if it still holds, `mem check --refresh {ids[0]}` accepts what stands there{more}")
+    if not left and output.is_heard():
+        output.note("every cited line is as it was")
+
+
+def _document_of_cited(left: list[Cited], plan: Plan, *, done: bool) -> dict[str, object]:
+    return {
+        "problems": [
+            {"path": one.path, "line": one.line, "reason": one.reason, "rule": "cited", "fixable": one.now is not None}
+            for one in left
+        ],
+        "files": len({one.path for one in left}),
+        "fixed": list(plan.reasons) if done else [],
+        "diff": shown(plan),
+    }

@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from ..beliefs.plan import Plan, shown
+from ..consolidation import consolidate as lifecycle
+from ..consolidation.apply import Outcome
+from ..consolidation.backlog import due
 from ..errors import MemError, NotFoundError, RefusedError, UsageError
-from ..lifecycle import consolidate as lifecycle
-from ..lifecycle.consolidation import Outcome
-from ..lifecycle.llm import Llm
-from ..lifecycle.llm.choice import chosen_llm
-from ..lifecycle.plan import Plan, shown
-from ..lifecycle.waiting import due
+from ..formats.session_event import Event
+from ..formats.session_metadata import folder_name
+from ..llm.client import Llm
+from ..llm.command import chosen_llm
 from ..store.redaction import redactor
-from ..store.sessions import METADATA, Session, at, find, sessions
+from ..store.sessions.sessions import METADATA, Session, at, find, sessions
 from ..store.workspace import Workspace
-from ..text.session import Event
-from ..text.session.folder import folder_name
-from . import complete, output, talk, world
-from .admitted import Judge, counted, document, judge_of, tell_unheard
+from . import context, output, session_show, value_completion
+from .admission import Judge, counted, document, judge_of, tell_redacted, tell_unheard
 from .options import AsJson, DryRun, InScope, InWorkspace, Quiet, moment_of
 from .proof import Proof, proof_document, proofs_of, tell_proof
-from .redacted import tell_redacted
 
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import LlmJudge
@@ -38,7 +37,7 @@ def consolidate(
         list[str] | None,
         typer.Argument(
             metavar="[SESSION...]",
-            autocompletion=complete.sessions,
+            autocompletion=value_completion.sessions,
             help="Sessions, or files of transcripts; - reads one from standard input. Without: all that wait.",
         ),
     ] = None,
@@ -72,7 +71,7 @@ def consolidate(
     to history as they are, the exit code is 7, and the next run tries again. With --judge the LLM also says what a
     memory is to those that stand.
     """
-    where = world.writing(workspace, scope)
+    where = context.writing(workspace, scope)
     if not where.settings["consolidate.enabled"]:
         raise RefusedError("consolidation is switched off", "run `mem config set consolidate.enabled true`")
     if sum(map(bool, (everything, names, since_git))) > 1:
@@ -120,9 +119,9 @@ def _consolidated(
 def _chosen(where: Workspace, names: Sequence[str], since_git: str, since: str) -> list[Session]:
     """Find what is asked for; a transcript becomes a session first."""
     if since_git:
-        from ..exchange.commits import commits, take_in_commits
+        from ..transcripts.live_events import commits, take_in_commits
 
-        found = commits(since_git, world.surroundings().folder, where.root)
+        found = commits(since_git, context.surroundings().folder, where.root)
         return [take_in_commits(where, found)] if found.events else []
     if names:
         return [_known(where, name) or _brought_in(where, name) for name in names]
@@ -137,9 +136,9 @@ def _previewed(
 ) -> Iterator[tuple[Session, Sequence[Event] | None]]:
     """Find what is asked for without writing; what is in no session yet comes with its events."""
     if since_git:
-        from ..exchange.commits import commits
+        from ..transcripts.live_events import commits
 
-        found = commits(since_git, world.surroundings().folder, where.root)
+        found = commits(since_git, context.surroundings().folder, where.root)
         new = at(where, f"sessions/{folder_name(found.session)}", found.session)
         page = replace(new.metadata, channel_type="git", channel_id=found.top)
         yield replace(new, metadata=page), found.events
@@ -148,7 +147,7 @@ def _previewed(
         if session:
             yield session, None
             continue
-        from ..exchange.transcripts import read_transcript
+        from ..transcripts.reader import read_transcript
 
         with _transcript(name) as (file, label):
             transcript = read_transcript(file, label, where.zone)
@@ -175,7 +174,7 @@ def _known(where: Workspace, name: str) -> Session | None:
 
 
 def _brought_in(where: Workspace, name: str) -> Session:
-    from ..exchange.conversation import bring_in, own_id
+    from ..transcripts.session_import import bring_in, own_id
 
     with _transcript(name) as (file, label):
         done = bring_in(where, file, label, "" if name == "-" else own_id(Path(name)))
@@ -187,9 +186,9 @@ def _brought_in(where: Workspace, name: str) -> Session:
 
 @contextmanager
 def _transcript(name: str) -> Iterator[tuple[BinaryIO, str]]:
-    from ..exchange.conversation import STANDARD_INPUT
+    from ..transcripts.session_import import STANDARD_INPUT
 
-    with world.opened(name, "the transcript") as file:
+    with context.opened(name, "the transcript") as file:
         yield file, STANDARD_INPUT if name == "-" else Path(name).name
 
 
@@ -216,7 +215,7 @@ def _tell(outcomes: Sequence[Outcome], proofs: Sequence[Proof], *, dry_run: bool
             output.say(_diff(outcome), end="")
         elif output.is_watched():
             memories = "1 memory" if outcome.entries == 1 else f"{outcome.entries:,} memories"
-            told = (f"{talk.counted(outcome.messages, 'message')}, {memories}", *besides)
+            told = (f"{session_show.counted(outcome.messages, 'message')}, {memories}", *besides)
             output.say(f"{outcome.session}: {', '.join(told)} ({outcome.how})")
         else:
             output.say_row((outcome.session, outcome.how, outcome.messages, outcome.entries, *besides))

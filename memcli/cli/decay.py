@@ -8,17 +8,17 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
+from ..formats.text_lines import FileProblem
+from ..formats.times import parse_when, stamp
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..lifecycle.decay import FRACTION, Decayed, Judged, judged, last_accessed, needed_fraction, unread_paths
-from ..lifecycle.decay import decay as archive
-from ..lifecycle.edited import with_edits
-from ..store import access
-from ..store.layout import MEM
+from ..maintenance.access_counters import with_edits
+from ..maintenance.decay import FRACTION, Decayed, Judged, judged, last_accessed, needed_fraction, unread_paths
+from ..maintenance.decay import decay as archive
+from ..store import local_log
+from ..store.layouts import MEM
 from ..store.workspace import Workspace
-from ..text.problem import FileProblem
-from ..text.times import parse_when, stamp
-from . import output, world
+from . import context, output
 from .options import AsJson, InScope, InWorkspace
 
 NEAREST = 10
@@ -49,7 +49,7 @@ def decay(
     """
     if not 0 <= max_fraction <= 1:
         raise UsageError(f"--max-fraction {max_fraction:g}", "give a share between 0 and 1, such as 0.25")
-    where = world.writing(workspace, scope)
+    where = context.writing(workspace, scope)
     moment = parse_when(as_of, where.now, where.zone) if as_of else where.now
     if moment is None:
         raise UsageError(f"--as-of {as_of!r} is no date", "write 2027-11-21 or 2027-11")
@@ -63,10 +63,10 @@ def decay(
     found = ask(where, rows)
     named = {one.path for one in problems}
     unread = unread_paths(where, [row["path"] for row in found if row["path"] in named])
-    counts = with_edits(where, found, access.counts(where, last_accessed(found)))
+    counts = with_edits(where, found, local_log.counts(where, last_accessed(found)))
     entries = judged(found, moment, where.settings, counts, unread)
     seed = " ".join(one.row["id"] for one in entries if one.verdict == "archive")
-    done = archive(where, entries, world.noise(seed), max_fraction) if apply else None
+    done = archive(where, entries, context.noise(seed), max_fraction) if apply else None
     if as_json:
         output.say_json(_document(where, entries, stamp(moment), done, problems))
     elif done:
@@ -108,9 +108,9 @@ def _document(
 
 def _tell(where: Workspace, done: Decayed) -> None:
     for identifier, path in done.archived:
-        output.say_row(("archived", identifier, world.here(where, path)))
+        output.say_row(("archived", identifier, context.here(where, path)))
     for path, reason in done.problems:
-        output.note(f"{world.here(where, path)}: {reason}")
+        output.note(f"{context.here(where, path)}: {reason}")
     if output.is_heard():
         count = len(done.archived)
         output.note(f"{count:,} archived; `mem restore ID` brings one back" if count else "nothing has faded")

@@ -10,11 +10,12 @@ import typer
 from ..errors import AmbiguousError, MemError, NotFoundError, UsageError
 from ..store import entries
 from ..store.workspace import Workspace
-from . import complete, output, world
+from . import context, output, value_completion
 from .options import AsJson, InScope, InWorkspace
 
 _Names = Annotated[
-    list[str], typer.Argument(metavar="ID...", autocompletion=complete.ids, help="Ids, unique parts of them, or paths.")
+    list[str],
+    typer.Argument(metavar="ID...", autocompletion=value_completion.ids, help="Ids, unique parts of them, or paths."),
 ]
 
 
@@ -38,7 +39,9 @@ def forget(
 def restore(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID...", autocompletion=complete.ids, help="Ids, unique parts of them, or paths."),
+        typer.Argument(
+            metavar="ID...", autocompletion=value_completion.ids, help="Ids, unique parts of them, or paths."
+        ),
     ] = None,
     workspace: InWorkspace = "",
     scope: InScope = "",
@@ -57,7 +60,7 @@ def restore(
 
 
 def _restored(workspace: Workspace, path: str) -> str:
-    from ..lifecycle.restoring import restore
+    from ..maintenance.restoring import restore
 
     done = restore(workspace, path)
     if done.flagged:
@@ -68,7 +71,7 @@ def _restored(workspace: Workspace, path: str) -> str:
 
 
 def _is_in_use(workspace: Workspace, path: str) -> bool:
-    from ..lifecycle.supersession import standing
+    from ..beliefs.supersession import standing
 
     if workspace.layout.kind_of(path) != "entry" or workspace.layout.is_archived(path) or workspace.path(path).is_dir():
         return False
@@ -78,13 +81,13 @@ def _is_in_use(workspace: Workspace, path: str) -> bool:
 
 def _note_return(workspace: Workspace, path: str) -> None:
     """Note when a memory came back, beside it, so that it does not fade again at once."""
-    from ..store import access, files
-    from ..text import frontmatter
-    from ..text.entry import stated_id
+    from ..formats.entry import stated_id
+    from ..formats.frontmatter import document
+    from ..store import atomic_files, local_log
 
     with suppress(MemError, UnicodeDecodeError):
-        identifier = stated_id(frontmatter.parse(files.read(workspace.path(path)).decode("utf-8")).fields) or path
-        access.note(workspace, [access.RESTORED + identifier])
+        identifier = stated_id(document.parse(atomic_files.read(workspace.path(path)).decode("utf-8")).fields) or path
+        local_log.note(workspace, [local_log.RESTORED + identifier])
 
 
 def _purged(workspace: Workspace, path: str) -> str:
@@ -94,8 +97,8 @@ def _purged(workspace: Workspace, path: str) -> str:
 
 def _replaced_by(workspace: Workspace, path: str) -> list[str]:
     """Give the ids of entries that the one at a path took the place of: without it, search finds neither."""
+    from ..beliefs.supersession import earlier_of
     from ..index.index import ask
-    from ..lifecycle.supersession import earlier_of
 
     return ask(workspace, lambda index: earlier_of(index, path))
 
@@ -110,7 +113,7 @@ def _each(
     failed: list[tuple[str, MemError]] = []
     for name in names:
         try:
-            where, place = world.locate(workspace, scope, name, strict=True)
+            where, place = context.locate(workspace, scope, name, strict=True)
         except NotFoundError as error:
             if action != "purged" or isinstance(error, AmbiguousError):
                 raise
@@ -127,7 +130,7 @@ def _each(
             new = path if is_there else change(where, path)
             is_same = is_there or (action == "archived" and new == path)
             done.append({"action": "unchanged" if is_same else action, "name": name, "from": path, "path": new})
-            places.append(world.here(where, new))
+            places.append(context.here(where, new))
             if earlier:
                 done[-1]["superseded"] = earlier
                 way = f"`mem restore {earlier[0]}` brings it back"
@@ -136,7 +139,7 @@ def _each(
             failed.append((name, error))
             output.failure(error, [name], as_json=as_json)
     if as_json:
-        from ..text.secrets import unsaid
+        from ..secrets.scanner import unsaid
 
         told = [(name, {"name": name, "message": one.message, "fix": one.fix}) for name, one in failed]
         wrong = [{key: unsaid(text, [name]) for key, text in row.items()} for name, row in told]

@@ -7,14 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
+from ..formats.text_lines import FileProblem
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..retrieval.grep import Line, Pattern, count, first
-from ..retrieval.grep import grep as matches
-from ..store.layout import KINDS
+from ..search.grep import Line, Pattern, count, first
+from ..search.grep import grep as matches
+from ..store.layouts import KINDS
 from ..store.workspace import Workspace
-from ..text.problem import FileProblem
-from . import output, world
+from . import context as world
+from . import output
 from .options import AsJson, Choice, InScope, InWorkspace, choosing, require_types
 
 

@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import MemError, NotFoundError, UsageError
-from . import output, world
+from . import context, output
 from .app import STYLE
 from .options import AsJson, DryRun, InScope, InWorkspace
 
 if TYPE_CHECKING:
-    from ..agents.changes import FileChange
-    from ..agents.installing import Ground
+    from ..integrations.install.skill import FileChange
+    from ..integrations.install.targets import Ground
 
-app = typer.Typer(help="Let agents, git and cron run mem.", no_args_is_help=True, **STYLE)
+hook_app = typer.Typer(help="Let agents, git and cron run mem.", no_args_is_help=True, **STYLE)
 _ON_PATH = "put mem into a folder of PATH"
 _Target = Annotated[str, typer.Argument(metavar="TARGET", help="claude-code, codex, git or cron.")]
 _Project = Annotated[bool, typer.Option("--project", help="In this project: the default.")]
 _User = Annotated[bool, typer.Option("--user", help="For all your projects.")]
 
 
-@app.command("install")
+@hook_app.command("install")
 def install(
     target: _Target,
     project: _Project = False,
@@ -61,7 +61,7 @@ def install(
     if target == "cron":
         _cron(workspace, scope, dry_run=dry_run, as_json=as_json, is_removal=False)
         return
-    from ..agents.installing import install_plan
+    from ..integrations.install.targets import install_plan
 
     if shared and (user or target == "git"):
         raise UsageError("--shared is for the hooks of an agent in a project", "leave it out")
@@ -75,7 +75,7 @@ def install(
         output.note("Codex runs hooks once its config.toml has `hooks = true` under [features]")
 
 
-@app.command("uninstall")
+@hook_app.command("uninstall")
 def uninstall(
     target: _Target,
     project: _Project = False,
@@ -90,12 +90,12 @@ def uninstall(
     if target == "cron":
         _cron(workspace, scope, dry_run=dry_run, as_json=as_json, is_removal=True)
         return
-    from ..agents.installing import uninstall_plan
+    from ..integrations.install.targets import uninstall_plan
 
     _make(uninstall_plan(target, ground), dry_run=dry_run, as_json=as_json)
 
 
-@app.command("status")
+@hook_app.command("status")
 def status(
     target: Annotated[str, typer.Argument(metavar="[TARGET]", help="claude-code, codex or git; without: all.")] = "",
     project: _Project = False,
@@ -103,8 +103,8 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Show which hooks are installed where."""
-    from ..agents.installing import TARGETS
-    from ..agents.installing import status as look
+    from ..integrations.install.targets import TARGETS
+    from ..integrations.install.targets import status as look
 
     rows: list[dict[str, Any]] = []
     for name in [target] if target else [one for one in TARGETS if one != "cron"]:
@@ -136,7 +136,7 @@ def status(
             )
 
 
-@app.command("skill")
+@hook_app.command("skill")
 def skill(
     project: _Project = False,
     user: _User = False,
@@ -145,13 +145,13 @@ def skill(
     as_json: AsJson = False,
 ) -> None:
     """Teach agents to use mem: a SKILL.md, and a block in AGENTS.md."""
-    from ..agents.installing import skill_plan
+    from ..integrations.install.targets import skill_plan
 
     plan = skill_plan(_ground("skill", project=project, user=user), is_removal=remove)
     _make(plan, dry_run=dry_run, as_json=as_json)
 
 
-@app.command("run")
+@hook_app.command("run")
 def run(agent: str = typer.Argument(metavar="AGENT", help="claude-code or codex.")) -> None:
     """Answer an event of an agent, given as JSON on standard input.
 
@@ -162,7 +162,7 @@ def run(agent: str = typer.Argument(metavar="AGENT", help="claude-code or codex.
     run([agent])
 
 
-@app.command("close", hidden=True)
+@hook_app.command("close", hidden=True)
 def close(
     session: str = typer.Option("", "--session"),
     transcript: str = typer.Option("", "--transcript"),
@@ -171,20 +171,20 @@ def close(
     scope: InScope = "",
 ) -> None:
     """Bring in what hooks kept, and consolidate the session: what a hook leaves to a process of its own."""
-    from ..agents.keeping import close
-    from ..agents.log import log
-    from ..lifecycle.llm.choice import chosen_llm
+    from ..integrations.hooks.background import log
+    from ..integrations.hooks.turn_flush import close
+    from ..llm.command import chosen_llm
 
-    where = world.writing(workspace, scope)
+    where = context.writing(workspace, scope)
     try:
-        close(where, session, chosen_llm(where.settings), world.noise, keep=keep, transcript=transcript)
+        close(where, session, chosen_llm(where.settings), context.noise, keep=keep, transcript=transcript)
     except MemError as error:
         log(where, f"hook close {session}: {error}")
         raise
 
 
 def _ground(target: str, *, project: bool, user: bool) -> "Ground":
-    from ..agents.installing import TARGETS, ground_of
+    from ..integrations.install.targets import TARGETS, ground_of
 
     if target not in (*TARGETS, "skill"):
         raise UsageError(f"no target {target!r}", f"use one of {', '.join(TARGETS)}")
@@ -192,18 +192,18 @@ def _ground(target: str, *, project: bool, user: bool) -> "Ground":
         raise UsageError("--project and --user", "give one of them")
     if user and target in ("git", "cron"):
         raise UsageError(f"--user with {target}", f"{target} hooks belong to one repository or workspace")
-    return ground_of(world.surroundings().folder, os.environ, is_user=user)
+    return ground_of(context.surroundings().folder, os.environ, is_user=user)
 
 
 def _words(workspace: str, scope: str, notes: str, *, dry_run: bool) -> dict[str, Any]:
     """Settle whose workspace keeps what is said in this project; nothing where there is no workspace yet."""
-    from ..agents.privacy import PLACES, default_place, record_place, shared_files
+    from ..integrations.install.targets import PLACES, default_place, record_place, shared_files
 
     if notes and notes not in PLACES:
         raise UsageError(f"no --notes {notes!r}", f"use one of {', '.join(PLACES)}")
-    around = world.surroundings()
+    around = context.surroundings()
     try:
-        where = world.reading(workspace, scope)[0]
+        where = context.reading(workspace, scope)[0]
     except NotFoundError:
         return {}
     place = notes or default_place(where)
@@ -215,7 +215,7 @@ def _words(workspace: str, scope: str, notes: str, *, dry_run: bool) -> dict[str
 
 def _tell_words(words: dict[str, Any], files: Sequence[str]) -> None:
     """Say where what is said is kept, and what of it git would share."""
-    from ..agents.privacy import is_shared
+    from ..integrations.install.targets import is_shared
 
     if words:
         output.note(f"conversations, their notes and history are kept in {words['kept_in']}")
@@ -229,20 +229,20 @@ def _tell_words(words: dict[str, Any], files: Sequence[str]) -> None:
 
 def _tell_idle(target: str, ground: "Ground", workspace: str, scope: str) -> None:
     """Say why hooks that were just installed would do nothing."""
-    from ..agents.installing import status
+    from ..integrations.install.targets import status
 
     missing = next((one.missing for one in status(target, ground) if one.missing), "")
     if missing:
         link = f": ln -s {ground.place} ~/.local/bin/mem" if ground.place else ""
         output.note(f"{missing} is not found by its name, so these hooks do nothing: {_ON_PATH}{link}")
     try:
-        world.reading(workspace, scope)
+        context.reading(workspace, scope)
     except NotFoundError:
         output.note("there is no workspace here yet, so these hooks do nothing: run `mem init`")
 
 
 def _make(plan: Sequence["FileChange"], *, dry_run: bool, as_json: bool, words: dict[str, Any] | None = None) -> None:
-    from ..agents.changes import make, shown
+    from ..integrations.install.skill import make, shown
 
     if not dry_run:
         make(plan)
@@ -253,16 +253,16 @@ def _make(plan: Sequence["FileChange"], *, dry_run: bool, as_json: bool, words: 
         output.say(shown(plan), end="")
     else:
         for one in plan:
-            output.say_row((one.action, world.shown(one.path) if output.is_watched() else str(one.path)))
+            output.say_row((one.action, context.shown(one.path) if output.is_watched() else str(one.path)))
         if not plan and output.is_heard():
             output.note("nothing to change")
 
 
 def _cron(workspace: str, scope: str, *, dry_run: bool, as_json: bool, is_removal: bool) -> None:
     """Put the line into the user's crontab or take it out; --dry-run prints it."""
-    from ..agents.cron import line_of, save, table, with_line, without_line
+    from ..integrations.install.git_hooks import line_of, save, table, with_line, without_line
 
-    line = line_of(_program(), world.writing(workspace, scope).root)
+    line = line_of(_program(), context.writing(workspace, scope).root)
     if not dry_run:
         before = table()
         after = without_line(before, line) if is_removal else with_line(before, line)
@@ -276,6 +276,6 @@ def _cron(workspace: str, scope: str, *, dry_run: bool, as_json: bool, is_remova
 
 def _program() -> str:
     """Name mem by its place, since cron's own path is short."""
-    from ..agents.installing import Ground
+    from ..integrations.install.targets import Ground
 
     return Ground(Path("/"), Path("/"), os.environ, is_user=True).program

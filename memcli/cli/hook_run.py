@@ -5,8 +5,8 @@ import sys
 import time
 from collections.abc import Sequence
 
-from ..agents.hooks import AGENTS, respond
-from ..agents.scene import Answer
+from ..integrations.hooks.dispatch import AGENTS, respond
+from ..integrations.hooks.event import Answer
 from ..store.workspace import Workspace
 from . import output
 
@@ -28,24 +28,24 @@ def run(arguments: Sequence[str], *, is_alone: bool = False) -> bool:
 
 
 def _answer(agent: str, *, is_alone: bool) -> Answer:
-    from ..agents.hook_event import read_all
-    from . import world
+    from ..integrations.hooks.event import read_all
+    from . import context
 
     if agent not in AGENTS or sys.stdin is None or sys.stdin.isatty():
         return Answer()
-    around = world.surroundings()
+    around = context.surroundings()
 
     def detach(workspace: Workspace, words: Sequence[str], rest: float) -> bool:
-        from ..agents.detached import detach
+        from ..integrations.hooks.background import detach
 
         return detach(workspace, os.environ, words, rest)
 
     data = read_all(sys.stdin.buffer)
     if not is_alone:
-        return respond(agent, data, around, world.noise, detach)
-    from ..agents.detached import behind
+        return respond(agent, data, around, context.noise, detach)
+    from ..integrations.hooks.background import behind
 
-    return respond(agent, data, around, world.noise, detach, behind, process_start())
+    return respond(agent, data, around, context.noise, detach, behind, process_start())
 
 
 def process_start() -> float:

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import BusyError, UnavailableError, UsageError
-from ..index import database
+from ..formats.text_lines import FileProblem
+from ..index import schema
 from ..index.index import Index, ask
-from ..text.problem import FileProblem
-from . import output, world
+from . import context, output
 from .options import AsJson, InScope, InWorkspace
 
 BUSY = "another process writes the index; run `mem index` again"
@@ -33,13 +33,13 @@ def index(
     answers = []
     problems: list[FileProblem] = []
     lines: list[str] = []  # the same, with the paths the current folder has
-    for where in world.reading(workspace, scope):
+    for where in context.reading(workspace, scope):
         if rebuild:
-            database.discard(database.folder_of(where.derived, where.cache) or where.derived)
+            schema.discard(schema.folder_of(where.derived, where.cache) or where.derived)
         answers.append(ask(where, lambda found: _report(found, embed=not status)))
         found = answers[-1].pop("found")
         problems += found
-        lines += [str(replace(one, path=world.here(where, one.path))) for one in found]
+        lines += [str(replace(one, path=context.here(where, one.path))) for one in found]
     if as_json:
         rows = [{key: value for key, value in one.items() if key != "lines"} for one in answers]
         output.say_json({**rows[0], "workspaces": rows, "problems": [asdict(problem) for problem in problems]})
@@ -102,4 +102,4 @@ def _obstacle(found: Index) -> str:
     """Say why what should have been embedded was not; nothing where it only came in meanwhile."""
     if found.folder is not None:
         return ""
-    return BUSY if found.is_overtaken else "; ".join(database.NO_PLACE)
+    return BUSY if found.is_overtaken else "; ".join(schema.NO_PLACE)

@@ -1,15 +1,20 @@
 """`mem mcp`."""
 
 import io
+import json
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from threading import Lock
 
+import typer
+
 from .. import __version__
-from ..agents.mcp import serve
-from ..agents.mcp_answers import Ran
-from . import world
-from .options import InScope, InWorkspace
+from ..errors import MemError, UsageError
+from ..integrations.mcp_server import serve
+from ..integrations.mcp_tools import Ran
+from ..integrations.memory_tool import answer
+from . import context, output
+from .options import AsJson, InScope, InWorkspace
 
 _ONE_AT_A_TIME = Lock()
 
@@ -21,7 +26,7 @@ def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
     memory_review, memory_recall. Each answers as the command of its name does. Needs the extra:
     pip install '.[mcp]'
     """
-    where = world.reading(workspace, scope)  # a client should hear at once that there is none
+    where = context.reading(workspace, scope)  # a client should hear at once that there is none
     place = ["--workspace", str(where[0].root)] if workspace else []
     place += ["--scope", scope] if scope else []
 
@@ -35,3 +40,33 @@ def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
         return Ran(code, out.getvalue(), err.getvalue())
 
     serve(command, __version__)
+
+
+_SUCH_AS = 'such as {"command": "view", "path": "/memories"}'
+
+
+def memory_tool(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
+    """Carry out one command of Anthropic's memory tool, given as JSON on standard input.
+
+    `view`, `create`, `str_replace`, `insert`, `delete` and `rename` below /memories, which is this workspace. The reply
+    for the model is on stdout, also where the command fails; the exit code says whether it did. What is deleted moves
+    to the archive, and a secret is refused. --json answers with {"content", "is_error"}.
+    """
+    where = context.writing(workspace, scope)
+    try:
+        call = json.loads(context.standard_input("the command"))
+    except ValueError as error:
+        raise UsageError(f"standard input is not JSON ({error})", _SUCH_AS) from None
+    if not isinstance(call, dict):
+        raise UsageError("standard input is no JSON object", _SUCH_AS)
+    code = 0
+    try:
+        reply = answer(where, call)
+    except MemError as error:
+        reply, code = str(error), error.exit_code
+    if as_json:
+        output.say_json({"content": reply, "is_error": code != 0})
+    else:
+        output.say(reply, raw=True)
+    if code:
+        raise typer.Exit(code)

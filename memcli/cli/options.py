@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from ..errors import UsageError
-from ..store.address import prefixes
-from ..store.layout import KINDS
+from ..formats.entry import LAYERS, SOURCES, STATUSES, TYPES
+from ..formats.times import parse_when, stamp
+from ..store.addresses import prefixes
+from ..store.layouts import KINDS
 from ..store.workspace import Workspace
-from ..text.entry import LAYERS, SOURCES, STATUSES, TYPES
-from ..text.times import parse_when, stamp
-from . import complete
+from . import value_completion
 
 if TYPE_CHECKING:
     from ..index.filters import Filter
@@ -29,7 +29,7 @@ InScope = Annotated[
     typer.Option(
         "--scope",
         metavar="SCOPE",
-        autocompletion=complete.among(("project", "user", "all")),
+        autocompletion=value_completion.among(("project", "user", "all")),
         help="project, user or all.",
         show_default=False,
     ),
@@ -40,7 +40,7 @@ Source = Annotated[
     str,
     typer.Option(
         "--source",
-        autocompletion=complete.among(SOURCES),
+        autocompletion=value_completion.among(SOURCES),
         help=f"Whose word it is: {', '.join(SOURCES)}.",
         show_default="user at a terminal, else observed",
     ),
@@ -57,32 +57,38 @@ class Choice:
         _Many,
         typer.Option(
             "--kind",
-            autocompletion=complete.among((*KINDS, "all")),
+            autocompletion=value_completion.among((*KINDS, "all")),
             help="Only this kind: entry, memory, history, note, session or all.",
         ),
     ] = None
     type: Annotated[
         _Many,
         typer.Option(
-            "--type", "-t", autocompletion=complete.types, help="Only entries of this type, such as preference."
+            "--type", "-t", autocompletion=value_completion.types, help="Only entries of this type, such as preference."
         ),
     ] = None
     tag: Annotated[
         _Many,
         typer.Option(
-            "--tag", autocompletion=complete.tags, help="Only entries with this tag; repeated: with all of them."
+            "--tag",
+            autocompletion=value_completion.tags,
+            help="Only entries with this tag; repeated: with all of them.",
         ),
     ] = None
     layer: Annotated[
         _Many,
         typer.Option(
-            "--layer", autocompletion=complete.among(LAYERS), help="Only this layer: semantic, procedural or episodic."
+            "--layer",
+            autocompletion=value_completion.among(LAYERS),
+            help="Only this layer: semantic, procedural or episodic.",
         ),
     ] = None
     source: Annotated[
         _Many,
         typer.Option(
-            "--source", autocompletion=complete.among(SOURCES), help="Only what came from: user, observed or inferred."
+            "--source",
+            autocompletion=value_completion.among(SOURCES),
+            help="Only what came from: user, observed or inferred.",
         ),
     ] = None
     project: Annotated[_Many, typer.Option("--project", help="Only entries of this project.")] = None
@@ -96,7 +102,9 @@ class Choice:
     key: Annotated[
         _Many,
         typer.Option(
-            "--key", autocompletion=complete.keys, help="Only entries whose key is this or fits this glob: staging/*."
+            "--key",
+            autocompletion=value_completion.keys,
+            help="Only entries whose key is this or fits this glob: staging/*.",
         ),
     ] = None
     as_of: Annotated[
@@ -113,7 +121,7 @@ class Choice:
         _Many,
         typer.Option(
             "--status",
-            autocompletion=complete.among(STATUSES),
+            autocompletion=value_completion.among(STATUSES),
             help="Only this status: active, superseded or archived.",
         ),
     ] = None
@@ -166,7 +174,7 @@ def require_types(values: Collection[str], workspaces: Sequence[Workspace]) -> N
     if not unknown:
         return
     from ..index.index import ask
-    from ..index.names import types
+    from ..index.lookups import types
 
     for workspace in workspaces:
         unknown -= {workspace.settings["write.type"], *ask(workspace, types)}

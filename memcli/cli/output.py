@@ -160,7 +160,7 @@ def problems(found: Sequence[object]) -> None:
 
 def failure(error: MemError, arguments: Sequence[str] = (), *, as_json: bool) -> None:
     """Say on stderr what went wrong and what mends it, without the secrets among the words of the command."""
-    from ..text.secrets import unsaid
+    from ..secrets.scanner import unsaid
 
     if as_json:
         message, fix = unsaid(error.message, arguments), unsaid(error.fix, arguments)

@@ -9,17 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
-from ..store import access, address, files
+from ..formats.entry import fields_from_others, listed, stated_id
+from ..formats.frontmatter import document as frontmatter
+from ..formats.jsonl import is_records, records_of
+from ..formats.text_lines import BOM, FileProblem, Problem, conflict_marker, decoded
+from ..formats.text_lines import lines as lines_of
+from ..store import addresses, atomic_files, local_log
 from ..store.workspace import Workspace
-from ..text import frontmatter
-from ..text.conflict import conflict_marker
-from ..text.entry import fields_from_others, listed, stated_id
-from ..text.json_records import is_records, records_of
-from ..text.lines import BOM
-from ..text.lines import lines as lines_of
-from ..text.problem import FileProblem, Problem
-from ..text.utf8 import decoded
-from . import complete, options, output, world
+from . import context, options, output, value_completion
 from .options import AsJson, InScope, InWorkspace
 
 
@@ -27,7 +24,7 @@ def read(
     name: Annotated[
         str,
         typer.Argument(
-            autocompletion=complete.ids,
+            autocompletion=value_completion.ids,
             metavar="[ID]",
             help="An id, a unique part of one, a path, or a hit's address such as MEMORY.md#people.",
             show_default=False,
@@ -38,7 +35,7 @@ def read(
         typer.Option(
             "--key",
             metavar="KEY",
-            autocompletion=complete.keys,
+            autocompletion=value_completion.keys,
             help="Show what fills this key, such as staging/port.",
             show_default=False,
         ),
@@ -73,36 +70,36 @@ def read(
     if bool(name) == bool(key):
         raise UsageError("nothing to read" if not key else "two names", "name an id or a path, or give --key")
     if key and history:
-        from .chain import show_values
+        from .read_origin import show_values
 
-        show_values(world.reading(workspace, scope), key, project, as_json=as_json)
+        show_values(context.reading(workspace, scope), key, project, as_json=as_json)
         return
     where, place = _located(workspace, scope, name, key, project, as_of)
     name = name or str(place)
     kind = where.layout.kind_of(place.path) or "file"
     is_json = is_records(place.path, kind) and not (raw or lines)
     is_talk = kind == "session" and not (raw or lines or is_json)
-    text, damage = decoded(b"" if is_talk else files.read(where.path(place.path)))
+    text, damage = decoded(b"" if is_talk else atomic_files.read(where.path(place.path)))
     text = records_of(place.path, text).text if is_json else text
     document = frontmatter.parse(text)
     if source:
-        from .origin import show_origins
+        from .read_origin import show_origins
 
         show_origins(where, place.path, document, as_json=as_json)
         return
     if history:
-        from .chain import show_chain
+        from .read_origin import show_chain
 
         show_chain(where, place.path, document, as_json=as_json)
         return
     if is_talk:
-        from ..retrieval.origin import said_at
+        from ..search.provenance import said_at
 
         content = said_at(where, place.path, place.anchor)
     elif lines:
         content = _lines(text, lines)
     elif place.anchor:
-        start, stop = address.part(where, place, text)
+        start, stop = addresses.part(where, place, text)
         content = text[start:stop]
     elif raw or kind != "entry" or document.problem:
         content = text.removeprefix(BOM)
@@ -112,14 +109,14 @@ def read(
     after = offset + len(page)
     rest = after if after < len(content) else None
     if kind == "entry" and offset == 0 and not where.layout.is_archived(place.path):
-        access.note(where, [stated_id(document.fields) or place.path])
+        local_log.note(where, [stated_id(document.fields) or place.path])
     wrong = (damage, document.problem, _conflict(text))
     problems = [FileProblem(place.path, one.line, one.reason, scope=where.scope, left_out=True) for one in wrong if one]
-    world.tell_problems([where], problems)
+    context.tell_problems([where], problems)
     if as_json:
         is_entry = kind == "entry"
         identifier = stated_id(document.fields) or place.path
-        waiting = access.confirmations(where).get(identifier) if is_entry else None
+        waiting = local_log.confirmations(where).get(identifier) if is_entry else None
         output.say_json({
             "id": (is_entry and stated_id(document.fields)) or (name if is_talk else str(place)),
             "path": place.path,
@@ -130,7 +127,7 @@ def read(
             "limit": limit,
             "total": len(content),
             "next_offset": rest,
-            "fields": _fields(where, access.renewed(document.fields, waiting)) if is_entry else {},
+            "fields": _fields(where, local_log.renewed(document.fields, waiting)) if is_entry else {},
             "problems": [asdict(one) for one in problems],
         })  # fmt: skip
         return
@@ -145,27 +142,27 @@ def _fields(where: Workspace, fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _located(
     workspace: str, scope: str, name: str, key: str, project: str, as_of: str
-) -> tuple[Workspace, address.Place]:
+) -> tuple[Workspace, addresses.Place]:
     """Find what a name or a key means now, or meant at a date."""
     if not (key or as_of):
-        return world.locate(workspace, scope, name)
-    from ..retrieval.past import believed, filling
+        return context.locate(workspace, scope, name)
+    from ..search.resolve import believed, filling
 
-    found_in = world.reading(workspace, scope)
+    found_in = context.reading(workspace, scope)
     moment = options.moment_of("as-of", as_of, found_in[0], end=True)
     if key:
         where, values = filling(found_in, key, project, moment)
         if len(values) > 1:
             others = ", ".join(one.id for one in values[1:])
             output.note(f"{values[0].id} and {others} both fill {key}: `mem supersede` the one that is over")
-        return where, address.Place(values[0].path)
-    where, place = world.locate(workspace, scope, name)
+        return where, addresses.Place(values[0].path)
+    where, place = context.locate(workspace, scope, name)
     if where.layout.kind_of(place.path) != "entry":
         raise UsageError(f"{place.path} is not an entry", "--as-of is for entries; `--history` shows a file's commits")
+    from ..beliefs.supersession import chain
     from ..index.index import ask
-    from ..lifecycle.supersession import chain
 
-    document = frontmatter.parse(decoded(files.read(where.path(place.path)))[0])
+    document = frontmatter.parse(decoded(atomic_files.read(where.path(place.path)))[0])
     identifier = stated_id(document.fields) or place.path
     links = ask(where, lambda index: chain(index, identifier)).links
     return where, believed(where, [one.id for one in links], moment, name)

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from ..errors import UsageError
-from ..retrieval.pack import DOCUMENTS, FORMATS, LONG_TERM, SECTIONS
-from ..retrieval.recall import Judge, Recall
-from ..retrieval.recall import recall as find
+from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, SECTIONS
+from ..recall.recall import Judge, Recall
+from ..recall.recall import recall as find
 from ..store.settings import Settings
-from . import options, output, world
+from . import context, options, output
 from .options import AsJson, InScope, InWorkspace
 
 
@@ -59,8 +59,8 @@ def recall(
     if form not in FORMATS:
         raise UsageError(f"no format {form!r}", f"use one of {', '.join(FORMATS)}")
     if query == "-":
-        query = world.standard_input("the prompt")
-    found_in = world.reading(workspace, scope)
+        query = context.standard_input("the prompt")
+    found_in = context.reading(workspace, scope)
     sections = tuple(only) if only else SECTIONS
     moment = options.moment_of("as-of", as_of, found_in[0], end=True)
     if moment:
@@ -88,7 +88,7 @@ def recall(
         output.say(text, end="" if text.endswith("\n") else "\n", raw=form == "json")
     for notice in pack.notices:
         output.note(notice)
-    world.tell_problems(found_in, pack.problems)
+    context.tell_problems(found_in, pack.problems)
     if pack.is_late:
         output.leave()
 
@@ -96,6 +96,6 @@ def recall(
 def _judge(settings: Settings) -> Judge | None:
     if not settings["recall.judge"]:
         return None
-    from ..lifecycle.judge import judge_of
+    from ..recall.relevance_judge import judge_of
 
     return judge_of(settings)

@@ -1,20 +1,28 @@
 """`mem review`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..beliefs.keys import Proposal, proposals
+from ..beliefs.plan import Plan, applied
 from ..beliefs.review import Question, Queue, review_queue
+from ..beliefs.supersession import Standing
 from ..errors import NotFoundError, UsageError
-from ..lifecycle.supersession import Standing
-from . import output, world
-from .admitted import judge_of
+from ..formats.text_lines import shorten
+from ..maintenance.checks import Checked
+from ..store.entries import revised
+from ..store.journal import Change
+from ..store.workspace import Workspace
+from . import context, output
+from .admission import judge_of
 from .options import AsJson, InScope, InWorkspace
 
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import LlmJudge
     from ..store.workspace import Workspace
+
 
 _ANSWER = "answer"
 _BY = ("user", "observed")
@@ -52,7 +60,7 @@ def review(
     With --judge your LLM proposes an answer where it is sure. With `llm.decides` in your own settings its answer is
     carried out, unless that would retire what is trusted more, pinned, or of another project.
     """
-    where = world.writing(workspace, scope, "reviewed in")
+    where = context.writing(workspace, scope, "reviewed in")
     if words:
         if words[0] != _ANSWER or len(words) != 3:
             raise UsageError(
@@ -67,7 +75,7 @@ def review(
         unheard = _proposed(where, queue.questions[: limit or None], asked_of)
         queue = review_queue(where)
     for path, reason in queue.problems:
-        output.note(f"{world.here(where, path)}: {reason}")
+        output.note(f"{context.here(where, path)}: {reason}")
     _shown(where, queue, limit, as_json=as_json)
     if unheard:
         raise typer.Exit(7)
@@ -75,10 +83,10 @@ def review(
 
 def _shown(where: "Workspace", queue: Queue, limit: int, *, as_json: bool) -> None:
     """Ask at a terminal; elsewhere list the questions."""
-    from ..beliefs.question_likelihoods import Weigher
+    from ..beliefs.review_likelihoods import Weigher
 
     asked: Sequence[Question] = queue.questions[: limit or None]
-    is_asked = world.is_typed() and not as_json
+    is_asked = context.is_typed() and not as_json
     if not is_asked:
         asked = Weigher(where).weighed(asked, where.settings["search.embed_budget"])
     if as_json:
@@ -87,7 +95,7 @@ def _shown(where: "Workspace", queue: Queue, limit: int, *, as_json: bool) -> No
         if output.is_heard():
             output.note("nothing waits for a yes or no")
     elif is_asked:
-        from .review_keys import session
+        from .review_terminal import session
 
         session(where, asked)
     else:
@@ -98,8 +106,8 @@ def _shown(where: "Workspace", queue: Queue, limit: int, *, as_json: bool) -> No
 
 def _proposed(where: "Workspace", questions: Sequence[Question], judge: "LlmJudge") -> str:
     """Let an LLM propose answers, and say what came of it; return why it said nothing of some."""
-    from ..beliefs.review_judge import propose
-    from .talk import counted
+    from ..beliefs.review_likelihoods import propose
+    from .session_show import counted
 
     bar = output.Bar("asking the LLM", 1)
     done = propose(where, questions, judge, bar)
@@ -124,7 +132,7 @@ def _answer(where: "Workspace", name: str, decision: str, source: str, *, as_jso
             f"no decision {decision!r}", fix if decision == "edit" else f"use one of {', '.join(DECISIONS)}"
         )
     question = _named(where, name)
-    by = source or ("user" if world.is_typed() else "observed")
+    by = source or ("user" if context.is_typed() else "observed")
     done = answer(where, question, decision, by)
     if as_json:
         output.say_json({"id": question.id, "decision": decision, "action": done.action, "changed": list(done.ids)})
@@ -190,3 +198,41 @@ def _memory(side: Standing) -> dict[str, Any]:
     entry = side.entry
     names = ("id", "type", "key", "project", "source", "trust", "strength", "created_at", "updated_at", "pinned")
     return {**{name: getattr(entry, name) for name in names}, "path": side.path, "text": entry.body}
+
+
+def show_keys(where: Workspace, checked: Checked, *, fix: bool, yes: bool, as_json: bool) -> None:
+    """Print the keys proposed and their entries; with `fix` write those a person agrees with, with `yes` all."""
+    readings = {one.entry.id: one for one in checked.readings if one.entry is not None and not one.problems}
+    found = proposals([one.entry for one in readings.values() if one.entry is not None])
+    texts = {identifier: one.text for identifier, one in readings.items()}
+    places = {identifier: one.path for identifier, one in readings.items()}
+    says = {identifier: shorten(one.entry.body, 100) for identifier, one in readings.items() if one.entry}
+    taken = []
+    for proposal in found:
+        if not as_json:
+            for identifier in proposal.ids:
+                output.say_row((proposal.key, identifier, context.here(where, places[identifier]), says[identifier]))
+        if fix and (yes or _agrees(proposal)):
+            applied(where, _plan(where, proposal, places, texts), "mem check --keys")
+            taken.append(proposal.key)
+    if as_json:
+        rows = [{"key": one.key, "ids": list(one.ids), "fixed": one.key in taken} for one in found]
+        output.say_json({"keys": rows})
+    elif output.is_heard():
+        hint = "" if fix or not found else ": `mem check --keys --fix` writes them"
+        output.note(f"{len(found):,} keys proposed{hint}" if found else "no entries look like one slot")
+
+
+def _agrees(proposal: Proposal) -> bool:
+    """Ask at a terminal; elsewhere nobody agrees."""
+    return (
+        context.at_terminal() and input(f"give these {len(proposal.ids)} the key {proposal.key}? [y/N] ").lower() == "y"
+    )
+
+
+def _plan(where: Workspace, proposal: Proposal, places: Mapping[str, str], texts: Mapping[str, str]) -> Plan:
+    steps = []
+    for identifier in proposal.ids:
+        path, text = places[identifier], texts[identifier]
+        steps.append(Change(path, text, revised(where, path, text, {"key": proposal.key}, touch=False)))
+    return Plan(tuple(steps), (f"{proposal.key}: {', '.join(proposal.ids)}",))

@@ -5,8 +5,8 @@ from itertools import groupby
 from shutil import get_terminal_size
 
 from ..beliefs.review import Question
-from ..lifecycle.supersession import Standing
-from ..text.word_differences import differing
+from ..beliefs.supersession import Standing
+from ..formats.text_lines import differing
 from . import output
 
 Line = list[tuple[str, str]]

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
-from ..text.session import moment, role_of
-from . import output, world
+from ..formats.session_event import moment, role_of
+from . import context, output
+from .admission import tell_redacted
 from .options import AsJson, InScope, InWorkspace
-from .redacted import tell_redacted
 from .session_many import Many, import_many, is_many
-from .talk import complain, counted
+from .session_show import complain, counted
 
 _Into = Annotated[str, typer.Option("--session", metavar="ID", help="Into this session.", show_default=False)]
 
@@ -39,18 +39,18 @@ def append(
     Without --session a new one is made. Secrets are blanked out and told; recalled memory and what harnesses put into
     prompts are left out. An event whose id stands there already is not added again.
     """
-    from ..exchange.live import add_events, objects
+    from ..transcripts.live_events import add_events, objects
 
     if bool(event) == (text is not None):
         raise UsageError("an event is given as JSON or by --role and --text", 'such as --role user --text "…"')
     if text is None:
-        given = objects(world.standard_input("the event") if event == "-" else event)
+        given = objects(context.standard_input("the event") if event == "-" else event)
     else:
         given = [_told(role, text, tool, timestamp, error=error)]
     kind, _, identifier = channel.partition(":")
     told = {"channel_type": kind, "channel_id": identifier, "user_id": user}
-    where = world.writing(workspace, scope)
-    done = add_events(where, into, given, world.noise(f"{into}\n{event}{text}"), told)
+    where = context.writing(workspace, scope)
+    done = add_events(where, into, given, context.noise(f"{into}\n{event}{text}"), told)
     tell_redacted(done.redacted)
     complain(done.session)
     if as_json:
@@ -105,9 +105,9 @@ def import_(
     --all looks where these tools keep their conversations. A conversation belongs into the workspace of the folder it
     took place in: in a project's workspace the others are left out, and `--scope user` takes those of no project.
     """
-    from ..exchange.conversation import STANDARD_INPUT, bring_in, own_id
+    from ..transcripts.session_import import STANDARD_INPUT, bring_in, own_id
 
-    where = world.writing(workspace, scope)
+    where = context.writing(workspace, scope)
     if everything == bool(file):
         raise UsageError("say what to import", "give a file or a folder, or --all")
     if everything or is_many(file):
@@ -118,7 +118,7 @@ def import_(
         return
     if since or project or dry_run:
         raise UsageError("--since, --project and --dry-run are for many conversations", "give a folder, or --all")
-    with world.opened(file, "the transcript", allow_secret=allow_secret) as stream:
+    with context.opened(file, "the transcript", allow_secret=allow_secret) as stream:
         name = STANDARD_INPUT if file == "-" else Path(file).name
         done = bring_in(where, stream, name, into or ("" if file == "-" else own_id(Path(file))))
     tell_redacted(done.redacted)

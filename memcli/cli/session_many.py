@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..store.workspace import Workspace
-from . import output, world
+from . import context, output
 from .options import moment_of
-from .talk import counted
+from .session_show import counted
 
 if TYPE_CHECKING:
     from ..transcripts.import_all import Report, Tally
@@ -38,9 +38,9 @@ class Many:
 def import_many(where: Workspace, run: Many, *, as_json: bool) -> None:
     """Bring in what is new."""
     from ..transcripts.import_all import ImportRun
-    from ..transcripts.wanted import wanted
+    from ..transcripts.sources import wanted
 
-    around = world.surroundings()
+    around = context.surroundings()
     found = _found(where, run.file)
     chosen = wanted(
         where,
@@ -63,7 +63,7 @@ def import_many(where: Workspace, run: Many, *, as_json: bool) -> None:
 def _found(where: Workspace, file: str) -> "Found":
     from ..transcripts import places
 
-    around = world.surroundings()
+    around = context.surroundings()
     home = where.root.parent if where.root.name == "memory" else where.root
     near = tuple(dict.fromkeys((around.folder, home, *around.folder.parents, *home.parents)))
     if not file:
@@ -77,7 +77,7 @@ def _found(where: Workspace, file: str) -> "Found":
 
 
 def _tell(report: "Report", *, dry_run: bool, as_json: bool) -> None:
-    from ..transcripts.wanted import ELSEWHERE
+    from ..transcripts.sources import ELSEWHERE
 
     for path, reason in sorted(report.problems.items()):
         output.note(f"{path}: {reason}")

@@ -6,12 +6,44 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import NotFoundError, UsageError
-from ..store.sessions import Session, counts, sessions
+from ..formats.session_metadata import STATES
+from ..store.sessions.sessions import Session, counts, find, sessions
 from ..store.workspace import Workspace
-from ..text.session.metadata import STATES
-from . import output, world
+from . import context, output, value_completion
 from .options import AsJson, InScope, InWorkspace
-from .talk import Id, complain, counted, found
+
+Id = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", autocompletion=value_completion.sessions, help="A session's id, or the beginning of it."
+    ),
+]
+WholeId = Annotated[
+    str, typer.Argument(metavar="ID", autocompletion=value_completion.sessions, help="A session's whole id.")
+]
+
+
+def found(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, Session]:
+    """Find a session in the first workspace that has it."""
+    missing: NotFoundError | None = None
+    for where in context.reading(workspace, scope):
+        try:
+            return where, find(where, name, strict=strict)
+        except NotFoundError as error:
+            missing = missing or error
+    raise missing or NotFoundError(f"no session {name!r}")
+
+
+def counted(number: int, what: str) -> str:
+    """Write a number of things: `1 event`, `2 events`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def complain(session: Session) -> None:
+    """Say what is wrong with a session's own page, if anything."""
+    if session.problem:
+        output.note(f"{session.problem}: left as it is; what it would say is counted anew each time")
+
 
 TOOL_TEXT = 500
 """Characters shown of what a tool was given or answered."""
@@ -31,11 +63,11 @@ def ls(
     if state and state.upper() not in STATES:
         raise UsageError(f"no state {state!r}", f"use one of {', '.join(STATES)}")
     listed: list[tuple[str, dict[str, Any]]] = []  # a session with its place as the current folder has it
-    for where in world.reading(workspace, scope):
+    for where in context.reading(workspace, scope):
         for session in sessions(where, archived=archived):
             complain(session)
             if not state or session.metadata.state == state.upper():
-                place = world.here(where, session.folder)
+                place = context.here(where, session.folder)
                 listed.append((place, {**_row(where, session), "scope": where.scope}))
     listed.sort(key=lambda one: str(one[1]["updated_at"]), reverse=True)
     rows = [row for _, row in listed]
@@ -67,9 +99,9 @@ def show(
 
     What tools were given and answered is cut short; `mem read session:ID#12` and --json show the whole.
     """
-    from ..store.sessions.span import span_events
-    from ..text.problem import Problem
-    from ..text.session.view import view
+    from ..formats.session_event import view
+    from ..formats.text_lines import Problem
+    from ..store.addresses import span_events
 
     where, session = found(workspace, scope, name)
     problems: list[Problem] = []
@@ -94,12 +126,12 @@ def show(
         return
     for position, one in events:
         output.say(view(one, position, where.zone, TOOL_TEXT))
-    output.problems([f"{world.here(where, session.path)}:{one.line}: {one.reason}" for one in problems])
+    output.problems([f"{context.here(where, session.path)}:{one.line}: {one.reason}" for one in problems])
 
 
 def stats(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
     """Show how long a session is, against its limits, and how much of it waits to be consolidated."""
-    from ..lifecycle.session_limits import limits
+    from ..consolidation.compaction import limits
 
     where, session = found(workspace, scope, name)
     complain(session)
@@ -136,12 +168,12 @@ def recap(
     as_json: AsJson = False,
 ) -> None:
     """Say what a new session should be told of an earlier one: its history, the last messages, what is open."""
-    from ..lifecycle import recap as recaps
+    from ..consolidation import recap as recaps
 
     if name:
         where, session = found(workspace, scope, name)
     else:
-        where = world.reading(workspace, scope)[0]
+        where = context.reading(workspace, scope)[0]
         last = recaps.latest(where)
         if last is None:
             raise NotFoundError("there is no session yet", "`mem session append` or `mem session import` begins one")

@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from ..formats.text_lines import FileProblem
 from ..index.filters import Filter
-from ..index.health import Health, health
 from ..index.index import Index, ask
-from ..lifecycle.decay import last_accessed
-from ..lifecycle.edited import with_edits
-from ..lifecycle.stats import TOP, Stats
-from ..lifecycle.stats import stats as counted
-from ..store import access
+from ..index.lookups import Health, health
+from ..maintenance.access_counters import with_edits
+from ..maintenance.decay import last_accessed
+from ..maintenance.stats import TOP, Stats
+from ..maintenance.stats import stats as counted
+from ..store import local_log
 from ..store.workspace import Workspace
-from ..text.problem import FileProblem
-from . import output, world
+from . import context, output
 from .options import AsJson, InScope, InWorkspace
 
 WIDEST, NAME, NARROW = 52, 14, 72
@@ -28,10 +28,14 @@ def stats(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = Fa
 
     A terminal gets bars; a pipe gets lines of section, name and value.
     """
-    where = world.writing(workspace, scope, "counted in")
+    where = context.writing(workspace, scope, "counted in")
     rows, problems, state = ask(where, _asked)
     found = counted(
-        rows, with_edits(where, rows, access.counts(where, last_accessed(rows))), where.now, where.zone, where.settings
+        rows,
+        with_edits(where, rows, local_log.counts(where, last_accessed(rows))),
+        where.now,
+        where.zone,
+        where.settings,
     )
     page = where.path(where.layout.memory)
     size = page.stat().st_size if page.is_file() else 0

@@ -3,10 +3,9 @@
 import typer
 
 from ..errors import SwitchedOffError
-from ..lifecycle.tend import TASKS
-from ..lifecycle.tend import tend as tended
-from ..lifecycle.tend_talk import TALK
-from . import output, world
+from ..maintenance.tend import TALK, TASKS
+from ..maintenance.tend import tend as tended
+from . import context, output
 from .options import AsJson, InScope, InWorkspace, Quiet
 
 
@@ -25,14 +24,14 @@ def tend(
     A line for crontab: 17 3 * * * mem tend --quiet --workspace ~/memory
     """
     try:
-        where = world.writing(workspace, scope)
+        where = context.writing(workspace, scope)
     except SwitchedOffError as error:  # cron would mail it every night
         if as_json:
             output.say_json({"done": []})
         elif not quiet:
             output.note(error.message)
         return
-    done = tended(where, lambda seed: world.noise(seed)(0), (*TALK, *TASKS))
+    done = tended(where, lambda seed: context.noise(seed)(0), (*TALK, *TASKS))
     failed = [one.error for one in done if one.error]
     for one in done:
         if one.error:

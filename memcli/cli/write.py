@@ -6,13 +6,22 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
+from ..formats.entry import SOURCES, TYPES
 from ..store import entries
-from ..store.secret_paths import require_open
+from ..store.privacy import require_open
 from ..store.workspace import Workspace
-from ..text.entry import SOURCES, TYPES
-from . import complete, output, world
-from .admitted import Judge, document, judge_of, kept_by_trust, relations, tell_unheard
-from .guarded import AllowSecret, Redact, looked_through
+from . import context, output, value_completion
+from .admission import (
+    AllowSecret,
+    Judge,
+    Redact,
+    document,
+    judge_of,
+    kept_by_trust,
+    looked_through,
+    relations,
+    tell_unheard,
+)
 from .options import AsJson, InScope, InWorkspace, require_types
 
 
@@ -28,7 +37,7 @@ def write(
         typer.Option(
             "--id",
             metavar="ID",
-            autocompletion=complete.ids,
+            autocompletion=value_completion.ids,
             help="Change this entry instead of making one.",
             show_default=False,
         ),
@@ -47,7 +56,7 @@ def write(
         typer.Option(
             "--key",
             metavar="KEY",
-            autocompletion=complete.keys,
+            autocompletion=value_completion.keys,
             help="The slot it fills, such as staging/port: what filled it before is superseded.",
         ),
     ] = None,
@@ -56,7 +65,7 @@ def write(
         typer.Option(
             "--type",
             "-t",
-            autocompletion=complete.types,
+            autocompletion=value_completion.types,
             help=f"What it claims: {', '.join(TYPES)}.",
             show_default="fact",
         ),
@@ -99,7 +108,10 @@ def write(
     supersedes: Annotated[
         str,
         typer.Option(
-            metavar="ID", autocompletion=complete.ids, help="The entry it takes the place of.", show_default=False
+            metavar="ID",
+            autocompletion=value_completion.ids,
+            help="The entry it takes the place of.",
+            show_default=False,
         ),
     ] = "",
     no_dedup: Annotated[
@@ -140,7 +152,7 @@ def write(
     }  # fmt: skip
     told = {key: value for key, value in told.items() if value is not None}
     if kind and kind not in TYPES:
-        require_types([kind], [world.writing(workspace, scope)])
+        require_types([kind], [context.writing(workspace, scope)])
     body = _body(text, file, allow_secret=allow_secret)
     if identifier and path:
         raise UsageError("--id changes an entry where it is", "leave out --path")
@@ -149,19 +161,19 @@ def write(
     if judge and (identifier or path or supersedes):
         raise UsageError("--judge compares a new memory with what is known", "leave out --id, --path and --supersedes")
     if identifier:
-        where, place = world.locate(workspace, scope, identifier, strict=True)
+        where, place = context.locate(workspace, scope, identifier, strict=True)
         if body is None and not told:
             raise UsageError("nothing to change", "give a text or a field")
         kept, told = looked_through(where, body or "", told, redact=redact, allow=allow_secret)
         told |= _cited(where, told, allow_secret=allow_secret)
-        by = world.author(where, source or "")
+        by = context.author(where, source or "")
         changed = entries.update(where, place.path, told, None if body is None else kept, by=by)
         done = _as_it_is(where, changed, told)
     else:
         if body is None:
             raise UsageError("nothing to remember", 'give the text: mem write "…", or - to read standard input')
-        where = world.writing(workspace, scope)
-        by = world.author(where, source or "")
+        where = context.writing(workspace, scope)
+        by = context.author(where, source or "")
         body, told = looked_through(where, body, told, redact=redact, allow=allow_secret)
         told |= _cited(where, told, allow_secret=allow_secret)
         if path and not allow_secret:
@@ -171,7 +183,7 @@ def write(
         if supersedes:
             done = _in_place_of(where, workspace, scope, supersedes, {"source": by, **told}, body)
         elif path or by_hand or (no_dedup and not key and not judge):
-            written = entries.write(where, told, body, world.noise(body), world.within(where, path), by=by)
+            written = entries.write(where, told, body, context.noise(body), context.within(where, path), by=by)
             done = _as_it_is(where, written, told)
         else:
             done = _admitted(where, {"source": by, **told}, body, judge=judge, by_key_alone=no_dedup)
@@ -196,7 +208,7 @@ def _as_it_is(where: Workspace, written: entries.Written, told: dict[str, Any]) 
     """Tell what was done to a file, and what its key took the place of."""
     done: dict[str, Any] = {"action": written.action, "id": written.id, "path": written.path}
     if told.get("key"):
-        from ..lifecycle.slots import fill
+        from ..beliefs.slots import fill
 
         filled = fill(where, written.path, "mem write")
         named = (("supersedes", filled.supersedes), ("conflicts_with", filled.conflicts_with))
@@ -208,23 +220,22 @@ def _in_place_of(
     where: Workspace, workspace: str, scope: str, old: str, told: dict[str, Any], body: str
 ) -> dict[str, Any]:
     """Make a new entry and mark the one it takes the place of, as one change."""
-    from ..lifecycle.page import without_lines
-    from ..lifecycle.plan import applied
-    from ..lifecycle.supersession import replacing_plan, standing
+    from ..beliefs.plan import applied, without_lines
+    from ..beliefs.supersession import replacing_plan, standing
 
-    there, place = world.locate(workspace, scope, old, strict=True)
+    there, place = context.locate(workspace, scope, old, strict=True)
     if there.root != where.root:
         raise UsageError(f"{old} is in another workspace", "name the workspace with --workspace or --scope")
     before = standing(where, place.path)
-    by_user = told["source"] == "user" or world.is_typed()
-    new = replacing_plan(where, before, told, body, world.noise(body), by_user=by_user)
+    by_user = told["source"] == "user" or context.is_typed()
+    new = replacing_plan(where, before, told, body, context.noise(body), by_user=by_user)
     gone = [] if new.is_flagged else [before.entry.id]
     applied(where, new.plan + without_lines(where, gone), "mem write")
     flagged = [before.entry.id] if new.is_flagged else []
     if new.is_flagged:
         output.note(kept_by_trust(before.entry.id, new.id))
     if told.get("key") and told["key"] != before.entry.key:
-        from ..lifecycle.slots import fill
+        from ..beliefs.slots import fill
 
         filled = fill(where, new.path, "mem write")
         gone += filled.supersedes
@@ -236,10 +247,10 @@ def _in_place_of(
 def _admitted(
     where: Workspace, told: dict[str, Any], body: str, *, judge: bool, by_key_alone: bool = False
 ) -> dict[str, Any]:
-    from ..lifecycle.admission import Draft
-    from ..lifecycle.admit import admit
+    from ..beliefs.admission import Draft
+    from ..beliefs.admit import admit
 
-    draft = Draft(told, body, world.noise(body))
+    draft = Draft(told, body, context.noise(body))
     asked = judge_of(where, is_wanted=judge, no_dedup=by_key_alone)
     settled = admit(where, [draft], "mem write", asked, by_key_alone=by_key_alone)
     for notice in settled.notices:
@@ -253,7 +264,7 @@ def _tell(where: Workspace, done: dict[str, Any], *, as_json: bool) -> None:
         fields = {key: value for key, value in done.items() if key != "error"}
         output.say_json({**fields, "workspace": str(where.root)})
         return
-    path = world.here(where, done["path"])
+    path = context.here(where, done["path"])
     row = [done["action"], done["id"], path]
     names = ("supersedes", "superseded_by", "conflicts_with", "likely_same")
     remark = relations(**{name: done[name] for name in names if name in done})
@@ -272,7 +283,7 @@ def _body(text: str, file: str, *, allow_secret: bool) -> str | None:
     if text and file:
         raise UsageError("two texts", "give the text or --file, not both")
     if file or text == "-":
-        return world.text_of(file or text, "the text", allow_secret=allow_secret)
+        return context.text_of(file or text, "the text", allow_secret=allow_secret)
     return text or None
 
 

@@ -10,14 +10,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-from ..text.foreign_text import Prompt
-from ..text.linear_model import Model, hashed, hashed_text, load
-from ..text.sentences import Sentence, is_question
+from .. import data
+from ..language.linear_model import Model, hashed, hashed_text, load
+from ..language.pasted_text import Prompt
+from ..language.sentences import Sentence, is_question
 from .standing_rules import is_standing_rule, opens_as_rule
 
-FILE = Path(__file__).with_name("attribution.model")
+FILE = data.path("attribution.model")
 HANDED_ON = "handed on"
 """The only output of the model."""
 

@@ -11,15 +11,15 @@ from datetime import date
 from functools import cached_property
 from typing import Any
 
-from ..lifecycle.admission import Draft
-from ..lifecycle.reply import clean_text
+from ..beliefs.admission import Draft
+from ..formats.ids import blake2b
+from ..formats.session_event import Event
+from ..formats.times import day_of, parse_time, stamp
+from ..store.addresses import session_source
 from ..store.redaction import Redactor
-from ..store.sessions import Session
-from ..store.sessions.span import session_source
+from ..store.sessions.sessions import Session
 from ..store.workspace import Workspace
-from ..text.blake import blake2b
-from ..text.session import Event
-from ..text.times import day_of, parse_time, stamp
+from .llm_reply import clean_text
 
 _NO_EVENT = Event("")
 _CONFLICT = re.compile(r"^(?=[<=>|]{7}(?:\s|$))", re.MULTILINE)

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 
+from ..formats.frontmatter import document
+from ..formats.session_event import Event
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..retrieval.gate import ENOUGH_WORDS, telling_count
-from ..retrieval.hits import Hit
-from ..retrieval.search import Request, search_index
-from ..store import address, files
+from ..language.sentences import READ, is_question, sentences
+from ..search.results import Hit
+from ..search.search import Request, search_index
+from ..search.thresholds import ENOUGH_WORDS, telling_count
+from ..store import addresses, atomic_files
 from ..store.workspace import Workspace
-from ..text import frontmatter
-from ..text.sentences import READ, is_question, sentences
-from ..text.session import Event
 from .candidates import telling_words, words_of
 
 FIRST = 3  # hits that may answer
@@ -93,11 +93,11 @@ def _answer(index: Index, asked: Asked) -> Answer:
 
 def _text_of(workspace: Workspace, hit: Hit) -> str:
     """Return the whole text of what was found: an entry, a section of MEMORY.md, a record of history."""
-    text = files.read(workspace.path(hit.path)).decode("utf-8", "replace")
+    text = atomic_files.read(workspace.path(hit.path)).decode("utf-8", "replace")
     if hit.kind == "entry":
-        return f"{hit.title}\n{frontmatter.parse(text).body}"
+        return f"{hit.title}\n{document.parse(text).body}"
     anchor = hit.id.partition("#")[2] or (hit.id if hit.id.startswith("hist_") else "")
-    start, stop = address.part(workspace, address.Place(hit.path, anchor), text)
+    start, stop = addresses.part(workspace, addresses.Place(hit.path, anchor), text)
     return text[start:stop]
 
 

@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from ..text.foreign_text import Prompt
-from ..text.sentences import QUESTION_MARKS, is_question, sentences
+from ..language.pasted_text import Prompt
+from ..language.sentences import QUESTION_MARKS, is_question, sentences
 
 _PLEASE = (
     r"(?:(?:please|also|and|hey|ok|okay|so|oh|now|btw|by the way|can you|could you|would you|will you"

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..text.session import Event
-from ..text.summary import shorten
+from ..formats.session_event import Event
+from ..formats.text_lines import shorten
 
 _WITHIN = 40
 """Events between the failure and the command that worked."""

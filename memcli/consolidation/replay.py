@@ -10,20 +10,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from ..formats.entry import read_entry
+from ..formats.frontmatter.document import parse
+from ..formats.times import parse_time, stamp
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..index.rows import known
-from ..retrieval.choosing import packed
-from ..retrieval.gathered import Recall, asked_for
-from ..retrieval.pack import RELEVANT, Memory
-from ..retrieval.recall import gather
-from ..store.sessions import Session
-from ..store.sessions.file import read_events
+from ..index.lookups import known
+from ..language.keyword_tokens import query_terms
+from ..recall.pack import RELEVANT, Memory, Recall, asked_for
+from ..recall.recall import gather
+from ..recall.selection import packed
+from ..store.sessions.event_file import read_events
+from ..store.sessions.sessions import Session
 from ..store.workspace import Workspace
-from ..text.entry import read_entry
-from ..text.frontmatter import parse
-from ..text.times import parse_time, stamp
-from ..text.words import query_terms
 
 WHY = {
     "gate": "the prompt asks for no memory",

@@ -9,22 +9,45 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ..beliefs.changes import tells_of_change
-from ..lifecycle.admission import Draft
-from ..text.sentences import is_question
-from .candidates import Candidate, telling_words
+from ..beliefs.admission import Draft
+from ..beliefs.change_phrases import is_ended_by, tells_of_change
+from ..index.filters import Filter
+from ..index.full_text import sharing_words
+from ..index.index import Index, ask
+from ..language.dates import dated
+from ..language.sentences import is_question
+from .candidates import Candidate, binds, is_one_off, states_something, telling_words
 from .drafts import Batch
-from .endings import ending
-from .guards import binds, is_one_off, states_something
-from .joining import are_neighbours, groups, joined, only_corrects, paragraph, rules, says_more, together
-from .relative_dates import dated
 from .remember_requests import remember_request
 from .repairs import repairs
-from .retractions import place_of, retracted
-from .second_look import stands_alone
+from .sentence_joining import are_neighbours, groups, joined, only_corrects, paragraph, rules, says_more, together
 from .standing_rules import exempts, is_standing_rule, plain_type
-from .taken_back import amends, corrects, names_only_values, taken_back
-from .worth import Worth, is_short, judge
+from .withdrawals import amends, corrects, names_only_values, place_of, retracted, taken_back
+from .worth import Worth, is_short, judge, stands_alone
+
+_MOST = 30  # entries that are looked at for each sentence
+
+
+def ending(batch: Batch, said: Sequence[Candidate]) -> list[Candidate]:
+    """Return what the user says outright is no longer so, where an entry that stands, or will, states just that."""
+    told = [one for one in said if one.role == "user" and not one.is_told and tells_of_change(one.text)]
+    if not told:  # which is the rule
+        return []
+
+    def looked(index: Index) -> list[Candidate]:
+        if batch.before is None:
+            index.refresh()
+        stated = {one: (*_like(index, one.text), *(batch.before or ())) for one in told}
+        return [one for one in told if any(is_ended_by(text, one.text) is not None for text in stated[one])]
+
+    return ask(batch.workspace, looked)
+
+
+def _like(index: Index, text: str) -> list[str]:
+    """Return what entries say that share its words: whatever ends a statement repeats it."""
+    chunks = sharing_words(index, text, Filter(kinds=("entry",)), _MOST)
+    return [piece.text.strip() for piece in index.pieces(chunks).values()]
+
 
 MOST = 100
 """Drafts of one batch; the worthiest stay."""

@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from ..text.foreign_text import Prompt
-from ..text.sentences import is_question, sentences
-from ..text.session import Event
-from ..text.summary import shorten
-from ..text.words import STOP_WORDS
-from .candidates import Candidate, asks, without_filler
-from .guards import leans_back
+from ..formats.session_event import Event
+from ..formats.text_lines import shorten
+from ..language.keyword_tokens import STOP_WORDS
+from ..language.pasted_text import Prompt
+from ..language.sentences import is_question, sentences
+from .candidates import Candidate, asks, leans_back, without_filler
 
 LONGEST, SHARE = 600, 0.1
 """Characters of an episode, and its share of what was said: beyond it one had better read the conversation."""

@@ -6,22 +6,21 @@ Owns: what rules find and what an LLM finds, as one value. Decides nothing about
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..lifecycle.admission import Draft
-from ..lifecycle.llm import Llm
-from ..text.foreign_text import Prompt
-from ..text.session import Event
-from ..text.summary import first_line, shorten
+from ..beliefs.admission import Draft
+from ..formats.session_event import Event
+from ..formats.text_lines import first_line, shorten
+from ..language.dates import dated
+from ..language.pasted_text import Prompt
+from ..llm.client import Llm
 from .candidates import Candidate, candidates
 from .drafts import Batch, message_of
 from .llm_extractor import by_llm
-from .relative_dates import dated
 from .remember_requests import KEPT, is_bare, remember_request, remembered
 from .repairs import changed_files, repairs
-from .retractions import place_of, retracted
 from .rule_extractor import rule_drafts, statements
 from .session_summary import Summary, summary
 from .standing_rules import is_standing_rule, plain_type
-from .taken_back import taken_back
+from .withdrawals import place_of, retracted, taken_back
 
 FALLBACK_TO = "fallbackTo"
 """Key of a session's page: up to where the fallback has kept it."""

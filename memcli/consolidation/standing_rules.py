@@ -5,7 +5,7 @@ Owns: the words by which people make one, in the languages people write in. Refu
 
 import re
 
-from ..text.sentences import is_question
+from ..language.sentences import is_question
 
 _ALWAYS = (
     r"(?:always|never(?! mind\b| again\b)|immer(?! noch\b)|nie(?:mals)?(?! wieder\b)|toujours|jamais"

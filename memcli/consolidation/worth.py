@@ -6,17 +6,17 @@ trained by `bench/training/worth.py`; `worth.md` beside it says on what and how 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import log1p
-from pathlib import Path
+from math import log, log1p
 
-from ..text.linear_model import TOKEN, Model, hashed_text, load
-from ..text.sentences import is_question
-from .candidates import Candidate
+from .. import data
+from ..language.linear_model import TOKEN, Model, hashed_text, load
+from ..language.sentences import is_question
+from .candidates import Candidate, telling_words
 
-FILE = Path(__file__).with_name("worth.model")
+FILE = data.path("worth.model")
 KEEP, SHORT = "keep", "keep if short"
 """First outputs of the model; the others are kinds."""
 
@@ -106,3 +106,63 @@ def _worth(model: Model, candidate: Candidate, least: float) -> Worth:
         return Worth(probability, "")
     kinds = range(2, len(model.outputs))
     return Worth(probability, model.outputs[max(kinds, key=lambda at: model.total(at, words, plain))])
+
+
+SECOND_FILE = data.path("second_look.model")
+ALONE = "says something by itself"
+"""The only output of the model."""
+
+_LEAST = 1e-4
+_SHORT_of_second_look = 3  # letters of a word that hardly names a thing
+_FEW = 10  # words
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_POINTING = frozenset(
+    """it its it's itself that that's this these those they they're them their he he's him his she she's her there
+    there's then one ones here so das dies dieser diese dieses es sie er ihn ihm ihr dort dann da le la les lui leur
+    elle elles il ils cela ça ce y lo los las eso esto ella él ellos ese esa het die dat daar hij zij ze
+    """.split()  # noqa: SIM905
+)
+
+
+def stands_alone(candidate: Candidate, judged: Worth) -> float:
+    """Return the probability that a reader would keep a statement, joined with its neighbours, in [0, 1], calibrated.
+
+    Raises UnavailableError where the model's file is damaged or of another version.
+    """
+    return _built_in().probability((), second_features(candidate, judged))
+
+
+def second_features(candidate: Candidate, judged: Worth) -> tuple[float, ...]:
+    """Return what is known of a statement, each in about [-1, 1]."""
+    sure = min(max(judged.probability, _LEAST), 1 - _LEAST)
+    return (
+        *plain_features(candidate),
+        *(float(judged.kind == kind) for kind in _kinds()),
+        log(sure / (1 - sure)) / 9,
+        float(candidate.is_told),
+        *_of_the_text(candidate.text),
+    )
+
+
+def _of_the_text(text: str) -> Iterator[float]:
+    """Yield how much of a text names what it is about."""
+    words = [word.casefold() for word in _WORD.findall(text)]
+    count = max(1, len(words))
+    telling = [word for word in words if len(word) > _SHORT_of_second_look and word not in _POINTING]
+    pointing = [word for word in words if word in _POINTING]
+    yield from (min(len(telling), 10) / 10, len(telling) / count, min(len(pointing), 3) / 3, len(pointing) / count)
+    yield from (
+        float(bool(words) and words[0] in _POINTING),
+        float(bool(words) and len(words[0]) <= _SHORT_of_second_look),
+    )
+    yield from (float(text[:1].islower()), min(count, 40) / 40, float(count < _FEW), min(text.count(","), 5) / 5)
+    yield float(any(telling_words(text)))
+
+
+def _kinds() -> tuple[str, ...]:
+    return built_in().outputs[2:]
+
+
+@cache
+def _built_in() -> Model:
+    return load(SECOND_FILE, ALONE, len(second_features(Candidate("", "user"), Worth(0.5, ""))))

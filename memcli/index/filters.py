@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..text.json_records import EPISODES
-from ..text.times import parse_time, stamp
+from ..formats.jsonl import EPISODES
+from ..formats.times import parse_time, stamp
 
 SORTS = {
     "updated": "updated_at desc, id desc",

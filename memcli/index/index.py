@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import MemError, UnavailableError
-from ..store.access import confirmations
+from ..formats.chunking import WORDING
+from ..formats.text_lines import BINARY, ONLY_BEGINNING, FileProblem
+from ..store.local_log import confirmations
 from ..store.workspace import Workspace
-from ..text.chunk import WORDING
-from ..text.problem import BINARY, ONLY_BEGINNING, FileProblem
-from . import database, refresh
+from . import schema, updater
 from .filters import Filter, chunk_condition, entry_condition, file_condition
-from .kept import texts_of
-from .keywords import Posting, postings
-from .refresh import Progress, Refreshed
+from .full_text import Posting, postings
+from .stored_text import texts_of
+from .updater import Progress, Refreshed
 
 if TYPE_CHECKING:
-    from .embedding import Embedding
+    from .embeddings import Embedding
 
 T = TypeVar("T")
 _CIRCUMSTANCES = (
@@ -79,7 +79,7 @@ class Index:
     def embedding(self) -> "Embedding":
         """Give the part that knows vectors, loaded when first used."""
         if self._embedding is None:
-            from .embedding import Embedding
+            from .embeddings import Embedding
 
             self._embedding = Embedding(self)
         return self._embedding
@@ -90,17 +90,17 @@ class Index:
         Conversations, which are long and asked for seldom, only with `talk`.
         """
         try:
-            return refresh.refresh(self.connection, self.workspace, progress, talk=talk)
+            return updater.refresh(self.connection, self.workspace, progress, talk=talk)
         except sqlite3.OperationalError as error:  # locked, read-only or no space left
             if self.folder is None:
                 raise
-            self.is_overtaken = database.is_busy(error)
+            self.is_overtaken = schema.is_busy(error)
         self.detach()
-        return refresh.refresh(self.connection, self.workspace, progress, talk=talk)
+        return updater.refresh(self.connection, self.workspace, progress, talk=talk)
 
     def detach(self) -> None:
         """Go on in a copy in memory, where no other process changes anything and nothing is kept."""
-        self.connection = database.copied(self.connection)
+        self.connection = schema.copied(self.connection)
         self.folder = None
 
     def documents(self, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
@@ -270,7 +270,7 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
 
     A question may be asked more than once. Raises UnavailableError when even a new index fails.
     """
-    kept = database.folder_of(workspace.derived, workspace.cache)
+    kept = schema.folder_of(workspace.derived, workspace.cache)
     for _ in range(2 if kept else 0):
         assert kept is not None
         try:
@@ -281,17 +281,17 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
             return _answer(workspace, question, kept, apart=True)
         except Exception as error:
             if _is_circumstance(error):
-                return _answer_in_memory(workspace, question, overtaken=database.is_busy(error))
+                return _answer_in_memory(workspace, question, overtaken=schema.is_busy(error))
             if not _is_damage(error):
                 # What fails here and not on a new index is this one's fault: SQLite does not check what it reads.
                 _answer_in_memory(workspace, question)
-            database.discard(kept)
+            schema.discard(kept)
     return _answer_in_memory(workspace, question)
 
 
 def glance(workspace: Workspace, question: Callable[[Index], T]) -> T:
     """Answer for a command that only shows what it would do: where there is no index yet, none is made."""
-    if (workspace.derived / database.FILE).exists():
+    if (workspace.derived / schema.FILE).exists():
         return ask(workspace, question)
     return _answer_in_memory(workspace, question)
 
@@ -304,7 +304,7 @@ def _answer(
     apart: bool = False,
     overtaken: bool = False,
 ) -> T:
-    index = Index(workspace, *database.connect(folder))
+    index = Index(workspace, *schema.connect(folder))
     index.is_overtaken |= overtaken
     try:
         if apart:

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from .graph import Graph, graph_available, is_graph_cheaper
-from .vectors import Matrix
+from .hnsw import Graph, graph_available, is_graph_cheaper
+from .vector_file import Matrix
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,11 +1,12 @@
-"""A quick look at what the index knew last, for completion: nothing is refreshed, made or waited for."""
+"""A quick look at what the index knew last: nothing is refreshed, made or waited for, and nothing heavy is loaded."""
 
-import sqlite3
-from contextlib import closing
+import os
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from .database import FILE
+from ..store import trust
+from ..store.workspace import Workspace
 
 SHOWN = 50
 
@@ -41,8 +42,44 @@ def tags(derived: Path, beginning: str) -> list[tuple[str, str]]:
 
 
 def _asked(derived: Path, question: str, values: tuple[int | str, ...]) -> list[tuple[str, str]]:
+    import sqlite3
+
+    from .schema import FILE
+
     try:
         with closing(sqlite3.connect(f"file:{quote(str(derived / FILE))}?mode=ro", uri=True, timeout=0.1)) as index:
             return index.execute(question, values).fetchall()
     except sqlite3.Error:
         return []
+
+
+_MOST = 50  # files looked at
+
+
+def settle_trust(workspace: Workspace) -> None:
+    """Record a workspace that this user's mem sees for the first time, as trusted where an older mem worked in it."""
+    if workspace.state and not workspace.is_own:
+        trust.settle(workspace.state, workspace.root, lambda: was_here(workspace))
+
+
+def was_here(workspace: Workspace) -> bool:
+    """Tell whether the index in a workspace's own folder was made here, of the files that stand there."""
+    import sqlite3  # rarely: once for each workspace
+
+    from .schema import FILE
+
+    path = workspace.derived / FILE
+    if path.is_symlink() or not path.is_file():
+        return False
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        noted = connection.execute(f"select path, inode, ctime from files limit {_MOST}").fetchall()
+        return any(_stands(workspace.root / str(name), inode, ctime) for name, inode, ctime in noted)
+    return False
+
+
+def _stands(path: Path, inode: object, ctime: object) -> bool:
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    return (status.st_ino, status.st_ctime_ns) == (inode, ctime)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
-from ..store.layout import DOCUMENTS, Layout
-from ..store.temporary import is_temporary
+from ..store.layouts import DOCUMENTS, Layout
+from ..store.temporary_files import is_temporary
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""
@@ -34,7 +34,7 @@ def scan(root: Path, layout: Layout) -> Listing:
             else:
                 _walk(root, f"{place}/" if place else "", deep, listing, layout)
     if layout is DOCUMENTS:  # which nobody brought in one by one
-        from ..store.secret_paths import kept_out
+        from ..store.privacy import kept_out
 
         for path in kept_out(root, listing.stats):
             del listing.stats[path]

@@ -6,17 +6,48 @@ import time
 from collections.abc import Iterable
 from dataclasses import astuple
 
-from ..store.layout import Layout
-from ..text.chunk import Chunk
-from ..text.history import INSTEAD, records
-from ..text.problem import Problem
-from ..text.times import date_words
-from ..text.words import index_text
-from .kept import text_hash
-from .reading import Reading
+from ..formats.chunking import Chunk
+from ..formats.history import INSTEAD, records
+from ..formats.text_lines import Problem
+from ..formats.times import date_words
+from ..language.keyword_tokens import index_text
+from ..store.layouts import Layout
+from .file_reader import Known, Reading, Talk
 from .scan import Stat
-from .talk import Known, Talk
-from .word_rows import WordRows
+from .stored_text import text_hash
+
+_HELD = 4_000_000  # characters
+
+
+class WordRows:
+    """What is to be written to the full-text table before the transaction ends."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._added: list[tuple[int, str, str, str]] = []
+        self._dropped: list[tuple[int]] = []
+        self._size = 0
+
+    def add(self, chunk: int, title: str, tags: str, body: str) -> None:
+        """Have the words of a chunk written."""
+        self._added.append((chunk, title, tags, body))
+        self._size += len(body)
+        if self._size > _HELD:
+            self.write()
+
+    def drop(self, chunks: Iterable[tuple[int]]) -> None:
+        """Have the words of chunks removed, also of those just added; their numbers never come again."""
+        self._dropped += chunks
+
+    def write(self) -> None:
+        """Write what was kept back."""
+        many = self._connection.executemany
+        many("insert into words(rowid, title, tags, body) values(?, ?, ?, ?)", self._added)
+        many("delete from words where rowid = ?", self._dropped)
+        self._added.clear()
+        self._dropped.clear()
+        self._size = 0
+
 
 BATCH_SECONDS = 0.15  # the write lock is given up between batches; the words of a batch are written at its end
 _as_json = json.JSONEncoder(ensure_ascii=False).encode

@@ -12,10 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..errors import MemError
-from ..text.problem import FileProblem
-from . import files
-from .layout import MEM, Layout
-from .temporary import is_temporary
+from ..formats.text_lines import FileProblem
+from . import atomic_files
+from .layouts import MEM, Layout
+from .temporary_files import is_temporary
 from .workspace import Workspace
 
 KEEP = ".gitkeep"
@@ -43,7 +43,7 @@ def keep_folders(workspace: Workspace, leaving: Collection[str]) -> None:
     for folder in filter(None, folders):
         if not any(name not in gone for name in _files_below(workspace.root / folder)):
             with suppress(FileExistsError):
-                files.create(workspace.path(f"{folder}/{KEEP}"), b"")
+                atomic_files.create(workspace.path(f"{folder}/{KEEP}"), b"")
 
 
 def is_hollow(folder: Path) -> bool:
@@ -63,7 +63,7 @@ def records_of(workspace: Workspace, contents: Mapping[str, bytes]) -> dict[str,
         text = "".join(
             f"{_digest(data)}\t{path}\n" for path, data in sorted(told.items()) if mark == "" or path not in contents
         )
-        name = files.digest(text.encode("utf-8", "surrogateescape"))[:20]
+        name = atomic_files.digest(text.encode("utf-8", "surrogateescape"))[:20]
         if text:
             found[f"{records_folder(workspace.layout)}/{mark}{name}.tsv"] = text
     return found
@@ -93,7 +93,7 @@ def explain(workspace: Workspace, contents: Mapping[str, bytes]) -> None:
     if found:
         for path, text in records_of(workspace, found).items():
             with suppress(FileExistsError):
-                files.create(workspace.path(path), text.encode("utf-8", "surrogateescape"))
+                atomic_files.create(workspace.path(path), text.encode("utf-8", "surrogateescape"))
 
 
 def _unrecorded(workspace: Workspace) -> dict[str, bytes]:
@@ -101,7 +101,7 @@ def _unrecorded(workspace: Workspace) -> dict[str, bytes]:
     there: dict[str, bytes] = {}
     for path in [] if _listed(workspace.root / records_folder(workspace.layout)) else _archived(workspace, None):
         with suppress(MemError, OSError):
-            there[path] = files.read(workspace.root / path)
+            there[path] = atomic_files.read(workspace.root / path)
     return there
 
 
@@ -120,7 +120,7 @@ def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
     for path in _archived(workspace, most):
         if path in known:
             with suppress(MemError, OSError):
-                if _digest(files.read(workspace.root / path)) not in known[path]:
+                if _digest(atomic_files.read(workspace.root / path)) not in known[path]:
                     found.append(FileProblem(path, 1, CHANGED))
         elif is_own or path.rpartition("/")[0] in folders:
             found.append(FileProblem(path, 1, UNEXPLAINED))
@@ -129,7 +129,7 @@ def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
 
 def _digest(data: bytes) -> str:
     """Give the digest of a text whichever line ends a checkout of git wrote."""
-    return files.digest(data.replace(b"\r\n", b"\n"))
+    return atomic_files.digest(data.replace(b"\r\n", b"\n"))
 
 
 def _known(records: Iterable[str]) -> dict[str, set[str]]:

@@ -9,19 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RefusedError, UsageError
-from ..text import frontmatter, utf8
-from ..text.entry import TRUST, Entry, stated_id
-from ..text.ids import new_id
-from ..text.summary import first_line
-from ..text.times import stamp
-from . import files
+from ..formats import text_lines
+from ..formats.entry import TRUST, Entry, stated_id
+from ..formats.frontmatter import document
+from ..formats.ids import new_id
+from ..formats.text_lines import first_line
+from ..formats.times import stamp
+from . import atomic_files
 from .archive import explain, keep_folders
-from .authorship import USER, attributed
-from .manner import new_fields
-from .moves import move
-from .removal import remove
-from .revision import changed, checked_text, settled, sound
-from .versions import keep_replaced, without_old_wordings
+from .entry_revision import USER, attributed, changed, checked_text, new_fields, settled, sound
+from .file_moves import move, remove
+from .replaced_texts import keep_replaced, without_old_wordings
 from .workspace import Workspace
 
 TRIES = 100
@@ -64,9 +62,9 @@ def write(
         place = _place(workspace, entry)
         if chosen:
             place = chosen + place.rpartition("/")[2] if chosen.endswith("/") else chosen
-        text = frontmatter.render(new_fields(workspace.layout, entry), entry.body)
+        text = document.render(new_fields(workspace.layout, entry), entry.body)
         try:
-            files.create(workspace.path(place), text.encode("utf-8"))
+            atomic_files.create(workspace.path(place), text.encode("utf-8"))
         except FileExistsError:
             if place == chosen:
                 return update(workspace, place, told, body, by=by or draft.source)
@@ -94,7 +92,7 @@ def entry_text(
     path = _place(workspace, entry)
     if folder:
         path = f"{workspace.layout.entries}/{folder}/{path.rpartition('/')[2]}".lstrip("/")
-    return entry.id, path, frontmatter.render(new_fields(workspace.layout, entry), entry.body)
+    return entry.id, path, document.render(new_fields(workspace.layout, entry), entry.body)
 
 
 def update(workspace: Workspace, path: str, told: Mapping[str, Any], body: str | None, *, by: str = USER) -> Written:
@@ -143,21 +141,21 @@ def edit(
 
     target = workspace.path(path)
     with exclusive(workspace, f"mem edit {path}") as held:
-        data = files.read(target)
-        if expected is not None and files.digest(data) != expected:
+        data = atomic_files.read(target)
+        if expected is not None and atomic_files.digest(data) != expected:
             raise RefusedError(f"{path} changed underneath", "read it again and repeat the change")
         text = decoded(path, data)
         new = attributed(workspace, path, text, change(text), by)
         if new != text:
             new = checked_text(workspace, path, text, without_old_wordings(text, new) if keeps else new)
-        identifier = stated_id(frontmatter.parse(new).fields) or path
+        identifier = stated_id(document.parse(new).fields) or path
         if new == text:
             return Written(identifier, path, "unchanged", text)
         held.check()
         if keeps:
             keep_replaced(workspace, path, text, new)
         explain(workspace, {path: new.encode("utf-8")})
-        files.replace(target, new.encode("utf-8"), files.digest(data))
+        atomic_files.replace(target, new.encode("utf-8"), atomic_files.digest(data))
     return Written(identifier, path, "updated", new)
 
 
@@ -168,7 +166,7 @@ def forget(workspace: Workspace, path: str) -> str:
     """
     _only_entries(workspace, path)
     if workspace.layout.is_archived(path):
-        explain(workspace, {path: files.read(workspace.path(path))})
+        explain(workspace, {path: atomic_files.read(workspace.path(path))})
         return path
     return put_away(workspace, path, "mem forget")
 
@@ -215,7 +213,7 @@ def _moved(workspace: Workspace, path: str, free: Callable[[], str], command: st
     from .journal import Move, apply, exclusive
 
     with exclusive(workspace, command) as held:
-        digest = files.digest(files.read(workspace.path(path)))
+        digest = atomic_files.digest(atomic_files.read(workspace.path(path)))
         place = free()
         apply(workspace, [Move(path, place, digest)], held)
     return place
@@ -245,7 +243,7 @@ def replaced(text: str, old: str, new: str) -> str:
 
 def decoded(path: str, data: bytes) -> str:
     """Read a file's bytes as text; RefusedError names the line that is not UTF-8."""
-    text, problem = utf8.decoded(data)
+    text, problem = text_lines.decoded(data)
     if problem:
         raise RefusedError(f"{path}:{problem.line}: {problem.reason}")
     return text

@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import RefusedError, UsageError
-from ..text.conflict import conflict_marker
-from ..text.history import Record, records, render
-from ..text.ids import new_id
-from ..text.problem import FileProblem
-from ..text.utf8 import decoded
-from . import files
+from ..formats.history import Record, line_of, records, render
+from ..formats.ids import new_id
+from ..formats.text_lines import FileProblem, conflict_marker, decoded, require_no_conflict
+from . import atomic_files
 from .journal import Append, apply, exclusive
 from .workspace import Workspace
 
@@ -74,7 +72,7 @@ def read_log(workspace: Workspace) -> Log:
     told: dict[str, Told] = {}
     problems = []
     for path in _files(workspace):
-        text, problem = decoded(files.read(workspace.path(path)))
+        text, problem = decoded(atomic_files.read(workspace.path(path)))
         marker = conflict_marker(text)
         if marker is not None:
             problems.append(FileProblem(path, marker, "a git conflict marker: resolve the conflict; it is passed over"))
@@ -120,3 +118,20 @@ def _gap(workspace: Workspace, path: str, *, is_next: bool) -> str:
     """Give the blank line between records; a file that begins with this one needs none."""
     target = workspace.path(path)
     return "\n" if is_next or (target.exists() and target.stat().st_size) else ""
+
+
+def add_note(workspace: Workspace, text: str, *, once: bool = False) -> tuple[str, str]:
+    """Add a note to the page of today, with `once` only if the same line does not stand there; give path and line."""
+    here = workspace.now.astimezone(workspace.zone)
+    path = workspace.layout.notes.format(date=here.date().isoformat())
+    line = line_of(f"{here:%H:%M}", text)
+    with exclusive(workspace, "mem note") as held:
+        target = workspace.path(path)
+        if target.exists():
+            page = atomic_files.read(target).decode("utf-8", "replace")
+            require_no_conflict(path, page)
+            if once and line in page:
+                return path, line
+        held.check()
+        atomic_files.append(target, line.encode())
+    return path, line

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import RefusedError, UsageError
-from . import files, trust
-from .layout import LAYOUTS, MARKDOWN, MEM
-from .recognise import Recognised, recognise
+from . import atomic_files, trust
+from .layout_detection import Recognised, recognise
+from .layouts import LAYOUTS, MARKDOWN, MEM
 from .settings import FORMAT, FORMAT_KEY
-from .temporary import PREFIX
+from .temporary_files import PREFIX
 from .workspace import MARKER, Surroundings, opened
 
 MARKER_TEXT = f"""\
@@ -128,15 +128,15 @@ def _made(root: Path, layout: str) -> list[str]:
     made = []
     for name, text in texts.items():
         try:
-            files.create(root / name, text.encode())
+            atomic_files.create(root / name, text.encode())
         except FileExistsError:
             continue
         made.append(name)
     ignore = root / ".gitignore"
-    lines = files.read(ignore).decode("utf-8", "replace").splitlines() if ignore.exists() else []
+    lines = atomic_files.read(ignore).decode("utf-8", "replace").splitlines() if ignore.exists() else []
     missing = [line for line in _ignored(root, layout) if line not in lines]
     if missing:
-        files.append(ignore, "".join(f"{line}\n" for line in missing).encode())
+        atomic_files.append(ignore, "".join(f"{line}\n" for line in missing).encode())
         made.append(ignore.name)
     return made
 

@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MemError, RefusedError
-from ..text.blake import blake2b
-from ..text.conflict import require_no_conflict
-from ..text.times import stamp
-from . import disk, files
+from ..formats.ids import blake2b
+from ..formats.text_lines import require_no_conflict
+from ..formats.times import stamp
+from . import atomic_files, file_steps
 from .archive import explain, is_archived_entry, keep_folders, records_folder, records_of
+from .file_moves import move_all, remove
 from .lock import Held, locked
-from .moves import move_all
-from .removal import remove
 from .trust import seal_key
 from .workspace import Workspace
 
@@ -100,7 +99,7 @@ def apply(workspace: Workspace, steps: Sequence[Step], held: Held) -> Applied:
     held.check()
     note = workspace.derived / _FOLDER / f"{stamp(workspace.now).replace(':', '')}-{os.urandom(4).hex()}.json"
     told = [_noted(step) for step in steps]
-    files.create(note, json.dumps({"steps": told, "seal": seal(workspace, told)}, ensure_ascii=False).encode())
+    atomic_files.create(note, json.dumps({"steps": told, "seal": seal(workspace, told)}, ensure_ascii=False).encode())
     return _carry_out(workspace, note, steps, held, at)
 
 
@@ -114,7 +113,7 @@ def finish(workspace: Workspace, held: Held) -> Applied:
     kept: list[tuple[str, str]] = []
     for note in sorted(folder.glob("*.json")) if folder.is_dir() else []:
         try:
-            told = json.loads(files.read(note))
+            told = json.loads(atomic_files.read(note))
             if workspace.state and told.get("seal") != (seal(workspace, told["steps"]) or None):
                 continue
             steps = [_read(fields) for fields in told["steps"]]
@@ -136,7 +135,7 @@ def unsealed(workspace: Workspace) -> list[str]:
     found = []
     for note in sorted((workspace.derived / _FOLDER).glob("*.json")) if workspace.state else []:
         with suppress(MemError, OSError, ValueError, KeyError, TypeError, AttributeError):
-            told = json.loads(files.read(note))
+            told = json.loads(atomic_files.read(note))
             if told.get("seal") != (seal(workspace, told["steps"]) or None):
                 found.append(note.relative_to(workspace.root).as_posix())
     return found
@@ -172,15 +171,15 @@ def _carry_out(workspace: Workspace, note: Path, steps: Sequence[Step], held: He
                     kept.append((step.path, _put_aside(workspace, step)))
                 continue
             if isinstance(step, Append):
-                files.append(target, step.text.encode())
+                atomic_files.append(target, step.text.encode())
             elif isinstance(step, Change):
                 _change(target, step)
                 folders[target.parent] = None
             if not step.path.startswith(records_folder(workspace.layout)):
                 done.append(step.path)
     for folder in folders:
-        with disk.naming("write", folder):
-            disk.settle(folder)
+        with file_steps.naming("write", folder):
+            file_steps.settle(folder)
     remove(note)
     return Applied(tuple(done), tuple(kept))
 
@@ -190,9 +189,9 @@ def _change(target: Path, step: Change) -> None:
     if step.after is None:
         remove(target)
     elif step.before is None:
-        files.create(target, step.after.encode(), lasting=False)
+        atomic_files.create(target, step.after.encode(), lasting=False)
     else:
-        files.replace(target, step.after.encode(), files.digest(step.before.encode()), lasting=False)
+        atomic_files.replace(target, step.after.encode(), atomic_files.digest(step.before.encode()), lasting=False)
 
 
 def _explaining(workspace: Workspace, steps: Sequence[Step], at: _Places) -> list[Change]:
@@ -200,7 +199,7 @@ def _explaining(workspace: Workspace, steps: Sequence[Step], at: _Places) -> lis
     contents = {}
     for step in steps:
         if isinstance(step, Move) and is_archived_entry(workspace.layout, step.to):
-            contents[step.to] = files.read(at(step.path))
+            contents[step.to] = atomic_files.read(at(step.path))
         elif isinstance(step, Change) and step.after and is_archived_entry(workspace.layout, step.path):
             contents[step.path] = step.after.encode()
     if not contents:
@@ -228,7 +227,7 @@ def _put_aside(workspace: Workspace, step: Change) -> str:
             return workspace.relative(other)
     place = free_name(workspace, f"{archive}{stem}-not-applied.{ending}")
     explain(workspace, {place: text.encode()})
-    files.create(workspace.path(place), text.encode())
+    atomic_files.create(workspace.path(place), text.encode())
     return place
 
 
@@ -247,7 +246,7 @@ def _is_as_planned(step: Step, at: _Places) -> bool:
         return _text(at(step.path)) == step.before
     if isinstance(step, Move):
         there, to = at(step.path), at(step.to)
-        is_ours = files.digest(files.read(there)) == step.digest
+        is_ours = atomic_files.digest(atomic_files.read(there)) == step.digest
         return is_ours and (not to.exists() or to.samefile(there))
     return True
 
@@ -255,7 +254,7 @@ def _is_as_planned(step: Step, at: _Places) -> bool:
 def _text(target: Path) -> str | None:
     if not target.exists():
         return None
-    return files.read(target).decode("utf-8", "surrogateescape")
+    return atomic_files.read(target).decode("utf-8", "surrogateescape")
 
 
 def _noted(step: Step) -> dict[str, Any]:

@@ -7,18 +7,21 @@ replaced while it was waited for or held: somebody else would lock another one.
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING
 
-from ..errors import BusyError, NotFoundError
-from . import disk
-from .privacy import folder_mode, hide, narrowed, write_private
+from ..errors import BusyError, NotFoundError, RefusedError
+from ..formats.times import stamp
+from . import file_steps
+from .privacy import folder_mode, hide, make_derived, narrowed, write_private
+from .workspace import Workspace
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
+
 
 _TRIES = 5  # new lock files found after a wait before giving up
 _POLL = 0.02  # seconds between two looks at a lock that another holds
@@ -62,7 +65,7 @@ def locked(mem_dir: Path, *, command: str, now: str, wait: float = 10.0) -> Iter
     finally:
         _held_here.discard(here)
         if held.is_ours():
-            disk.discard(_holder(mem_dir))
+            file_steps.discard(_holder(mem_dir))
         lock.release()
 
 
@@ -89,9 +92,9 @@ def _acquire(mem_dir: Path, wait: float) -> tuple["BaseFileLock", Held]:
     except Timeout:
         raise BusyError(f"workspace is busy: {_read_holder(mem_dir)}", "try again") from None
     except OSError as error:
-        raise disk.refusal("lock", mem_dir, error) from error
+        raise file_steps.refusal("lock", mem_dir, error) from error
     except NotImplementedError as error:  # how older versions of filelock say ENOSYS
-        raise disk.refusal("lock", mem_dir, OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))) from error
+        raise file_steps.refusal("lock", mem_dir, OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))) from error
     raise BusyError(f"workspace is busy: {path} is deleted again and again", "try again")
 
 
@@ -130,3 +133,43 @@ def _read_holder(mem_dir: Path) -> str:
     except (OSError, ValueError):
         return "another process holds its lock"
     return f"{command} (pid {pid} on {host}) since {since}"
+
+
+PATIENCE = 2.0  # seconds to wait while no earlier command finishes; after that this one goes on beside them
+ROUNDS = 30  # times that the wait begins anew, because a command finished
+_FILE = "turn"
+_QUEUE = "looking"  # a folder below the derived data, with a lock of its own; "queue" is that of consolidation
+
+
+@contextmanager
+def one_by_one(workspace: Workspace, command: str) -> Iterator[None]:
+    """Wait for earlier commands as long as they finish; take the workspace's lock inside, never around it."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            make_derived(workspace.derived)
+        # Where no folder can be made the workspace's own lock says why.
+        with suppress(NotFoundError, RefusedError):
+            for _ in range(ROUNDS):
+                mark = turn(workspace)
+                now = stamp(workspace.now)
+                try:
+                    stack.enter_context(locked(workspace.derived / _QUEUE, command=command, now=now, wait=PATIENCE))
+                except BusyError:
+                    if turn(workspace) != mark:
+                        continue
+                break
+        yield
+
+
+def turn(workspace: Workspace) -> str:
+    """Read the mark; empty where nothing was changed yet or it cannot be read."""
+    try:
+        return (workspace.derived / _FILE).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def next_turn(workspace: Workspace) -> None:
+    """Move the mark; the caller holds the workspace's lock and has not begun to change anything."""
+    with suppress(OSError):
+        write_private(workspace.derived / _FILE, os.urandom(8).hex())

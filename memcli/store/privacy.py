@@ -7,8 +7,12 @@ setgid bit, as shared folders have, new ones are as open as the umask lets them 
 
 import os
 import stat
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from ..errors import RefusedError
+from ..formats.ignore_patterns import ignored
 
 PRIVATE = frozenset(("sessions", "notes", ".mem"))
 SESSIONS = "sessions"
@@ -67,3 +71,100 @@ def _mode(folder: Path) -> int:
         return os.stat(folder).st_mode
     except OSError:
         return 0o777
+
+
+IGNORE = ".secretsignore"
+_LARGEST = 1 << 20
+
+
+def ignore_text(folder: Path, name: str = IGNORE) -> str:
+    """Return the text of a folder's ignore file; empty where there is none or it cannot be read."""
+    try:
+        file = folder / name
+        return file.read_text("utf-8", "replace") if file.is_file() and file.stat().st_size <= _LARGEST else ""
+    except OSError:
+        return ""
+
+
+def shut_out(file: Path, names: tuple[str, ...] = (IGNORE,)) -> Path | None:
+    """Return the ignore file that names a file, by its own path or by where a link leads; None where none does."""
+    for path in dict.fromkeys((Path(os.path.abspath(file)), Path(os.path.realpath(file)))):
+        for folder in _above(path):
+            for name in names:
+                patterns = ignore_text(folder, name)
+                if patterns and ignored(patterns, path.relative_to(folder).as_posix()):
+                    return folder / name
+    return None
+
+
+def require_open(file: Path, fix: str = "--allow-secret takes it all the same") -> None:
+    """Raise RefusedError for a file that a `.secretsignore` names."""
+    ignore = shut_out(file)
+    if ignore is not None:
+        raise RefusedError(f"{file} is named in {ignore}", fix)
+
+
+def _above(path: Path) -> Iterator[Path]:
+    """Yield the folders whose ignore files count for a file."""
+    for folder in path.parents:
+        yield folder
+        if (folder / ".git").exists():
+            return
+
+
+def kept_out(root: Path, paths: Iterable[str]) -> set[str]:
+    """Return those paths of a folder of documents that a `.secretsignore` names, or a `.gitignore` in the folder."""
+    root = root.resolve()
+    upper = [(folder, ignore_text(folder)) for folder in _above(root / "any")][1:]
+    upper = [(folder, patterns) for folder, patterns in upper if patterns]
+    own: dict[Path, str] = {}
+    found = set()
+    for path in paths:
+        file = root / path
+        inner = [folder for folder in file.parents if folder == root or root in folder.parents]
+        for folder in inner:
+            if folder not in own:
+                own[folder] = "\n".join(filter(None, (ignore_text(folder, name) for name in (".gitignore", IGNORE))))
+        for folder, patterns in (*upper, *((folder, own[folder]) for folder in inner)):
+            if patterns and ignored(patterns, file.relative_to(folder).as_posix()):
+                found.add(path)
+                break
+    return found
+
+
+_PRIVATE = (".git", ".mem")
+
+
+def contained(root: Path, path: Path) -> Path:
+    """Give the real path, links followed, refusing one outside the root or inside `.git` or `.mem`."""
+    name = os.fspath(path)
+    _require_possible(name)
+    base, real = os.path.realpath(root), _real(os.path.join(root, name))
+    if real != base and not real.startswith(base.rstrip("/") + "/"):
+        raise RefusedError(f"{name} leads outside the workspace {root}", "name a file inside it")
+    for part in real[len(base) :].split("/"):
+        if part.casefold() in _PRIVATE:
+            raise RefusedError(f"{name} lies in {part}, which is not for memories", "choose another folder")
+    return Path(real)
+
+
+def _require_possible(name: str) -> None:
+    """Refuse a name that no file system can hold."""
+    try:
+        possible = b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise RefusedError(f"{name!r} cannot be the name of a file", "choose another name")
+
+
+def _real(path: str) -> str:
+    """Follow every link of a path that may not exist yet."""
+    try:
+        return os.path.realpath(path, strict=True)
+    except OSError:
+        # Behind a link that leads to itself realpath resolves nothing: `loop/../out` may still be a link.
+        loose = os.path.realpath(path)
+        if os.path.realpath(loose) != loose:
+            raise RefusedError(f"{path} goes through a link to itself", "remove that link") from None
+        return loose

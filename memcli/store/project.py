@@ -9,8 +9,8 @@ from stat import S_ISREG
 from typing import NamedTuple
 
 from ..errors import GitError, RefusedError
-from ..text.citation import Citation, blob_id, digest_of, found_at, lines_of
-from .boundary import contained
+from ..formats.links import Citation, blob_id, digest_of, found_at, lines_of
+from .privacy import contained
 from .workspace import Workspace
 
 LARGEST = 4 << 20

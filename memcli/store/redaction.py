@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RefusedError
-from ..text.blake import blake2b
-from ..text.ids import slug
-from ..text.secrets import PERSONAL, env_values, redact, scan
-from ..text.session import Event
-from ..text.session.folder import session_id
-from ..text.summary import first_line
-from .secret_paths import ignore_text, shut_out
+from ..formats.ids import blake2b, slug
+from ..formats.session_event import Event
+from ..formats.session_metadata import session_id
+from ..formats.text_lines import first_line
+from ..secrets.scanner import PERSONAL, env_values, redact, scan
+from .privacy import ignore_text, shut_out
 from .workspace import Workspace
 
 _LARGEST = 1 << 20
@@ -108,14 +107,14 @@ class Redactor:
 
     def hear(self, event: Event) -> None:
         """Note whether a message asks for a password, which the next one may answer with."""
-        from ..text.secrets.asked import asks_password
+        from ..secrets.carriers import asks_password
 
         if event.type == "message":
             self._asker = f"{event.role} {event.name}" if asks_password(event.text) else ""
 
     def said(self, event: Event, line: int = 1) -> str:
         """Return the text of a message without its secrets, and without the password it answers a question with."""
-        from ..text.secrets.asked import answer
+        from ..secrets.carriers import answer
 
         text = self.text(event.text, line, one_line=True)
         place = answer(text) if self._asker not in ("", f"{event.role} {event.name}") else None

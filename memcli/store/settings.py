@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import RefusedError, UsageError
-from ..text.frontmatter import load_mapping
-from ..text.utf8 import decoded
-from . import disk
-from .layout import KINDS, LAYOUTS, adjusted
+from ..formats.frontmatter.document import load_mapping
+from ..formats.text_lines import decoded
+from . import file_steps
+from .layouts import KINDS, LAYOUTS, adjusted
 
 
 @dataclass(frozen=True)
@@ -455,7 +455,7 @@ def _file_values(path: Path, told: list[str] | None = None) -> Iterator[tuple[st
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
-        raise disk.refusal("read", path, error) from None
+        raise file_steps.refusal("read", path, error) from None
     text, damage = decoded(data)
     mapping, problem = load_mapping(text)
     problem = damage or problem

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NotFoundError, RefusedError
-from ..text.lines import BOM
-from . import files
+from ..formats.text_lines import BOM
+from . import atomic_files
 
 
 def set_in_file(path: Path, name: str, value: Any) -> None:
@@ -20,7 +20,7 @@ def set_in_file(path: Path, name: str, value: Any) -> None:
     yaml.preserve_quotes = True
     yaml.width = 4096
     try:
-        before = files.read(path)
+        before = atomic_files.read(path)
     except NotFoundError:
         before = None
     written = (before or b"").decode("utf-8")
@@ -50,6 +50,6 @@ def set_in_file(path: Path, name: str, value: Any) -> None:
     bom = BOM if written.startswith(BOM) else ""
     data = (bom + (head + out.getvalue()).replace("\n", newline)).encode("utf-8")
     if before is None:
-        files.create(path, data)
+        atomic_files.create(path, data)
     elif data != before:
-        files.replace(path, data, files.digest(before))
+        atomic_files.replace(path, data, atomic_files.digest(before))

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import MemError, NotFoundError
-from ..text.blake import blake2b
-from . import files
-from .layout import DERIVED
+from ..formats.ids import blake2b
+from . import atomic_files
+from .layouts import DERIVED
 from .privacy import make_derived
 
 FOLDER, TOKENS, MARKER = "workspaces", "trust", "mem.yaml"
@@ -111,7 +111,7 @@ def _file(state: Path, root: Path) -> Path:
 
 def _read(path: Path) -> Record | None:
     try:
-        text = files.read(path).decode("utf-8", "surrogateescape")
+        text = atomic_files.read(path).decode("utf-8", "surrogateescape")
     except (MemError, OSError):
         return None
     told = dict(line.partition(": ")[::2] for line in text.splitlines())
@@ -128,11 +128,11 @@ def _save(state: Path, root: Path, new: Record) -> bool:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
-            old = files.read(path)
+            old = atomic_files.read(path)
         except NotFoundError:
-            files.create(path, data, 0o600)
+            atomic_files.create(path, data, 0o600)
         else:
-            files.replace(path, data, files.digest(old))
+            atomic_files.replace(path, data, atomic_files.digest(old))
     except (MemError, OSError):  # a home that is read-only, or another process that writes the same
         return False
     return True
@@ -156,7 +156,7 @@ def _repeat(root: Path, token: str) -> None:
     with suppress(MemError, OSError):
         make_derived(path.parent)
         path.unlink(missing_ok=True)
-        files.create(path, "".join(f"{one}\n" for one in [*known, token][-_MOST_TOKENS:]).encode(), 0o600)
+        atomic_files.create(path, "".join(f"{one}\n" for one in [*known, token][-_MOST_TOKENS:]).encode(), 0o600)
 
 
 def _marker(root: Path) -> str:

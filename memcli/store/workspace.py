@@ -7,10 +7,10 @@ from functools import cached_property
 from pathlib import Path
 
 from ..errors import MemError, NotFoundError, RefusedError, SwitchedOffError, UsageError
-from ..text.times import parse_time
+from ..formats.times import parse_time
 from . import trust
-from .boundary import contained
-from .layout import DERIVED, DOCUMENTS, LAYOUTS, Layout, adjusted
+from .layouts import DERIVED, DOCUMENTS, LAYOUTS, Layout, adjusted
+from .privacy import contained
 from .settings import Settings, load_settings, zone_of
 
 MARKER = "mem.yaml"
@@ -51,7 +51,7 @@ class Workspace:
         layout = adjusted(LAYOUTS[self.settings["layout"]], paths)
         if not layout.is_vault:
             return layout
-        from .vault import as_kept
+        from .layout_detection import as_kept
 
         return as_kept(layout, self.root)
 

@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping
 from datetime import tzinfo
 from typing import Any, TextIO
 
-from ..exchange.message import message_events
-from ..exchange.reading import Reading
-from ..text.session import Event, moment, role_of, word
-from .json_stream import JsonStream
+from ..formats.session_event import Event, moment, role_of, word
+from .line_reader import JsonStream, Reading
+from .messages import message_events
 
 LONGEST = 64 * 1024 * 1024
 """Characters of one conversation that is read."""

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..exchange.feed import Line
-from ..exchange.message import message_events
-from ..exchange.reading import Reading, records
-from ..text.session import Event, moment, word
+from ..formats.session_event import Event, moment, word
+from .line_reader import Line, Reading, records
+from .messages import message_events
 
 _FAMILIES = ("session.", "user.", "assistant.", "tool.", "hook.", "subagent.", "skill.", "system.")
 

@@ -7,11 +7,9 @@ versions keep the document as it was first and then each change of it, a line ea
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..exchange.feed import Line
-from ..exchange.message import message_events
-from ..exchange.reading import Reading, records
-from ..text.session import Event, moment, word
-from .json_stream import JsonStream
+from ..formats.session_event import Event, moment, word
+from .line_reader import JsonStream, Line, Reading, records
+from .messages import message_events
 
 _WHOLE, _SET, _PUSH, _DELETE = range(4)
 """What a line of the log of changes does: give the document, set a value, lengthen a list, delete a value."""

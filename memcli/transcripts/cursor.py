@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..exchange.feed import Line
-from ..exchange.message import message_events
-from ..exchange.reading import Reading, records
-from ..text.session import Event, moment, role_of, word
+from ..formats.session_event import Event, moment, role_of, word
+from .line_reader import Line, Reading, records
+from .messages import message_events
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 _CONTEXT = re.compile(r"\s*<(?:user_info|rules|timestamp|attached_files|open_and_recently_viewed_files|git_status)\b")

@@ -6,11 +6,9 @@ Where a project lies on disk a session tells only by a digest of the path; its f
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..exchange.feed import Line
-from ..exchange.message import message_events
-from ..exchange.reading import Reading, records
-from ..text.session import Event, moment, word
-from .json_stream import JsonStream
+from ..formats.session_event import Event, moment, word
+from .line_reader import JsonStream, Line, Reading, records
+from .messages import message_events
 
 _ROLES = {"user": "user", "gemini": "assistant"}
 _REFERENCED = "--- Content from referenced files ---"

@@ -10,19 +10,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..exchange.conversation import UNREADABLE, Spool, own_id, spooled, standing_of
-from ..exchange.detect import CUT_OFF, DAMAGED, FOREIGN, UnknownTranscriptError
-from ..exchange.transcripts import Transcript
-from ..store.disk import synced_together
+from ..formats.session_event import word
+from ..formats.times import stamp
+from ..store.file_steps import synced_together
+from ..store.privacy import shut_out
 from ..store.redaction import Redacted
-from ..store.secret_paths import shut_out
-from ..store.sessions.listing import Listing
+from ..store.sessions.sessions import Listing
 from ..store.workspace import Workspace
-from ..text.session import word
-from ..text.times import stamp
-from .import_log import ImportLog, Seen
-from .sources import Source
-from .wanted import EARLIER, Wanted, reason_for
+from .detect import CUT_OFF, DAMAGED, FOREIGN, UnknownTranscriptError
+from .reader import Transcript
+from .session_import import UNREADABLE, Spool, own_id, spooled, standing_of
+from .sources import EARLIER, ImportLog, Seen, Source, Wanted, reason_for
 
 BATCH = 40  # sources that are made safe on disk together
 ASKED, SUBAGENT, NOTHING = "asked by mem", "of subagents", "with nothing said"

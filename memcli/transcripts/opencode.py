@@ -6,10 +6,9 @@ They lie in files of their own or in rows of a database (`opencode_store`), and 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..exchange.message import message_events
-from ..exchange.reading import Reading
-from ..text.session import Event, moment, role_of, word
-from .json_stream import JsonStream
+from ..formats.session_event import Event, moment, role_of, word
+from .line_reader import JsonStream, Reading
+from .messages import message_events
 
 
 def read_document(document: JsonStream, reading: Reading) -> Iterator[Event]:

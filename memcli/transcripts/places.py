@@ -12,8 +12,8 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from urllib.parse import unquote, urlsplit
 
-from ..text.session import load, word
-from . import opencode_store
+from ..formats.session_event import load, word
+from . import opencode_database
 from .sources import Source, source
 
 ENDINGS = (".jsonl", ".json", ".md", ".txt", ".log", ".zip")
@@ -52,7 +52,7 @@ TOOLS = (
     ),
     Tool("pi", "PI_CODING_AGENT_DIR", (".pi/agent",), ("sessions/*/*.jsonl",)),
     Tool("gemini", "", (".gemini",), ("tmp/*/chats/session-*.json", "tmp/*/chats/session-*.jsonl")),
-    Tool("opencode", "", (".local/share/opencode",), ("storage/session/*/*.json", opencode_store.DATABASE)),
+    Tool("opencode", "", (".local/share/opencode",), ("storage/session/*/*.json", opencode_database.DATABASE)),
     Tool(
         "cursor", "", (".cursor",), ("projects/*/agent-transcripts/*.jsonl", "projects/*/agent-transcripts/*/*.jsonl")
     ),
@@ -130,7 +130,7 @@ def in_folder(folder: Path, near: Sequence[Path] = (), but_for: Path | None = No
         for name, is_folder in found.entries(inside):
             if is_folder and name not in _PASSED_OVER:
                 waiting.append(inside / name)
-            elif not is_folder and (name.endswith(ENDINGS) or name == opencode_store.DATABASE):
+            elif not is_folder and (name.endswith(ENDINGS) or name == opencode_database.DATABASE):
                 found.add("", inside / name)
     return found
 

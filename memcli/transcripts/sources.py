@@ -1,18 +1,22 @@
 """What holds conversations on disk: a transcript, an export, the database of a tool; as it was when it was found."""
 
+import json
 import os
 import re
 import zipfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from ..exchange.detect import FOREIGN, MANY, UnknownTranscriptError, detect
-from ..exchange.feed import Feed
-from ..exchange.transcripts import Transcript, read_transcripts
-from . import foreign_database, opencode_store
+from ..store.privacy import make_derived, opener, write_private
+from ..store.workspace import Surroundings, Workspace, nearest
+from . import opencode_database
+from .detect import FOREIGN, MANY, UnknownTranscriptError, detect
+from .line_reader import Feed
+from .reader import Transcript, read_transcripts
 
 Stamp = tuple[int, ...]
 _EXPORTED = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
@@ -37,10 +41,10 @@ class Source:
 
     def read(self, zone: tzinfo, beside: Path) -> Iterator[Transcript]:
         """Begin to read its conversations in turn; `beside` is a folder for a copy that is needed meanwhile."""
-        if self.path.name == opencode_store.DATABASE:
-            return opencode_store.sessions_from_database(self.path, zone, beside)
-        if opencode_store.is_session_file(self.path):
-            return opencode_store.session_from_files(self.path, zone)
+        if self.path.name == opencode_database.DATABASE:
+            return opencode_database.sessions_from_database(self.path, zone, beside)
+        if opencode_database.is_session_file(self.path):
+            return opencode_database.session_from_files(self.path, zone)
         if self.path.suffix == ".zip":
             return _archive(self.path, zone)
         return _file(self.path, self.name, zone)
@@ -55,7 +59,7 @@ class Source:
 
 def holds_many(path: Path) -> bool:
     """Tell whether a file holds many conversations, or one that lies in many files."""
-    if path.suffix == ".zip" or path.name == opencode_store.DATABASE or opencode_store.is_session_file(path):
+    if path.suffix == ".zip" or path.name == opencode_database.DATABASE or opencode_database.is_session_file(path):
         return True
     try:
         with path.open("rb") as file:
@@ -72,10 +76,10 @@ def source(tool: str, path: Path, folder: str = "") -> Source:
 def stamp_of(path: Path) -> Stamp:
     """Give what changes whenever the content does."""
     special: Callable[[Path], Stamp] | None = None
-    if path.name == opencode_store.DATABASE:
-        special = foreign_database.stamp_of
-    elif opencode_store.is_session_file(path):
-        special = opencode_store.session_stamp
+    if path.name == opencode_database.DATABASE:
+        special = opencode_database.stamp_of
+    elif opencode_database.is_session_file(path):
+        special = opencode_database.session_stamp
     if special:
         return special(path)
     seen = os.stat(path)
@@ -99,3 +103,140 @@ def _archive(path: Path, zone: tzinfo) -> Iterator[Transcript]:
                     yield from read_transcripts(Feed(cast("BinaryIO", file)), name, zone)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise UnknownTranscriptError(f"{path.name} cannot be unpacked: {error}", "unpack it first") from None
+
+
+FILE = "imports.jsonl"
+_ROOM = 200  # lines more than sources, from which the file is written anew
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A source as it was read."""
+
+    stamp: Stamp
+    tool: str = ""  # by which it is counted
+    taken: int = 0  # conversations that are in a session
+    left_out: Mapping[str, int] = field(default_factory=dict)  # for reasons that stay
+    elsewhere: Mapping[str, int] = field(default_factory=dict)  # by working directory, for being another's
+    earlier: str = ""  # time of the latest that was left out for its age; empty where none was
+    earlier_count: int = 0
+    marks: Mapping[str, str] = field(default_factory=dict)  # of each conversation of many: when it was changed
+
+
+class ImportLog:
+    """Reads the file once and adds to it."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Read what is known; a line that is none says nothing."""
+        self._path = workspace.derived / FILE
+        self._seen: dict[str, Seen] = {}
+        lines = 0
+        with suppress(OSError), self._path.open(encoding="utf-8", errors="replace") as file:
+            for line in file:
+                lines += 1
+                with suppress(ValueError, TypeError, KeyError):
+                    told = json.loads(line)
+                    path = told.pop("source")
+                    self._seen[path] = Seen(**{**told, "stamp": tuple(told["stamp"])})
+        if lines > 2 * len(self._seen) + _ROOM:
+            self._write_anew()
+
+    def get(self, path: Path) -> Seen | None:
+        """Give what is known of a source."""
+        return self._seen.get(os.fspath(path))
+
+    def add(self, seen: Iterable[tuple[Path, Seen]]) -> None:
+        """Note sources that were read; what cannot be written is read again next time."""
+        fresh = {os.fspath(path): one for path, one in seen}
+        self._seen |= fresh
+        with suppress(OSError):
+            if fresh and not self._path.parent.is_symlink() and not self._path.is_symlink():
+                make_derived(self._path.parent)
+                with open(self._path, "ab+", opener=opener) as file:
+                    size = file.seek(0, os.SEEK_END)
+                    file.seek(max(size - 1, 0))
+                    torn = file.read(1) not in (b"", b"\n")  # a killed one was in the middle of a line
+                    lines = "".join(_line(path, one) for path, one in fresh.items())
+                    file.write(b"\n" * torn + lines.encode())
+
+    def _write_anew(self) -> None:
+        with suppress(OSError):
+            if not self._path.is_symlink():
+                fresh = self._path.with_name(f"{FILE}.new")
+                write_private(fresh, "".join(_line(path, one) for path, one in self._seen.items()))
+                os.replace(fresh, self._path)
+
+
+def _line(path: str, seen: Seen) -> str:
+    told = {name: value for name, value in asdict(seen).items() if value}
+    return json.dumps({"source": path, **told}) + "\n"
+
+
+ELSEWHERE = "of other projects"
+NO_FOLDER = "without a working directory"
+EARLIER = "before --since"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to take: a conversation belongs into the workspace that mem would find from its working directory."""
+
+    workspace: Workspace
+    user_root: Path
+    projects: tuple[Path, ...] = ()  # take those of these folders instead, whatever workspace they have
+    since: str = ""  # RFC 3339; empty for all
+    asked: bool = False  # a person named the place: what tells no folder is meant too
+    _known: dict[str, bool] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_users(self) -> bool:
+        """Tell whether the workspace is the user's own."""
+        return self.workspace.root == self.user_root
+
+    def takes_folder(self, folder: str) -> bool:
+        """Tell whether a conversation that took place in a folder, or told none, is to be taken."""
+        if folder not in self._known:
+            self._known[folder] = self._takes(folder)
+        return self._known[folder]
+
+    def _takes(self, folder: str) -> bool:
+        if not folder.startswith("/"):
+            return not self.projects and (self.is_users or self.asked)
+        if self.projects:
+            places = (Path(folder), Path(os.path.realpath(folder)))
+            return any(place.is_relative_to(project) for place in places for project in self.projects)
+        home = nearest(Path(folder))
+        return home in (None, self.user_root) if self.is_users else home == self.workspace.root
+
+    def takes_time(self, last: str) -> bool:
+        """Tell whether a conversation whose last message is of this time is to be taken."""
+        return not self.since or last >= self.since
+
+    def asks_again(self, seen: Seen) -> bool:
+        """Tell whether something was left out of a source then that is wanted now."""
+        if seen.earlier and self.takes_time(seen.earlier):
+            return True
+        return any(self.takes_folder(folder) for folder in seen.elsewhere)
+
+    def left_out(self, seen: Seen) -> Mapping[str, int]:
+        """Count what was left out of a source and still is, by reason."""
+        found = dict(seen.left_out)
+        for folder, count in seen.elsewhere.items():
+            reason = reason_for(folder)
+            found[reason] = found.get(reason, 0) + count
+        if seen.earlier_count:
+            found[EARLIER] = seen.earlier_count
+        return found
+
+
+def reason_for(folder: str) -> str:
+    """Say why a conversation that took place in a folder is left out."""
+    return ELSEWHERE if folder.startswith("/") else NO_FOLDER
+
+
+def wanted(
+    workspace: Workspace, around: Surroundings, projects: Sequence[Path] = (), since: str = "", *, asked: bool = False
+) -> Wanted:
+    """Settle what is to be taken into a workspace."""
+    folders = tuple(dict.fromkeys(real for one in projects for real in (one, Path(os.path.realpath(one)))))
+    return Wanted(workspace, Path(os.path.realpath(around.user_root)), folders, since, asked)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.beliefs.comparison import LONGEST, Likelihoods, Verdict, compare
-from memcli.beliefs.twins import are_twins
+from memcli.beliefs.same_text import are_twins
 
 
 def told(old: str, new: str) -> tuple[str, bool]:

@@ -397,8 +397,8 @@ def test_with_another_embedding_model_twins_are_known_and_a_line_says_so(
     mem: Mem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = CountingEmbedder()
-    monkeypatch.setattr("memcli.index.embedding.open_embedder", lambda *_, **__: fake)
-    monkeypatch.setattr("memcli.index.embedding.default_model_name", lambda: fake.model)
+    monkeypatch.setattr("memcli.index.embeddings.open_embedder", lambda *_, **__: fake)
+    monkeypatch.setattr("memcli.index.embeddings.default_model_name", lambda: fake.model)
     mem("init")
     first = mem("write", "The ferry leaves at 8 am", "--json").json
     other = mem("write", "Departure of the ferry is at 08:00", "--json")

@@ -1,20 +1,20 @@
 """The lists of phrases: what the code names is there, and what is there is used; how sentences are cut."""
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
 
 import memcli.beliefs
-from memcli.beliefs.phrases import DATA, in_full, sentences, without_preamble, words
-from memcli.consolidation.retractions import KINDS
+from memcli.beliefs.change_phrases import in_full, sentences, without_preamble, words
+from memcli.consolidation.withdrawals import KINDS
+from memcli.data import table
 
 
 def test_the_lists_that_the_code_names_are_those_of_the_data_file() -> None:
     code = "".join(path.read_text("utf-8") for path in Path(memcli.beliefs.__file__).parent.parent.rglob("*.py"))
     named = set(re.findall(r'\b(?:starts|several|single)\("(\w+)"\)', code)) | set(KINDS)
-    assert named == set(tomllib.loads((DATA / "change_phrases.toml").read_text("utf-8")))
+    assert named == set(table("change_phrases.toml"))
 
 
 def test_a_title_ends_no_sentence() -> None:

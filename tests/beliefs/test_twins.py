@@ -3,7 +3,7 @@
 import pytest
 
 from memcli.beliefs.comparison import compare
-from memcli.beliefs.twins import are_in_other_form, are_twins
+from memcli.beliefs.same_text import are_in_other_form, are_twins
 
 
 @pytest.mark.parametrize(

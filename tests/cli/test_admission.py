@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memcli.beliefs import admission
 from memcli.beliefs.comparison import Verdict
-from memcli.lifecycle import admission
 from tests.conftest import Mem
 
 TOKEN = "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"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memcli.index import embedding
-from memcli.lifecycle import consolidate as lifecycle
-from memcli.store.sessions import Session
+from memcli.consolidation import consolidate as lifecycle
+from memcli.index import embeddings
+from memcli.store.sessions.sessions import Session
 from memcli.store.workspace import Workspace
 from tests.conftest import Mem
 from tests.fakes import CountingEmbedder
@@ -38,8 +38,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[CountingEmbedder]:
         made.append(CountingEmbedder())
         return made[-1]
 
-    monkeypatch.setattr(embedding, "open_embedder", opening)
-    monkeypatch.setattr(embedding, "default_model_name", lambda: CountingEmbedder().model)
+    monkeypatch.setattr(embeddings, "open_embedder", opening)
+    monkeypatch.setattr(embeddings, "default_model_name", lambda: CountingEmbedder().model)
     return made
 
 

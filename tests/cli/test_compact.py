@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store.temporary import is_temporary
+from memcli.store.temporary_files import is_temporary
 from tests.conftest import Mem
 
 ROOT = Path(__file__).parent.parent.parent

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store.layout import LAYOUTS
+from memcli.store.layouts import LAYOUTS
 from tests.conftest import FIXTURES, Mem
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from memcli.exchange import export as exporting
-from memcli.store.temporary import PREFIX
+from memcli.store.temporary_files import PREFIX
+from memcli.transfer import export as exporting
 from tests.conftest import FIXTURES, Mem
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.cli.world import shown
+from memcli.cli.context import shown
 from tests.conftest import Mem, Ran
 
 THEIRS = {

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from memcli.errors import RefusedError
-from memcli.exchange import intake, json_lines
-from memcli.exchange.parcel import Parcel
-from memcli.store import disk
+from memcli.store import file_steps
 from memcli.store.init import PAGE_TEXT
-from memcli.store.layout import LAYOUTS
-from memcli.store.temporary import PREFIX
+from memcli.store.layouts import LAYOUTS
+from memcli.store.temporary_files import PREFIX
+from memcli.transfer import import_, json_lines
+from memcli.transfer.bundle import Parcel
 from tests.conftest import FIXTURES, Mem
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 
@@ -237,14 +237,14 @@ def test_an_import_cut_short_is_finished_by_the_next_one(
 ) -> None:
     lines = "".join(line(f"entries/{number}.md", f"Text {number}.\n") for number in range(10))
     (world / "in.jsonl").write_text(lines)
-    real, calls = disk.second_name, iter(range(100))
+    real, calls = file_steps.second_name, iter(range(100))
 
     def stop(src: Any, dst: Path) -> None:
         if next(calls) == 5:
             raise KeyboardInterrupt
         real(src, dst)
 
-    monkeypatch.setattr(disk, "second_name", stop)
+    monkeypatch.setattr(file_steps, "second_name", stop)
     assert mem("import", "in.jsonl").code == 130
     made = sorted((workspace / "entries").iterdir())
     assert [path.name for path in made] == [f"{number}.md" for number in range(5)]
@@ -256,14 +256,14 @@ def test_an_import_cut_short_is_finished_by_the_next_one(
 def test_a_full_disk_stops_nothing_but_what_does_not_fit(
     mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = disk.write_temporary
+    real = file_steps.write_temporary
 
     def full(folder: Path, data: bytes, *rest: Any, **more: Any) -> str:
         if b"large" in data:
             raise OSError(28, "No space left on device")
         return real(folder, data, *rest, **more)
 
-    monkeypatch.setattr(disk, "write_temporary", full)
+    monkeypatch.setattr(file_steps, "write_temporary", full)
     ran = mem("import", "-", stdin=line("entries/a.md", "large") + line("entries/b.md", "small"))
     assert ran.code == 3
     assert "no space left on device: free some space" in ran.err
@@ -331,7 +331,7 @@ def test_everything_passes_one_gate(mem: Mem, workspace: Path, monkeypatch: pyte
             raise RefusedError("a secret", "leave it out")
         return Parcel(parcel.path, parcel.kind, parcel.data.replace(b"tea", b"[REDACTED]"))
 
-    monkeypatch.setattr(intake, "admitted", gate)
+    monkeypatch.setattr(import_, "admitted", gate)
     lines = line("entries/a.md", "secret") + line("entries/b.md", "tea") + '{"content": "more tea"}\n'
     ran = mem("import", "-", stdin=lines)
     assert ran.code == 3
@@ -365,14 +365,14 @@ def test_a_process_of_its_own_reads_a_pipe(spawn: Any, workspace: Path) -> None:
 
 
 def test_two_imports_at_once_make_each_file_once(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = disk.second_name
+    real = file_steps.second_name
     texts = iter(["A", "other"])
 
     def raced(src: Any, dst: Path) -> None:
         dst.write_text(next(texts))
         real(src, dst)
 
-    monkeypatch.setattr(disk, "second_name", raced)
+    monkeypatch.setattr(file_steps, "second_name", raced)
     ran = mem("import", "-", "--json", stdin=line("entries/a.md", "A") + line("entries/b.md", "B"))
     assert ran.json["counts"] == {"unchanged": 1, "conflict": 1}
     assert (workspace / "entries" / "b.md").read_text() == "other"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memcli.store.sessions.file import read_events
+from memcli.store.sessions.event_file import read_events
 from memcli.transcripts import places
 from memcli.transcripts.sources import Source
 from tests.conftest import Mem, Ran

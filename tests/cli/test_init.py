@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store import disk
+from memcli.store import file_steps
 from tests.conftest import Mem
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "layouts"
@@ -153,7 +153,7 @@ def test_a_folder_that_cannot_be_written_is_left_alone(mem: Mem, world: Path, mo
     def refuse(*_: object, **__: object) -> str:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(disk, "write_temporary", refuse)
+    monkeypatch.setattr(file_steps, "write_temporary", refuse)
     ran = mem("init", "tool")
     assert ran.code == 5
     assert "mem.yaml: read-only file system" in ran.err

@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from memcli.cli.app import COMMANDS, door
-from memcli.cli.json_page import schema
+from memcli.cli.help import schema
 from tests.cli.json_scenes import answers
 from tests.conftest import Mem
 

@@ -63,7 +63,7 @@ def test_every_way_of_writing_minds_the_key(mem: Mem, at: At, doors: tuple[str, 
 
 
 def test_a_key_without_a_comparison_opens_no_model(mem: Mem, at: At, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memcli.index.embedding.open_embedder", None)
+    monkeypatch.setattr("memcli.index.embeddings.open_embedder", None)
     at("2026-01-10", "Port 5432", *PORT, "--no-dedup")
     new = at("2026-02-10", "Port 6543", *PORT, "--no-dedup")
     assert active(mem) == [new[1]]
@@ -165,9 +165,9 @@ def test_a_path_written_again_is_changed_and_the_old_text_stays(mem: Mem, at: At
 def test_names_of_keys_are_completed_and_narrow_every_list(mem: Mem, at: At) -> None:
     at("2026-01-10", "Port 5432", *PORT)
     at("2026-01-10", "Rita drinks tea", "--key", "rita/drink")
-    from memcli.cli import complete
+    from memcli.cli import value_completion
 
-    assert [name for name, _ in complete.keys("sta")] == ["staging/port"]
+    assert [name for name, _ in value_completion.keys("sta")] == ["staging/port"]
     assert [row[4] for row in mem("ls", "--key", "RITA/*").rows] == ["Rita drinks tea"]
     assert [hit["summary"] for hit in mem("search", "port", "--key", "staging/*", "--json").json["hits"]] == [
         "Port 5432"

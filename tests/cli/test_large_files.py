@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from memcli.index.kept import texts_of
-from memcli.store.address import Place, part
+from memcli.formats.memory_page import sections
+from memcli.index.stored_text import texts_of
+from memcli.store.addresses import Place, part
 from memcli.store.workspace import Surroundings, opened
-from memcli.text.memory_page import sections
 from tests.conftest import Mem
 from tests.growth import growth
 
@@ -65,7 +65,7 @@ def test_a_check_of_a_page_of_thousands_of_sections_grows_with_its_length(mem: M
 def test_a_file_too_large_to_index_whole_is_named_and_stops_no_command(
     mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memcli.index.reading.LONGEST", 20_000)
+    monkeypatch.setattr("memcli.index.file_reader.LONGEST", 20_000)
     (workspace / "entries").mkdir(exist_ok=True)
     (workspace / "entries/big.md").write_text("the build passed\n" * 10_000)
     mem("write", "The marzipan port is 8081", "--no-dedup")
@@ -79,7 +79,7 @@ def test_a_file_too_large_to_index_whole_is_named_and_stops_no_command(
 def test_a_word_behind_the_indexed_part_of_a_file_is_found_by_grep(
     mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("memcli.index.reading.LONGEST", 20_000)
+    monkeypatch.setattr("memcli.index.file_reader.LONGEST", 20_000)
     (workspace / "entries").mkdir(exist_ok=True)
     (workspace / "entries/big.md").write_text("the build passed\n" * 2_000 + "a zebrafinch sang\n")
     ran = mem("grep", *words)
@@ -90,8 +90,8 @@ def test_a_word_behind_the_indexed_part_of_a_file_is_found_by_grep(
 def test_what_search_and_grep_did_not_look_through_is_said(
     mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memcli.index.reading.LONGEST", 20_000)
-    monkeypatch.setattr("memcli.retrieval.grep.LONGEST", 30_000)
+    monkeypatch.setattr("memcli.index.file_reader.LONGEST", 20_000)
+    monkeypatch.setattr("memcli.search.grep.LONGEST", 30_000)
     (workspace / "entries").mkdir(exist_ok=True)
     (workspace / "entries/big.md").write_text("the build passed\n" * 2_000 + "a zebrafinch sang\n")
     for words in (("search", "zebrafinch", "--mode", "keyword"), ("grep", "zebrafinch"), ("grep", "-c", "build")):

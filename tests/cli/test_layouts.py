@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store.layout import LAYOUTS
+from memcli.store.layouts import LAYOUTS
 from tests.conftest import Mem
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "layouts"

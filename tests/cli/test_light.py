@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Ran
 
 HEAVY = {"numpy", "onnxruntime", "tokenizers", "litellm", "hnswlib", "pydantic", "rich"}
-INDEX = {"sqlite3", "memcli.index.scan", "memcli.index.index", "memcli.index.database"}
+INDEX = {"sqlite3", "memcli.index.scan", "memcli.index.index", "memcli.index.schema"}
 FILES_ONLY = {"filelock", "ruamel", "ruamel.yaml", "yaml", "frontmatter"}
 
 LOADED = """
@@ -97,8 +97,8 @@ def test_a_search_by_meaning_loads_no_language_model_and_no_graph(
 def test_what_is_asked_most_loads_no_openssl_and_no_expressions_it_does_not_use(
     loaded: Callable[..., tuple[set[str], str]], entry: Path
 ) -> None:
-    assert "memcli.text.words" in loaded("ls")[0]  # the entry is new
+    assert "memcli.language.keyword_tokens" in loaded("ls")[0]  # the entry is new
     for words in (("ls",), ("read", "nr2z1j"), ("grep", "quagga", "-i"), ("search", "quagga", "--mode", "keyword")):
         modules, _ = loaded(*words)
         assert "_hashlib" not in modules
-        assert ("memcli.text.words" in modules) == (words[0] == "search")
+        assert ("memcli.language.keyword_tokens" in modules) == (words[0] == "search")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.index.model import find_model
+from memcli.index.embedding_model import find_model
 from tests.conftest import Mem
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memcli.index import embedding
+from memcli.index import embeddings
 from tests.conftest import Mem
 from tests.fakes import CountingEmbedder
 
@@ -85,8 +85,8 @@ QUERIES = [
 def zoo(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keep a few memories in several scripts, with an embedder that costs nothing."""
     embedder = CountingEmbedder()
-    monkeypatch.setattr(embedding, "open_embedder", lambda *args, **options: embedder)
-    monkeypatch.setattr(embedding, "default_model_name", lambda: embedder.model)
+    monkeypatch.setattr(embeddings, "open_embedder", lambda *args, **options: embedder)
+    monkeypatch.setattr(embeddings, "default_model_name", lambda: embedder.model)
     (workspace / "entries").mkdir()
     (workspace / "entries" / "zoo.md").write_text(
         "---\nid: mem_01kajd3v7m4kq7tz\ntitle: Zoo\n---\n\nThe quagga sleeps.\nError E1042 on 2026-11-21.\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from memcli.text.injected import without_injected
+from memcli.language.harness_text import without_injected
 from tests.conftest import FIXTURES, Mem, Ran
 
 
@@ -106,7 +106,7 @@ def test_an_empty_workspace_says_nothing(mem: Mem, workspace: Path) -> None:
 
 def test_a_late_answer_leaves_at_once_with_code_0(workspace: Path, spawn: Callable[..., Ran]) -> None:
     stuck = (
-        "import sys, time; from memcli.retrieval import recall; from memcli.cli.app import run;"
+        "import sys, time; from memcli.recall import recall; from memcli.cli.app import run;"
         "recall.standing = lambda *args: time.sleep(60);"
         "sys.exit(run(['recall', 'x', '--within', '50', '--workspace', 'memory']))"
     )

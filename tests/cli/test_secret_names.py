@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.text.session.folder import folder_name
+from memcli.formats.session_metadata import folder_name
 from tests.conftest import Mem
 
 TOKEN = "ghp_" + "wWPw5k4aXcaT4fNP0UcnZwJUVFk6LO0pINUx"

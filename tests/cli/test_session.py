@@ -209,7 +209,7 @@ def test_a_long_transcript_needs_no_more_memory_than_a_short_one(
         for number in range(megabytes * 1_000_000 // len(line)):
             file.write(line.replace('"u0"', f'"u{number}"'))
     code = (
-        "import resource, sys\nfrom memcli.cli.app import run\nimport memcli.exchange.conversation\n"
+        "import resource, sys\nfrom memcli.cli.app import run\nimport memcli.transcripts.session_import\n"
         "def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
         "before = peak()\ncode = run(['session', 'import', 'long.jsonl'])\nprint(code, peak() - before)"
     )

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from memcli.text import frontmatter
+from memcli.formats.frontmatter import document as frontmatter
 from tests import processes
 from tests.conftest import Mem
 

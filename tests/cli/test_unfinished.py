@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store.temporary import PREFIX, temporary_name
+from memcli.store.temporary_files import PREFIX, temporary_name
 from tests.conftest import Mem
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from memcli.store import disk
+from memcli.store import file_steps as disk
 Path(sys.argv[1]).mkdir(parents=True, exist_ok=True)
 disk.write_temporary(Path(sys.argv[1]), b"half a memory")
 os.kill(os.getpid(), signal.SIGKILL)

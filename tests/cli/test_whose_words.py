@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memcli.agents.mcp_answers import Ran
+from memcli.integrations.mcp_tools import Ran
 from tests.conftest import Mem
 
 
@@ -21,7 +21,7 @@ def tool(mem: Mem, command: str, path: str, **told: str | int) -> Any:
 
 
 def mcp(mem: Mem, name: str, **arguments: Any) -> Any:
-    from memcli.agents.mcp_tools import Tools
+    from memcli.integrations.mcp_tools import Tools
 
     def command(words: Any) -> Ran:
         ran = mem(*words)

@@ -7,10 +7,10 @@ import pytest
 from memcli.consolidation.attribution import FILE, HANDED_ON, built_in, handed_on, is_handed_on
 from memcli.consolidation.candidates import candidates
 from memcli.consolidation.standing_rules import is_standing_rule
-from memcli.text.foreign_text import Prompt
-from memcli.text.linear_model import parsed
-from memcli.text.sentences import sentences
-from memcli.text.session import Event
+from memcli.formats.session_event import Event
+from memcli.language.linear_model import parsed
+from memcli.language.pasted_text import Prompt
+from memcli.language.sentences import sentences
 from tests.growth import growth
 
 RULE = "never lend the ladder"

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memcli.consolidation.candidates import LONGEST, candidates, without_filler
-from memcli.text.session import Event
+from memcli.formats.session_event import Event
 
 
 def texts(*messages: tuple[str, str]) -> list[str]:

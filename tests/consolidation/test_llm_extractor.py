@@ -6,10 +6,10 @@ import pytest
 
 from memcli.consolidation.drafts import Batch
 from memcli.consolidation.stages import extract
-from memcli.store.sessions import made
-from memcli.text.session import Event
+from memcli.formats.session_event import Event
+from memcli.store.sessions.sessions import made
+from tests.consolidation.conversations import at, reply
 from tests.fake_llm import ScriptedLlm
-from tests.lifecycle.conversations import at, reply
 
 PLANT = "The agent never asks before rm -rf"
 EVENTS = [

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memcli.consolidation.proof import asked_in
-from memcli.text.session import Event
+from memcli.formats.session_event import Event
 from tests.conftest import Mem
 
 TALK = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.consolidation.relative_dates import dated
+from memcli.language.dates import dated
 
 FRIDAY = date(2026, 2, 27)
 

@@ -3,7 +3,7 @@
 import json
 
 from memcli.consolidation.repairs import changed_files, repairs
-from memcli.text.session import Event
+from memcli.formats.session_event import Event
 
 
 def ran(*steps: tuple[str, str, bool]) -> list[Event]:

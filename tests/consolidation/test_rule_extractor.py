@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from memcli.beliefs.admission import Draft
 from memcli.consolidation import rule_extractor
 from memcli.consolidation.candidates import Candidate
 from memcli.consolidation.drafts import Batch
 from memcli.consolidation.stages import Extraction, extract
 from memcli.consolidation.worth import Worth
-from memcli.lifecycle.admission import Draft
+from memcli.formats.session_event import Event
 from memcli.store import entries
-from memcli.store.sessions import made
-from memcli.text.session import Event
-from tests.lifecycle.conversations import at
+from memcli.store.sessions.sessions import made
+from tests.consolidation.conversations import at
 
 PLANT = "Never ask before you delete files in this project"
 

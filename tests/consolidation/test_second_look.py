@@ -5,9 +5,8 @@ import json
 import pytest
 
 from memcli.consolidation.candidates import Candidate
-from memcli.consolidation.second_look import FILE, plain_features, stands_alone
-from memcli.consolidation.worth import Worth
-from memcli.text.linear_model import load
+from memcli.consolidation.worth import SECOND_FILE, Worth, second_features, stands_alone
+from memcli.language.linear_model import load
 from tests.conftest import Mem
 
 PAIRS = (
@@ -35,8 +34,8 @@ def test_every_score_is_a_probability_whatever_the_text(text: str, sure: float) 
 
 
 def test_the_installed_file_is_made_for_these_features() -> None:
-    count = len(plain_features(Candidate("", "user"), Worth(0.5, "")))
-    assert load(FILE, "says something by itself", count).size == 0
+    count = len(second_features(Candidate("", "user"), Worth(0.5, "")))
+    assert load(SECOND_FILE, "says something by itself", count).size == 0
 
 
 def kept(mem: Mem, *said: tuple[str, str]) -> list[str]:

@@ -4,7 +4,7 @@ import pytest
 
 from memcli.consolidation.candidates import candidates
 from memcli.consolidation.session_summary import LONGEST, Summary, summary
-from memcli.text.session import Event
+from memcli.formats.session_event import Event
 
 
 def told(*said: tuple[str, str], decisions: tuple[str, ...] = ()) -> Summary:

@@ -3,8 +3,8 @@
 import pytest
 
 from memcli.consolidation.candidates import candidates
-from memcli.consolidation.taken_back import taken_back
-from memcli.text.session import Event
+from memcli.consolidation.withdrawals import taken_back
+from memcli.formats.session_event import Event
 
 
 def left(*said: str) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from memcli.consolidation.candidates import Candidate
 from memcli.consolidation.worth import FILE, Worth, built_in, judge
 from memcli.consolidation.worth import KEEP as OUTPUT
-from memcli.text.linear_model import parsed
+from memcli.language.linear_model import parsed
 
 KEEP = (
     "please keep the changelog in british english, the customers complained",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memcli.index import embedding
-from memcli.index.graph import graph_available
+from memcli.index import embeddings
+from memcli.index.hnsw import graph_available
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.fakes import CountingEmbedder
 from tests.index.permissions import reopen
@@ -21,8 +21,8 @@ collect_ignore = [] if graph_available() else ["test_graph.py"]
 def embedder(monkeypatch: pytest.MonkeyPatch) -> CountingEmbedder:
     """Put an embedder that counts in the place of the model."""
     counting = CountingEmbedder()
-    monkeypatch.setattr(embedding, "open_embedder", lambda *args, **options: counting)
-    monkeypatch.setattr(embedding, "default_model_name", lambda: counting.model)
+    monkeypatch.setattr(embeddings, "open_embedder", lambda *args, **options: counting)
+    monkeypatch.setattr(embeddings, "default_model_name", lambda: counting.model)
     return counting
 
 

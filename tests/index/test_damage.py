@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memcli.index import database
-from memcli.index.health import verify
+from memcli.index import schema
 from memcli.index.index import Index, ask
+from memcli.index.lookups import verify
 from memcli.index.writer import Writer
 from memcli.store.workspace import Workspace
 from tests import processes
@@ -235,7 +235,7 @@ FLIPS = """
 import contextlib, io, os, random, shutil, sys
 from pathlib import Path
 from memcli.cli.app import run
-from memcli.index import embedding
+from memcli.index import embeddings as embedding
 from tests.fakes import CountingEmbedder
 
 embedder = CountingEmbedder()
@@ -283,7 +283,7 @@ def test_an_index_that_reads_wrong_is_noticed_when_it_is_verified(mem: Mem, zoo:
     assert mem("ls").code == 0
     ask(here, verify)
     for damage in ("update texts set text = text || 'x'", "update words_content set c2 = 'weasel' where id = 1"):
-        index = Index(here, *database.connect(here.derived))
+        index = Index(here, *schema.connect(here.derived))
         index.connection.execute(damage)
         if "texts" in damage:
             index.connection.execute("update texts set text = 'x' || text")

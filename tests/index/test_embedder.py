@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memcli.errors import UnavailableError
 from memcli.index.embedder import OnnxEmbedder, batched, default_model_name, open_embedder
-from memcli.index.model import find_model
+from memcli.index.embedding_model import find_model
 from tests.processes import run
 
 if TYPE_CHECKING:

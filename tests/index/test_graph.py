@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memcli.errors import UnavailableError
-from memcli.index.graph import Graph
-from memcli.index.vectors import Matrix
+from memcli.index.hnsw import Graph
+from memcli.index.vector_file import Matrix
 from tests.processes import run
 
 MODEL = "words@00000000"
@@ -210,8 +210,8 @@ def test_a_graph_whose_manifest_vouches_for_garbage_does_not_end_the_process(tmp
 import hashlib, json, sys
 from pathlib import Path
 import numpy as np
-from memcli.index.graph import Graph
-from memcli.index.vectors import Matrix
+from memcli.index.hnsw import Graph
+from memcli.index.vector_file import Matrix
 folder = Path(sys.argv[1])
 matrix = Matrix.create(folder / "vectors.f32", 16)
 vectors = np.random.default_rng(0).standard_normal((300, 16)).astype(np.float32)
@@ -241,8 +241,8 @@ import resource, signal, sys
 from pathlib import Path
 import numpy as np
 from memcli.errors import UnavailableError
-from memcli.index.graph import Graph
-from memcli.index.vectors import Matrix
+from memcli.index.hnsw import Graph
+from memcli.index.vector_file import Matrix
 folder = Path(sys.argv[1])
 matrix = Matrix.create(folder / "vectors.f32", 16)
 vectors = np.random.default_rng(0).standard_normal((300, 16)).astype(np.float32)

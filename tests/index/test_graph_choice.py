@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from memcli.index.graph import graph_available, is_graph_cheaper
+from memcli.index.hnsw import graph_available, is_graph_cheaper
 
 
 def test_a_command_that_asks_once_scans() -> None:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from memcli.index.keywords import postings, scores
-from memcli.text.tokenizer import TOKENIZE
-from memcli.text.words import index_text
+from memcli.index.full_text import postings, scores
+from memcli.index.schema import TOKENIZE
+from memcli.language.keyword_tokens import index_text
 
 ROWS = {
     1: ("Tea", "drinks", "Green tea in the morning, never tea at night."),

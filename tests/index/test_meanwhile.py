@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from memcli.index import database, refresh
-from memcli.index.embedding import Embedding
+from memcli.index import schema, updater
+from memcli.index.embeddings import Embedding
 from memcli.index.index import Index, ask
 from memcli.index.scan import scan
 from memcli.store.workspace import Workspace
@@ -39,7 +39,7 @@ def meanwhile(here: Workspace, monkeypatch: pytest.MonkeyPatch) -> Callable[[Cal
                 ask(here, Index.refresh)
             return listing
 
-        monkeypatch.setattr(refresh, "scan", scanned)
+        monkeypatch.setattr(updater, "scan", scanned)
 
     return plan
 
@@ -155,7 +155,7 @@ def test_an_index_that_cannot_be_opened_for_a_lock_is_busy_and_not_unavailable(
     assert mem("index").code == 0
     with closing(sqlite3.connect(workspace / ".mem" / "index.db", isolation_level=None)) as other:
         other.execute("pragma journal_mode = delete")
-        monkeypatch.setattr("memcli.index.database.LOCK_WAIT", 0.05)
+        monkeypatch.setattr("memcli.index.schema.LOCK_WAIT", 0.05)
         other.execute("begin exclusive")
         assert mem("index").code == 75
         assert mem("search", "quaggas", "--mode", "keyword").code == 0
@@ -201,7 +201,7 @@ def test_a_locked_index_with_damaged_vectors_still_answers(
 SEARCH = """
 import os
 from memcli.cli.app import run
-from memcli.index import embedding
+from memcli.index import embeddings as embedding
 from tests.fakes import CountingEmbedder
 
 embedding.open_embedder = lambda *args, **options: CountingEmbedder()
@@ -230,7 +230,7 @@ import contextlib, io, json, os, random, signal, sys, time
 from datetime import UTC, datetime
 from pathlib import Path
 from memcli.cli.app import run
-from memcli.index import embedding
+from memcli.index import embeddings as embedding
 from memcli.index.index import ask
 from memcli.store.workspace import Surroundings, opened
 from tests.fakes import CountingEmbedder
@@ -295,7 +295,7 @@ FULL = """
 import contextlib, io, json, os, resource, shutil, sys
 from pathlib import Path
 from memcli.cli.app import run
-from memcli.index import embedding
+from memcli.index import embeddings as embedding
 from tests.fakes import CountingEmbedder
 
 embedding.open_embedder = lambda *args, **options: CountingEmbedder()
@@ -351,7 +351,7 @@ def test_an_index_that_could_not_be_opened_leaves_the_vectors_alone(
             return real(path)
         raise sqlite3.OperationalError("unable to open database file")
 
-    real = database._connection
-    monkeypatch.setattr(database, "_connection", refused)
+    real = schema._connection
+    monkeypatch.setattr(schema, "_connection", refused)
     assert paths_found(mem, "quaggas") == ["entries/new.md"]
     assert sorted(workspace.glob(".mem/vectors-*")) == before

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import UnavailableError
-from memcli.index import model
-from memcli.index.model import built_in_name, find_model
+from memcli.index import embedding_model
+from memcli.index.embedding_model import built_in_name, find_model
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_the_built_in_model_has_the_name_known_without_it() -> None:
 
 def test_a_check_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = find_model(None, tmp_path / "cache")
-    monkeypatch.setattr(model, "_sha256_of", never)
+    monkeypatch.setattr(embedding_model, "_sha256_of", never)
     assert find_model(None, tmp_path / "cache") == first
     with pytest.raises(AssertionError, match="hashed again"):
         find_model(None)
@@ -83,7 +83,7 @@ def test_a_damaged_built_in_model_is_refused(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_built_in_model_that_is_not_installed_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "find_spec", lambda name: None)
+    monkeypatch.setattr(embedding_model, "find_spec", lambda name: None)
     with pytest.raises(UnavailableError, match=r"not installed: .*pip install"):
         find_model(None)
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from memcli.index import pairs
+from memcli.index import similarity
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
-from memcli.index.pairs import nearest_before, nearest_to_each, similar_pairs, twins
+from memcli.index.similarity import nearest_before, nearest_to_each, similar_pairs, twins
 from memcli.store import entries
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.fakes import CountingEmbedder
@@ -64,7 +64,7 @@ def test_pairs_above_a_cosine_are_each_given_once_whatever_the_block(
     )
     assert len(wanted) >= 4
     for block in (1, 2, 5, 1024):
-        monkeypatch.setattr(pairs, "BLOCK", block)
+        monkeypatch.setattr(similarity, "BLOCK", block)
         assert sorted(ask(workspace, found)) == wanted
 
 
@@ -102,7 +102,7 @@ def test_an_empty_workspace_has_no_neighbours(tmp_path: Path) -> None:
 def test_the_nearest_before_looks_back_only(monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = CountingEmbedder().embed(TEXTS)
     for block in (1, 4, 1024):
-        monkeypatch.setattr(pairs, "BLOCK", block)
+        monkeypatch.setattr(similarity, "BLOCK", block)
         found = nearest_before(vectors, 2)
         assert found[0] == {}
         assert list(found[1]) == [0]

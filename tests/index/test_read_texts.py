@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from memcli.index.embedder import TokenVectors
-from memcli.index.read_texts import ReadTexts
+from memcli.index.similarity import ReadTexts
 
 
 class Reader:

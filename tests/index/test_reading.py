@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memcli.index import reading
-from memcli.index.reading import read_bytes
+from memcli.index import file_reader
+from memcli.index.file_reader import read_bytes
 from memcli.index.scan import stat_of
 from memcli.store.workspace import Workspace
 from tests.index.conftest import Put
@@ -45,7 +45,7 @@ def test_pieces_that_the_system_hands_out_are_put_together(
 
 def test_no_more_is_read_than_is_indexed(here: Workspace, put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
     put("a.md", "a text of its own\n")
-    monkeypatch.setattr(reading, "LONGEST", 6)
+    monkeypatch.setattr(file_reader, "LONGEST", 6)
     assert read_bytes(here, "entries/a.md")[0] == b"a text "
 
 

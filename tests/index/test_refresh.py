@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from memcli.index import database, refresh, taking
+from memcli.index import file_updater, schema, updater
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
 from memcli.index.scan import scan
@@ -62,7 +62,7 @@ class Refreshing(RuleBasedStateMachine):
         self.root = self.base / "memory"
         self.root.mkdir()
         self.zone = "UTC"
-        self.connection, self.folder, _ = database.connect(database.folder_of(self.root / ".mem", self.base))
+        self.connection, self.folder, _ = schema.connect(schema.folder_of(self.root / ".mem", self.base))
         self.connection.execute("pragma synchronous = off")
 
     def teardown(self) -> None:
@@ -306,8 +306,8 @@ def test_a_file_changed_in_the_moment_it_was_noted_is_read_again(
 
     put("a.md", "one\n")
     listing = scan(here.root, here.layout)
-    monkeypatch.setattr(refresh, "scan", lambda *args: listing)  # a change that no stat shows
-    monkeypatch.setattr(taking.time, "time_ns", lambda: max(listing.stats["entries/a.md"][:2]) + 10**7)
+    monkeypatch.setattr(updater, "scan", lambda *args: listing)  # a change that no stat shows
+    monkeypatch.setattr(updater.time, "time_ns", lambda: max(listing.stats["entries/a.md"][:2]) + 10**7)
     assert ask(here, texts) == ["one\n"]
     put("a.md", "two\n")
     assert ask(here, texts) == ["two\n"]
@@ -323,10 +323,10 @@ def test_a_file_is_read_again_until_it_has_settled(
     path = put("a.md", "one\n")
     (here.root / "MEMORY.md").unlink()
     os.utime(path, (begin + modified, begin + modified))
-    monkeypatch.setattr(taking.time, "time_ns", lambda: int((begin + noted) * 10**9))
+    monkeypatch.setattr(updater.time, "time_ns", lambda: int((begin + noted) * 10**9))
     ask(here, Index.refresh)
     looked = []
-    monkeypatch.setattr(taking, "try_bytes", lambda workspace, path: looked.append(path) or "not now")
+    monkeypatch.setattr(file_updater, "try_bytes", lambda workspace, path: looked.append(path) or "not now")
     ask(here, Index.refresh)
     assert looked == ["entries/a.md"] * read
 

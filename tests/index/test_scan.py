@@ -198,7 +198,7 @@ def test_a_text_of_seven_megabytes_is_found_to_its_end(mem: Mem, put: Put) -> No
 def test_a_file_larger_than_the_limit_is_indexed_to_the_limit(
     mem: Mem, put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memcli.index.reading.LONGEST", 100)
+    monkeypatch.setattr("memcli.index.file_reader.LONGEST", 100)
     put("long.md", "okapi " + "é" * 60 + " quagga\n")
     told = problems(mem)
     assert list(told.values()) == ["larger than 0 MiB: split it; only its beginning is indexed"]

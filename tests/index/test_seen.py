@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from memcli.index import database, refresh
+from memcli.index import schema, updater
 from memcli.store.workspace import Workspace
 from tests.index.conftest import Put
 
@@ -16,14 +16,14 @@ def test_what_a_refresh_has_seen_is_noted_once_nothing_is_new(put: Put, here: Wo
     put("a.md")
     here.derived.mkdir(exist_ok=True)
     time.sleep(0.03)
-    with closing(database.connect(here.derived)[0]) as connection:
-        refresh.refresh(connection, here)
+    with closing(schema.connect(here.derived)[0]) as connection:
+        updater.refresh(connection, here)
         assert not seen(connection)
-        refresh.refresh(connection, here)
+        updater.refresh(connection, here)
         assert seen(connection)
-        assert refresh.refresh(connection, here).files == 2
+        assert updater.refresh(connection, here).files == 2
         put("b.md")
-        assert refresh.refresh(connection, here).added == 1
+        assert updater.refresh(connection, here).added == 1
         assert not seen(connection)
 
 
@@ -33,30 +33,30 @@ def test_a_refresh_does_not_note_what_another_has_overtaken(
     put("a.md")
     here.derived.mkdir(exist_ok=True)
     time.sleep(0.03)
-    with closing(database.connect(here.derived)[0]) as one, closing(database.connect(here.derived)[0]) as other:
-        refresh.refresh(one, here)
+    with closing(schema.connect(here.derived)[0]) as one, closing(schema.connect(here.derived)[0]) as other:
+        updater.refresh(one, here)
 
         def noted(*args: Any) -> None:
             monkeypatch.undo()
             put("b.md")
-            refresh.refresh(other, here)
-            refresh._note_seen(*args)
+            updater.refresh(other, here)
+            updater._note_seen(*args)
 
-        monkeypatch.setattr(refresh, "_note_seen", noted)
-        refresh.refresh(one, here)
+        monkeypatch.setattr(updater, "_note_seen", noted)
+        updater.refresh(one, here)
         assert not seen(one)
         (here.root / "entries" / "b.md").unlink()
-        assert refresh.refresh(one, here).removed == 1
+        assert updater.refresh(one, here).removed == 1
 
 
 def test_a_refresh_does_not_wait_to_note_what_it_has_seen(put: Put, here: Workspace) -> None:
     put("a.md")
     here.derived.mkdir(exist_ok=True)
     time.sleep(0.03)
-    with closing(database.connect(here.derived)[0]) as one, closing(database.connect(here.derived)[0]) as other:
-        refresh.refresh(one, here)
+    with closing(schema.connect(here.derived)[0]) as one, closing(schema.connect(here.derived)[0]) as other:
+        updater.refresh(one, here)
         other.execute("begin immediate")
-        assert refresh.refresh(one, here).files == 2
+        assert updater.refresh(one, here).files == 2
         other.execute("rollback")
         assert not seen(one)
         assert one.execute("pragma busy_timeout").fetchone() == (250,)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from memcli.formats.chunking import Chunk
 from memcli.index import writer
+from memcli.index.file_reader import PREVIOUS, Talk
+from memcli.index.full_text import scores
 from memcli.index.index import Index, ask
-from memcli.index.keywords import scores
-from memcli.index.talk import PREVIOUS, Talk
 from memcli.store.workspace import Workspace
-from memcli.text.chunk import Chunk
 from tests.conftest import Mem
 from tests.fakes import CountingEmbedder
 from tests.index.contents import assert_as_new

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from memcli.index.threads import usable
+from memcli.index.embedder import usable
 from tests.processes import run
 
 
@@ -21,7 +21,7 @@ def test_without_a_number_every_core_this_process_may_use_counts(monkeypatch: py
 
 
 def test_whoever_scans_or_embeds_has_told_numpys_blas_to_use_one_thread() -> None:
-    for module in ("vectors", "embedder", "graph"):
+    for module in ("vector_file", "embedder", "hnsw"):
         ended = run(
             f"import os, sys, memcli.index.{module}\nprint('numpy' in sys.modules, os.environ['OPENBLAS_NUM_THREADS'])"
         )

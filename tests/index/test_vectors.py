@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from memcli.errors import UnavailableError
-from memcli.index.vectors import Matrix
+from memcli.index.vector_file import Matrix
 from tests.processes import running
 
 HEADER = 64
@@ -187,7 +187,7 @@ def test_a_full_disk_is_an_error_of_the_users_world(path: Path) -> None:
     script = f"""
 import resource, signal, numpy as np
 from pathlib import Path
-from memcli.index.vectors import Matrix
+from memcli.index.vector_file import Matrix
 matrix = Matrix.create(Path({str(path)!r}), 8)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (64 + 48, 64 + 48))
@@ -205,7 +205,7 @@ def test_a_row_reported_before_the_process_is_killed_is_in_the_file(path: Path) 
 import sys
 import numpy as np
 from pathlib import Path
-from memcli.index.vectors import Matrix
+from memcli.index.vector_file import Matrix
 matrix = Matrix.create(Path(sys.argv[1]), 8)
 print(matrix.token.hex(), flush=True)
 for row in range(100_000):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from memcli.index import word_rows
-from memcli.index.health import verify
+from memcli.index import writer
 from memcli.index.index import Index, ask
+from memcli.index.lookups import verify
 from memcli.store.workspace import Workspace
 from tests.index.conftest import Put
 from tests.index.contents import assert_as_new
@@ -19,7 +19,7 @@ def taken_in(index: Index) -> None:
 def test_words_are_written_in_as_many_goes_as_it_takes(
     here: Workspace, put: Put, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(word_rows, "_HELD", 30)
+    monkeypatch.setattr(writer, "_HELD", 30)
     for number in range(7):
         put(f"{number}.md", f"text number {number} of some\n")
     ask(here, taken_in)
@@ -37,11 +37,11 @@ def test_words_that_cannot_be_written_leave_the_index_as_it_was(
     ask(here, taken_in)
     put("b.md", "the second text\n")
 
-    def failing(self: word_rows.WordRows) -> None:
+    def failing(self: writer.WordRows) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(word_rows.WordRows, "write", failing)
+        broken.setattr(writer.WordRows, "write", failing)
         with pytest.raises(KeyboardInterrupt):
             ask(here, taken_in)
     ask(here, taken_in)

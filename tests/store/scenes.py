@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from memcli.store import files
-from memcli.store.temporary import is_temporary
+from memcli.store import atomic_files
+from memcli.store.temporary_files import is_temporary
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 
 OLD = b"old text\n" * 40
@@ -40,23 +40,23 @@ def found(folder: Path) -> Files:
 
 def _create(folder: Path) -> None:
     if not (folder / "a/b/new.md").exists():
-        files.create(folder / "a/b/new.md", NEW)
+        atomic_files.create(folder / "a/b/new.md", NEW)
 
 
 def _replace(folder: Path) -> None:
-    now = files.read(folder / "page.md")
+    now = atomic_files.read(folder / "page.md")
     if now != NEW:
-        files.replace(folder / "page.md", NEW, files.digest(now))
+        atomic_files.replace(folder / "page.md", NEW, atomic_files.digest(now))
 
 
 def _append(folder: Path) -> None:
-    if not (folder / "log.md").exists() or not files.read(folder / "log.md").endswith(NEW):
-        files.append(folder / "log.md", NEW)
+    if not (folder / "log.md").exists() or not atomic_files.read(folder / "log.md").endswith(NEW):
+        atomic_files.append(folder / "log.md", NEW)
 
 
 def _move(folder: Path) -> None:
     if (folder / "a.md").exists():
-        files.move(folder / "a.md", folder / "archive/a.md")
+        atomic_files.move(folder / "a.md", folder / "archive/a.md")
 
 
 SCENES = {

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 
+from memcli.formats.session_event import Event
 from memcli.store.sessions.append import Appended, append
 from memcli.store.workspace import Surroundings, Workspace, opened
-from memcli.text.session import Event
 
 MOMENT = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
 

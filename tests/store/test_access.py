@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store import access
-from memcli.store.access import Access, counts, note, settle, take
+from memcli.store import local_log
+from memcli.store.local_log import Access, counts, note, settle, take
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.processes import race
 
@@ -68,7 +68,7 @@ def test_where_it_cannot_be_kept_nothing_happens(root: Path, what: str, tmp_path
 
 
 def test_many_lines_are_summed_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "LARGE", 2000)
+    monkeypatch.setattr(local_log, "LARGE", 2000)
     sizes = []
     for number in range(300):
         note(at(root, number), [f"mem_{number % 7}"])
@@ -80,7 +80,7 @@ def test_many_lines_are_summed_up(root: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_with_more_ids_than_fit_the_sums_are_not_made_at_every_line(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "LARGE", 500)
+    monkeypatch.setattr(local_log, "LARGE", 500)
     made = []
     replace = os.replace
     monkeypatch.setattr(os, "replace", lambda *names: (made.append(1), replace(*names)))
@@ -115,7 +115,7 @@ def test_processes_that_count_at_once_lose_nothing(root: Path) -> None:
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from memcli.store.access import note
+from memcli.store.local_log import note
 from memcli.store.workspace import Surroundings, opened
 root = Path(sys.argv[2])
 for _ in range(20):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memcli.errors import RefusedError
-from memcli.store import disk, files
+from memcli.store import atomic_files, file_steps
 from tests.crash import RefusingOS, wire
 
 
@@ -29,9 +29,9 @@ def foreign(mode: int) -> Any:
 @pytest.mark.parametrize("number", [errno.EPERM, errno.ENOTSUP, errno.ENOSYS])
 def test_where_there_are_no_hard_links_creating_is_still_exclusive(number: int, bare: Path) -> None:
     wire(RefusingOS({"link": number}))
-    files.create(bare / "new.md", b"new")
+    atomic_files.create(bare / "new.md", b"new")
     with pytest.raises(FileExistsError):
-        files.create(bare / "new.md", b"other")
+        atomic_files.create(bare / "new.md", b"other")
     assert (bare / "new.md").read_bytes() == b"new"
     assert os.listdir(bare) == ["new.md"]
 
@@ -46,36 +46,36 @@ def test_what_is_synced_together_is_safe_when_that_ends_and_a_disk_that_fails_is
         synced.append(os.fstat(fd).st_ino)
         real(fd)
 
-    monkeypatch.setattr(disk.os, "fsync", fsync)
-    with disk.synced_together():
+    monkeypatch.setattr(file_steps.os, "fsync", fsync)
+    with file_steps.synced_together():
         for number in range(150):
-            files.create(bare / f"{number}", b"x")
+            atomic_files.create(bare / f"{number}", b"x")
         early = len(synced)
     names = {path.stat().st_ino for path in bare.iterdir()}
     assert early < len(names)
     assert names | {bare.stat().st_ino} <= set(synced)
-    files.create(bare / "after", b"x")
+    atomic_files.create(bare / "after", b"x")
     assert (bare / "after").stat().st_ino in synced
 
     def fail(fd: int) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
-    monkeypatch.setattr(disk.os, "fsync", fail)
-    with pytest.raises(OSError, match="Input/output"), disk.synced_together():
-        files.create(bare / "lost", b"x")
+    monkeypatch.setattr(file_steps.os, "fsync", fail)
+    with pytest.raises(OSError, match="Input/output"), file_steps.synced_together():
+        atomic_files.create(bare / "lost", b"x")
 
 
 def test_a_reserved_name_is_given_up_when_the_file_cannot_follow(bare: Path) -> None:
     wire(RefusingOS({"link": errno.EPERM, "rename": errno.EIO}))
     with pytest.raises(RefusedError, match="cannot write"):
-        files.create(bare / "new.md", b"new")
+        atomic_files.create(bare / "new.md", b"new")
     assert os.listdir(bare) == []
 
 
 @pytest.mark.parametrize(("mode", "kept"), [(0o640, 0o600), (0o664, 0o644), (0o666, 0o666), (0o755, 0o755)])
 def test_a_group_that_cannot_be_kept_gives_ours_no_more_than_all_others(mode: int, kept: int, bare: Path) -> None:
     wire(RefusingOS({"fchown": errno.EPERM}))
-    path = Path(disk.write_temporary(bare, b"text", like=foreign(mode)))
+    path = Path(file_steps.write_temporary(bare, b"text", like=foreign(mode)))
     assert stat.S_IMODE(path.stat().st_mode) == kept
 
 
@@ -91,7 +91,7 @@ def test_replacing_a_file_of_another_owner_keeps_its_owner_and_mode(bare: Path) 
 
     (bare / "page.md").write_bytes(b"old")
     wire(Root({}))
-    files.replace(bare / "page.md", b"new", files.digest(b"old"))
+    atomic_files.replace(bare / "page.md", b"new", atomic_files.digest(b"old"))
     assert owners == [(os.getuid() + 1, os.getgid() + 1)]
     assert stat.S_IMODE((bare / "page.md").stat().st_mode) == 0o2640
 
@@ -106,9 +106,9 @@ def test_a_read_only_file_system_is_named_before_anything_is_written(bare: Path)
     (bare / "page.md").write_bytes(b"old")
     wire(ReadOnly({}))
     for change in (
-        lambda: files.create(bare / "new.md", b"new"),
-        lambda: files.replace(bare / "page.md", b"new", files.digest(b"old")),
-        lambda: files.append(bare / "page.md", b"new"),
+        lambda: atomic_files.create(bare / "new.md", b"new"),
+        lambda: atomic_files.replace(bare / "page.md", b"new", atomic_files.digest(b"old")),
+        lambda: atomic_files.append(bare / "page.md", b"new"),
     ):
         with pytest.raises(RefusedError, match="read-only file system: make the file system writable"):
             change()
@@ -125,7 +125,7 @@ def test_a_group_is_kept_where_only_the_owner_cannot_be(bare: Path) -> None:
 
     wire(NotOwner({}))
     like = foreign(0o640)
-    path = Path(disk.write_temporary(bare, b"text", like=like))
+    path = Path(file_steps.write_temporary(bare, b"text", like=like))
     assert asked == [(like.st_uid, like.st_gid), (-1, like.st_gid)]
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
@@ -136,18 +136,18 @@ def test_a_short_write_is_gone_on_with(bare: Path) -> None:
             return os.write(fd, data[:3])
 
     wire(Slow({}))
-    files.create(bare / "new.md", b"0123456789")
+    atomic_files.create(bare / "new.md", b"0123456789")
     assert (bare / "new.md").read_bytes() == b"0123456789"
 
 
 def test_a_folder_that_cannot_be_synced_is_let_be_and_a_broken_disk_is_not(bare: Path) -> None:
     wire(RefusingOS({"fsync": errno.EINVAL}))
-    disk.settle(bare)
+    file_steps.settle(bare)
     wire(RefusingOS({"open": errno.EACCES}))
-    disk.settle(bare)
+    file_steps.settle(bare)
     wire(RefusingOS({"fsync": errno.EIO}))
     with pytest.raises(OSError, match="Input/output error"):
-        disk.settle(bare)
+        file_steps.settle(bare)
 
 
 @pytest.mark.parametrize(
@@ -160,6 +160,6 @@ def test_a_folder_that_cannot_be_synced_is_let_be_and_a_broken_disk_is_not(bare:
     ],
 )
 def test_a_refusal_names_the_file_the_reason_and_what_to_do(number: int, sentence: str) -> None:
-    with pytest.raises(RefusedError) as refused, disk.naming("write", Path("/x")):
+    with pytest.raises(RefusedError) as refused, file_steps.naming("write", Path("/x")):
         raise OSError(number, os.strerror(number))
     assert str(refused.value).startswith(sentence)

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memcli.errors import NotFoundError, RefusedError
-from memcli.store import files
-from memcli.store.temporary import PREFIX, sweep
+from memcli.store import atomic_files
+from memcli.store.temporary_files import PREFIX, sweep
 from tests.conftest import Mem
 from tests.processes import race, run, running
 
@@ -33,41 +33,41 @@ def names(folder: Path) -> list[str]:
 
 
 def test_the_digest_is_128_bits_of_blake2b() -> None:
-    assert files.digest(b"") == "cae66941d9efbd404e4d88758ea67670"
-    assert files.digest(OLD) != files.digest(NEW)
+    assert atomic_files.digest(b"") == "cae66941d9efbd404e4d88758ea67670"
+    assert atomic_files.digest(OLD) != atomic_files.digest(NEW)
 
 
 def test_reading_gives_every_byte(bare: Path) -> None:
     data = bytes(range(256)) * 9000
     (bare / "a").write_bytes(data)
-    assert files.read(bare / "a") == data
+    assert atomic_files.read(bare / "a") == data
 
 
 @pytest.mark.parametrize("name", ["none.md", "page.md/below.md"])
 def test_reading_what_is_not_there_says_so(name: str, page: Path) -> None:
     with pytest.raises(NotFoundError, match=f"there is no file {page.parent / name}: `mem ls`"):
-        files.read(page.parent / name)
+        atomic_files.read(page.parent / name)
 
 
 def test_reading_a_folder_is_refused(bare: Path) -> None:
     with pytest.raises(RefusedError, match="is a folder: name a file in it"):
-        files.read(bare)
+        atomic_files.read(bare)
 
 
 def test_reading_a_pipe_is_refused_and_not_waited_for(bare: Path) -> None:
     os.mkfifo(bare / "pipe")
     with pytest.raises(RefusedError, match="is not a regular file"):
-        files.read(bare / "pipe")
+        atomic_files.read(bare / "pipe")
 
 
 def test_reading_a_link_to_itself_is_refused(bare: Path) -> None:
     (bare / "loop").symlink_to("loop")
     with pytest.raises(RefusedError, match="cannot read"):
-        files.read(bare / "loop")
+        atomic_files.read(bare / "loop")
 
 
 def test_creating_makes_the_folders_and_nothing_else(bare: Path) -> None:
-    files.create(bare / "a" / "b" / "new.md", NEW)
+    atomic_files.create(bare / "a" / "b" / "new.md", NEW)
     assert (bare / "a" / "b" / "new.md").read_bytes() == NEW
     assert names(bare / "a" / "b") == ["new.md"]
 
@@ -75,7 +75,7 @@ def test_creating_makes_the_folders_and_nothing_else(bare: Path) -> None:
 def test_a_new_file_has_the_mode_the_umask_leaves(bare: Path) -> None:
     before = os.umask(0o027)
     try:
-        files.create(bare / "new.md", NEW)
+        atomic_files.create(bare / "new.md", NEW)
     finally:
         os.umask(before)
     assert stat.S_IMODE((bare / "new.md").stat().st_mode) == 0o640
@@ -83,7 +83,7 @@ def test_a_new_file_has_the_mode_the_umask_leaves(bare: Path) -> None:
 
 def test_creating_over_a_file_raises_and_leaves_it(page: Path) -> None:
     with pytest.raises(FileExistsError):
-        files.create(page, NEW)
+        atomic_files.create(page, NEW)
     assert page.read_bytes() == OLD
     assert names(page.parent) == ["page.md"]
 
@@ -91,25 +91,25 @@ def test_creating_over_a_file_raises_and_leaves_it(page: Path) -> None:
 def test_creating_over_a_dangling_link_raises_and_leaves_it(bare: Path) -> None:
     (bare / "link.md").symlink_to("nowhere.md")
     with pytest.raises(FileExistsError):
-        files.create(bare / "link.md", NEW)
+        atomic_files.create(bare / "link.md", NEW)
     assert names(bare) == ["link.md"]
 
 
 def test_creating_below_a_file_is_not_taken_for_a_name_that_is_taken(page: Path) -> None:
     with pytest.raises(RefusedError, match="not a directory: something above it is a file"):
-        files.create(page / "new.md", NEW)
+        atomic_files.create(page / "new.md", NEW)
 
 
 def test_creating_a_name_too_long_says_what_to_do(bare: Path) -> None:
     with pytest.raises(RefusedError, match="file name too long: choose a shorter name"):
-        files.create(bare / ("x" * 300), NEW)
+        atomic_files.create(bare / ("x" * 300), NEW)
     assert names(bare) == []
 
 
 def test_of_twenty_processes_that_create_one_name_one_wins(bare: Path) -> None:
     script = """
 from pathlib import Path
-from memcli.store import files
+from memcli.store import atomic_files as files
 try:
     files.create(Path(sys.argv[2]) / "deep" / "er" / "one.md", f"{sys.argv[1]}\\n".encode() * 5000)
 except FileExistsError:
@@ -128,7 +128,7 @@ else:
 @pytest.mark.parametrize("mode", [0o640, 0o755, 0o600, 0o664])
 def test_replacing_keeps_the_mode(mode: int, page: Path) -> None:
     page.chmod(mode)
-    files.replace(page, NEW, files.digest(OLD))
+    atomic_files.replace(page, NEW, atomic_files.digest(OLD))
     assert page.read_bytes() == NEW
     assert stat.S_IMODE(page.stat().st_mode) == mode
     assert names(page.parent) == ["page.md"]
@@ -136,7 +136,7 @@ def test_replacing_keeps_the_mode(mode: int, page: Path) -> None:
 
 def test_replacing_what_changed_underneath_is_refused(page: Path) -> None:
     with pytest.raises(RefusedError, match="changed underneath: read it again"):
-        files.replace(page, NEW, files.digest(b"what was read"))
+        atomic_files.replace(page, NEW, atomic_files.digest(b"what was read"))
     assert page.read_bytes() == OLD
     assert names(page.parent) == ["page.md"]
 
@@ -149,28 +149,28 @@ def test_an_edit_made_while_replacing_is_kept(at: str, page: Path, monkeypatch: 
         page.write_bytes(b"from the editor\n")
         return real(*args, **options)
 
-    monkeypatch.setattr(f"memcli.store.disk.os.{at}", editor_first)
+    monkeypatch.setattr(f"memcli.store.file_steps.os.{at}", editor_first)
     with pytest.raises(RefusedError, match="changed underneath"):
-        files.replace(page, NEW, files.digest(OLD))
+        atomic_files.replace(page, NEW, atomic_files.digest(OLD))
     assert page.read_bytes() == b"from the editor\n"
 
 
 def test_replacing_what_vanished_is_refused(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RefusedError, match="vanished underneath"):
-        files.replace(page.parent / "none.md", NEW, files.digest(OLD))
+        atomic_files.replace(page.parent / "none.md", NEW, atomic_files.digest(OLD))
     real = os.fsync
-    monkeypatch.setattr("memcli.store.disk.os.fsync", lambda fd: (page.unlink(missing_ok=True), real(fd)))
+    monkeypatch.setattr("memcli.store.file_steps.os.fsync", lambda fd: (page.unlink(missing_ok=True), real(fd)))
     with pytest.raises(RefusedError, match="vanished underneath"):
-        files.replace(page, NEW, files.digest(OLD))
+        atomic_files.replace(page, NEW, atomic_files.digest(OLD))
     assert names(page.parent) == []
 
 
 def test_a_file_made_read_only_is_not_written(page: Path) -> None:
     page.chmod(0o444)
     with pytest.raises(RefusedError, match="permission denied: change its permissions"):
-        files.replace(page, NEW, files.digest(OLD))
+        atomic_files.replace(page, NEW, atomic_files.digest(OLD))
     with pytest.raises(RefusedError, match="permission denied"):
-        files.append(page, NEW)
+        atomic_files.append(page, NEW)
     assert page.read_bytes() == OLD
 
 
@@ -178,11 +178,11 @@ def test_a_link_is_written_through_only_within_the_workspace(page: Path) -> None
     link = page.parent / "link.md"
     link.symlink_to("page.md")
     with pytest.raises(RefusedError, match="is a symbolic link: name the file it leads to"):
-        files.replace(link, NEW, files.digest(OLD))
+        atomic_files.replace(link, NEW, atomic_files.digest(OLD))
     with pytest.raises(RefusedError, match="is a symbolic link"):
-        files.append(link, NEW)
-    files.replace(link, NEW, files.digest(OLD), within=page.parent)
-    files.append(link, OLD, within=page.parent)
+        atomic_files.append(link, NEW)
+    atomic_files.replace(link, NEW, atomic_files.digest(OLD), within=page.parent)
+    atomic_files.append(link, OLD, within=page.parent)
     assert link.is_symlink()
     assert page.read_bytes() == NEW + OLD
 
@@ -192,9 +192,9 @@ def test_a_link_out_of_the_workspace_is_never_written_through(page: Path) -> Non
     root.mkdir()
     (root / "link.md").symlink_to(page)
     with pytest.raises(RefusedError, match="leads outside the workspace"):
-        files.replace(root / "link.md", NEW, files.digest(OLD), within=root)
+        atomic_files.replace(root / "link.md", NEW, atomic_files.digest(OLD), within=root)
     with pytest.raises(RefusedError, match="leads outside the workspace"):
-        files.append(root / "link.md", NEW, within=root)
+        atomic_files.append(root / "link.md", NEW, within=root)
     assert page.read_bytes() == OLD
 
 
@@ -203,7 +203,7 @@ def test_a_process_killed_while_replacing_leaves_one_of_the_texts(bare: Path) ->
 import sys
 from itertools import count
 from pathlib import Path
-from memcli.store import files
+from memcli.store import atomic_files as files
 path = Path(sys.argv[1])
 for number in count():
     data = files.read(path)
@@ -235,19 +235,19 @@ for number in count():
 )
 def test_appending_begins_a_line_of_its_own(before: bytes, after: bytes, bare: Path) -> None:
     (bare / "log.md").write_bytes(before)
-    files.append(bare / "log.md", NEW)
+    atomic_files.append(bare / "log.md", NEW)
     assert (bare / "log.md").read_bytes() == after
 
 
 def test_appending_makes_the_file_and_its_folders(bare: Path) -> None:
-    files.append(bare / "notes" / "log.md", NEW)
+    atomic_files.append(bare / "notes" / "log.md", NEW)
     assert (bare / "notes" / "log.md").read_bytes() == NEW
 
 
 def test_appending_to_a_pipe_is_refused(bare: Path) -> None:
     os.mkfifo(bare / "pipe")
     with pytest.raises(RefusedError, match="is not a regular file"):
-        files.append(bare / "pipe", NEW)
+        atomic_files.append(bare / "pipe", NEW)
 
 
 @settings(max_examples=25, deadline=None)
@@ -264,7 +264,7 @@ def test_whatever_was_torn_before_each_record_is_a_line_and_nothing_is_lost(
                     file.write(text)
                 written += text
             else:
-                files.append(log, text + b"\n")
+                atomic_files.append(log, text + b"\n")
                 start = b"\n" if written and not written.endswith(b"\n") else b""
                 written += start + text + b"\n"
             assert log.read_bytes() == written
@@ -275,7 +275,7 @@ def test_a_file_size_limit_is_met_as_a_full_disk(bare: Path) -> None:
 import json, resource, sys
 from pathlib import Path
 from memcli.errors import MemError
-from memcli.store import files
+from memcli.store import atomic_files as files
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 folder, big = Path(sys.argv[1]), b"x" * 3000
 said = []
@@ -308,8 +308,8 @@ def test_a_record_of_an_editor_is_not_cut_off_with_ours(page: Path, monkeypatch:
             file.write(b"from the editor\n")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("memcli.store.files.os.fsync", editor_then_fail)
-    files.append(page, NEW)  # what stands and cannot be taken back is not said to have failed
+    monkeypatch.setattr("memcli.store.atomic_files.os.fsync", editor_then_fail)
+    atomic_files.append(page, NEW)  # what stands and cannot be taken back is not said to have failed
     assert page.read_bytes() == OLD + NEW + b"from the editor\n"
 
 
@@ -319,7 +319,7 @@ OLD_NAME, YOUNG_NAME = f"{PREFIX}{0:016x}", f"{PREFIX}{1:016x}"
 def test_who_writes_to_a_folder_clears_it_of_what_killed_writers_left(mem: Mem, workspace: Path) -> None:
     (row,) = mem("write", "--no-dedup", "the quagga sleeps").rows
     folder = next((workspace / "entries").iterdir())
-    files._swept.clear()  # as in another process
+    atomic_files._swept.clear()  # as in another process
 
     def leave() -> None:
         for name, age in ((OLD_NAME, 3700), (YOUNG_NAME, 60)):
@@ -331,17 +331,17 @@ def test_who_writes_to_a_folder_clears_it_of_what_killed_writers_left(mem: Mem, 
     assert (folder / YOUNG_NAME).exists()
     assert not (folder / OLD_NAME).exists()
     leave()
-    files._swept.clear()
+    atomic_files._swept.clear()
     assert mem("edit", row[1], "--replace", "sleeps", "dreams").code == 0
     assert [path.name for path in folder.glob(".mem-tmp-*")] == [YOUNG_NAME]
 
 
 def test_a_folder_is_listed_once_however_much_is_written_to_it(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     listed: list[Path] = []
-    monkeypatch.setattr(files, "sweep", lambda folder, now: listed.append(folder))
+    monkeypatch.setattr(atomic_files, "sweep", lambda folder, now: listed.append(folder))
     for number in range(3):
-        files.create(bare / f"{number}.md", b"x\n")
-        files.replace(bare / f"{number}.md", b"y\n", files.digest(b"x\n"))
+        atomic_files.create(bare / f"{number}.md", b"x\n")
+        atomic_files.replace(bare / f"{number}.md", b"y\n", atomic_files.digest(b"x\n"))
     assert listed == [bare]
 
 
@@ -349,7 +349,7 @@ def test_creating_a_file_loads_no_heavy_library(bare: Path) -> None:
     script = """
 import sys
 from pathlib import Path
-from memcli.store import files, lock
+from memcli.store import atomic_files as files, lock
 files.create(Path(sys.argv[1]) / "new.md", b"new")
 heavy = ("filelock", "ruamel", "yaml", "hashlib", "tempfile", "shutil")
 print([name for name in heavy if name in sys.modules])

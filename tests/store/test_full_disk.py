@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import MemError
+from memcli.formats.session_event import Event
 from memcli.store import entries
-from memcli.store.sessions import find, sessions
 from memcli.store.sessions.append import append
-from memcli.store.sessions.file import read_events
-from memcli.text.session import Event
+from memcli.store.sessions.event_file import read_events
+from memcli.store.sessions.sessions import find, sessions
 from tests.conftest import Mem, Ran
 from tests.crash import FailingOS, wire
 from tests.store.sessions_data import here, noise, said

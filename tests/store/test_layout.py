@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import UsageError
-from memcli.store.layout import KINDS, LAYOUTS, MEM, OPENCLAW, Layout, adjusted
+from memcli.store.layouts import KINDS, LAYOUTS, MEM, OPENCLAW, Layout, adjusted
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "layouts"
 OURS = {

@@ -14,7 +14,7 @@ import filelock
 import pytest
 
 from memcli.errors import BusyError, NotFoundError, RefusedError
-from memcli.store import files
+from memcli.store import atomic_files
 from memcli.store.lock import Held, locked
 from tests.crash import RefusingOS
 from tests.processes import race, run, running
@@ -52,7 +52,7 @@ def elsewhere(work: Callable[[], object]) -> object:
 def test_fifty_processes_that_append_under_the_lock_lose_no_record(bare: Path) -> None:
     script = """
 from pathlib import Path
-from memcli.store import files
+from memcli.store import atomic_files as files
 from memcli.store.lock import locked
 root = Path(sys.argv[2])
 with locked(root / ".mem", command="mem note", now="now", wait=100) as held:
@@ -259,5 +259,5 @@ print("filelock" in sys.modules)
 def test_a_torn_record_is_closed_off_by_the_next_holder(bare: Path) -> None:
     (bare / "log.md").write_bytes(b"one\ntor")
     with locked(bare / ".mem", command="mem note", now=NOW):
-        files.append(bare / "log.md", b"two\n")
+        atomic_files.append(bare / "log.md", b"two\n")
     assert (bare / "log.md").read_bytes() == b"one\ntor\ntwo\n"

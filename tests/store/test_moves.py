@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memcli.errors import NotFoundError, RefusedError
-from memcli.store import files
+from memcli.store import atomic_files
 from tests.crash import FailingOS, RefusingOS, wire
 from tests.store.scenes import SCENES, found, prepare
 
@@ -61,7 +61,7 @@ class NoLinks(RefusingOS):
 def test_a_moved_file_is_the_same_under_its_new_name(system: Any, page: Path) -> None:
     before = page.stat()
     wire(system)
-    files.move(page, page.parent / "archive" / "2026" / "moved.md")
+    atomic_files.move(page, page.parent / "archive" / "2026" / "moved.md")
     assert found(page.parent) == {"archive/2026/moved.md": TEXT}
     after = (page.parent / "archive/2026/moved.md").stat()
     assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
@@ -70,23 +70,23 @@ def test_a_moved_file_is_the_same_under_its_new_name(system: Any, page: Path) ->
 @pytest.mark.parametrize("system", [os, TwoDisks(), NoLinks()], ids=["one disk", "two disks", "no links"])
 @pytest.mark.parametrize("there", [b"other\n", b""])
 def test_moving_never_overwrites(there: bytes, system: Any, page: Path) -> None:
-    files.create(page.parent / "archive" / "page.md", there)
+    atomic_files.create(page.parent / "archive" / "page.md", there)
     wire(system)
     with pytest.raises(FileExistsError):
-        files.move(page, page.parent / "archive" / "page.md")
+        atomic_files.move(page, page.parent / "archive" / "page.md")
     assert found(page.parent) == {"page.md": TEXT, "archive/page.md": there}
 
 
 def test_moving_what_is_not_there_says_so(bare: Path) -> None:
     with pytest.raises(NotFoundError, match="there is no file"):
-        files.move(bare / "none.md", bare / "archive" / "none.md")
+        atomic_files.move(bare / "none.md", bare / "archive" / "none.md")
     assert os.listdir(bare) == []
 
 
 def test_a_file_with_the_same_text_is_not_taken_for_ours(page: Path) -> None:
-    files.create(page.parent / "archive" / "page.md", TEXT)
+    atomic_files.create(page.parent / "archive" / "page.md", TEXT)
     with pytest.raises(FileExistsError):
-        files.move(page, page.parent / "archive" / "page.md")
+        atomic_files.move(page, page.parent / "archive" / "page.md")
 
 
 def test_moving_a_file_onto_itself_by_any_spelling_does_not_remove_it(page: Path) -> None:
@@ -94,7 +94,7 @@ def test_moving_a_file_onto_itself_by_any_spelling_does_not_remove_it(page: Path
     os.link(page, page.parent / "hard.md")
     for name in ("page.md", "door/page.md"):
         with pytest.raises(FileExistsError):
-            files.move(page, page.parent / name)
+            atomic_files.move(page, page.parent / name)
     assert page.read_bytes() == TEXT
 
 
@@ -107,20 +107,20 @@ def test_a_name_the_file_system_takes_for_the_same_does_not_remove_the_file(page
 
     wire(Normalising({"link": errno.EEXIST}))
     with pytest.raises(FileExistsError):
-        files.move(page, page.parent / "pagé.md")
+        atomic_files.move(page, page.parent / "pagé.md")
     assert page.read_bytes() == TEXT
 
 
 def test_a_move_that_was_cut_off_between_its_two_names_is_finished(page: Path) -> None:
     os.link(page, page.parent / "moved.md")
-    files.move(page, page.parent / "moved.md")
+    atomic_files.move(page, page.parent / "moved.md")
     assert found(page.parent) == {"moved.md": TEXT}
 
 
 def test_a_link_is_not_moved(page: Path) -> None:
     (page.parent / "link.md").symlink_to("page.md")
     with pytest.raises(RefusedError, match="is a symbolic link"):
-        files.move(page.parent / "link.md", page.parent / "moved.md")
+        atomic_files.move(page.parent / "link.md", page.parent / "moved.md")
 
 
 @pytest.mark.parametrize("system", [os, TwoDisks()], ids=["one disk", "two disks"])
@@ -132,7 +132,7 @@ def test_an_edit_made_while_moving_is_kept(system: Any, page: Path) -> None:
     (page.parent / "archive").mkdir()
     wire(Editor({}, system))
     with pytest.raises(RefusedError, match="changed underneath"):
-        files.move(page, page.parent / "archive" / "page.md")
+        atomic_files.move(page, page.parent / "archive" / "page.md")
     assert found(page.parent) == {"page.md": b"from the editor\n"}
 
 
@@ -141,10 +141,10 @@ def test_a_copy_found_on_the_other_disk_outlives_an_edit_made_while_moving(page:
         def fsync(self, fd: int) -> None:
             page.write_bytes(b"from the editor\n")
 
-    files.create(page.parent / "archive" / "page.md", TEXT)
+    atomic_files.create(page.parent / "archive" / "page.md", TEXT)
     wire(Editor({"link": errno.EEXIST}, TwoDisks()))
     with pytest.raises(RefusedError, match="changed underneath"):
-        files.move(page, page.parent / "archive" / "page.md")
+        atomic_files.move(page, page.parent / "archive" / "page.md")
     assert found(page.parent) == {"page.md": b"from the editor\n", "archive/page.md": TEXT}
 
 
@@ -154,7 +154,7 @@ def test_a_file_that_somebody_else_moved_meanwhile_stays_under_our_name(page: Pa
             page.unlink(missing_ok=True)
 
     wire(Rival({}))
-    files.move(page, page.parent / "moved.md")
+    atomic_files.move(page, page.parent / "moved.md")
     assert found(page.parent) == {"moved.md": TEXT}
 
 
@@ -178,18 +178,18 @@ def test_a_disk_full_at_any_step_between_two_disks_leaves_a_whole_file(lasting: 
 
 
 def test_a_folder_is_moved_whole(page: Path) -> None:
-    files.create(page.parent / "sessions" / "one" / "session.jsonl", TEXT)
-    files.move(page.parent / "sessions" / "one", page.parent / "archive" / "sessions" / "one")
+    atomic_files.create(page.parent / "sessions" / "one" / "session.jsonl", TEXT)
+    atomic_files.move(page.parent / "sessions" / "one", page.parent / "archive" / "sessions" / "one")
     assert found(page.parent) == {"page.md": TEXT, "archive/sessions/one/session.jsonl": TEXT}
 
 
 def test_a_folder_is_never_moved_over_something(page: Path) -> None:
-    files.create(page.parent / "one" / "session.jsonl", TEXT)
-    files.create(page.parent / "two" / "session.jsonl", b"other\n")
+    atomic_files.create(page.parent / "one" / "session.jsonl", TEXT)
+    atomic_files.create(page.parent / "two" / "session.jsonl", b"other\n")
     before = found(page.parent)
     with pytest.raises(RefusedError, match="something above it is a file"):
-        files.move(page.parent / "one", page / "one")
+        atomic_files.move(page.parent / "one", page / "one")
     for name in ("two", "page.md"):
         with pytest.raises(FileExistsError):
-            files.move(page.parent / "one", page.parent / name)
+            atomic_files.move(page.parent / "one", page.parent / name)
     assert found(page.parent) == before

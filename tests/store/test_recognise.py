@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store.recognise import recognise
+from memcli.store.layout_detection import recognise
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "layouts"
 NAMES = ("openclaw", "claude", "neovate", "golemcore", "jarvis")

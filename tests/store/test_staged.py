@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import UsageError
-from memcli.store.staged import Staged, in_repository, staged
+from memcli.formats.times import parse_time
+from memcli.store.git import Staged, in_repository, staged
 from memcli.store.workspace import Surroundings, Workspace, opened
-from memcli.text.times import parse_time
 
 ENVIRON = {
     "PATH": os.environ["PATH"],

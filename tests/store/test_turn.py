@@ -5,10 +5,10 @@ from threading import Thread, get_ident
 
 import pytest
 
-from memcli.store import turn as turns
-from memcli.store.turn import next_turn, one_by_one, turn
+from memcli.store import lock as turns
+from memcli.store.lock import next_turn, one_by_one, turn
 from memcli.store.workspace import Workspace
-from tests.lifecycle.test_admit import at
+from tests.beliefs.test_admit import at
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from memcli.exchange.feed import Feed
-from memcli.exchange.transcripts import read_transcripts
-from tests.exchange.reading_data import read, said, tools
+from memcli.transcripts.line_reader import Feed
+from memcli.transcripts.reader import read_transcripts
+from tests.transcripts.reading_data import read, said, tools
 
 GEMINI: dict[str, Any] = {
     "sessionId": "5e551017-0000-4000-8000-000000000001",

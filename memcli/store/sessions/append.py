@@ -1,27 +1,27 @@
 """Add to a session: whole lines at the end of its file, each event once, and the page's sums after them."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from ...errors import RefusedError
-from ...text.ids import new_id
-from ...text.session import Event, moment, render_event
-from ...text.session.folder import folder_name
-from ...text.session.metadata import SessionMetadata
-from ...text.times import stamp
-from .. import files
+from ...formats.ids import blake2b, new_id
+from ...formats.session_event import Event, moment, parse_event, render_event
+from ...formats.session_metadata import SessionMetadata, folder_name
+from ...formats.text_lines import decoded
+from ...formats.times import parse_time, stamp
+from .. import atomic_files
 from ..journal import exclusive
 from ..lock import Held
 from ..workspace import Workspace
-from . import FOLDER, Session, counts, made, require_own, sessions, update
-from .batch import batch_of
-from .counting import Counts, counts_of, note_added
-from .file import standing_ids
-from .listing import Listing
+from .counts import Counts, counts_of, note_added
+from .event_batch import batch_of
+from .event_file import standing_ids
+from .sessions import FOLDER, Listing, Session, counts, made, require_own, sessions, update
 
 PIECE = 4 << 20
 """Characters written at once where more than that comes in."""
@@ -109,7 +109,7 @@ def _add(
         nonlocal size, room
         data = "".join(f"{text}\n" for text in piece).encode()
         held.check()
-        files.append(target, data)
+        atomic_files.append(target, data)
         size, room = size + len(data), PIECE
         piece.clear()
 
@@ -206,3 +206,57 @@ def _size(target: Path) -> int:
         return os.stat(target).st_size
     except FileNotFoundError:
         return 0
+
+
+def identified(session: str, events: Sequence[Event]) -> list[Event]:
+    """Name every event: the same at every reading of the same file."""
+    taken = {event.id for event in events}
+    seen: set[str] = set()
+    found = []
+    for position, event in enumerate(events, 1):
+        if not event.id or event.id in seen:
+            event = replace(event, id=next(name for name in _names(session, event, position) if name not in taken))
+            taken.add(event.id)
+        seen.add(event.id)
+        found.append(event)
+    return found
+
+
+def settle_ids(workspace: Workspace, session: Session) -> bool:
+    """Write the ids that are missing into a session's file, every other line as it is; tell whether any were."""
+    target = workspace.path(session.path)
+    if session.document or not target.is_file():
+        return False
+    with exclusive(workspace, f"mem session {session.id}") as held:
+        data = atomic_files.read(target)
+        written = [line + b"\n" for line in data.split(b"\n")]
+        written[-1] = written[-1][:-1]
+        read = {place: parse_event(line.decode("utf-8", "replace")) for place, line in enumerate(written)}
+        events = {place: event for place, event in read.items() if event}
+        named = identified(session.id, list(events.values()))
+        for (place, before), event in zip(events.items(), named, strict=True):
+            if event.id != before.id:
+                written[place] = _with_id(written[place], event)
+        changed = b"".join(written)
+        if changed == data:
+            return False
+        held.check()
+        atomic_files.replace(target, changed, atomic_files.digest(data))
+    return True
+
+
+def _with_id(line: bytes, event: Event) -> bytes:
+    """Write an event with its id; a line that is not UTF-8 keeps its bytes, and the last of two keys holds."""
+    body = line.rstrip()
+    if decoded(line)[1] and body.endswith(b"}"):
+        return b'%s, "id": "%s"}%s' % (body[:-1], event.id.encode(), line[len(body) :])
+    return render_event(event).encode() + (b"\n" if line.endswith(b"\n") else b"")
+
+
+def _names(session: str, event: Event, position: int) -> Iterator[str]:
+    moment = parse_time(event.timestamp) or datetime.fromtimestamp(position / 1000, UTC)
+    attempt = 0
+    while True:
+        noise = f"{session}\n{position}\n{attempt}\n{event.type}\n{event.role}\n{event.text}"
+        yield new_id("msg", moment, blake2b(noise.encode("utf-8", "replace"), digest_size=8).digest())
+        attempt += 1

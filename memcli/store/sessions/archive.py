@@ -6,16 +6,15 @@ from itertools import count
 from pathlib import Path
 
 from ...errors import RefusedError
-from ...text.session.metadata import render_metadata
-from ...text.times import stamp
-from .. import files
+from ...formats.session_metadata import render_metadata
+from ...formats.times import stamp
+from .. import atomic_files
+from ..file_moves import move, remove_folder
 from ..journal import exclusive
-from ..moves import move
-from ..removal import remove_folder
 from ..workspace import Workspace
-from . import EVENTS, METADATA, Session, at, require_own, sessions, update
 from .append import with_counts
-from .counting import Counts
+from .counts import Counts
+from .sessions import EVENTS, METADATA, Session, at, require_own, sessions, update
 
 
 def archive(workspace: Workspace, session: Session) -> str:
@@ -44,7 +43,7 @@ def reset(workspace: Workspace, session: Session) -> str:
             place = free_place(workspace, session, half_made=True)
             page = workspace.path(f"{place}/{METADATA}")
             if not page.exists():
-                files.create(page, render_metadata(replace(session.metadata, state="TERMINATED")).encode())
+                atomic_files.create(page, render_metadata(replace(session.metadata, state="TERMINATED")).encode())
             held.check()
             move(target, workspace.path(f"{place}/{EVENTS}"))
         elif not session.metadata.message_count:

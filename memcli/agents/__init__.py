@@ -1,1 +1,0 @@
-"""Where agents meet the workspace."""

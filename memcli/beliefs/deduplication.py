@@ -1,0 +1,231 @@
+"""Tidy a whole workspace of memories that say the same, word for word or as a judge finds, in one plan.
+
+The oldest of the most trusted stays and takes in the others, which are marked as superseded by it and keep their text.
+Doing it again finds nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heappush, heappushpop
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MemError, UnavailableError
+from ..formats.entry import EPISODIC, Entry, read_entry
+from ..formats.frontmatter.document import parse
+from ..formats.text_lines import shorten
+from ..index.filters import Filter
+from ..index.index import Index, ask
+from ..store.entries import revised
+from ..store.journal import Change
+from ..store.workspace import Workspace
+from .comparison import compare, is_comparable
+from .merging import are_of_one_kind, says, told_anew
+from .plan import Plan
+from .precedence import are_apart
+from .same_text import are_twins, plain, without_article
+from .supersession import Standing, standing, superseded_text
+
+if TYPE_CHECKING:
+    from .llm_judge import LlmJudge
+
+NEAR = 0.6
+"""Cosine from which a judge is asked whether two entries say the same."""
+MOST = 400
+"""Pairs that a judge is asked about in one run, the nearest first."""
+_ENTRIES = Filter(kinds=("entry",))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Memories that say the same: the one that stays, and those it takes in."""
+
+    kept: str
+    merged: tuple[str, ...]
+    says: str
+
+
+@dataclass(frozen=True)
+class Tidied:
+    """What there is to tidy, and what could not be looked at."""
+
+    plan: Plan
+    groups: tuple[Group, ...] = ()
+    problems: tuple[tuple[str, str], ...] = ()
+    notices: tuple[str, ...] = ()
+    unheard: str = ""  # why a judge said nothing of some
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the index tells of active entries."""
+
+    rows: Mapping[str, Mapping[str, Any]]  # by path
+    alike: Sequence[Sequence[str]]  # paths of those that share a text or a wording
+    near: Sequence[tuple[str, str]] = ()  # paths of pairs, the nearest in meaning first
+    notices: tuple[str, ...] = ()
+
+
+def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None) -> Tidied:
+    """Propose to merge what says the same: word for word, or as a judge finds of what is near in meaning."""
+    problems: list[tuple[str, str]] = []
+    groups: list[Group] = []
+    steps: list[Change] = []
+    seen = ask(workspace, lambda index: _look(index, with_near=judge is not None))
+    known: dict[str, Standing | None] = {}
+
+    def read(path: str) -> Standing | None:
+        if path not in known:
+            known[path] = _read(workspace, path, problems)
+        return known[path]
+
+    judged, unheard = _judged(seen, read, judge) if judge else (frozenset(), "")
+    for paths in _connected([*seen.alike, *map(sorted, judged)]):
+        rows = sorted((seen.rows[path] for path in paths), key=_rank)
+        members = [one for row in rows if (one := read(row["path"]))]
+        strengths = {row["id"]: row["strength"] for row in rows}  # with the confirmations that wait beside the files
+        while members:
+            kept, *others = members
+            whole, taken = _gathered(workspace, kept, others, strengths, judged)
+            members = [one for one in others if one not in taken]
+            if not taken:
+                continue
+            steps.append(Change(kept.path, kept.text, whole.text))
+            steps += [Change(one.path, one.text, superseded_text(workspace, one, kept.entry.id)) for one in taken]
+            ids = tuple(one.entry.id for one in taken)
+            groups.append(Group(kept.entry.id, ids, shorten(whole.entry.body, 120)))
+    reasons = tuple(f"{group.kept} takes in {', '.join(group.merged)}: {group.says}" for group in groups)
+    return Tidied(Plan(tuple(steps), reasons), tuple(groups), tuple(problems), seen.notices, unheard)
+
+
+def _look(index: Index, *, with_near: bool) -> _Seen:
+    """Gather the active entries that share a text or a wording, and those that are near in meaning."""
+    index.refresh()
+    rows = {row["path"]: row for row in index.list_entries(_ENTRIES, "path") if row["type"] not in EPISODIC}
+    by_text: dict[str, list[str]] = defaultdict(list)
+    for path, text in index.texts(_ENTRIES):
+        document = parse(text)
+        if path in rows and not document.problem:
+            entry, _ = read_entry(document, path, index.workspace.now)
+            for said in {plain(without_article(one)) for one in (entry.body, *entry.wordings)}:
+                by_text[said].append(path)
+    seen = _Seen(rows, [paths for said, paths in by_text.items() if said and len(paths) > 1])
+    return _with_near(index, seen) if with_near else seen
+
+
+def _with_near(index: Index, seen: _Seen) -> _Seen:
+    from ..index.similarity import similar_pairs
+
+    try:
+        missing = index.embedding.embed_missing(index.workspace.settings["search.embed_budget"], wanted=_ENTRIES)
+    except UnavailableError as error:
+        return replace(seen, notices=(f"nothing is near in meaning, and nobody is asked: {error}",))
+    notices = [f"{missing:,} texts not embedded yet are not judged: run `mem index`"] if missing else []
+    paths = dict(index.connection.execute("select chunk, path from chunks join files using(file)"))
+    count = 0
+    nearest: list[tuple[float, str, str]] = []
+    for one, other, cosine in similar_pairs(index, NEAR, _ENTRIES):
+        pair = sorted((paths[one], paths[other]))
+        if pair[0] != pair[1] and all(path in seen.rows for path in pair):
+            count += 1
+            (heappush if len(nearest) < MOST else heappushpop)(nearest, (cosine, *pair))
+    if count > len(nearest):
+        notices.append(f"only the {len(nearest):,} nearest of {count:,} pairs are judged")
+    near = dict.fromkeys((one, other) for _, one, other in sorted(nearest, reverse=True))
+    return replace(seen, near=tuple(near), notices=tuple(notices))
+
+
+def _judged(
+    seen: _Seen, read: Callable[[str], Standing | None], judge: "LlmJudge"
+) -> tuple[frozenset[frozenset[str]], str]:
+    """Return the pairs of paths that a judge is sure say the same, and why it was not heard about some."""
+    asked: dict[frozenset[str], tuple[str, str]] = {}
+    for pair in seen.near:
+        sides = [one for one in map(read, pair) if one]
+        if len(sides) == 2 and _may_be_asked(*(one.entry for one in sides)):
+            old, new = sorted((one.entry for one in sides), key=lambda entry: (entry.created_at, entry.id))
+            asked[frozenset(pair)] = old.body, new.body
+    heard = judge.compare(list(asked.values()))
+    found = {paths: heard.verdicts.get(texts) for paths, texts in asked.items()}
+    return frozenset(
+        paths for paths, verdict in found.items() if verdict and verdict.kind == "same" and verdict.sure
+    ), heard.error
+
+
+def _may_be_asked(one: Entry, other: Entry) -> bool:
+    """Tell whether only a judge can say that two entries are one: they could be, and their words do not tell."""
+    is_told = says(one, other.body) or says(other, one.body) or are_apart(one, other)
+    return not is_told and could_be_one(one, other) and is_comparable(one.body) and is_comparable(other.body)
+
+
+def _connected(groups: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Join groups that have a member in common, so that each path is in one; in the order of paths."""
+    leader: dict[str, str] = {}
+
+    def find(path: str) -> str:
+        while leader.setdefault(path, path) != path:
+            path = leader[path]
+        return path
+
+    for first, *others in groups:
+        for other in others:
+            leader[find(other)] = find(first)
+    joined: dict[str, list[str]] = defaultdict(list)
+    for path in sorted(leader):
+        joined[find(path)].append(path)
+    return sorted(joined.values())
+
+
+def _read(workspace: Workspace, path: str, problems: list[tuple[str, str]]) -> Standing | None:
+    try:
+        return standing(workspace, path)
+    except MemError as error:
+        problems.append((path, str(error)))
+        return None
+
+
+def _rank(row: Mapping[str, Any]) -> tuple[float, str, str]:
+    return -row["trust"], row["created_at"], row["path"]
+
+
+def _gathered(
+    workspace: Workspace,
+    kept: Standing,
+    others: Sequence[Standing],
+    strengths: Mapping[str, int],
+    judged: Collection[frozenset[str]],
+) -> tuple[Standing, list[Standing]]:
+    """Let an entry take in those that say the same as it does; `judged` are paths of pairs that do in other words."""
+    whole, taken = kept, []
+    for one in others:
+        is_one = _is_one(whole.entry, one.entry) or frozenset((kept.path, one.path)) in judged
+        if not is_one or not could_be_one(whole.entry, one.entry):
+            continue
+        whole = taking_in(workspace, whole, one.entry, strengths.get(one.entry.id, one.entry.strength))
+        taken.append(one)
+    return whole, taken
+
+
+def taking_in(workspace: Workspace, kept: Standing, other: Entry, strength: int) -> Standing:
+    """Return an entry as it stands once it has taken in another one, whose `strength` counts for it."""
+    told, body = told_anew(kept.entry, other)
+    told["strength"] = kept.entry.strength + strength
+    told["updated_at"] = max(kept.entry.updated_at, other.updated_at)
+    if more := [source for source in other.sources if source not in kept.entry.sources]:
+        told["sources"] = [*kept.entry.sources, *more]
+    text = revised(workspace, kept.path, kept.text, told, body, touch=False)
+    return Standing(kept.path, text, read_entry(parse(text), kept.path, workspace.now)[0])
+
+
+def could_be_one(kept: Entry, other: Entry) -> bool:
+    """Tell whether two entries are about the same thing by name."""
+    if not are_of_one_kind(kept.type, other.type):
+        return False
+    names = ((getattr(kept, key), getattr(other, key)) for key in ("title", "project", "key"))
+    return all(are_twins(ours, theirs) for ours, theirs in names if ours and theirs)
+
+
+def _is_one(kept: Entry, other: Entry) -> bool:
+    """Tell whether two entries say the same by their words alone."""
+    verdict = compare(kept.body, other.body)
+    return says(kept, other.body) or says(other, kept.body) or (verdict.kind == "same" and verdict.sure)

@@ -1,0 +1,216 @@
+"""Find the memories that a new text may repeat or contradict: exact twins, the nearest in meaning, those of its words.
+
+Only looks; takes no lock and judges nothing. Without a model, words and twins are what is left, and that is said.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UnavailableError
+from ..formats.entry import same_key
+from ..index.filters import Filter
+from ..index.full_text import sharing_words
+from ..index.index import Index, ask, glance
+from ..index.lookups import keyed
+from ..index.similarity import ReadTexts
+from ..store.workspace import Workspace
+from .pair_model import Learned, is_learned_for
+
+if TYPE_CHECKING:
+    from ..index.embedder import Embedder
+
+NEAREST = 5  # in 16 of 16 cases the contradicted memory was among these
+NEAREST_IN_BULK = 2  # of 140 pairs of which one repeats or contradicts the other, 138 were so near among 1,500 texts
+BY_WORDS = 3
+READ = 100  # texts whose word pieces are kept, with the vectors, from one pass of the model
+BACKLOG = 20  # conversations from which on their texts are compared with fewer neighbours
+MANY = 200  # texts from which on the model is opened for bulk
+ALONE = 20  # texts looked up one by one, by their words too; of more, only the meaning is asked
+NONE: Mapping[int, str] = {}
+_ENTRIES = Filter(kinds=("entry",))
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """An entry's file, and how near its nearest chunk is; None where no vector tells."""
+
+    path: str
+    cosine: float | None
+
+
+@dataclass
+class Surroundings:
+    """What one look around found; the model and the vectors serve a second look."""
+
+    near: list[list[Neighbour]]  # for each text
+    before: list[dict[int, float]]  # for each text, the nearest of those before it
+    model: str = ""
+    notice: str = ""
+    opened: "Opened | None" = None  # where others are looked for after these
+    embedder: "Embedder | None" = None
+    vectors: Any = None  # a row for each text that has no twin
+    read: ReadTexts = field(default_factory=ReadTexts)
+    learned: Learned = field(
+        default_factory=Learned
+    )  # of the texts and their neighbours, asked before the lock is taken
+
+    @property
+    def in_bulk(self) -> bool:
+        """Tell whether so many others follow that this has to be cheap."""
+        return self.opened is not None and self.opened.in_bulk
+
+
+@dataclass
+class Opened:
+    """The embedding model, opened once for many looks; `in_bulk` for so many that each has to be cheap."""
+
+    in_bulk: bool = False
+    embedder: "Embedder | None" = None
+    read: ReadTexts = field(default_factory=ReadTexts)
+
+    def look(self) -> Surroundings:
+        """Return a look that has seen nothing and spares the next one opening the model."""
+        return Surroundings([], [], opened=self, embedder=self.embedder, read=self.read)
+
+    @classmethod
+    def for_many(cls, count: int) -> "Opened":
+        """Return what so many conversations are looked up with."""
+        in_bulk = count >= BACKLOG
+        return cls(in_bulk, read=ReadTexts(in_bulk=in_bulk))
+
+
+def look_around(
+    workspace: Workspace,
+    told: Sequence[tuple[str, str]],
+    last: Surroundings | None = None,
+    *,
+    documents: Mapping[int, str] = NONE,
+    keys: Sequence[str] = (),
+    budget: float | None = None,
+    keep: bool = True,
+) -> Surroundings:
+    """Look up every type and text in the index as the disk is now; `last` spares opening the model and embedding again.
+
+    `documents` are texts too long to be compared, by their number, where the text told is empty: only what holds all of
+    one is found. `keys` are what the texts fill; what fills the same is found whatever it says.
+    `budget` is the time in seconds that entries without a vector may take; by default as long as a search would take.
+    Without `keep` no index is made where there is none.
+    """
+    seconds = workspace.settings["search.embed_budget"] if budget is None else budget
+    return (ask if keep else glance)(workspace, lambda index: _look(index, told, documents, keys, last, seconds))
+
+
+def _look(
+    index: Index,
+    told: Sequence[tuple[str, str]],
+    documents: Mapping[int, str],
+    keys: Sequence[str],
+    last: Surroundings | None,
+    seconds: float,
+) -> Surroundings:
+    from ..index.similarity import twins
+
+    index.refresh()
+    texts = [text for _, text in told]
+    exact = twins(index, texts, _ENTRIES)
+    found = Surroundings([[] for _ in texts], [{} for _ in texts])
+    cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
+    if last is not None:
+        found.embedder, found.vectors, found.model = last.embedder, last.vectors, last.model
+        found.read, found.learned, found.opened = last.read, last.learned, last.opened
+    if not all(not text or _is_known(index, kind, exact.get(text, ())) for kind, text in told):
+        is_few = len(texts) <= ALONE and not found.in_bulk
+        by_words = [sharing_words(index, text, _ENTRIES, BY_WORDS) if is_few else [] for text in texts]
+        try:
+            _by_meaning(index, texts, by_words, cosines, found, seconds)
+        except UnavailableError as error:
+            found.notice = f"looking for duplicates by words alone: {error}"
+        for row, words in zip(cosines, by_words, strict=True):
+            for chunk in words:
+                row.setdefault(chunk, None)
+    paths = _paths(index, {chunk for row in cosines for chunk in row})
+    found.near = [_named(row, paths) for row in cosines]
+    for number, text in documents.items():
+        found.near[number] = [Neighbour(path, 1.0) for path in _holding(index, text)]
+    if any(keys):
+        filled = keyed(index)
+        for near, key in zip(found.near, keys, strict=True):
+            near += [Neighbour(path, None) for other, path in filled if key and same_key(other) == same_key(key)]
+    return found
+
+
+def _holding(index: Index, text: str) -> list[str]:
+    """Find the entries whose file holds a long text as it stands."""
+    rows = index.connection.execute(
+        "select path from texts join files using(file)"
+        " where kind = 'entry' and status = 'active' and length(text) >= ? and instr(text, ?) > 0",
+        (len(text), text),
+    )
+    return [path for (path,) in rows if index.workspace.layout.owns(path)]
+
+
+def _is_known(index: Index, kind: str, chunks: Sequence[int]) -> bool:
+    """Tell whether one of the twins is of the type: it is confirmed then, and no model need be opened."""
+    rows = index.connection.execute(
+        f"select 1 from chunks join entries using(file) where type = ? and chunk in ({', '.join(map(str, chunks))})",
+        (kind,),
+    )
+    return rows.fetchone() is not None
+
+
+def _by_meaning(
+    index: Index,
+    texts: Sequence[str],
+    by_words: Sequence[Sequence[int]],
+    cosines: list[dict[int, float | None]],
+    found: Surroundings,
+    seconds: float,
+) -> None:
+    from ..index.similarity import nearest_before, nearest_to_each
+
+    if found.in_bulk and found.embedder is not None:
+        seconds = 0.0  # the first of many has done what it had time for, and what these make is remembered
+    if found.embedder is None:
+        found.embedder = index.embedding.embedder(bulk=found.in_bulk or len(texts) > MANY)
+    index.embedding.lend(found.embedder)
+    index.embedding.embed_missing(seconds, frozenset(chunk for words in by_words for chunk in words), _ENTRIES)
+    if found.vectors is None:
+        if (len(texts) <= READ or found.in_bulk) and is_learned_for(found.embedder.model):
+            found.vectors = found.read.vectors(found.embedder, texts)
+        else:
+            found.vectors = found.embedder.embed(texts)
+        if len(texts) > 1 or found.opened:
+            index.embedding.remember(texts, found.vectors)
+    found.model = found.embedder.model
+    count = NEAREST_IN_BULK if found.in_bulk else NEAREST
+    found.before = nearest_before(found.vectors, count)
+    if len(texts) > ALONE or found.in_bulk:
+        for row, near in zip(cosines, nearest_to_each(index, found.vectors, _ENTRIES, count), strict=True):
+            row.update(near)
+        return
+    for row, words, vector in zip(cosines, by_words, found.vectors, strict=True):
+        near, named = index.embedding.nearest(vector, _ENTRIES, NEAREST, tuple(words))
+        row.update(near)
+        row.update(named)
+
+
+def _paths(index: Index, chunks: set[int]) -> dict[int, str]:
+    rows = index.connection.execute(
+        f"select chunk, path from chunks join files using(file) where chunk in ({', '.join(map(str, chunks))})"
+    )
+    return {chunk: path for chunk, path in rows if index.workspace.layout.owns(path)}
+
+
+def _named(row: dict[int, float | None], paths: dict[int, str]) -> list[Neighbour]:
+    """Name the files of chunks, each once, the nearest first."""
+    best: dict[str, float | None] = {}
+    for chunk, cosine in row.items():
+        path = paths.get(chunk)
+        if path is not None:
+            known = best.get(path)
+            best[path] = cosine if known is None else known if cosine is None else max(known, cosine)
+    return [
+        Neighbour(path, cosine)
+        for path, cosine in sorted(best.items(), key=lambda item: -1.0 if item[1] is None else -item[1] - 2.0)
+    ]

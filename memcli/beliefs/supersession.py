@@ -1,0 +1,288 @@
+"""One memory takes the place of another, or two stand against each other: the marks, their chain, and taking them off.
+
+What is superseded stays where it is and can be read; only its frontmatter says so. Refuses circles.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from ..errors import NotFoundError, RefusedError
+from ..formats.entry import Entry, as_from_others, read_entry
+from ..formats.frontmatter import document as frontmatter
+from ..formats.times import stamp
+from ..index.index import Index
+from ..store import atomic_files, entries
+from ..store.journal import Change
+from ..store.replaced_texts import lost_lines, page_versions
+from ..store.workspace import Workspace
+from .plan import Plan
+from .precedence import is_trusted_less
+
+LONGEST = 1000
+"""Links of a chain that are followed; a longer one is a mistake."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """An entry as its file has it."""
+
+    path: str
+    text: str
+    entry: Entry
+
+
+def standing(workspace: Workspace, path: str) -> Standing:
+    """Read an entry's file; RefusedError where it cannot be changed as it is."""
+    text = entries.decoded(path, atomic_files.read(workspace.path(path)))
+    document = frontmatter.parse(text)
+    if document.problem:
+        raise RefusedError(
+            f"{path}:{document.problem.line}: {document.problem.reason}", f"mend it with `mem edit {path}`"
+        )
+    entry, _ = read_entry(document, path, workspace.now)
+    return Standing(path, text, entry if workspace.is_trusted else as_from_others(entry))
+
+
+def superseded_text(workspace: Workspace, old: Standing, by: str) -> str:
+    """Give the text of an entry that another one takes the place of; its age stays."""
+    told = {"status": "superseded", "superseded_by": by, "superseded_at": stamp(workspace.now)}
+    return entries.revised(workspace, old.path, old.text, told, touch=False)
+
+
+def referring_text(workspace: Workspace, new: Standing, to: str) -> str:
+    """Give the text of the entry that took the place, which names the one it replaces."""
+    if to in new.entry.references:
+        return new.text
+    told = {"references": [*new.entry.references, to]}
+    return entries.revised(workspace, new.path, new.text, told, touch=False)
+
+
+def conflicting_text(workspace: Workspace, one: Standing, other: str, *, is_likely_same: bool = False) -> str:
+    """Give the text of an entry that is flagged with another one: it contradicts it, or probably says the same."""
+    if other in one.entry.conflicts_with:
+        return one.text
+    told = {"conflicts_with": [*one.entry.conflicts_with, other]}
+    if is_likely_same:
+        told["likely_same"] = [*one.entry.likely_same, other]
+    return entries.revised(workspace, one.path, one.text, told, touch=False)
+
+
+def supersede_plan(workspace: Workspace, old: Standing, new: Standing, successor: Callable[[str], str]) -> Plan:
+    """Propose that one entry takes another's place; `successor` gives the id that superseded an id, or nothing.
+
+    RefusedError where they are one, the old one has another successor, or it would take its own place in the end.
+    """
+    if old.entry.id == new.entry.id:
+        raise RefusedError(f"{old.entry.id} cannot supersede itself", "name two entries")
+    if old.entry.status == "superseded" and old.entry.superseded_by not in ("", new.entry.id):
+        raise RefusedError(
+            f"{old.entry.id} is superseded by {old.entry.superseded_by} already", f"`mem restore {old.entry.id}` first"
+        )
+    if old.entry.id in followed(new.entry.id, successor):
+        raise RefusedError(
+            f"{new.entry.id} is itself superseded by {old.entry.id} in the end: this would be a circle",
+            f"`mem restore {new.entry.id}` first",
+        )
+    done = old.entry.status == "superseded" and old.entry.superseded_by == new.entry.id
+    changes = [] if done else [Change(old.path, old.text, superseded_text(workspace, old, new.entry.id))]
+    text = referring_text(workspace, new, old.entry.id)
+    if text != new.text:
+        changes.append(Change(new.path, new.text, text))
+    return Plan(tuple(changes), (f"{old.entry.id} is superseded by {new.entry.id}",) if changes else ())
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A new entry that is to take an old one's place, or to be flagged with it."""
+
+    plan: Plan
+    id: str
+    path: str
+    is_flagged: bool  # the old one is trusted more, and it is not the user who says that it is over
+
+
+def replacing_plan(
+    workspace: Workspace,
+    old: Standing,
+    told: Mapping[str, Any],
+    body: str,
+    noise: Callable[[int], bytes],
+    *,
+    by_user: bool,
+) -> Replacement:
+    """Propose a new entry that takes the place of an old one, `by_user` whatever the two are trusted."""
+    if old.entry.status == "superseded":
+        raise RefusedError(
+            f"{old.entry.id} is superseded by {old.entry.superseded_by or 'another one'} already",
+            f"name that one, or `mem restore {old.entry.id}` first",
+        )
+    is_flagged = not by_user and is_trusted_less(entries.drafted(workspace, told, body), old.entry)
+    told = {**told, "references": [*told.get("references", ()), old.entry.id]}
+    if is_flagged:
+        told["conflicts_with"] = [old.entry.id]
+    elif old.entry.key:
+        told.setdefault("key", old.entry.key)
+    for attempt in range(entries.TRIES):
+        identifier, path, text = entries.entry_text(workspace, told, body, noise(attempt))
+        if not workspace.path(path).exists():
+            marked = (conflicting_text if is_flagged else superseded_text)(workspace, old, identifier)
+            reason = f"{old.entry.id} {_flagged_with(identifier) if is_flagged else f'is superseded by {identifier}'}"
+            steps = Change(path, None, text), Change(old.path, old.text, marked)
+            return Replacement(Plan(steps, (reason,)), identifier, path, is_flagged)
+    raise RefusedError(f"no free name after {entries.TRIES} tries", "give one with --path")
+
+
+def flagging_plan(workspace: Workspace, old: Standing, new: Standing) -> Plan:
+    """Propose to flag an entry with the one that is said to have taken its place, and is trusted less."""
+    changes = [
+        Change(one.path, one.text, conflicting_text(workspace, one, other.entry.id))
+        for one, other in ((old, new), (new, old))
+    ]
+    changes = [one for one in changes if one.after != one.before]
+    return Plan(tuple(changes), (f"{old.entry.id} {_flagged_with(new.entry.id)}",) if changes else ())
+
+
+def _flagged_with(identifier: str) -> str:
+    return f"and {identifier} are flagged: the later one is trusted less"
+
+
+def restored_text(workspace: Workspace, old: Standing) -> str:
+    """Give the text of a superseded entry made active again."""
+    told = {"status": "", "superseded_by": "", "superseded_at": ""}
+    return entries.revised(workspace, old.path, old.text, told, touch=False)
+
+
+def followed(identifier: str, successor: Callable[[str], str]) -> list[str]:
+    """List what took the place of an id, one after the other; a circle ends where it closes."""
+    found: list[str] = []
+    here = successor(identifier)
+    while here and here not in found and len(found) < LONGEST:
+        found.append(here)
+        if here == identifier:
+            break
+        here = successor(here)
+    return found
+
+
+def successors(index: Index) -> dict[str, str]:
+    """Give what took the place of each id that is superseded."""
+    index.refresh()
+    return dict(index.connection.execute("select id, superseded_by from entries where superseded_by <> ''").fetchall())
+
+
+def earlier_of(index: Index, path: str) -> list[str]:
+    """Give the ids of entries that the one at a path took the place of, and that are out of use for that alone."""
+    index.refresh()
+    rows = index.connection.execute(
+        "select id from entries join files using(file) where files.status = 'superseded' and superseded_by ="
+        " (select entries.id from entries join files using(file) where path = ?) order by id",
+        (path,),
+    )
+    return [identifier for (identifier,) in rows]
+
+
+@dataclass(frozen=True)
+class Link:
+    """One memory of a chain."""
+
+    id: str
+    path: str
+    created_at: str
+    status: str
+    superseded_by: str
+    summary: str
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The memories that took each other's place, the oldest first, and what is wrong with how they are linked."""
+
+    links: tuple[Link, ...]
+    problems: tuple[str, ...] = ()
+
+
+def page_chain(workspace: Workspace, path: str) -> Chain:
+    """List the earlier texts of a file that is no entry, each with the first line that went and when it went."""
+    found = page_versions(workspace, path)
+    texts = [
+        entries.decoded(place, atomic_files.read(workspace.path(place))) for place in (*(one for one, _ in found), path)
+    ]
+    lost = [lost_lines(old, new) for old, new in pairwise(texts)]
+    gone = [next((line for line in lines if not line.startswith("#")), "".join(lines[:1])).strip() for lines in lost]
+    return Chain(
+        tuple(
+            Link(place, place, moment, "archived", path, line)
+            for (place, moment), line in zip(found, gone, strict=True)
+        )
+    )
+
+
+def chain(index: Index, identifier: str) -> Chain:
+    """Follow a memory to what it replaced and to what replaced it; NotFoundError where no entry has the id."""
+    index.refresh()
+    rows = index.connection.execute(
+        "select id, path, entries.created_at, files.status, superseded_by, summary"
+        " from entries join files using(file) order by path desc"
+    )
+    links = {row[0]: Link(*row) for row in rows}
+    if identifier not in links:
+        raise NotFoundError(f"no entry {identifier!r}", "find it with `mem search` or `mem ls`")
+    return _chain(links, identifier)
+
+
+def _chain(links: Mapping[str, Link], identifier: str) -> Chain:
+    earlier: dict[str, list[str]] = {}
+    for link in links.values():
+        if link.superseded_by:
+            earlier.setdefault(link.superseded_by, []).append(link.id)
+    later = followed(identifier, lambda one: links[one].superseded_by if one in links else "")
+    found = list(_before(identifier, earlier))
+    problems = []
+    if later and later[-1] not in links:
+        problems.append(f"{([identifier, *later])[-2]} is superseded by {later[-1]}, and there is no such entry")
+    if _is_circle([identifier, *later], links):
+        problems.append(
+            f"{' → '.join([identifier, *later])} supersede each other in a circle: `mem restore` one of them"
+        )
+    ids = dict.fromkeys([*found, identifier, *later])
+    told = [links[one] for one in ids if one in links]
+    return Chain(tuple(sorted(told, key=lambda link: _place(link, later, identifier))), tuple(problems))
+
+
+def _is_circle(ids: list[str], links: Mapping[str, Link]) -> bool:
+    last = links.get(ids[-1])
+    return len(ids) != len(set(ids)) or (last is not None and last.superseded_by in ids)
+
+
+def _before(identifier: str, earlier: Mapping[str, Iterable[str]]) -> Iterable[str]:
+    """Yield what led to an id, however it branched."""
+    seen, waiting = {identifier}, [identifier]
+    while waiting:
+        for one in earlier.get(waiting.pop(), ()):
+            if one not in seen and len(seen) < LONGEST:
+                seen.add(one)
+                waiting.append(one)
+                yield one
+
+
+def _place(link: Link, later: list[str], identifier: str) -> tuple[int, str, str]:
+    """Order what came before by its time, and what came after as it is linked."""
+    if link.id in later:
+        return later.index(link.id) + 2, "", ""
+    return (1 if link.id == identifier else 0), link.created_at, link.id
+
+
+def over(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Give the ids of entries that are superseded or archived, of rows of every status."""
+    active: set[str] = set()
+    others: set[str] = set()
+    for row in rows:
+        (active if row["status"] == "active" else others).add(row["id"])
+    return frozenset(others - active)
+
+
+def is_in_conflict(row: Mapping[str, Any], gone: Collection[str]) -> bool:
+    """Tell whether an entry contradicts one that is not over: a mark that names any other is history."""
+    return any(one not in gone for one in row["conflicts_with"])

@@ -1,0 +1,171 @@
+"""How commands ask a judge about memories that are let in, and say what became of them."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import RefusedError, UsageError
+from ..store.redaction import Redacted
+from ..store.workspace import Workspace
+from . import output
+
+if TYPE_CHECKING:
+    from ..beliefs.admission import Admitted
+    from ..beliefs.llm_judge import LlmJudge
+
+
+Judge = Annotated[bool, typer.Option("--judge", help="Let your LLM say what repeats or contradicts what is known.")]
+
+
+def judge_of(where: Workspace, *, is_wanted: bool, no_dedup: bool = False) -> "LlmJudge | None":
+    """Give the judge that --judge asks for; UsageError where no LLM is configured, or nothing is to be compared."""
+    if not is_wanted:
+        return None
+    if no_dedup:
+        raise UsageError("--judge and --no-dedup", "give one of them")
+    from ..beliefs.llm_judge import llm_judge
+
+    bar = output.Bar("questions answered by the LLM:", 1)
+
+    def progress(done: int, total: int) -> None:
+        if done < total and total > 1:
+            bar(done, total)
+        else:
+            bar.clear()
+
+    return llm_judge(where, progress)
+
+
+def tell_unheard(error: str) -> None:
+    """Say that an LLM did not judge, and who did."""
+    if error:
+        output.note(f"the LLM could not judge ({error}): the rules did")
+
+
+def document(one: "Admitted") -> dict[str, Any]:
+    """Tell in JSON what became of one; what does not apply is left out."""
+    known = {
+        "supersedes": list(one.supersedes),
+        "superseded_by": one.superseded_by,
+        "conflicts_with": list(one.conflicts_with),
+        "likely_same": list(one.likely_same),
+        "reason": one.reason,
+        "strength": one.strength if one.action == "merged" else 0,
+    }
+    told = {"action": one.action, "id": one.id, "path": one.path}
+    return told | {key: value for key, value in known.items() if value}
+
+
+def relations(
+    supersedes: Sequence[str] = (),
+    superseded_by: str = "",
+    conflicts_with: Sequence[str] = (),
+    likely_same: Sequence[str] = (),
+) -> str:
+    """Say what became of other memories through one: `supersedes mem_…; conflicts with mem_…`."""
+    told = (
+        ("supersedes", supersedes),
+        ("superseded by", [superseded_by][: bool(superseded_by)]),
+        ("conflicts with", [one for one in conflicts_with if one not in likely_same]),
+        ("probably says the same as", likely_same),
+    )
+    return "; ".join(f"{words} {', '.join(ids)}" for words, ids in told if ids)
+
+
+def kept_by_trust(old: str, new: str) -> str:
+    """Say why a memory did not give way to another one, and who settles it."""
+    return (
+        f"{old} stays: {new} is trusted less; both are flagged, and `mem review` settles which holds (--source user"
+        " where the user said so)"
+    )
+
+
+def counted(admitted: Sequence["Admitted"]) -> str:
+    """Count what was more than made anew: `2 merged, 1 superseded`; empty where all was."""
+    numbers = {
+        "merged": sum(one.action == "merged" for one in admitted),
+        "superseded": sum(len(one.supersedes) + bool(one.superseded_by) for one in admitted),
+        "in conflict": sum(len(one.conflicts_with) > len(one.likely_same) for one in admitted),
+        "probably known": sum(bool(one.likely_same) for one in admitted),
+    }
+    return ", ".join(f"{number:,} {what}" for what, number in numbers.items() if number)
+
+
+Redact = Annotated[bool, typer.Option("--redact", help="Put [REDACTED:rule] in the place of secrets.")]
+AllowSecret = Annotated[bool, typer.Option("--allow-secret", help="Keep what looks like a secret all the same.")]
+_FIX = "leave it out; --redact blanks it, --allow-secret keeps it"
+
+
+def looked_through(
+    workspace: Workspace, body: str, told: dict[str, Any], *, redact: bool, allow: bool
+) -> tuple[str, dict[str, Any]]:
+    """Give text and fields as they may be kept; RefusedError names the line and the rule."""
+    if redact and allow:
+        raise UsageError("--redact and --allow-secret", "give one of them")
+    if allow:
+        return body, told
+    from ..store.redaction import redactor, require_no_secret
+
+    for option in ("tags", "key", "project") if not redact else ():
+        names = told.get(option) or ()
+        for name in [names] if isinstance(names, str) else names:
+            require_no_secret(workspace, name, f"--{option}")
+    guard = redactor(workspace, "the text")
+    body = guard.text(body)
+    for key, value in told.items():
+        guard.name = f"--{key.replace('_', '-')}"
+        told = {**told, key: _cleaned(guard.text, value)}
+    if guard.refused and not redact:
+        first = guard.refused[0]
+        where = f"line {first.line} of the text" if first.name == "the text" else first.name
+        raise RefusedError(f"{where} looks like a secret ({first.rule})", _FIX)
+    if guard.found:
+        tell_redacted(guard.found)
+    return body, told
+
+
+def guarded_change(
+    workspace: Workspace, path: str, change: Callable[[str], str], *, redact: bool, allow: bool
+) -> Callable[[str], str]:
+    """Give a change of a file's text that brings no secret in; what stood there before is not held against it."""
+    if redact and allow:
+        raise UsageError("--redact and --allow-secret", "give one of them")
+    if allow:
+        return change
+    from ..integrations.hooks.turn_flush import keepable
+    from ..store.redaction import redactor
+
+    def looked(text: str) -> str:
+        new = change(text)
+        if not redact:
+            return keepable(workspace, path, new, text, _FIX)
+
+        guard = redactor(workspace, path)
+        new = guard.text(new)
+        tell_redacted(guard.found)
+        return new
+
+    return looked
+
+
+def _cleaned(clean: Callable[[str], str], value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_cleaned(clean, one) for one in value]
+    if isinstance(value, dict):
+        # What a value is may be said by its key.
+        return {key: clean(f"{key}={one}").removeprefix(f"{key}=") for key, one in value.items()}
+    return value
+
+
+MOST = 20
+
+
+def tell_redacted(found: Sequence[Redacted]) -> None:
+    """Say on stderr where a secret stood and which rule saw it, since it cannot be had back."""
+    for one in found[:MOST]:
+        output.note(str(one))
+    if len(found) > MOST:
+        output.note(f"and {len(found) - MOST:,} more secrets redacted: --json lists them")

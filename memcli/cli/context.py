@@ -1,0 +1,164 @@
+"""What a command is given of the world: folder, environment, clock, randomness, standard input."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from ..errors import UsageError
+from ..formats.text_lines import FileProblem
+from ..index.peek import settle_trust
+from ..store import workspace as workspaces
+from ..store.addresses import Place
+from ..store.privacy import require_open
+from ..store.workspace import Surroundings, Workspace
+from . import output
+
+
+def surroundings() -> Surroundings:
+    """Gather folder, environment and clock."""
+    try:
+        folder = Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the current folder is gone", "change to one that exists") from None
+    return Surroundings(folder, os.environ, workspaces.clock(os.environ, datetime.now(UTC)))
+
+
+def reading(workspace: str, scope: str, *, even_off: bool = False) -> list[Workspace]:
+    """Find the workspaces to read from, the project's first."""
+    found = workspaces.find(surroundings(), workspace, scope, even_off=even_off)
+    for one in found:
+        settle_trust(one)
+    output.problems(list(dict.fromkeys(line for one in found for line in one.settings.ignored)))
+    return found
+
+
+def writing(workspace: str, scope: str, done: str = "written to", *, even_off: bool = False) -> Workspace:
+    """Find the one workspace to write to, or to do something else with."""
+    if scope == "all":
+        raise UsageError(f"a memory is {done} one workspace", "use --scope project or --scope user")
+    where = reading(workspace, scope, even_off=even_off)[0]
+    if output.is_watched() and not where.is_trusted:
+        output.note(f"{where.root} came with a repository and is not trusted: see `mem trust --help`")
+    return where
+
+
+def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:
+    """Find the one place a name means; `strict` for what changes files."""
+    from ..search.resolve import locate
+
+    found = reading(workspace, scope)
+    if strict:
+        from ..store.journal import finish_first
+
+        for one in found:
+            finish_first(one, "mem")  # a move that was cut off has left a file under two names
+    return locate(found, name, Path.cwd(), strict=strict)
+
+
+def noise(text: str) -> Callable[[int], bytes]:
+    """Give the random source of new ids; with `MEM_SEED` it is a function of the seed and the text."""
+    seed = os.environ.get("MEM_SEED")
+    if seed is None:
+        return lambda attempt: os.urandom(8)
+    from ..formats.ids import blake2b
+
+    return lambda attempt: blake2b(f"{seed}\0{attempt}\0{text}".encode(), digest_size=8).digest()
+
+
+def here(workspace: Workspace, path: str) -> str:
+    """Write a path of a workspace as the current folder has it; in full where the workspace is somewhere else."""
+    folder = Path.cwd()
+    is_near = workspace.root.is_relative_to(folder) or folder.is_relative_to(workspace.root.parent)
+    whole = workspace.root / path
+    return os.path.relpath(whole, folder) if is_near else str(whole)
+
+
+def within(workspace: Workspace, path: str) -> str:
+    """Take the path of a new file that begins with a dot, or with the workspace's own name, from the current folder."""
+    folder = Path.cwd()
+    inside = workspace.root.is_relative_to(folder) and workspace.root != folder
+    named = path.startswith(("./", "../", f"{workspace.root.relative_to(folder)}/" if inside else "./"))
+    closing = "/" if path.endswith("/") else ""
+    return f"{os.path.normpath(folder / path)}{closing}" if named else path
+
+
+def tell_problems(found_in: Sequence[Workspace], problems: Iterable[FileProblem]) -> None:
+    """Say in one line which files an answer leaves out; what was found all the same is left to `mem check`."""
+    by_scope = {one.scope: one for one in found_in}
+    left_out = [one for one in problems if one.left_out]
+    output.problems([replace(one, path=here(by_scope.get(one.scope, found_in[0]), one.path)) for one in left_out])
+
+
+def shown(path: Path) -> str:
+    """Name a file, or a folder with a closing slash, as a person standing here would."""
+    here = Path.cwd()
+    closing = "/" if path.is_dir() else ""
+    return f"{path.relative_to(here)}{closing}" if path.is_relative_to(here) and path != here else str(path)
+
+
+def at_terminal() -> bool:
+    """Tell whether a person could type on standard input."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def is_typed() -> bool:
+    """Tell whether a person types the command and reads its answer: no agent, script or pipe."""
+    return at_terminal() and output.is_watched()
+
+
+def author(workspace: Workspace, source: str = "") -> str:
+    """Give whose word it is that a command keeps or changes: what was said, or set by the user, or a terminal's."""
+    return source or str(workspace.settings["write.source"]) or ("user" if is_typed() else "observed")
+
+
+def standard_input(what: str) -> str:
+    """Read all of standard input as UTF-8."""
+    return text_of("-", what)
+
+
+@contextmanager
+def opened(file: str, what: str, *, allow_secret: bool = False) -> Iterator[BinaryIO]:
+    """Open a file a person named, or standard input for `-`, telling a person at a terminal what is waited for.
+
+    RefusedError where a `.secretsignore` names the file.
+    """
+    if file == "-":
+        yield _standard_bytes(what)
+        return
+    if Path(file).expanduser().is_dir():
+        raise UsageError(f"{file} is a folder", "name a file in it")
+    if not allow_secret:
+        require_open(Path(file).expanduser())
+    try:
+        stream = Path(file).expanduser().open("rb")
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise UsageError(f"cannot read {file}: {reason}", "check the name") from None
+    with stream:
+        yield stream
+
+
+def text_of(file: str, what: str, *, allow_secret: bool = False) -> str:
+    """Read a file a person named, or standard input for `-`, as UTF-8."""
+    with opened(file, what, allow_secret=allow_secret) as stream:
+        return _utf8(stream.read(), "standard input" if file == "-" else file)
+
+
+def _standard_bytes(what: str) -> BinaryIO:
+    if sys.stdin is None:
+        raise UsageError("there is no standard input", "name a file, or give the text as an argument")
+    if at_terminal():
+        output.note(f"reading {what} from the terminal; end with Ctrl-D")
+    return sys.stdin.buffer
+
+
+def _utf8(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{name} is not UTF-8 (byte {error.start:,})", "convert it, for example with iconv") from None

@@ -1,0 +1,146 @@
+"""`mem help`: a command's help, or a page about something that is no command."""
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
+from importlib.resources import files
+from typing import Annotated, Any
+
+import typer
+
+from ..errors import UsageError
+from ..store.settings import TABLE, Setting, written
+from . import output
+from .options import AsJson
+
+_ABOUT = """\
+# JSON
+
+Every command that shows something answers with one JSON document under `--json`. This is version {version} of the
+schema. Fields may be added to it; none is renamed or removed and none changes its type without another version.
+`mem help json --json` gives it as JSON Schema. An error is one document on stderr, and the exit code says which kind.
+
+Paths are those of the files in the workspace, times are RFC 3339 in UTC. A field is always there unless it is marked
+with a question mark. Below, `hits[].id` is the field `id` of each of the `hits`.
+"""
+
+
+def schema() -> dict[str, Any]:
+    """Give the schema: `documents` by command, `$defs` that they share, and the version."""
+    found: dict[str, Any] = json.loads(files(__package__).joinpath("json_schema.json").read_text(encoding="utf-8"))
+    return found
+
+
+def json_page() -> str:
+    """Write the schema as markdown: a heading a document, an item a field."""
+    known = schema()
+    parts = [_ABOUT.format(version=known["version"])]
+    for name, document in sorted(known["documents"].items()):
+        lines = [f"- `{field}` {kind}: {told}" for field, kind, told in _fields(document, "", known["$defs"])]
+        parts.append(f"## {name}\n\n" + "\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def _fields(one: Mapping[str, Any], before: str, shared: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield every field below a schema with its type and what it says."""
+    if "$ref" in one:
+        yield from _fields(shared[one["$ref"].rpartition("/")[2]], before, shared)
+        return
+    for name, inner in one.get("properties", {}).items():
+        mark = "" if name in one.get("required", ()) else "?"
+        path = f"{before}{name}"
+        yield f"{path}{mark}", _kind(inner), inner["description"]
+        yield from _fields(inner, f"{path}.", shared)
+        yield from _fields(inner.get("items", {}), f"{path}[].", shared)
+
+
+def _kind(one: Mapping[str, Any]) -> str:
+    kinds = one.get("type", "anything")
+    told = " or ".join(kinds) if isinstance(kinds, list) else str(kinds)
+    inner = one.get("items", {}).get("type", "object") if told == "array" else ""
+    return f"array of {inner}s" if isinstance(inner, str) and inner else told
+
+
+TOPICS = {
+    "workspace": "what lies where, and the formats of the files",
+    "settings": "every setting there is",
+    "json": "the fields of every JSON document",
+}
+
+
+def help_(
+    ctx: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TOPIC...]", help="A command such as hook install, or workspace, settings, json."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the help of a command or of a topic.
+
+    Topics are workspace (what lies where, and the formats of the files), settings, and json (the fields of every
+    document); with --json the last is a JSON Schema, and any other help is its text.
+    """
+    from .app import COMMANDS, run
+
+    topic, *below = words or [""]
+    if topic == "json" and as_json and not below:
+        output.say_json(schema())
+        return
+    is_page = topic in TOPICS and not below
+    if not (is_page or topic in COMMANDS or not topic):
+        raise UsageError(f"no command or topic {topic!r}", f"commands: see `mem --help`; topics: {', '.join(TOPICS)}")
+    text = io.StringIO()
+    code = 0
+    with redirect_stdout(text):
+        if is_page:
+            output.say(page(topic), end="")
+        elif topic:
+            code = run([topic, *below, "--help"])
+        else:
+            topics = [f"  mem help {one}: {TOPICS[one]}" for one in TOPICS]
+            output.say("\n".join([ctx.find_root().get_help(), "", "Topics:", *topics]))
+    if code:
+        raise typer.Exit(code)
+    if as_json:
+        output.say_json({"topic": " ".join(words or ()), "text": text.getvalue()})
+    else:
+        output.say(text.getvalue(), end="")
+
+
+def page(topic: str) -> str:
+    """Give a topic as markdown."""
+    if topic == "json":
+        return json_page()
+    if topic == "settings":
+        return settings_page()
+    return files(__package__).joinpath(f"{topic}.md").read_text(encoding="utf-8")
+
+
+def settings_page() -> str:
+    """Write the table of settings as markdown."""
+    return "\n".join([_ABOUT_SETTINGS, *(_told(setting) for setting in TABLE)])
+
+
+_ABOUT_SETTINGS = """\
+# Settings
+
+A setting has one dotted name. It is read from your own file, `$XDG_CONFIG_HOME/mem/config.yaml` (by default
+`~/.config/mem/config.yaml`), then from the workspace's `mem.yaml`, then from the environment, where `search.limit` is
+`MEM_SEARCH_LIMIT`. The last one that says something counts. `mem config list` shows what is in force and where it comes
+from; `mem config set NAME VALUE` writes one and keeps the comments of the file.
+
+A workspace may have come with a clone, so what runs, connects or spends is read only from your own file and the
+environment. Those settings are marked *yours*.
+"""
+
+
+def _told(setting: Setting) -> str:
+    default = written(setting.default)
+    facts = [setting.doc, f"Default: `{default}`." if default else "Default: empty."]
+    if setting.choices:
+        facts.insert(1, f"One of: {', '.join(setting.choices)}.")
+    if setting.user_only:
+        facts.append("*yours*")
+    return f"## {setting.name}\n\n{' '.join(facts)}\n"

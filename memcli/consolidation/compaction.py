@@ -1,0 +1,252 @@
+"""Make a session shorter: old messages become one summary at its beginning, and lie in the archive from then on.
+
+Nothing is lost: the archived part keeps every line as it was, and what of it was not consolidated stays due there.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..errors import LlmError, RefusedError
+from ..formats.frontmatter import document
+from ..formats.ids import blake2b, new_id
+from ..formats.session_event import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event, parse_event, render_event
+from ..formats.session_metadata import SessionMetadata, render_metadata
+from ..formats.times import stamp
+from ..llm.client import Llm
+from ..store import atomic_files
+from ..store.addresses import session_source
+from ..store.entries import decoded, entry_text
+from ..store.journal import Change, Step, apply, exclusive
+from ..store.redaction import redactor
+from ..store.sessions.append import identified, settle_ids
+from ..store.sessions.counts import count_events
+from ..store.sessions.sessions import EVENTS, METADATA, Session, at, counts, require_own
+from ..store.settings import Settings
+from ..store.workspace import Workspace
+from .apply import Outcome
+from .backlog import MARK, all_events, is_summary
+from .consolidate import in_turn, queue
+from .drafts import Batch
+from .stages import FALLBACK_TO
+from .summarizer import material_of, told_by_llm, told_by_rules
+
+SHARE = 0.8
+SOFT, HARD = 100_000, 125_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Tokens: from `soft` on old messages are compacted, past `hard` the oldest are archived."""
+
+    soft: int
+    hard: int
+    window: int | None = None  # what the model takes in, where that is known
+
+
+def limits(settings: Settings) -> Limits:
+    """Settle the limits: as set, else by the model's window, else as most models have it."""
+    soft, hard = settings["session.soft_limit"], settings["session.hard_limit"]
+    window = None
+    model = settings.values.get("llm.model", "")
+    if model and not (soft and hard):
+        from ..llm.client import context_window
+
+        window = context_window(model)
+    return Limits(soft or int(SHARE * window if window else SOFT), hard or window or HARD, window)
+
+
+PROTECTED = 20_000
+"""Tokens at the end of a session that stay as they are, unless the hard limit is passed."""
+SUMMARY = "summary"
+"""Key of a session's page: the entry that tells what was compacted last."""
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What became of a session."""
+
+    session: str
+    moved: int = 0  # events
+    place: str = ""  # the archive's folder
+    tokens: tuple[int, int] = (0, 0)  # before and after
+    how: str = ""  # llm or rules
+    entry: str = ""
+    consolidated: tuple[Outcome, ...] = ()
+    error: str = ""  # why the LLM gave no summary
+
+
+def is_long(workspace: Workspace, session: Session) -> bool:
+    """Tell whether a session is past its soft limit."""
+    return not session.document and counts(workspace, session).tokens > limits(workspace.settings).soft
+
+
+def compact(
+    workspace: Workspace, session: Session, llm: Llm | None, *, keep: int = 20, force: bool = False, wait: float = 600.0
+) -> Compacted:
+    """Compact a session that is past its soft limit, or with `force` any; its latest `keep` messages stay.
+
+    What waits is consolidated first, as far as that goes.
+    """
+    if session.is_archived:
+        raise RefusedError(f"{session.folder} is in the archive", "it is out of the way already")
+    require_own(session)
+    with queue(workspace, session, wait):
+        session = at(workspace, session.folder, session.id)
+        if session.problem:
+            raise RefusedError(session.problem, "mend it or move it away")
+        most = limits(workspace.settings)
+        before = counts(workspace, session).tokens
+        events = all_events(workspace, session)
+        start = _start(events, keep, 0 if force else PROTECTED, most) if force or before > most.soft else 0
+        if not any(event.type == "message" and not is_summary(event) for event in events[:start]):
+            return Compacted(session.id, tokens=(before, before))
+        outcomes: tuple[Outcome, ...] = ()
+        if workspace.settings["consolidate.enabled"]:
+            outcomes = tuple(in_turn(workspace, session, llm, keep=keep))
+        if any(one is not other for one, other in zip(events, identified(session.id, events), strict=True)):
+            settle_ids(workspace, session)
+            events = all_events(workspace, session)[: len(events)]
+        return _compacted(workspace, session, events[:start], llm, before, outcomes)
+
+
+def _start(events: Sequence[Event], keep: int, protected: int, most: Limits) -> int:
+    """Find where the part begins that stays."""
+    sizes = [len(event.text) / CHARACTERS_PER_TOKEN for event in events]
+    start, messages, tokens = len(events), 0, 0.0
+    while start and (messages < keep or tokens + sizes[start - 1] <= protected):
+        start -= 1
+        tokens += sizes[start]
+        messages += events[start].type == "message"
+    while start < len(events) - 1 and tokens + OVERHEAD_TOKENS > most.hard:
+        tokens -= sizes[start]
+        start += 1
+    # What a tool answered belongs to who called it.
+    while 0 < start < len(events) and events[start].type == "tool_result":
+        start += 1
+    return start
+
+
+def _compacted(
+    workspace: Workspace,
+    session: Session,
+    old: Sequence[Event],
+    llm: Llm | None,
+    before: int,
+    outcomes: tuple[Outcome, ...],
+) -> Compacted:
+    """Think of a summary without a lock, then apply all that it takes under it."""
+    guard = redactor(workspace, session.path)
+    told, how, error = _told(workspace, session, [guard.event(event) for event in old], llm)
+    summary = _summary(workspace, session, old, guard.text(told))
+    with exclusive(workspace, f"mem session compact {session.id}") as held:
+        session = at(workspace, session.folder, session.id)
+        text = decoded(session.path, atomic_files.read(workspace.path(session.path)))
+        first, rest = _cut(text, old[-1].id)
+        if not first:
+            raise RefusedError(f"{session.id} was changed meanwhile", "run the command again")
+        place = _free_place(workspace, session)
+        kept = f"{render_event(summary)}\n{rest}"
+        steps: list[Step] = [Change(f"{place}/{EVENTS}", None, first)]
+        page = _archived_page(session.metadata, old, rest)
+        steps.append(Change(f"{place}/{METADATA}", None, render_metadata(page)))
+        entry, made = _entry(workspace, session, old, summary, how)
+        steps += made
+        steps.append(Change(session.path, text, kept))
+        sums = count_events(filter(None, map(parse_event, kept.split("\n"))), session.metadata.consolidated_to)
+        marked = {**session.metadata.metadata, SUMMARY: entry}
+        new = replace(
+            session.metadata,
+            metadata=marked,
+            message_count=sums.messages,
+            token_count=sums.tokens,
+            updated_at=stamp(workspace.now),
+        )
+        steps.append(Change(session.page_path, session.page, render_metadata(new)))
+        apply(workspace, steps, held)
+    return Compacted(session.id, len(old), place, (before, sums.tokens), how, entry, outcomes, error)
+
+
+def _told(workspace: Workspace, session: Session, old: Sequence[Event], llm: Llm | None) -> tuple[str, str, str]:
+    """Tell the old part: by whom, and why not by the LLM."""
+    error = ""
+    if llm is not None:
+        try:
+            told = told_by_llm(llm, "the older part of a conversation", material_of(old, workspace.zone))
+            return told, "llm", ""
+        except LlmError as failure:
+            error = failure.message
+    told = told_by_rules(Batch(workspace, session, [event for event in old if not is_summary(event)]))
+    earlier = [event.text.removeprefix(MARK).strip() for event in old if is_summary(event)]
+    return "\n".join([*earlier, told]), "rules", error
+
+
+def _summary(workspace: Workspace, session: Session, old: Sequence[Event], told: str) -> Event:
+    noise = blake2b(f"{session.id}\0{old[-1].id}\0summary".encode(), digest_size=8).digest()
+    moment = next((event.timestamp for event in reversed(old) if event.timestamp), stamp(workspace.now))
+    return Event(new_id("msg", workspace.now, noise), "message", "system", f"{MARK} {told}", moment)
+
+
+def _cut(text: str, last: str) -> tuple[str, str]:
+    """Cut a session's file behind an event; lines that are no events go with those before them."""
+    end = 0
+    for line in text.split("\n"):
+        end += len(line) + 1
+        event = parse_event(line)
+        if event and event.id == last:
+            return text[:end].rstrip("\n") + "\n", text[end:]
+    return "", text
+
+
+def _free_place(workspace: Workspace, session: Session) -> str:
+    number = 1
+    base = f"{workspace.layout.archive}{session.folder}"
+    while os.path.lexists(workspace.root / (place := f"{base}{f'-{number}' if number > 1 else ''}")):
+        number += 1
+    return place
+
+
+def _archived_page(page: SessionMetadata, old: Sequence[Event], rest: str) -> SessionMetadata:
+    """Make the page of the archived part: consolidated as far as the session is, and no further than itself."""
+    staying = {event.id for line in rest.split("\n") if (event := parse_event(line))}
+
+    def within(name: str) -> str:
+        return old[-1].id if name in staying else name
+
+    marked = dict(page.metadata)
+    if FALLBACK_TO in marked:
+        marked[FALLBACK_TO] = within(str(marked[FALLBACK_TO]))
+    sums = count_events(old, page.consolidated_to)
+    return replace(
+        page,
+        state="TERMINATED",
+        consolidated_to=within(page.consolidated_to),
+        metadata=marked,
+        message_count=sums.messages,
+        token_count=sums.tokens,
+    )
+
+
+def _entry(
+    workspace: Workspace, session: Session, old: Sequence[Event], summary: Event, how: str
+) -> tuple[str, list[Step]]:
+    """Keep the summary as an entry; it takes the place of the one before, which tells less."""
+    told = {
+        "type": "summary",
+        "title": f"Conversation {session.id}",
+        "source": "inferred" if how == "llm" else "observed",
+        "sources": (session_source(session.id, old[0].id, old[-1].id),),
+    }
+    noise = blake2b(f"{session.id}\0{old[-1].id}\0entry".encode(), digest_size=8).digest()
+    body = summary.text.removeprefix(MARK).strip()
+    identifier, path, text = entry_text(workspace, told, body, noise, folder="conversations")
+    steps: list[Step] = [Change(path, None, text)]
+    earlier = str(session.metadata.metadata.get(SUMMARY, ""))
+    if earlier and workspace.layout.kind_of(earlier) == "entry" and workspace.path(earlier).is_file():
+        try:
+            before = atomic_files.read(workspace.path(earlier)).decode("utf-8")
+            after = document.edit(before, {"status": "superseded", "superseded_by": identifier})
+        except (UnicodeDecodeError, RefusedError):
+            return path, steps  # what cannot be read is left as it is
+        steps.append(Change(earlier, before, after))
+    return path, steps

@@ -1,0 +1,273 @@
+"""Sum up the episodes of a project or a tag in one page: told by an LLM or in their own words, each of them linked.
+
+Owns what stands between its two marks on that page; everything else on it is a person's. The episodes stay.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..beliefs.plan import Plan
+from ..errors import LlmError, MemError, NotFoundError, RefusedError
+from ..formats.frontmatter import document as frontmatter
+from ..formats.ids import blake2b
+from ..formats.text_lines import first_line, require_no_conflict, shorten
+from ..formats.times import stamp
+from ..index.filters import Filter
+from ..index.index import Index, ask
+from ..llm.client import Llm
+from ..store import atomic_files
+from ..store.entries import decoded, entry_text, free_name
+from ..store.journal import Change, Step
+from ..store.redaction import file_words, redactor
+from ..store.workspace import Workspace
+from .summarizer import MATERIAL, told_by_llm
+
+NAMED = 100
+"""Episodes listed at most, the latest."""
+
+_DECISIONS, _TOLD = 20, 10
+_BLOCK = re.compile(
+    r"(?ms)^<!-- mem:rollup (?P<made>\w+) (?P<told>[0-9a-f]+) -->\r?\n(?P<body>.*?)"
+    r"^<!-- /mem:rollup -->[ \t]*(?:\r?\n|\Z)"
+)
+_FIELD = re.compile(r"(?m)^(Outcome|Summary): *(\S.*)$")
+# A list under its label or heading, as people and other tools write it: "Key decisions:", "## Decisions".
+_LIST = re.compile(
+    r"(?im)^(?:#{1,6}[ \t]+|\*\*)?(?:key )?(?P<name>decisions?|open questions?|summary|outcome|lessons?)"
+    r"(?:\*\*)?:?(?:\*\*)?[ \t]*\n(?:[ \t]*\n)?"
+    r"(?P<lines>(?:[ \t]*[-*+] .*(?:\n|\Z)(?:[ \t]+(?![-*+] )\S.*(?:\n|\Z))*)+)"
+)
+_ITEM = re.compile(r"(?ms)^[ \t]*[-*+] (.*?)(?=^[ \t]*[-*+] |\Z)")
+_LABELLED = re.compile(r"(?i)(?:key )?(decisions?|open questions?)\**:\**\s*(.+)")
+
+
+@dataclass(frozen=True)
+class Group:
+    """What is summed up: the episodes of a project, or with a tag."""
+
+    name: str
+    is_tag: bool = False
+
+    @property
+    def path(self) -> str:
+        """Give the page's place below the entries."""
+        return f"{'tags' if self.is_tag else 'projects'}/{file_words(self.name, '') or 'unnamed'}/summary.md"
+
+
+@dataclass(frozen=True)
+class RolledUp:
+    """What is proposed for a page."""
+
+    group: Group
+    path: str
+    episodes: int
+    how: str  # llm, rules or nothing
+    plan: Plan = field(default_factory=Plan)
+    error: str = ""  # why the LLM gave nothing
+
+
+@dataclass(frozen=True)
+class _Episode:
+    id: str
+    title: str
+    day: str
+    body: str
+
+
+def groups(workspace: Workspace) -> list[Group]:
+    """Name the projects that have episodes."""
+    return [Group(name) for name in _by_project(workspace)]
+
+
+def unsummed(workspace: Workspace, least: int = 1) -> list[Group]:
+    """Name the projects of at least so many episodes whose page does not tell of all of them yet."""
+    found = []
+    for name, rows in _by_project(workspace).items():
+        if len(rows) < least:
+            continue
+        try:
+            block = _BLOCK.search(_page(workspace, Group(name))[1] or "")
+        except RefusedError:
+            block = None  # why it cannot be changed is said when it is to be
+        if block is None or block["made"] != _digest_of(_read(workspace, rows)):
+            found.append(Group(name))
+    return found
+
+
+def _by_project(workspace: Workspace) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in _rows(workspace, Filter(types=("episode",))):
+        if row["project"]:
+            found.setdefault(row["project"], []).append(row)
+    return found
+
+
+def rollup_plan(workspace: Workspace, group: Group, llm: Llm | None, noise: bytes) -> RolledUp:
+    """Propose the page of a group; nothing where it tells of all its episodes already.
+
+    Raises NotFoundError where there are none, and RefusedError for a page that cannot be changed.
+    """
+    episodes = _episodes(workspace, group)
+    what = f"tag {group.name!r}" if group.is_tag else f"project {group.name!r}"
+    if not episodes:
+        raise NotFoundError(f"no episodes of {what}", "`mem ls --type episode` shows those there are")
+    path, text = _page(workspace, group)
+    made = _digest_of(episodes)
+    block = _BLOCK.search(text or "")
+    if block and block["made"] == made:
+        return RolledUp(group, path, len(episodes), "nothing")
+    told, how, error = _told(workspace, what, episodes, llm)
+    body = redactor(workspace, path).text(_body(told, episodes))
+    # Where the LLM failed the next run tries again: the mark does not say that all is told.
+    written = _block(f"x{made}" if error else made, body)
+    if block and block["made"] == f"x{made}" and block["told"] == _digest(body):
+        return RolledUp(group, path, len(episodes), "nothing", error=error)
+    ids = tuple(one.id for one in episodes)
+    return RolledUp(
+        group, path, len(episodes), how, Plan(_steps(workspace, group, path, text, written, ids, noise)), error
+    )
+
+
+def _steps(
+    workspace: Workspace,
+    group: Group,
+    path: str,
+    text: str | None,
+    written: str,
+    ids: tuple[str, ...],
+    noise: bytes,
+) -> tuple[Step, ...]:
+    if text is None:
+        told: Mapping[str, Any] = {
+            "type": "summary",
+            "title": f"{'Tag' if group.is_tag else 'Project'} {group.name}",
+            "source": "observed",
+            "references": ids,
+            **({"tags": (group.name,)} if group.is_tag else {"project": group.name}),
+        }
+        return (Change(path, None, entry_text(workspace, told, written, noise)[2]),)
+    steps: list[Step] = []
+    block = _BLOCK.search(text)
+    if block and block["told"] != _digest(block["body"]):
+        # A person has written between the marks: what they wrote is kept aside.
+        steps.append(Change(free_name(workspace, f"{workspace.layout.archive}{path}"), None, text))
+    newline = "\r\n" if "\r\n" in text else "\n"
+    written = written.replace("\n", newline)
+    if block:
+        new = text[: block.start()] + written + text[block.end() :]
+    else:
+        new = f"{text}{'' if text.endswith(newline) else newline}{newline}{written}"
+    fields = frontmatter.parse(new).fields
+    changes: dict[str, Any] = {"references": list(ids)}
+    if "updated_at" in fields:
+        changes["updated_at"] = stamp(workspace.now)
+    return (*steps, Change(path, text, frontmatter.edit(new, changes)))
+
+
+def _page(workspace: Workspace, group: Group) -> tuple[str, str | None]:
+    """Give the page's path and text; RefusedError where it cannot be changed."""
+    path = f"{workspace.layout.entries}/{group.path}".lstrip("/")
+    target = workspace.path(path)
+    if not target.exists():
+        return path, None
+    text = decoded(path, atomic_files.read(target))
+    require_no_conflict(path, text)
+    return path, text
+
+
+def _rows(workspace: Workspace, wanted: Filter) -> list[dict[str, Any]]:
+    def listed(index: Index) -> list[dict[str, Any]]:
+        index.refresh()
+        return index.list_entries(wanted, "path")
+
+    return ask(workspace, listed)
+
+
+def _episodes(workspace: Workspace, group: Group) -> list[_Episode]:
+    wanted = Filter(types=("episode",))
+    wanted = replace(wanted, tags=(group.name,)) if group.is_tag else replace(wanted, projects=(group.name,))
+    return _read(workspace, _rows(workspace, wanted))
+
+
+def _read(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[_Episode]:
+    """Read episodes, the earliest first; one that cannot be read is left out."""
+    found = []
+    for row in rows:
+        try:
+            document = frontmatter.parse(atomic_files.read(workspace.path(row["path"])).decode("utf-8"))
+        except (MemError, UnicodeDecodeError):
+            continue
+        body = document.body.replace("\r\n", "\n").strip()
+        day = re.search(r"(?m)^Date: (\d{4}-\d\d-\d\d)", body)
+        title = str(document.fields.get("title") or first_line(body))
+        found.append(_Episode(row["id"], shorten(title, 100), day[1] if day else row["created_at"][:10], body))
+    return sorted(found, key=lambda one: (one.day, one.id))
+
+
+def _told(workspace: Workspace, what: str, episodes: Sequence[_Episode], llm: Llm | None) -> tuple[str, str, str]:
+    if llm is None:
+        return _by_rules(episodes), "rules", ""
+    room = max(200, MATERIAL // len(episodes))
+    shown = [f"{one.day} {one.body[:room]}" for one in episodes][-MATERIAL // room :]
+    material = redactor(workspace, what).text("\n\n".join(shown))
+    try:
+        return told_by_llm(llm, f"what happened in {what}, episode by episode", material), "llm", ""
+    except LlmError as failure:
+        return _by_rules(episodes), "rules", failure.message
+
+
+def _by_rules(episodes: Sequence[_Episode]) -> str:
+    """Tell the latest episodes in their own words, then what was decided and what is open."""
+    told = []
+    decided: dict[str, None] = {}
+    for one in episodes:
+        fields = dict(_FIELD.findall(one.body))
+        lists = _lists(one.body)
+        said = fields.get("Summary") or fields.get("Outcome") or "; ".join(lists.get("summary", ())) or one.title
+        told.append(f"{one.day}: {shorten(said, 240)}")
+        decided.update(dict.fromkeys(lists.get("decision", ())))
+    parts = ["\n".join(told[-_TOLD:])]
+    if decided:
+        parts.append("Key decisions:\n" + "\n".join(f"- {one}" for one in list(decided)[-_DECISIONS:]))
+    if questions := _lists(episodes[-1].body).get("open question"):
+        parts.append("Open questions:\n" + "\n".join(f"- {one}" for one in questions))
+    return "\n\n".join(parts)
+
+
+def _lists(body: str) -> dict[str, list[str]]:
+    """Return the items of an episode's lists by what they are, a label of their own before that of the list."""
+    found: dict[str, list[str]] = {}
+    for part in _LIST.finditer(body):
+        for item in _ITEM.findall(part["lines"]):
+            text = " ".join(item.split())
+            own = _LABELLED.fullmatch(text)
+            name = (own[1] if own else part["name"]).lower().rstrip("s")
+            found.setdefault(name, []).append(own[2] if own else text)
+    return found
+
+
+def _body(told: str, episodes: Sequence[_Episode]) -> str:
+    count = f"{len(episodes):,} episode{'' if len(episodes) == 1 else 's'}, {episodes[0].day} to {episodes[-1].day}."
+    links = [f"- {one.day} {_plain(one.title)} ({one.id})" for one in episodes[-NAMED:]]
+    if len(episodes) > NAMED:
+        links.insert(0, f"- and {len(episodes) - NAMED:,} before")
+    return f"{count}\n\n{_plain(told)}\n\nEpisodes:\n" + "\n".join(links) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Keep what is told from looking like a mark."""
+    return text.replace("<!--", "&lt;!--")
+
+
+def _block(made: str, body: str) -> str:
+    return f"<!-- mem:rollup {made} {_digest(body)} -->\n{body}<!-- /mem:rollup -->\n"
+
+
+def _digest_of(episodes: Sequence[_Episode]) -> str:
+    return _digest("\0".join(f"{one.id}\n{one.body}" for one in episodes))
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.replace("\r\n", "\n").encode("utf-8", "replace"), digest_size=4).hexdigest()

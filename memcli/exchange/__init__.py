@@ -1,1 +1,0 @@
-"""Other tools' formats in and out."""

@@ -1,0 +1,202 @@
+"""History: append-only records, each a heading with its moment and id, then a paragraph."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+
+from .text_lines import BOM, lines, shorten
+from .times import parse_time, stamp
+
+_HEAD = re.compile(r"##\s+(\d{4}-\d\d-\d\d\S*(?: \d\d:\d\d\S*)?)\s*(?:<!--\s*(hist_\w+)\s*-->)?\s*$")
+_PARAGRAPH = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d)\]")
+INSTEAD = "<!-- instead of "
+"""How the last line of a record begins that names others which it tells better."""
+_INSTEAD = re.compile(rf"\n?{INSTEAD}(hist_\w+(?:,? hist_\w+)*) -->\s*$")
+_ID = re.compile(r"hist_\w+")
+_LABEL = re.compile(r"\[(?:\d{4}-\d\d-\d\d \d\d:\d\d|raw-fallback)\]")
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record of a history file; of another tool when it has no id."""
+
+    id: str
+    timestamp: str  # RFC 3339, UTC; empty where the record states none
+    text: str
+    line: int
+    start: int  # offsets in the file, the heading included
+    end: int
+    instead_of: tuple[str, ...] = ()  # ids of the records that this one tells better: they are passed over
+
+    @property
+    def anchor(self) -> str:
+        """Name the record within its file."""
+        return self.id or f"L{self.line}"
+
+
+def records(text: str, zone: tzinfo = UTC) -> list[Record]:
+    """Read the records of a history file in its own order; `merged` sorts them and drops duplicates."""
+    found = []
+    for line, start, end, moment, identifier, body in _pieces(text):
+        instant = parse_time(moment, zone)
+        told = _INSTEAD.search(body)
+        said = (body[: told.start()] if told else body).strip()
+        if said:
+            others = tuple(_ID.findall(told[1])) if told else ()
+            found.append(Record(identifier, stamp(instant) if instant else "", said, line, start, end, others))
+    return found
+
+
+def is_dated(text: str) -> bool:
+    """Tell whether a paragraph begins with its moment."""
+    return bool(_PARAGRAPH.match(text))
+
+
+def render(identifier: str, moment: datetime, text: str, zone: tzinfo, instead_of: Sequence[str] = ()) -> str:
+    """Write a record; its text is kept whole, and begins with the user's local time unless it states one.
+
+    A line that would begin another record is indented by a space.
+    """
+    first, *others = text.strip().split("\n")
+    if not _LABEL.match(first):
+        first = f"[{moment.astimezone(zone):%Y-%m-%d %H:%M}] {first}"
+    body = [first, *(f" {line}" if _begins(line) else line for line in others)]
+    if instead_of:
+        body.append(f"{INSTEAD}{' '.join(instead_of)} -->")
+    instant = f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}Z"
+    return f"## {instant} <!-- {identifier} -->\n\n" + "\n".join(body) + "\n"
+
+
+def merged(found: list[Record]) -> list[Record]:
+    """Sort by time and keep the first of each id, as readers of merged branches must; none that another stands for."""
+    seen = {name for record in found for name in record.instead_of}
+    kept = []
+    for record in sorted(found, key=lambda record: record.timestamp):
+        if not record.id or record.id not in seen:
+            kept.append(record)
+            seen.add(record.id)
+    return kept
+
+
+def _begins(line: str) -> bool:
+    return bool(_HEAD.match(line.rstrip()) or _PARAGRAPH.match(line))
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int, int, str, str, str]]:
+    """Yield line, start, end, moment, id and body; a dated paragraph that no heading covers is a record too."""
+    begin, begin_line, offset = 0, 1, 0
+    moment, identifier, body = "", "", ""
+    for number, line in enumerate(lines(text), 1):
+        said = line.lstrip("\ufeff") if number == 1 else line
+        head = _HEAD.match(said.rstrip())
+        dated = _PARAGRAPH.match(said)
+        fresh = head or (dated and (body.strip() or not moment) and not (identifier and not body.strip()))
+        if fresh and (body.strip() or moment):
+            yield begin_line, begin, offset, moment, identifier, body
+        if fresh:
+            begin, begin_line, body, identifier = offset, number, "", ""
+            moment = head[1] if head else dated[1] if dated else ""
+            identifier = (head[2] or "") if head else ""
+        if not head and (fresh or moment or not said.startswith("#")):
+            body += said
+            if not moment and not body.strip():
+                body, begin, begin_line = "", offset + len(line), number + 1
+        offset += len(line)
+    yield begin_line, begin, offset, moment, identifier, body
+
+
+def disorder(text: str, zone: tzinfo = UTC) -> Iterator[tuple[int, str, bool]]:
+    """Yield line and reason of each record out of place, and whether sorting mends it."""
+    latest = ""
+    first: dict[str, str] = {}
+    for record in records(text, zone):
+        if record.timestamp and record.timestamp < latest:
+            yield record.line, f"a record of {record.timestamp} after one of {latest}", True
+        latest = max(latest, record.timestamp)
+        if record.id and record.id in first:
+            is_same = first[record.id] == record.text
+            what = "stands here twice" if is_same else "stands here twice with different texts"
+            yield record.line, f"the record {record.id} {what}", is_same
+        first.setdefault(record.id, record.text)
+
+
+def in_order(text: str, zone: tzinfo = UTC) -> str:
+    """Return the file with its records sorted by time and exact duplicates left out.
+
+    Text that states no time stays behind the record it follows.
+    """
+    if text.startswith(BOM):
+        return BOM + in_order(text.removeprefix(BOM), zone)
+    found = [record for record in records(text, zone) if record.timestamp]
+    if not found:
+        return text
+    starts = [record.start for record in found]
+    blocks = [text[start:stop] for start, stop in zip(starts, [*starts[1:], len(text)], strict=True)]
+    kept: dict[tuple[str, str], tuple[str, str]] = {}
+    for number, (record, block) in enumerate(zip(found, blocks, strict=True)):
+        kept.setdefault((record.id or str(number), block.strip()), (record.timestamp, block))
+    ordered = [block for _, block in sorted(kept.values(), key=lambda one: one[0])]
+    if ordered == blocks:
+        return text
+    # Blank lines stay where they are, not with their record: the last record of a file has fewer behind it.
+    gaps = [block[len(block.rstrip()) :] for block in blocks]
+    gaps = [*gaps[: len(ordered) - 1], gaps[-1]]
+    return text[: starts[0]] + "".join(block.rstrip() + gap for block, gap in zip(ordered, gaps, strict=True))
+
+
+def unreal_dates(text: str, zone: tzinfo = UTC) -> Iterator[tuple[int, str]]:
+    """Yield line and heading of each record whose heading names a day that does not exist."""
+    lines = text.removeprefix(BOM).split("\n")
+    for record in records(text, zone):
+        heading = lines[record.line - 1].strip() if record.line <= len(lines) else ""
+        if not record.timestamp and re.match(r"## \d{4}-\d\d", heading):
+            yield record.line, heading
+
+
+USER_LIMIT, ASSISTANT_LIMIT = 200, 300
+_LINE = re.compile(r"\s*(?:[-*]\s+)?\[(\d\d:\d\d)(?::\d\d)?\]\s?")
+_DAY = re.compile(r"(\d{4}-\d\d-\d\d)")
+
+
+@dataclass(frozen=True)
+class Note:
+    """One note with the lines that belong to it."""
+
+    time: str  # HH:MM of the day; empty for text without one
+    line: int
+    start: int  # offsets in the file
+    end: int
+
+
+def notes(text: str) -> list[Note]:
+    """Cut a day's file into notes; text before the first time is one note without a time."""
+    found: list[Note] = []
+    time, begin, begin_line, offset = "", 0, 1, 0
+    for number, line in enumerate(lines(text), 1):
+        mark = _LINE.match(line.lstrip("\ufeff") if number == 1 else line)
+        if mark:
+            if text[begin:offset].strip("\ufeff \t\r\n"):
+                found.append(Note(time, begin_line, begin, offset))
+            time, begin, begin_line = mark[1], offset, number
+        offset += len(line)
+    if text[begin:].strip("\ufeff \t\r\n"):
+        found.append(Note(time, begin_line, begin, len(text)))
+    return found
+
+
+def day_in(path: str) -> str:
+    """Read the day out of a file's name; empty where it names none."""
+    found = _DAY.search(path.rsplit("/", 1)[-1])
+    return found[1] if found else ""
+
+
+def line_of(time: str, text: str) -> str:
+    """Write a note as a line of its day: newlines are folded, since a line that begins with a time is a note."""
+    return f"[{time}] {' '.join(text.split())}\n"
+
+
+def exchange(user: str, assistant: str) -> str:
+    """Write what was asked and answered as one line, each cut to its limit."""
+    asked, answered = shorten(user, USER_LIMIT), shorten(assistant, ASSISTANT_LIMIT)
+    return " | ".join(f"{who}: {said}" for who, said in (("User", asked), ("Assistant", answered)) if said)

@@ -1,0 +1,189 @@
+"""Accept a proposed text of long-term memory, but only so far that nothing a person wrote is lost."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+from .memory_page import CLOSING, END_OF_KEEP, KEEP, OPENING
+from .text_lines import BOM, lines
+
+
+def merged(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str]:
+    """Bring the changes of `theirs` into `ours`; where both changed the same lines, ours stay and new ones follow."""
+    here, there = _matches(base, ours), _matches(base, theirs)
+    result: list[str] = []
+    start = (0, 0, 0)
+    common = [(line, here[line], there[line]) for line in sorted(here.keys() & there.keys())]
+    for end in (*common, (len(base), len(ours), len(theirs))):
+        parts = [side[first:last] for side, first, last in zip((base, ours, theirs), start, end, strict=True)]
+        result += _settled(*parts)
+        result += ours[end[1] : end[1] + 1]
+        start = (end[0] + 1, end[1] + 1, end[2] + 1)
+    return result
+
+
+def _settled(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> Sequence[str]:
+    if ours == base:
+        return theirs
+    if theirs in (base, ours):
+        return ours
+    known = {line.strip() for line in (*base, *ours)}
+    return [*ours, *(line for line in theirs if line.strip() not in known)]
+
+
+def _matches(base: Sequence[str], other: Sequence[str]) -> dict[int, int]:
+    """Give the lines of the base that stand in the other text, with their places there."""
+    blocks = SequenceMatcher(None, base, other, autojunk=False).get_matching_blocks()
+    return {block.a + offset: block.b + offset for block in blocks for offset in range(block.size)}
+
+
+MOST_LOST = 0.25
+"""Share of the page's lines that an update may drop unless it was asked to make the page shorter."""
+LEAST_LEFT = 0.2
+"""Share of the size asked for below which a shortened page is not believed."""
+
+_CHANGED = 0.5  # share of its words that a line keeps which was changed and not dropped
+_ENDS = {KEEP: END_OF_KEEP, OPENING: CLOSING}
+
+
+@dataclass(frozen=True)
+class Update:
+    """The page as it should be written, and why that is not what was proposed."""
+
+    text: str
+    remark: str = ""
+
+
+def accepted(
+    shown: str, proposed: str, current: str, *, shrink_to: int = 0, is_borne_out: Callable[[str], bool] = bool
+) -> Update:
+    """Settle the page: `shown` is what the proposal was made from, `current` what stands there now.
+
+    A line may be added where it `is_borne_out`, and changed, but not dropped unless the proposal was asked to shorten
+    the page to `shrink_to` bytes. A proposal that drops too much, or touches `mem:keep` and what mem itself put on the
+    page, only adds its new lines. What differs between `shown` and `current` stays as it is in `current`.
+    """
+    newline = "\r\n" if "\r\n" in current else "\n"
+    base, new, here = (_plain(text) for text in (shown, proposed, current))
+    remark = _objection(base, new, shrink_to)
+    if remark:
+        new = _grown(base, new)
+    elif not shrink_to:
+        new, kept = _with_dropped(base, new)
+        remark = f"{_lines(kept)} that the update would have dropped stay on the page" if kept else ""
+    standing = {line.strip() for line in base}
+    unsaid = [line for line in new if line.strip(" -*+#") and line.strip() not in standing and not is_borne_out(line)]
+    if unsaid:
+        new = [line for line in new if line not in unsaid]
+        if not remark and not shrink_to:
+            new, _ = _with_dropped(base, new)
+        said = f"{_lines(len(unsaid))} that nobody's own words bear out were left out"
+        remark = f"{remark}; {said}" if remark else said
+    if base != here:
+        both = merged(base, here, new)
+        # Each side may have dropped another copy of a line that both of them keep.
+        new = [*both, *(line for line in dict.fromkeys(here) if line.strip() and line in new and line not in both)]
+    written = _written(new, current, newline)
+    return Update(current if _plain(written) == here else written, remark)
+
+
+def lines_lost(before: str, after: str) -> int:
+    """Return how many lines of a page do not stand on another one."""
+    standing = {line.strip() for line in _plain(after)}
+    return sum(bool(line.strip()) and line.strip() not in standing for line in _plain(before))
+
+
+def _lines(count: int) -> str:
+    return f"{count} line{'' if count == 1 else 's'}"
+
+
+def _with_dropped(base: Sequence[str], new: Sequence[str]) -> tuple[list[str], int]:
+    """Put back the lines that a proposal drops without another in their place; return the page and their number."""
+    standing = {line.strip() for line in new}
+    result: list[str] = []
+    kept = 0
+    for tag, start, end, first, last in SequenceMatcher(None, base, new, autojunk=False).get_opcodes():
+        successors = list(new[first:last]) if tag == "replace" else []
+        if tag in ("delete", "replace"):
+            for line in base[start:end]:
+                heir = max(successors, key=lambda one: _likeness(line, one), default="")
+                if not line.strip() or line.strip() in standing:
+                    continue
+                if heir and _likeness(line, heir) >= _CHANGED:
+                    successors.remove(heir)
+                    continue
+                result.append(line)
+                kept += 1
+        result += new[first:last]
+    return result, kept
+
+
+def _likeness(line: str, other: str) -> float:
+    return SequenceMatcher(None, line.split(), other.split(), autojunk=False).ratio()
+
+
+def _objection(base: Sequence[str], new: Sequence[str], shrink_to: int) -> str:
+    """Say why a proposal cannot be taken as it is."""
+    lost = _lost(base, new)
+    if shrink_to:
+        left = sum(len(line.encode()) + 1 for line in new)
+        if left < min(LEAST_LEFT * shrink_to, sum(len(line.encode()) + 1 for line in base)):
+            return f"the update would leave {left:,} bytes of the page: only its new lines were added"
+    elif lost > MOST_LOST:
+        return f"the update would drop {lost:.0%} of the page: only its new lines were added"
+    whole = "\n".join(new)
+    for start, end in _guarded(base):
+        if "\n".join(base[start:end]) not in whole:
+            return "the update touches what is to be kept: only its new lines were added"
+    return ""
+
+
+def _plain(text: str) -> list[str]:
+    """Give the lines without their ends, the byte order mark and blank lines at the end."""
+    found = [line.rstrip("\r\n") for line in lines(text.removeprefix(BOM))]
+    while found and not found[-1].strip():
+        found.pop()
+    return found
+
+
+def _written(new: Sequence[str], current: str, newline: str) -> str:
+    """Write the lines with the ends they have in the current page, where those lines stand there."""
+    here = list(lines(current.removeprefix(BOM)))
+    ends = {line.rstrip("\r\n"): line[len(line.rstrip("\r\n")) :] or newline for line in reversed(here)}
+    text = "".join(line + ends.get(line, newline) for line in new)
+    return (BOM if current.startswith(BOM) else "") + text
+
+
+def _lost(base: Sequence[str], new: Sequence[str]) -> float:
+    standing = {line.strip() for line in new}
+    said = [line.strip() for line in base if line.strip()]
+    return sum(line not in standing for line in said) / len(said) if said else 0.0
+
+
+def _grown(base: Sequence[str], new: Sequence[str]) -> list[str]:
+    """Put the lines that are new in the proposal into the page, and drop none."""
+    standing = {line.strip() for line in base if line.strip()} | _ENDS.keys() | {*_ENDS.values()}
+    fresh: dict[int, list[str]] = {}
+    for tag, _, end, first, last in SequenceMatcher(None, base, new, autojunk=False).get_opcodes():
+        if tag not in ("insert", "replace"):
+            continue
+        place = next((stop for start, stop in _guarded(base) if start < end < stop), end)
+        added = [line for line in new[first:last] if line.strip() not in standing]
+        if any(line.strip() for line in added):
+            fresh.setdefault(place, []).extend(added)
+            standing |= {line.strip() for line in added if line.strip()}
+    return [line for place in range(len(base) + 1) for line in (*fresh.get(place, ()), *base[place : place + 1])]
+
+
+def _guarded(page: Sequence[str]) -> list[tuple[int, int]]:
+    """Find the parts between marks that are not the proposal's to change; one that is not closed reaches to the end."""
+    found = []
+    start, closing = 0, ""
+    for number, line in enumerate(page):
+        mark = line.strip()
+        if not closing and mark in _ENDS:
+            start, closing = number, _ENDS[mark]
+        elif closing and mark == closing:
+            found.append((start, number + 1))
+            closing = ""
+    return [*found, (start, len(page))] if closing else found

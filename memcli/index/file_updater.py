@@ -1,0 +1,70 @@
+"""Take one file into the index: read what is new in it, leave what is as it was."""
+
+import time
+from datetime import UTC, datetime
+
+from ..formats.entry import SPELLINGS
+from ..formats.frontmatter import document
+from ..formats.jsonl import is_records
+from ..formats.times import stamp
+from ..store import local_log
+from ..store.workspace import Workspace
+from .file_reader import Talk, digest_of, opened, read_file, try_bytes
+from .scan import shown
+from .writer import OvertakenError, Writer
+
+
+def take_in(writer: Writer, workspace: Workspace, path: str, kind: str) -> str:
+    """Read one file into the index; say whether it was added, changed, removed or the same as before."""
+    noted = time.time_ns()
+    name = shown(path)
+    file, mtime, _, digest = writer.standing(name) or (None, 0, 0, "")
+    if kind == "session" and name == path and not is_records(path, kind):
+        return _take_in_talk(writer, workspace, path, noted, file, digest)
+    got = try_bytes(workspace, path) if name == path else "its name is not UTF-8: rename it"
+    if isinstance(got, str):
+        if got:
+            return writer.stand_in(name, kind, got, file)
+        if file is not None:
+            writer.forget(file)
+        return "same" if file is None else "removed"
+    data, stat = got
+    # What states no time is as old as its file, so that an index made anew would say another time.
+    if file is not None and digest_of(data) == digest and stat[0] // 10**9 == mtime // 10**9:
+        writer.note(file, stat, noted)
+        return "same"
+    reading = read_file(workspace, path, kind, data, stat, digest_of(data))
+    if file is not None and reading.entry is not None and _is_rewritten(writer.text(file), reading.text):
+        local_log.note(
+            workspace, [local_log.EDITED + reading.entry.id], stamp(datetime.fromtimestamp(stat[0] // 10**9, UTC))
+        )
+    return writer.keep(reading, noted, file)
+
+
+def _is_rewritten(before: str, after: str) -> bool:
+    """Tell whether the text of an entry is another, and no word of its frontmatter says when that was.
+
+    What mem changes says so; this is for editors, and for tools that keep no such word.
+    """
+    old, new = document.parse(before), document.parse(after)
+    if old.body.split() == new.body.split() or not before:
+        return False
+    names = ("updated_at", *SPELLINGS["updated_at"])
+    return all(old.fields.get(name) == new.fields.get(name) for name in names)
+
+
+def _take_in_talk(writer: Writer, workspace: Workspace, path: str, noted: int, file: int | None, digest: str) -> str:
+    """Read what was added to a conversation, or all of it where it was changed before its end."""
+    known = writer.known(file)
+    try:
+        with opened(workspace, path) as stream:
+            return writer.keep_talk(path, Talk(stream, known, digest), noted, file)
+    except OvertakenError:
+        return take_in(writer, workspace, path, "session")
+    except FileNotFoundError:
+        if file is not None:
+            writer.forget(file)
+        return "same" if file is None else "removed"
+    except OSError as error:
+        begun = writer.standing(path)  # what was read of it before goes with it
+        return writer.stand_in(path, "session", f"cannot be read: {error.strerror}", begun[0] if begun else file)

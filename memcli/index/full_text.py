@@ -1,0 +1,147 @@
+"""How well chunks fit the words of a query, from the full-text table's own postings.
+
+Owns stemming a query with the table's tokenizer, and the counting. Refuses to decide which words are asked for and what
+they weigh (retrieval/question). No numpy: a search by words alone must not pay for it.
+"""
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from math import log
+from typing import TYPE_CHECKING
+
+from .filters import Filter
+from .schema import TOKENIZE
+
+if TYPE_CHECKING:
+    from .index import Index
+
+_FORMS = 16  # of one word, at most
+_LAST = "\U0010ffff"
+
+Posting = dict[int, int]
+"""Chunk → how often a word occurs in it, in any of its forms."""
+
+
+def sharing_words(index: "Index", text: str, wanted: Filter, most: int) -> list[int]:
+    """Return the chunks of what passes that share the most telling words with a text, the most telling first."""
+    from ..language.keyword_tokens import query_terms
+    from ..language.lexicon import forms  # late: most commands ask for no words
+
+    found = [one for one in index.postings([forms(word) for word in query_terms(text)]) if one]
+    among = {chunk for posting in found for chunk in posting}
+    weights: dict[int, float] = dict.fromkeys(index.documents(wanted, among), 0.0)
+    count = index.chunk_count()
+    for posting in found:
+        weight = log(1 + count / len(posting))
+        for chunk in posting.keys() & weights.keys():
+            weights[chunk] += weight
+    return sorted(weights, key=lambda chunk: (-weights[chunk], chunk))[:most]
+
+
+def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -> list[Posting | None]:
+    """Find where words occur, each given in its forms; None for a word whose stem came before."""
+    run = connection.execute
+    run(f'create virtual table temp.asked using fts5(word, tokenize="{TOKENIZE}")')
+    run("create virtual table temp.stems using fts5vocab(temp, asked, 'instance')")
+    run("create virtual table temp.postings using fts5vocab(main, words, 'instance')")
+    try:
+        connection.executemany(
+            "insert into temp.asked(rowid, word) values(?, ?)",
+            [
+                (number * _FORMS + place, form)
+                for number, term in enumerate(terms)
+                for place, form in enumerate(term[:_FORMS])
+            ],
+        )
+        stems: dict[int, list[str]] = defaultdict(list)
+        for stem, row in run("select term, doc from temp.stems order by doc, offset"):
+            stems[row // _FORMS].append(stem)
+        seen: set[str] = set()
+        found: list[Posting | None] = []
+        for number, term in enumerate(terms):
+            own = list(dict.fromkeys(stems.get(number, ())))
+            if not own or own[0] in seen:
+                found.append(None)
+                continue
+            seen.add(own[0])
+            # One character of an unspaced script is asked for as the beginning of the pairs it stands in.
+            is_prefix = len(term[0]) == 1 and not term[0].isascii()
+            found.append(_posting(connection, own, is_prefix=is_prefix))
+        return found
+    finally:
+        for table in ("postings", "stems", "asked"):
+            run(f"drop table temp.{table}")
+
+
+def _posting(connection: sqlite3.Connection, stems: list[str], *, is_prefix: bool) -> Posting:
+    where, values = f"term in ({', '.join('?' * len(stems))})", stems
+    if is_prefix:
+        where, values = "term >= ? and term < ?", [stems[0], stems[0] + _LAST]
+    (chunks,) = connection.execute(
+        # A word in the title counts twice.
+        "select group_concat(case col when 'title' then doc || ',' || doc else doc end)"
+        f" from temp.postings where {where}",
+        values,
+    ).fetchone()
+    return Counter(map(int, chunks.split(","))) if chunks else {}
+
+
+def scores(
+    found: Sequence[Posting | None],
+    weights: Sequence[float],
+    documents: Mapping[int, int],
+    turns: Mapping[int, int],
+    saturation: float,
+    window: Sequence[float],
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Score chunks, and the documents of those that share one: Σ weight × tf / (tf + saturation), both in [0, 1).
+
+    `documents` gives the document of every chunk that may be found, `turns` the session of those that are turns;
+    a turn's words count, less with each step of `window`, for the turns before and after it in its session.
+    """
+    counts: list[tuple[float, Mapping[int, float]]] = [
+        (weight, posting) for posting, weight in zip(found, weights, strict=True) if posting and weight
+    ]
+    if turns:
+        order = sorted(turns, key=lambda chunk: (turns[chunk], chunk))
+        sessions = [turns[chunk] for chunk in order]
+        places = {chunk: place for place, chunk in enumerate(order)}
+        counts = [(weight, _spread(posting, order, sessions, places, window)) for weight, posting in counts]
+    own: dict[int, float] = {}
+    known = own.get
+    for weight, posting in counts:
+        gains = {count: weight * count / (count + saturation) for count in set(posting.values())}
+        for chunk, count in posting.items():
+            own[chunk] = known(chunk, 0.0) + gains[count]
+    own = {chunk: score for chunk, score in own.items() if chunk in documents}
+    chunks_of: dict[int, list[int]] = defaultdict(list)
+    for chunk in own:
+        chunks_of[documents[chunk]].append(chunk)
+    whole: dict[int, float] = {}
+    for chunks in chunks_of.values():
+        if len(chunks) > 1:
+            totals = ((weight, sum(posting.get(chunk, 0) for chunk in chunks)) for weight, posting in counts)
+            whole |= dict.fromkeys(chunks, sum(weight * total / (total + saturation) for weight, total in totals))
+    return own, whole
+
+
+def _spread(
+    posting: Mapping[int, float],
+    order: Sequence[int],
+    sessions: Sequence[int],
+    places: Mapping[int, int],
+    window: Sequence[float],
+) -> Mapping[int, float]:
+    """Let the turns around a turn share its words; `order` has each session's turns one after another."""
+    near: dict[int, float] = defaultdict(float, posting)
+    steps = [(sign * step, share) for step, share in enumerate(window, 1) for sign in (-1, 1)]
+    for chunk, count in posting.items():
+        place = places.get(chunk)
+        if place is None:
+            continue
+        for step, share in steps:
+            other = place + step
+            if 0 <= other < len(order) and sessions[other] == sessions[place]:
+                near[order[other]] += share * count
+    return near

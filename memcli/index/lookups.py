@@ -1,0 +1,203 @@
+"""Which entries and records a name may mean: ids, parts of ids, and the paths they lie at."""
+
+import sqlite3
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..formats.chunking import WORDING
+from ..formats.frontmatter import document
+from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition
+from .index import Index
+from .stored_text import as_kept
+
+
+def with_id(index: Index, name: str) -> list[tuple[str, str]]:
+    """Find entries by whole id, unique prefix or suffix: (id, path), an exact one alone if there is one."""
+    if not name:
+        return []  # every id begins with nothing: a variable of the shell that was not set
+    name = bindable(name)
+    run = index.connection.execute
+    exact = run("select id, path from entries join files using(file) where id = ?", (name,)).fetchall()
+    if exact:
+        return exact
+    size = len(name)
+    return run(
+        "select id, path from entries join files using(file)"
+        # The path of a file that states no id is its id, but no part of a path is one: `md` would mean it.
+        " where id <> path and (substr(id, 1, ?) = ? or substr(id, -?) = ? or substr(id, 5, ?) = ?)"
+        " order by id limit 20",
+        (size, name, size, name, size, name),
+    ).fetchall()
+
+
+def called(index: Index, name: str) -> list[tuple[str, str]]:
+    """Find files by title, alias or name, as a wiki link gives it, whatever its case: (id, path)."""
+    wanted = bindable(name).removesuffix(".md").casefold()
+    rows = index.connection.execute(
+        "select coalesce(id, path), path, coalesce(title, ''), case when text like '%alias%' then text else '' end"
+        " from files join texts using(file) left join entries using(file) where files.kind <> 'session' order by path"
+    )
+    found = []
+    for identifier, path, title, text in rows:
+        place = f"/{path.removesuffix('.md').casefold()}"
+        if place.endswith(f"/{wanted}") or title.casefold() == wanted or wanted in map(str.casefold, aliases(text)):
+            found.append((identifier, path))
+    return found
+
+
+def aliases(text: str) -> list[str]:
+    """Give the other names that a file's frontmatter states."""
+    if "alias" not in text:
+        return []
+    fields = document.parse(text).fields
+    said = fields.get("aliases") or fields.get("alias") or ()
+    every = said.split(",") if isinstance(said, str) else said
+    return [str(one).strip() for one in every] if isinstance(every, list | tuple) else []
+
+
+def keyed(index: Index) -> list[tuple[str, str]]:
+    """List the keys that active entries fill, with their paths."""
+    return index.connection.execute(
+        "select key, path from entries join files using(file) where key <> '' and files.status = 'active' order by path"
+    ).fetchall()
+
+
+@dataclass(frozen=True)
+class Value:
+    """What filled a key, and when."""
+
+    key: str
+    project: str
+    id: str
+    path: str
+    status: str
+    source: str
+    trust: float
+    since: str
+    until: str  # empty where it holds still, or nobody knows when it was over
+    summary: str
+
+
+def values(index: Index) -> list[Value]:
+    """List what fills and filled keys, the earliest first."""
+    rows = index.connection.execute(
+        f"select key, project, id, path, files.status, source, trust, {SINCE} as since, {UNTIL}, summary"
+        " from entries join files using(file) where key <> '' order by since, id"
+    )
+    return [Value(*row) for row in rows]
+
+
+def records(index: Index, identifier: str) -> list[tuple[str, str]]:
+    """Find history records by the beginning of their id: (anchor, path)."""
+    return index.connection.execute(
+        "select distinct anchor, path from chunks join files using(file)"
+        " where chunks.kind = 'history' and substr(anchor, 1, ?) = ?",
+        (len(identifier), bindable(identifier)),
+    ).fetchall()
+
+
+def ids(index: Index) -> dict[str, str]:
+    """Give the path of every entry's id; of one that two files have, the first."""
+    return dict(
+        index.connection.execute("select id, path from entries join files using(file) order by path desc").fetchall()
+    )
+
+
+def types(index: Index) -> list[str]:
+    """List the types of the entries there are."""
+    index.refresh()
+    return [row[0] for row in index.connection.execute("select distinct type from entries")]
+
+
+@dataclass(frozen=True)
+class Known:
+    """A file as the index last read it."""
+
+    text: str
+    digest: str
+    entry: Mapping[str, Any]  # empty for what is none
+
+
+def known(index: Index, paths: Collection[str]) -> dict[str, Known]:
+    """Give what is known of files, those that are gone meanwhile left out."""
+    run = index.connection.execute
+    files = run(
+        "select file, path, text, digest from files join texts using(file)"
+        f" where path in ({', '.join('?' * len(paths))})",
+        tuple(paths),
+    ).fetchall()
+    cursor = run(f"select * from entries where file in ({', '.join(str(row[0]) for row in files)})")
+    names = [column[0] for column in cursor.description]
+    entries = {row[0]: dict(zip(names, row, strict=True)) for row in cursor}
+    return {path: Known(text, digest, entries.get(file, {})) for file, path, text, digest in files}
+
+
+@dataclass(frozen=True)
+class Health:
+    """The index in numbers."""
+
+    kinds: Mapping[str, int]  # files by kind, the archive's not counted
+    chunks: int
+    not_embedded: int
+    vectors: int
+    size: int  # bytes on disk
+
+
+def health(index: Index) -> Health:
+    """Count what is in the index."""
+    run = index.connection.execute
+    chunks, missing = run("select count(*), coalesce(sum(vector is null), 0) from chunks").fetchone()
+    folder = index.folder
+    size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file()) if folder else 0
+    return Health(
+        dict(run("select kind, count(*) from files where status <> 'archived' group by kind").fetchall()),
+        chunks,
+        missing,
+        run("select count(*) from vectors").fetchone()[0],
+        size,
+    )
+
+
+def verify(index: Index) -> None:
+    """Read the whole index once; DatabaseError where its texts or words are not as they were written."""
+    run = index.connection.execute
+    (answer,) = run("pragma quick_check(1)").fetchone()
+    if answer != "ok":
+        raise sqlite3.DatabaseError(answer)
+    run("insert into words(words) values('integrity-check')")
+    # A file at a time: SQLite would read the whole of a file's text for each of its chunks.
+    file, text = None, ""
+    for of, start, stop, prefix, turn, hash_ in run(
+        "select chunks.file, start, stop, prefix, turns.text, hash from chunks left join turns using(chunk)"
+        " order by chunks.file"
+    ):
+        if turn is None and of != file:
+            file, text = of, (run("select text from texts where file = ?", (of,)).fetchone() or ("",))[0]
+        as_kept(prefix + (text[start:stop] if turn is None else turn), hash_)
+
+
+def out_of_step(index: Index, digests: Mapping[str, str]) -> list[str]:
+    """List the paths of which the index has another content than the digests given, or none, or too much.
+
+    What it could not read has no digest there and is passed over.
+    """
+    verify(index)
+    kept = dict(
+        index.connection.execute("select path, digest from files where kind <> 'session' and digest <> ''").fetchall()
+    )
+    return sorted(path for path in kept.keys() | digests.keys() if kept.get(path) != digests.get(path))
+
+
+def chunks_of(index: Index, ids: Collection[str], wanted: Filter) -> list[int]:
+    """Give the first chunk of each entry that may be found, by its id."""
+    if not ids:
+        return []
+    where = chunk_condition(wanted)
+    rows = index.connection.execute(
+        "select min(chunk) from chunks where file in"
+        f" (select file from entries where id in ({', '.join('?' * len(ids))}))"
+        f" and anchor <> '{WORDING}' and {where} group by file order by 1",
+        (*sorted(ids), *where.values),
+    )
+    return [chunk for (chunk,) in rows]

@@ -1,0 +1,140 @@
+"""Which texts are alike: exact twins, the nearest to each of many texts, and all pairs above a cosine.
+
+Owns the blocked matrix products, so that many texts cost what their product costs. Judges nothing.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .filters import Filter, chunk_condition
+from .stored_text import text_hash
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from .embedder import Embedder, TokenVectors
+    from .index import Index
+
+
+BLOCK = 1024  # rows multiplied at a time: the product of a block with 10,000 others takes 40 MB
+
+
+def twins(index: "Index", texts: Sequence[str], wanted: Filter) -> dict[str, list[int]]:
+    """Find the chunks that hold exactly one of the texts."""
+    hashes = {text_hash(text): text for text in texts}
+    where = chunk_condition(wanted)
+    found: dict[str, list[int]] = {}
+    for start in range(0, len(hashes), 500):
+        keys = list(hashes)[start : start + 500]
+        rows = index.connection.execute(
+            f"select chunk, hash from chunks where hash in ({', '.join('?' * len(keys))}) and {where}",
+            (*keys, *where.values),
+        )
+        for chunk, hash_ in rows:
+            found.setdefault(hashes[hash_], []).append(chunk)
+    return found
+
+
+def nearest_to_each(index: "Index", vectors: Any, wanted: Filter, limit: int) -> list[dict[int, float]]:
+    """Give the cosines of the nearest chunks to each of many unit vectors."""
+    import numpy as np
+
+    table, matrix = index.embedding.rows(wanted)
+    if matrix is None or not len(table):
+        return [{} for _ in vectors]
+    rows = matrix.take(table[:, 1])
+    found: list[dict[int, float]] = []
+    with np.errstate(invalid="ignore", over="ignore"):
+        for start in range(0, len(vectors), BLOCK):
+            found += [
+                {int(table[place, 0]): float(line[place]) for place in _best(line, limit)}
+                for line in vectors[start : start + BLOCK] @ rows.T
+            ]
+    return found
+
+
+def nearest_before(vectors: Any, limit: int) -> list[dict[int, float]]:
+    """Give for each of the unit vectors the nearest of those before it, by their numbers."""
+    found: list[dict[int, float]] = []
+    for start in range(0, len(vectors), BLOCK):
+        block = vectors[start : start + BLOCK] @ vectors[: start + BLOCK].T
+        for number, line in enumerate(block, start):
+            found.append({int(place): float(line[place]) for place in _best(line[:number], limit)})
+    return found
+
+
+def similar_pairs(index: "Index", threshold: float, wanted: Filter) -> Iterator[tuple[int, int, float]]:
+    """Yield pairs of chunks with a cosine above the threshold; each pair once, the earlier chunk first."""
+    import numpy as np
+
+    table, matrix = index.embedding.rows(wanted)
+    if matrix is None or not len(table):
+        return
+    table = table[np.argsort(table[:, 0])]
+    sound = matrix.verify(table[:, 1])
+    chunks, rows = table[sound, 0], matrix.take(table[sound, 1])
+    for start in range(0, len(rows), BLOCK):
+        product = rows[start : start + BLOCK] @ rows[start:].T
+        places = np.flatnonzero(product > threshold)
+        here, there = np.divmod(places, product.shape[1])
+        later = there > here
+        found = zip(
+            chunks[start + here[later]].tolist(),
+            chunks[start + there[later]].tolist(),
+            product.ravel()[places[later]].tolist(),
+            strict=True,
+        )
+        yield from found
+
+
+def _best(line: Any, limit: int) -> Any:
+    """Give the places of the highest numbers, the highest first; what is no number is passed over."""
+    import numpy as np
+
+    line = np.nan_to_num(line, nan=-2.0)
+    count = min(limit, len(line))
+    if count == 0:
+        return ()
+    best = np.argpartition(-line, count - 1)[:count]
+    return best[np.argsort(-line[best], kind="stable")]
+
+
+_ROOM = 40_000  # word pieces whose vectors are kept: 60 MB
+_ROOM_IN_BULK = 240_000  # with numbers of two bytes: 180 MB
+
+
+class ReadTexts:
+    """Texts with the vectors of their word pieces, the latest of them kept, so that none is embedded twice."""
+
+    def __init__(self, room: int = 0, *, in_bulk: bool = False) -> None:
+        """Keep so many word pieces, in bulk more at half the precision; the text used longest ago goes first."""
+        self._known: dict[str, TokenVectors] = {}
+        self._left = room or (_ROOM_IN_BULK if in_bulk else _ROOM)
+        self._kept_as = "float16" if in_bulk else "float32"
+
+    def read(self, embedder: "Embedder", texts: Iterable[str]) -> "dict[str, TokenVectors]":
+        """Give each text with its vectors; those that are not kept are embedded in one pass of the model."""
+        wanted = dict.fromkeys(texts)
+        known = {text: self._known.pop(text) for text in wanted if text in self._known}
+        self._left += sum(len(one.pieces) for one in known.values())
+        found = {text: _as(one, "float32") for text, one in known.items()}
+        if missing := [text for text in wanted if text not in found]:
+            found |= {one.text: one for one in embedder.embed_tokens(missing)[1]}
+        self._known |= known | {text: _as(found[text], self._kept_as) for text in missing}
+        self._left -= sum(len(one.pieces) for one in found.values())
+        while self._left < 0:
+            self._left += len(self._known.pop(next(iter(self._known))).pieces)
+        return found
+
+    def vectors(self, embedder: "Embedder", texts: Collection[str]) -> "NDArray[np.float32]":
+        """Give the unit vector of each text, a row each."""
+        import numpy as np
+
+        read = self.read(embedder, texts)
+        return np.stack([read[text].pooled for text in texts])
+
+
+def _as(one: "TokenVectors", kind: str) -> "TokenVectors":
+    """Return a text with its pieces' vectors as numbers of a kind."""
+    return one if one.vectors.dtype == kind else one._replace(vectors=one.vectors.astype(kind))

@@ -1,0 +1,150 @@
+"""Bring the index in step with what is on disk now, doing no more than what changed."""
+
+import marshal
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..formats.ids import blake2b
+from ..store.layouts import Layout
+from ..store.workspace import Workspace
+from .scan import Listing, Stat, scan, shown
+
+_RACY = 20_000_000  # nanoseconds: a file changed this shortly before it was noted may change again unseen
+_COARSE = 2_000_000_000  # on file systems that keep whole seconds
+
+Progress = Callable[[int, int], None]
+"""Told how many of how many files are done."""
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What a refresh found."""
+
+    files: int = 0
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+
+
+def refresh(
+    connection: sqlite3.Connection, workspace: Workspace, progress: Progress | None = None, *, talk: bool = True
+) -> Refreshed:
+    """Take in every file that is new, changed or gone since the last time; conversations only with `talk`.
+
+    Raises sqlite3.OperationalError when another process holds the index's lock.
+    """
+    layout = workspace.layout
+    _heed_settings(connection, workspace)
+    began = time.time_ns()
+    version = connection.execute("pragma data_version").fetchone()
+    listing = scan(workspace.root, layout)
+    key = "seen talk" if talk else "seen"
+    if connection.execute("select value from meta where key = ?", (key,)).fetchone() == (_look_of(listing),):
+        return Refreshed(len(listing.stats))
+    known = {
+        row[0]: row for row in connection.execute("select path, file, mtime, ctime, size, inode, noted from files")
+    }
+    fresh: list[tuple[str, str]] = []
+    for path, stat in listing.stats.items():
+        row = known.get(path)
+        if row is not None and row[2:6] == stat and _is_settled(stat, row[6]):
+            continue
+        kind = layout.kind_of(path)
+        if kind and (talk or kind != "session"):
+            fresh.append((path, kind))
+    odd = {shown(path) for path, _ in fresh}
+    gone = [
+        known[path]
+        for path in known.keys() - listing.stats.keys() - odd
+        # What another process took in since the scan began is no file that went away.
+        if known[path][6] < began and not _is_unread(path, listing.unread)
+    ]
+    _note_folders(connection, layout, listing)
+    if not fresh and not gone:
+        _note_seen(connection, key, listing, version)
+        return Refreshed(len(listing.stats))
+    # Late: most refreshes find nothing, and need not know how a file is read.
+    from .file_updater import take_in
+    from .writer import Writer
+
+    counts = Counter[str]()
+    with Writer(connection, layout) as writer:
+        for row in gone:
+            file = writer.standing(row[0])
+            if file is not None and file[:3] == (row[1], row[2], row[6]):  # else another process saw it since
+                writer.forget(row[1])
+                counts["removed"] += 1
+            writer.breathe()
+        for done, (path, kind) in enumerate(fresh):
+            counts[take_in(writer, workspace, path, kind)] += 1
+            if progress:
+                progress(done + 1, len(fresh))
+            writer.breathe()
+    return Refreshed(len(listing.stats), counts["added"], counts["changed"], counts["removed"])
+
+
+def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None:
+    """Have everything read anew where the settings that reading depends on are others than the last time."""
+    layout = workspace.layout
+    trusted = "" if workspace.is_trusted else " from others"
+    terms = f"{workspace.zone} {sorted(layout.patterns.items())}{layout.ignore}{layout.archive}{trusted}"
+    if connection.execute("select value from meta where key = 'terms'").fetchone() == (terms,):
+        return
+    from .writer import Writer
+
+    with Writer(connection, layout) as writer:
+        for path, file in connection.execute("select path, file from files").fetchall():
+            if workspace.layout.kind_of(path) is None:
+                writer.forget(file)
+        connection.execute("update files set noted = 0, digest = ''")
+        connection.execute("insert or replace into meta values('terms', ?)", (terms,))
+
+
+def _note_folders(connection: sqlite3.Connection, layout: Layout, listing: Listing) -> None:
+    """Keep what the listing could not reach, as problems of no file (file 0)."""
+    wanted = sorted((shown(path), reason) for path, reason in listing.problems.items())
+    standing = connection.execute("select path, reason from problems where file = 0 order by path, reason").fetchall()
+    if wanted != standing:
+        from .writer import Writer
+
+        with Writer(connection, layout):
+            connection.execute("delete from problems where file = 0")
+            connection.executemany("insert into problems values(0, ?, 1, ?)", wanted)
+
+
+def _look_of(listing: Listing) -> bytes:
+    """Give the hash of all that a listing says."""
+    return blake2b(marshal.dumps((listing.stats, listing.problems, listing.unread), 2), digest_size=16).digest()
+
+
+def _note_seen(connection: sqlite3.Connection, key: str, listing: Listing, version: object) -> None:
+    """Note what the disk looks like when nothing on it is new, so that the next refresh has one thing to compare.
+
+    Whoever writes to the index takes the note away in the same transaction. It is made only if nobody has since
+    `version` was read, and never waited for.
+    """
+    (wait,) = connection.execute("pragma busy_timeout").fetchone()
+    connection.execute("pragma busy_timeout = 0")
+    try:
+        connection.execute("begin immediate")
+        if connection.execute("pragma data_version").fetchone() == version:
+            connection.execute("insert or replace into meta values(?, ?)", (key, _look_of(listing)))
+        connection.execute("commit")
+    except sqlite3.OperationalError:  # somebody else writes, or nobody can
+        if connection.in_transaction:
+            connection.execute("rollback")
+    finally:
+        connection.execute(f"pragma busy_timeout = {wait}")
+
+
+def _is_settled(stat: Stat, noted: int) -> bool:
+    """Tell whether a file noted at this moment could not have changed since without its stat showing it."""
+    newest = max(stat[0], stat[1])
+    return newest + (_COARSE if newest % 1_000_000_000 == 0 else _RACY) < noted
+
+
+def _is_unread(path: str, folders: list[str]) -> bool:
+    return any(path.startswith(folder) for folder in folders)

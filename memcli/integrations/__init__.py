@@ -1,0 +1,1 @@
+"""Where agents meet the workspace: hooks, MCP, the memory tool, and their installation."""

@@ -1,0 +1,1 @@
+"""What happens at the events of an agent's conversation."""

@@ -1,0 +1,1 @@
+"""Put hooks, the skill and scheduled tasks in place, and take them out again."""

@@ -1,0 +1,189 @@
+"""The hooks of mem in the settings of Claude Code and Codex: put in beside those of others, and taken out again.
+
+Both keep JSON of one shape. A file that is not plain JSON is refused and left as it is. What mem put there it knows by
+its command; taking it out gives back the bytes that were there before, if nobody changed the rest meanwhile.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import RefusedError
+from .skill import BACKUP, FileChange, change, contents
+
+EVENTS = {"SessionStart": 10, "UserPromptSubmit": 10, "PreCompact": 60, "Stop": 30, "SessionEnd": 5}
+"""The events mem answers, each with the seconds after which the agent goes on without it."""
+TOOL_EVENT, TOOL_SECONDS = "PostToolUse", 10
+_OURS = re.compile(r"(?:^|[\s/'\"\\])mem(?:\.exe)?['\"]? hook run (?:claude-code|codex)\b")
+_INDENTS = (2, 4, "\t", None, 3, 8, 1)
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a JSON file is written."""
+
+    indent: int | str | None = 2
+    ascii: bool = False
+    tail: str = "\n"
+    newline: str = "\n"
+
+    def written(self, document: Mapping[str, Any]) -> str:
+        """Write a document in this style."""
+        text = json.dumps(document, indent=self.indent, ensure_ascii=self.ascii) + self.tail
+        return text.replace("\n", self.newline)
+
+
+def command_of(agent: str, program: str) -> str:
+    """Give the line that runs the hook; where mem is missing or fails to start, the agent must not hear of it."""
+    return f"{program} hook run {agent} || true"
+
+
+def install_plan(path: Path, command: str, events: Mapping[str, int]) -> list[FileChange]:
+    """Propose the hooks in a settings file, with a copy of the file as it was."""
+    text = _text(path)
+    document = _document(path, text) if text is not None else {}
+    new = _with_hooks(path, document, command, events)
+    if text is not None and new == document:
+        return []
+    style = _style(text) if text is not None else Style()
+    changed = change(path, style.written(new).encode())
+    copy = _backup(changed.path)
+    if text is None or is_installed(document):
+        return [changed]
+    return [change(copy, text.encode()), changed]
+
+
+def uninstall_plan(path: Path) -> list[FileChange]:
+    """Propose the settings file without the hooks: the bytes from before where the rest says the same as then."""
+    text = _text(path)
+    if text is None:
+        return []
+    document = _document(path, text)
+    if not is_installed(document):
+        return []
+    new = _without_hooks(document)
+    real = path.resolve()
+    copy = _backup(real)
+    old = contents(copy)
+    if old is not None:
+        before = _document(copy, old.decode("utf-8", "replace"))
+        same = _without_hooks(before) == new
+        return [change(path, old if same else _style(text).written(new).encode()), change(copy, None)]
+    return [change(path, _style(text).written(new).encode() if new else None)]
+
+
+def is_installed(document: Mapping[str, Any]) -> bool:
+    """Tell whether a hook of mem stands in a settings file."""
+    return any(True for _ in _hooks_of_mem(document))
+
+
+def installed_events(path: Path) -> list[str]:
+    """List the events that mem answers by a settings file; RefusedError for one that cannot be read."""
+    text = _text(path)
+    return [] if text is None else list(dict.fromkeys(event for event, _ in _hooks_of_mem(_document(path, text))))
+
+
+def programs(path: Path) -> list[str]:
+    """List by what names a settings file calls mem, as the shell reads them."""
+    text = _text(path)
+    hooks = [] if text is None else [hook for _, hook in _hooks_of_mem(_document(path, text))]
+    return list(dict.fromkeys(str(hook["command"]).partition(" hook run ")[0] for hook in hooks))
+
+
+def _backup(path: Path) -> Path:
+    return path.with_name(path.name + BACKUP)
+
+
+def _text(path: Path) -> str | None:
+    data = contents(path)
+    if data is None:
+        return None
+    if data.startswith(b"\xef\xbb\xbf"):
+        raise _refused(path, "begins with a byte order mark")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise _refused(path, "is not UTF-8") from None
+
+
+def _document(path: Path, text: str) -> dict[str, Any]:
+    """Read a settings file that can be written back with nothing lost."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({key for key, _ in pairs}) < len(pairs):
+            raise ValueError("a key stands there twice")
+        return dict(pairs)
+
+    try:
+        document = json.loads(text, object_pairs_hook=once) if text.strip() else {}
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()  # what could not be written back
+    except (ValueError, RecursionError) as error:
+        what = "has comments or is broken" if re.search(r"^\s*(?://|/\*)", text, re.MULTILINE) else "is not plain JSON"
+        raise _refused(path, f"{what} ({error})") from None
+    hooks = document.get("hooks", {}) if isinstance(document, dict) else None
+    if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
+        raise _refused(path, "does not hold hooks as agents read them")
+    return dict(document)
+
+
+def _refused(path: Path, what: str) -> RefusedError:
+    return RefusedError(f"{path} {what}", "it is left as it is: mend it, or add the hooks by hand (docs/agents.md)")
+
+
+def _hooks_of_mem(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for event, groups in document.get("hooks", {}).items():
+        for group in groups:
+            hooks = group.get("hooks") if isinstance(group, dict) else None
+            yield from ((event, hook) for hook in hooks or [] if _is_ours(hook)) if isinstance(hooks, list) else ()
+
+
+def _is_ours(hook: object) -> bool:
+    return isinstance(hook, dict) and isinstance(hook.get("command"), str) and bool(_OURS.search(hook["command"]))
+
+
+def _with_hooks(path: Path, document: dict[str, Any], command: str, events: Mapping[str, int]) -> dict[str, Any]:
+    wanted = {event: {"type": "command", "command": command, "timeout": seconds} for event, seconds in events.items()}
+    standing = [(event, dict(hook)) for event, hook in _hooks_of_mem(document)]
+    if sorted(event for event, _ in standing) == sorted(wanted) and all(wanted[at] == hook for at, hook in standing):
+        return document
+    new = _without_hooks(document)
+    hooks = dict(new.get("hooks", {}))
+    for event, hook in wanted.items():
+        hooks[event] = [*hooks.get(event, []), {"hooks": [hook]}]
+    return {**new, "hooks": hooks}
+
+
+def _without_hooks(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Take the hooks of mem out, and what is empty for want of them."""
+    hooks: dict[str, list[Any]] = {}
+    for event, groups in document.get("hooks", {}).items():
+        kept = []
+        for group in groups:
+            inner = group.get("hooks") if isinstance(group, dict) else None
+            if isinstance(inner, list) and any(map(_is_ours, inner)):
+                rest = [hook for hook in inner if not _is_ours(hook)]
+                kept += [{**group, "hooks": rest}] if rest else []
+            else:
+                kept.append(group)
+        if kept:
+            hooks[event] = kept
+    new = {key: value for key, value in document.items() if key != "hooks"}
+    return {key: hooks if key == "hooks" else new[key] for key in document if key != "hooks" or hooks}
+
+
+def _style(text: str) -> Style:
+    """Find how a file is written, so that only what changes looks changed."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    plain = text.replace("\r\n", "\n")
+    tail = plain[len(plain.rstrip()) :]
+    for indent in _INDENTS:
+        for is_ascii in (False, True):
+            style = Style(indent, is_ascii, tail, newline)
+            if plain.strip() and Style(indent, is_ascii, tail).written(json.loads(plain)) == plain:
+                return style
+    found = re.search(r"^([ \t]+)\S", plain, re.MULTILINE)
+    step = found[1] if found else "  "
+    return Style(step if "\t" in step else len(step), False, tail, newline)

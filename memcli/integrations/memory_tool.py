@@ -1,0 +1,259 @@
+"""The memory tool of Anthropic's API over a workspace: its six commands, answered in the words models were taught.
+
+The wording and its punctuation are those of the official client's own implementation. Two things differ in deed, not in
+word: what is deleted moves to the archive, and a secret is refused.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import NotFoundError, RefusedError, UsageError
+from ..formats.text_lines import require_no_conflict
+from ..store import atomic_files, entries
+from ..store.archive import explain_folder, is_hollow, keep_folders
+from ..store.entry_revision import attributed
+from ..store.file_moves import remove_folder
+from ..store.privacy import require_open
+from ..store.redaction import require_no_secret
+from ..store.workspace import Workspace
+from .hooks.turn_flush import keepable
+from .memory_folder import ROOT, Place, by_key, existing, listed, place
+
+BY = "observed"
+"""Source of what is written here: a model writes it, and says nowhere whose words they are."""
+MOST_LINES = 999_999
+MOST_LISTED = 1000
+"""Names a folder's view holds; a memory of years has more than a model should be shown at once."""
+_AROUND = 2
+
+
+def answer(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    """Carry out one command and give the reply; a MemError's message is the reply where it fails."""
+    name = call.get("command")
+    command = COMMANDS.get(name) if isinstance(name, str) else None
+    if command is None:
+        raise UsageError(f"Unknown command: {name}", f"use one of {', '.join(COMMANDS)}")
+    return command(workspace, call)
+
+
+def view(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    """Show a folder, or a file with its line numbers."""
+    name = _text(call, "path")
+    found = existing(workspace, name)
+    if found.file.is_dir() or found.is_root:
+        return _folder(workspace, found)
+    lines = _content(found).split("\n")
+    if len(lines) > MOST_LINES:
+        raise RefusedError(f"File {name} exceeds maximum line limit of 999,999 lines.")
+    first, last = _range(call.get("view_range"), len(lines))
+    return f"Here's the content of {name} with line numbers:\n" + _numbered(lines, first, last)
+
+
+def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    """Make a file of exactly the text given."""
+    name, text = _text(call, "path"), _text(call, "file_text")
+    found = place(workspace, name)
+    if found.is_root or (not found.file.exists() and by_key(workspace, name)):
+        raise RefusedError(f"File {name} already exists")
+    _require_sound(name, text)
+    require_no_secret(workspace, found.path, "the path")
+    require_open(found.file, "choose another path")
+    text = attributed(workspace, found.path, "", keepable(workspace, name, text), BY)
+    try:
+        atomic_files.create(found.file, text.encode("utf-8"))
+    except FileExistsError:
+        raise RefusedError(f"File {name} already exists") from None
+    return f"File created successfully at: {name}"
+
+
+def str_replace(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    """Replace words that stand in a file exactly once."""
+    name, old = _text(call, "path"), _text(call, "old_str")
+    new = _text(call, "new_str") if call.get("new_str") is not None else ""
+    line = 0
+
+    def changed(text: str) -> str:
+        nonlocal line
+        count = text.count(old) if old else 0
+        if count == 0:
+            raise RefusedError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {name}.")
+        if count > 1:
+            places = [text.count("\n", 0, found.start()) + 1 for found in re.finditer(f"(?={re.escape(old)})", text)]
+            raise RefusedError(
+                f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
+                f"{', '.join(map(str, places))}. Please ensure it is unique"
+            )
+        line = text.count("\n", 0, text.index(old)) + 1
+        return text.replace(old, new)
+
+    lines = _edited(workspace, name, changed).split("\n")
+    first, last = max(1, line - _AROUND), min(len(lines), line + _AROUND)
+    return "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n" + _numbered(
+        lines, first, last
+    )
+
+
+def insert(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    """Put text behind a line of a file; 0 is its beginning."""
+    name, told = _text(call, "path"), _text(call, "insert_text")
+    at = call.get("insert_line")
+
+    def changed(text: str) -> str:
+        lines = text.removesuffix("\n").split("\n") if text else []
+        if isinstance(at, bool) or not isinstance(at, int) or not 0 <= at <= len(lines):
+            raise UsageError(f"Invalid `insert_line` parameter: {at}. It should be within the range [0, {len(lines)}].")
+        lines.insert(at, told.rstrip("\n"))
+        return "\n".join(lines) + "\n"
+
+    _edited(workspace, name, changed)
+    return f"The file {name} has been edited."
+
+
+def delete(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    """Move a file or a folder to the archive."""
+    name = _text(call, "path")
+    found = existing(workspace, name, "")
+    if found.is_root or found.path == workspace.layout.entries:
+        raise RefusedError(f"Cannot delete the {ROOT} directory itself")
+    if found.file.is_file():
+        entries.put_away(workspace, found.path, "mem memory-tool")
+    else:
+        _put_away(workspace, found)
+    return f"Successfully deleted {name}"
+
+
+def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
+    """Give a file or a folder another name that is free."""
+    old, new = _text(call, "old_path"), _text(call, "new_path")
+    src, dst = place(workspace, old), place(workspace, new)
+    if src.is_root or src.path == workspace.layout.entries:
+        raise RefusedError(f"Cannot rename the {ROOT} directory itself")
+    taken = RefusedError(f"The destination {new} already exists")
+    if (dst.file.exists() and not is_hollow(dst.file)) or dst.is_root:
+        raise taken
+    require_no_secret(workspace, dst.path, "the path")
+    if not src.file.exists():
+        raise NotFoundError(f"The path {old} does not exist")
+    if dst.file.is_relative_to(src.file):
+        raise RefusedError(f"The path {new} lies inside {old}")
+    if _kind(workspace, src) != _kind(workspace, dst):
+        # A page that becomes a memory, or a memory that becomes the page, would be believed for what it says of itself.
+        raise RefusedError(f"{old} and {new} are kept in different ways: create {new} and delete {old}")
+    if dst.file.exists():
+        remove_folder(dst.file)
+    try:
+        atomic_files.move(src.file, dst.file)
+    except FileExistsError:
+        raise taken from None
+    return f"Successfully renamed {old} to {new}"
+
+
+COMMANDS: dict[str, Callable[[Workspace, Mapping[str, Any]], str]] = {
+    "view": view,
+    "create": create,
+    "str_replace": str_replace,
+    "insert": insert,
+    "delete": delete,
+    "rename": rename,
+}
+
+
+def _edited(workspace: Workspace, name: str, change: Callable[[str], str]) -> str:
+    """Change a file's text, line ends as models write them; give the text as it is now."""
+    found = existing(workspace, name)
+    if not found.file.is_file():
+        raise RefusedError(f"The path {name} is not a file.")
+
+    def changed(text: str) -> str:
+        is_windows = 0 < text.count("\n") == text.count("\r\n")  # where both stand, each line keeps its own
+        new = change(text.replace("\r\n", "\n") if is_windows else text)
+        _require_sound(name, new)
+        new = keepable(workspace, name, new, text)
+        return new.replace("\n", "\r\n") if is_windows else new
+
+    return entries.edit(workspace, found.path, changed, by=BY).text.replace("\r\n", "\n")
+
+
+def _folder(workspace: Workspace, found: Place) -> str:
+    """List a folder two levels deep, with sizes a person can read."""
+    name = found.name.rstrip("/")
+    lines: list[str] = []
+    for child, file in listed(workspace, found):
+        is_folder = file.is_dir()
+        lines.append(f"{_size(file)}\t{name}/{child}{'/' if is_folder else ''}")
+        inner = listed(workspace, place(workspace, f"{name}/{child}")) if is_folder else ()
+        lines += [f"{_size(one)}\t{name}/{child}/{below}{'/' if one.is_dir() else ''}" for below, one in inner]
+    rest = len(lines) - MOST_LISTED
+    if rest > 0:
+        lines[MOST_LISTED:] = [f"… and {rest:,} more: view a folder of these for its own files"]
+    head = f"Here're the files and directories up to 2 levels deep in {name}, excluding hidden items:"
+    return "\n".join([head, f"{_size(found.file)}\t{name}", *lines])
+
+
+def _kind(workspace: Workspace, named: Place) -> str | None:
+    """Give the kind of a file, or of the files a folder may hold."""
+    return workspace.layout.kind_of(named.path if named.path.endswith(".md") else f"{named.path}/any.md")
+
+
+def _put_away(workspace: Workspace, found: Place) -> None:
+    for number in range(1, 1000):
+        to = f"{workspace.layout.archive}{found.path}" + (f"-{number}" if number > 1 else "")
+        if workspace.path(to).exists():
+            continue
+        explain_folder(workspace, found.path, to)
+        try:
+            atomic_files.move(found.file, workspace.path(to))
+        except FileExistsError:
+            continue
+        keep_folders(workspace, [f"{found.path}/any.md"])
+        return
+    raise RefusedError(f"no free name in the archive for {found.name}", "tidy the archive")
+
+
+def _content(found: Place) -> str:
+    return atomic_files.read(found.file).decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _numbered(lines: list[str], first: int, last: int) -> str:
+    """Write lines with their numbers, counted from 1."""
+    return "\n".join(f"{number:>6}\t{lines[number - 1]}" for number in range(first, last + 1))
+
+
+def _range(told: object, count: int) -> tuple[int, int]:
+    if told is None:
+        return 1, count
+    if not (isinstance(told, list | tuple) and len(told) == 2 and all(type(one) is int for one in told)):
+        raise UsageError(f"Invalid `view_range` parameter: {told}. It should be two line numbers.")
+    first, last = told
+    return max(1, first), count if last == -1 else min(last, count)
+
+
+def _size(file: Path) -> str:
+    try:
+        size: float = file.stat().st_size
+    except OSError:
+        return "0B"
+    unit = "B"
+    for unit in "BKMG":
+        if size < 1024 or unit == "G":
+            break
+        size /= 1024
+    return f"{size:.0f}{unit}" if size == int(size) else f"{size:.1f}{unit}"
+
+
+def _text(call: Mapping[str, Any], key: str) -> str:
+    value = call.get(key)
+    if not isinstance(value, str):
+        raise UsageError(f"Missing or invalid `{key}` parameter: it should be a text.")
+    return value
+
+
+def _require_sound(name: str, text: str) -> None:
+    """Refuse what cannot be kept as text, and what git would take for an unresolved merge."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError(f"{name}: the text is not UTF-8") from None
+    require_no_conflict(name, text)

@@ -1,0 +1,234 @@
+"""Say which day "yesterday" was: relative dates in a text, resolved against the moment it was said.
+
+Only what has one reading is resolved: "on Friday" may lie on either side, what hardens in 28 days does so any time,
+and Next Friday with a capital within a sentence is a name; they stay as they are.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_NUMBERS = {"a": 1, "an": 1, **{word: number for number, word in enumerate(_WORDS, 1)}}
+_COUNT = rf"(?P<count>\d{{1,3}}|{'|'.join(_NUMBERS)}|a couple of)"
+_UNIT = r"(?P<unit>day|week|month|year)s?"
+_AHEAD, _MEASURE = _COUNT.replace("count", "ahead"), _UNIT.replace("unit", "measure")
+_WEEKDAYS = "|".join(_DAYS)
+_PHRASE = re.compile(
+    rf"""\b(?:
+      (?P<before>(?:the\s)?day\sbefore\syesterday) | (?P<after>(?:the\s)?day\safter\stomorrow)
+    | (?P<past>yesterday|last\snight) | (?P<future>tomorrow)
+    | (?P<now>today|tonight|this\s(?:morning|afternoon|evening))
+    | {_COUNT}\s{_UNIT}\s(?P<ago>ago|from\snow) | (?:(?:is|are|am)|(?<=['’])(?:s|re|m))\sin\s{_AHEAD}\s{_MEASURE}
+    | (?P<which>last|next|this(?:\scoming)?|(?:by|until|till|due|before)(?:\s(?:this|next))?)\s(?P<day>{_WEEKDAYS})
+    | (?P<side>last|next|this)\s(?P<span>week|month|year)
+    )\b(?!\s?\(|['’]s)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+# Words for a day in other languages, by how many days it lies ahead; none that also means a morning, or "here".
+_AWAY = {
+    -2: ("vorgestern", "avant-hier", "anteayer", "前天", "一昨日"),
+    -1: ("gestern", "ayer", "ieri", "昨天", "昨日"),
+    0: ("heute", "aujourd['’]hui", "hoy", "oggi", "今天"),
+    1: ("demain", "domani", "(?<!por la )(?<!de la )(?<!esta )(?<!cada )(?<!pasado )mañana", "明天", "明日"),
+    2: ("übermorgen", "après-demain", "pasado mañana", "dopodomani", "后天", "明後日"),
+}
+_NAMED_DAYS = (
+    "montag|lundi|lunes|lunedì",
+    "dienstag|mardi|martes|martedì",
+    "mittwoch|mercredi|miércoles|mercoledì",
+    "donnerstag|jeudi|jueves|giovedì",
+    "freitag|vendredi|viernes|venerdì",
+    "samstag|samedi|sábado|sabato",
+    "sonntag|dimanche|domingo|domenica",
+)
+_NAMED = "|".join(_NAMED_DAYS)
+_AHEAD_OF, _BEHIND = r"(?:nächste|kommende)[nrs]?|próximo", r"(?:letzte|vergangene)[nrs]?|pasado"
+_NEXT_TO = r"prochain|dernier|próximo|que viene|pasado|prossimo|scorso"
+_ALONE = "|".join(f"(?P<away{days + 2}>" + "|".join(words) + ")" for days, words in _AWAY.items())
+_ABROAD = re.compile(
+    rf"(?<![^\W\d_㐀-鿿])(?:{_ALONE}"
+    rf"|(?P<way>{_AHEAD_OF}|{_BEHIND}) (?P<named>{_NAMED})|(?P<later>{_NAMED}) (?P<rest>{_NEXT_TO}))"
+    r"(?![a-zà-ÿ])(?!\s?\()",
+    re.IGNORECASE,
+)
+_BACK = re.compile(rf"{_BEHIND}|dernier|scorso", re.IGNORECASE)
+
+
+def dated(text: str, said: date | None) -> str:
+    """Put the date after each relative one; `said` is the speaker's day, and without it the text stays."""
+    if said is None:
+        return text
+    text = _PHRASE.sub(lambda match: match[0] if _is_name(match) else _with_date(match, said), text)
+    return _ABROAD.sub(lambda match: match[0] if _is_name(match) else f"{match[0]} ({_abroad(match, said)})", text)
+
+
+def _is_name(match: re.Match[str]) -> bool:
+    """Tell a title or a name, such as the film Yesterday, by its capital within a sentence."""
+    before = match.string[: match.start()].rstrip()
+    return match[0][0].isupper() and bool(before) and before[-1] not in ".!?:;\n\"'“„»)-–—"
+
+
+def _abroad(match: re.Match[str], said: date) -> str:
+    """Resolve a word for a day, or a day of the week, of another language."""
+    name = match["named"] or match["later"]
+    if name:
+        day = next(at for at, names in enumerate(_NAMED_DAYS) if name.casefold() in names.split("|"))
+        return _weekday(said, day, back=bool(_BACK.fullmatch(match["way"] or match["rest"])))
+    days = next(days for days in _AWAY if match[f"away{days + 2}"])
+    return (said + timedelta(days=days)).isoformat()
+
+
+def _with_date(match: re.Match[str], said: date) -> str:
+    try:
+        resolved = _resolved(match, said)
+    except (OverflowError, ValueError):
+        resolved = ""
+    return f"{match[0]} ({resolved})" if resolved else match[0]
+
+
+def _resolved(match: re.Match[str], said: date) -> str:
+    if match["side"]:
+        step = {"last": -1, "next": 1, "this": 0}[match["side"].lower()]
+        return _span(said, match["span"].lower(), step)
+    if match["day"]:
+        return _weekday(said, _DAYS.index(match["day"].lower()), back=match["which"].lower() == "last")
+    for name, days in (("before", -2), ("after", 2), ("past", -1), ("future", 1), ("now", 0)):
+        if match[name]:
+            return (said + timedelta(days=days)).isoformat()
+    words = (match["count"] or match["ahead"]).lower()
+    count = 2 if words == "a couple of" else _NUMBERS.get(words) or int(words)
+    step = -count if (match["ago"] or "").lower() == "ago" else count
+    return _shifted(said, (match["unit"] or match["measure"]).lower(), step)
+
+
+def _weekday(said: date, day: int, *, back: bool) -> str:
+    days = (day - said.weekday()) % 7
+    return (said + timedelta(days=days - 7 if back else days or 7)).isoformat()
+
+
+def _span(said: date, span: str, step: int) -> str:
+    if span == "week":
+        monday = said - timedelta(days=said.weekday()) + timedelta(weeks=step)
+        return f"week of {monday.isoformat()}"
+    return _shifted(said, span, step)
+
+
+def _shifted(said: date, unit: str, step: int) -> str:
+    """Move by whole units; months and years are only known as such."""
+    if unit in ("day", "week"):
+        return (said + timedelta(days=step * (7 if unit == "week" else 1))).isoformat()
+    if unit == "year":
+        return date(said.year + step, 1, 1).isoformat()[:4]
+    months = said.year * 12 + said.month - 1 + step
+    return date(months // 12, months % 12 + 1, 1).isoformat()[:7]
+
+
+LATER = timedelta(days=7)
+"""What happened is often written down a few days after."""
+
+_MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
+_NUMBER = {name: place for place, name in enumerate(_MONTHS, 1)} | {
+    name[:3]: place for place, name in enumerate(_MONTHS, 1)
+}
+_NAME = "|".join([*_MONTHS, *(name[:3] for name in _MONTHS)])
+_ISO = re.compile(r"\b(\d{4})-(\d\d)(?:-(\d\d))?\b")
+_DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAME})\b\.?,?(?: (\d{{4}}))?", re.IGNORECASE)
+_MONTH_FIRST = re.compile(rf"\b({_NAME})\b\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d),?(?: (\d{{4}}))?", re.IGNORECASE)
+# A month alone must be capitalised (may, march) or follow a preposition.
+_MONTH = re.compile(
+    rf"\b(?:(?:[Ii]n|[Ss]ince|[Dd]uring|[Ll]ast|[Tt]his|[Oo]f|[Ee]arly|[Ll]ate) ({_NAME})"
+    rf"|({'|'.join(name.title() for name in _MONTHS)}))\b,?(?: (\d{{4}}))?"
+)
+_YEAR = re.compile(r"\b(?:in|of|during|since|from) ((?:19|20)\d\d)\b", re.IGNORECASE)
+_AGO = re.compile(r"\b(\d{1,3}|a|an|one|two|three|four|five|six|few) (day|week|month|year)s? ago\b", re.IGNORECASE)
+_COUNT_of_period = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "few": 3}
+_RELATIVE = re.compile(r"\b(today|yesterday|(?:last|this|past|previous) (?:week|weekend|month|year))\b", re.IGNORECASE)
+_DAYS_of_period = {"day": 1, "week": 7, "month": 30, "year": 365}
+
+
+@dataclass(frozen=True)
+class Period:
+    """Days from `first` to `last`, or a month, or a day of a month, of any year."""
+
+    first: date | None = None
+    last: date | None = None
+    month: int = 0
+    day: int = 0
+
+    def holds(self, day: date) -> bool:
+        """Tell whether something written that day may tell of the period."""
+        if self.first and self.last:
+            return self.first <= day <= self.last + LATER
+        for year in (day.year - 1, day.year):
+            try:
+                first = date(year, self.month, self.day or 1)
+            except ValueError:  # 29 February
+                continue
+            last = first if self.day else _month_end(first)
+            if first <= day <= last + LATER:
+                return True
+        return False
+
+
+def period_in(query: str, today: date) -> Period | None:
+    """Return the time a query names, None where it names none; `today` is the user's day."""
+    text = query[:2000]
+    try:
+        return _written(text) or _relative(text, today)
+    except (ValueError, OverflowError):  # 31 February, or before the year 1
+        return None
+
+
+def _written(text: str) -> Period | None:
+    if found := _ISO.search(text):
+        year, month, day = int(found[1]), int(found[2]), int(found[3] or 0)
+        first = date(year, month, day or 1)
+        return Period(first, first if day else _month_end(first))
+    if found := _DAY_FIRST.search(text):
+        return _on(found[3], _NUMBER[found[2].lower()], int(found[1]))
+    if found := _MONTH_FIRST.search(text):
+        return _on(found[3], _NUMBER[found[1].lower()], int(found[2]))
+    if found := _MONTH.search(text):
+        return _on(found[3], _NUMBER[(found[1] or found[2]).lower()], 0)
+    if found := _YEAR.search(text):
+        return Period(date(int(found[1]), 1, 1), date(int(found[1]), 12, 31))
+    return None
+
+
+def _on(year: str | None, month: int, day: int) -> Period | None:
+    if not year:
+        date(2024, month, day or 1)
+        return Period(month=month, day=day)
+    first = date(int(year), month, day or 1)
+    return Period(first, first if day else _month_end(first))
+
+
+def _relative(text: str, today: date) -> Period | None:
+    if found := _AGO.search(text):
+        count = _COUNT_of_period.get(found[1].lower()) or int(found[1])
+        unit = _DAYS_of_period[found[2].lower()]
+        middle = today - timedelta(days=count * unit)
+        return Period(middle - timedelta(days=unit // 2), middle + timedelta(days=unit // 2))
+    if not (found := _RELATIVE.search(text)):
+        return None
+    word = found[1].lower()
+    if word in ("today", "yesterday"):
+        day = today - timedelta(days=word == "yesterday")
+        return Period(day, day)
+    which, unit_name = word.split()
+    back = 0 if which == "this" else 1
+    if unit_name in ("week", "weekend"):
+        monday = today - timedelta(days=today.weekday() + 7 * back)
+        return Period(monday + timedelta(days=5 if unit_name == "weekend" else 0), monday + timedelta(days=6))
+    if unit_name == "month":
+        first = today.replace(day=1)
+        first = (first - timedelta(days=1)).replace(day=1) if back else first
+        return Period(first, _month_end(first))
+    return Period(date(today.year - back, 1, 1), date(today.year - back, 12, 31))
+
+
+def _month_end(first: date) -> date:
+    return (first.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)

@@ -1,0 +1,203 @@
+"""What agents' harnesses and memory tools put into a conversation that nobody said: it must not be remembered.
+
+Recalled memory above all: what is recalled into a prompt and then consolidated from it grows with every turn. How
+whole messages of harnesses begin stands in `data/harness_openings.txt`, read with the first text that is looked at.
+This module only recognises; what it removes is counted by whoever asks.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from .. import data
+
+ASKED_BY_MEM = "[asked by mem]"
+"""Begins every prompt that mem gives to an agent's command: a transcript that is left of it is known by it."""
+
+MEMORY, REMINDER, COMMAND, SETTING = "recalled memory", "reminder", "command", "environment"
+
+# Each stands for one pair of tags. A tag counts only where it begins a line or follows another tag at once: a
+# sentence that mentions one is somebody's words.
+_TAGS = {
+    **dict.fromkeys(
+        (
+            "memory",
+            "memories",
+            "memory-context",
+            "memory_context",
+            "mem-context",
+            "recalled-memory",
+            "recalled-memories",
+            "relevant-memories",
+            "relevant_memories",
+            "claude-mem-context",
+            "supermemory-context",
+            "active_memory_plugin",
+        ),
+        MEMORY,
+    ),
+    **dict.fromkeys(
+        (
+            "system-reminder",
+            "system_reminder",
+            "system-notification",
+            "task-notification",
+            "user-prompt-submit-hook",
+            "session-start-hook",
+            "local-command-caveat",
+            "ide_opened_file",
+            "ide_selection",
+            "ide_diagnostics",
+            "new-diagnostics",
+        ),
+        REMINDER,
+    ),
+    **dict.fromkeys(
+        (
+            "command-name",
+            "command-message",
+            "command-args",
+            "command-contents",
+            "local-command-stdout",
+            "local-command-stderr",
+            "bash-input",
+            "bash-stdout",
+            "bash-stderr",
+            "user_shell_command",
+        ),
+        COMMAND,
+    ),
+    **dict.fromkeys(("environment_context", "environment_details", "turn_aborted"), SETTING),
+}
+_NAMES = "|".join(sorted(map(re.escape, _TAGS), key=len, reverse=True))
+_OPENING = re.compile(
+    r"(?:^[ \t]*|(?<=>)[ \t]*)<(?P<tag>" + _NAMES + r")(?P<attributes>[ \t][^<>\n]*)?>(?P<rest>[^\n]*)"
+    r"|<memory[ \t]+(?:id|source)=[^<>\n]*>"
+    r"|^[ \t]*\[\[?(?:relevant |recalled )?memory context\b[^\]\n]*\]\]?[ \t]*(?=\n|$)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_BRACKET_END = re.compile(r"\[\[?(?:/|end (?:of )?)(?:relevant |recalled )?memory context\]\]?", re.IGNORECASE)
+_LIKE_TAG = re.compile(r"<(?=\s*/?\s*(?:" + _NAMES + r")\b)", re.IGNORECASE)
+_LIKE_FENCE = re.compile(r"\[(?=\[?\s*/?\s*(?:end (?:of )?)?(?:relevant |recalled )?memory context\b)", re.IGNORECASE)
+# Characters that drive a terminal, turn the text around, or say to a model what no person sees.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+_BLANK_LINE = re.compile(r"\n[ \t]*(?=\n)")
+_RECALL_TOOL = re.compile(
+    r"(?:^|_|\.|/)mem(?:ory|ories)?_(?:search|recall|read|ls|grep|get|query|view|context)$|^memory$"
+    r"|__mem(?:ory)?__\w*(?:search|recall|read|open|ls|grep|get|view)"
+)
+_RECALL_COMMAND = re.compile(
+    r"(?:^|[;&|(\n])[ \t]{0,20}(?:[\w.~/-]{0,200}/)?mem[ \t]+(?:-\S{1,80}[ \t]+){0,9}"
+    r"(?:search|recall|read|ls|grep|hook|history\s+show|session\s+(?:show|recap))\b"
+)
+
+
+@dataclass(frozen=True)
+class Injection:
+    """A stretch of text that nobody said."""
+
+    start: int
+    stop: int
+    reason: str
+
+
+def without_injected(text: str) -> str:
+    """Give what was really said; a text without injections comes back as it is."""
+    found = injections(text)
+    if not found:
+        return text
+    pieces, position = [], 0
+    for injection in found:
+        pieces.append(text[position : injection.start])
+        position = injection.stop
+    pieces.append(text[position:])
+    return "\n".join(kept for kept in (piece.strip() for piece in pieces) if kept)
+
+
+def injections(text: str) -> list[Injection]:
+    """Find the injected stretches, in order and apart."""
+    found = list(_injections(text)) if "<" in text or "[" in text else []
+    begin = 0
+    for number in range(len(found) + 1):  # as long as nobody has said anything
+        # What a harness writes about a command it ran goes on behind the command's tags.
+        is_command = number > 0 and found[number - 1].reason == COMMAND
+        if reason := COMMAND if is_command and text[begin:].strip() else opened_by(text, begin):
+            return [*found[:number], Injection(begin, len(text), reason)]
+        if number == len(found) or text[begin : found[number].start].strip():
+            break
+        begin = found[number].stop
+    return found
+
+
+def opened_by(text: str, begin: int = 0) -> str:
+    """Name what a harness has written that begins like this; empty where a person may have."""
+    reasons, opening = _openings()
+    found = opening.match(text, begin)
+    return reasons[found.lastindex - 1] if found and found.lastindex else ""
+
+
+def quoted(text: str) -> str:
+    """Write a text so that it can stand inside a block of recalled memory: nothing in it opens or closes one."""
+    text = _UNSEEN.sub("", text.replace("\r\n", "\n"))
+    return _LIKE_FENCE.sub("&#91;", _LIKE_TAG.sub("&lt;", text))
+
+
+def recalls_memory(tool: str, command: str = "") -> bool:
+    """Tell whether a tool call asks a memory, so that its answer is nothing new."""
+    return bool(_RECALL_TOOL.search(tool[-80:].lower()) or _RECALL_COMMAND.search(command[:2000]))
+
+
+@cache
+def _openings() -> tuple[tuple[str, ...], re.Pattern[str]]:
+    """Read what each opening is called, and the expression in which its group has the same number."""
+    told = data.path("harness_openings.txt").read_text(encoding="utf-8")
+    lines = [line.partition(" | ") for line in told.splitlines() if line.strip() and not line.startswith("#")]
+    each = (f"({re.escape(words)})".replace(r"\*", r"\w+") for _, _, words in lines)
+    return tuple(reason for reason, _, _ in lines), re.compile(rf"[\ufeff\s]*(?:{'|'.join(each)})")
+
+
+def _injections(text: str) -> Iterator[Injection]:
+    position = 0
+    endless: set[str] = set()  # tags that are never closed from here on: looked for once
+    while found := _OPENING.search(text, position):
+        tag = (found["tag"] or "").lower()
+        fence = not tag and found[0].lstrip().startswith("[")
+        name = "[" if fence else tag or "memory"
+        begin = found.start("rest") if tag else found.end()
+        position = found.end() if fence else begin
+        if not fence and tag in ("memory", "memories") and not _is_fence(found):
+            continue
+        stop = -1 if name in endless else _end_of(text, begin, name)
+        reason = MEMORY if fence else _TAGS[name]
+        if stop < 0:
+            endless.add(name)
+            if fence:
+                blank = _BLANK_LINE.search(text, begin)
+                stop = blank.end() if blank else len(text)
+            elif reason in (MEMORY, REMINDER) and _starts_line(text, found.start()):
+                stop = len(text)  # a block that a limit on length has cut off
+            else:
+                continue
+        yield Injection(found.start(), stop, reason)
+        position = stop
+
+
+def _is_fence(found: re.Match[str]) -> bool:
+    """Tell our fence from a tag of the same name: it names an entry, or it stands alone on its line."""
+    attributes = found["attributes"] or ""
+    if attributes.strip():
+        return bool(re.match(r"[ \t]+(?:id|source|count|workspace)=", attributes))
+    return not found["rest"].strip()
+
+
+def _end_of(text: str, begin: int, name: str) -> int:
+    closing = _BRACKET_END if name == "[" else re.compile(rf"</{re.escape(name)}[ \t]*>", re.IGNORECASE)
+    found = closing.search(text, begin)
+    return found.end() if found else -1
+
+
+def _starts_line(text: str, offset: int) -> bool:
+    return text.rfind("\n", 0, offset) + 1 == offset or not text[text.rfind("\n", 0, offset) + 1 : offset].strip()

@@ -1,1 +1,0 @@
-"""Proposals about memories, and the one door that applies them."""

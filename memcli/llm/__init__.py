@@ -1,0 +1,1 @@
+"""Ask a language model, through an API or a command, and read its JSON."""

@@ -1,0 +1,1 @@
+"""The upkeep of memories: decay, promotion, checks and their repairs, statistics."""

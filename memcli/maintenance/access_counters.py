@@ -1,0 +1,173 @@
+"""Bring the counters of accesses and confirmations from `.mem/` into the files, touching only the lines they take.
+
+An access is no change of the memory: `updated_at` stays, or every folding would make all of them young. A
+confirmation is one: strength, `updated_at` and sources follow it.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha1, sha256
+from pathlib import Path
+from typing import Any
+
+from ..errors import GitError, MemError, RefusedError
+from ..formats.entry import SPELLINGS, checked
+from ..formats.frontmatter import document as frontmatter
+from ..formats.times import stamp
+from ..store import atomic_files, git, local_log
+from ..store.entries import decoded
+from ..store.journal import Change
+from ..store.local_log import CONFIRMED, Access
+from ..store.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A file whose counter may change."""
+
+    path: str
+    text: str
+    fields: Mapping[str, object]
+
+    @property
+    def last(self) -> str:
+        """Give the time of the last access the file knows of."""
+        return self._moment("last_accessed_at")
+
+    def lasts(self, identifier: str) -> list[tuple[str, str]]:
+        """Give the names under which it is counted with the last moments that the file knows of."""
+        return [(identifier, self.last), (CONFIRMED + identifier, self._moment("updated_at"))]
+
+    def _moment(self, key: str) -> str:
+        name = _spelled(self.fields, key)
+        return str(checked(key, self.fields[name])) if name in self.fields else ""
+
+
+def countable(
+    workspace: Workspace, rows: Iterable[Mapping[str, Any]], ids: Collection[str]
+) -> tuple[dict[str, Counted], list[tuple[str, str]]]:
+    """Read the files of entries that were read or confirmed, by id.
+
+    One without frontmatter keeps its counters beside it. `ids` are the names under which they are counted.
+    """
+    found: dict[str, Counted] = {}
+    problems = []
+    for row in rows:
+        identifier, path = row["id"], row["path"]
+        if identifier in found or not (identifier in ids or CONFIRMED + identifier in ids):
+            continue
+        try:
+            text = decoded(path, atomic_files.read(workspace.path(path)))
+        except MemError as error:
+            problems.append((path, str(error)))
+            continue
+        document = frontmatter.parse(text)
+        if document.head is not None and not document.problem:
+            found[identifier] = Counted(path, text, document.fields)
+    return found, problems
+
+
+def folding(found: Mapping[str, Counted], taken: Mapping[str, Access]) -> tuple[list[Change], dict[str, Access]]:
+    """Propose the new counters; give also which accesses they take in."""
+    changes = []
+    folded = {}
+    for identifier, file in found.items():
+        names = [name for name in (identifier, CONFIRMED + identifier) if name in taken]
+        if not names:
+            continue
+        told = _accessed(file, taken[identifier]) if identifier in names else {}
+        if CONFIRMED + identifier in names:
+            told |= _confirmed(file, taken[CONFIRMED + identifier])
+        try:
+            changes.append(Change(file.path, file.text, frontmatter.edit(file.text, told)))
+        except RefusedError:  # a frontmatter in which no single line can be changed; its counters go on counting
+            continue
+        folded.update({name: taken[name] for name in names})
+    return changes, folded
+
+
+def _accessed(file: Counted, noted: Access) -> dict[str, Any]:
+    name = _spelled(file.fields, "access_count")
+    old = file.fields.get(name)
+    return {
+        name: (old if isinstance(old, int) else 0) + noted.count,
+        _spelled(file.fields, "last_accessed_at"): max(noted.last, file.last),
+    }
+
+
+def _confirmed(file: Counted, noted: Access) -> dict[str, Any]:
+    fields = file.fields
+    strength, updated, sources = (_spelled(fields, key) for key in ("strength", "updated_at", "sources"))
+    old = checked("strength", fields[strength]) if strength in fields else 1
+    told: dict[str, Any] = {strength: old + noted.count}
+    told[updated] = max(noted.last, str(checked("updated_at", fields[updated])) if updated in fields else "")
+    known = checked("sources", fields[sources]) if sources in fields else ()
+    if more := [one for one in noted.sources if one not in known]:
+        told[sources] = [*known, *more]
+    return told
+
+
+def _spelled(fields: Mapping[str, object], key: str) -> str:
+    """Find the name under which a file keeps something; one whose value means another thing is not it."""
+    for name in (key, *SPELLINGS[key]):
+        try:
+            if name in fields:
+                checked(key, fields[name])
+                return name
+        except (TypeError, ValueError):
+            continue
+    return key
+
+
+TOGETHER = 200
+"""Paths that git is asked about at once."""
+
+
+def with_edits(
+    workspace: Workspace, rows: Iterable[Mapping[str, Any]], accesses: Mapping[str, Access]
+) -> dict[str, Access]:
+    """Give the accesses with the notes of edits as git corrects them; without git they stay as they were noted."""
+    noted = {row["path"]: key for row in rows if (key := local_log.EDITED + row["id"]) in accesses}
+    found = dict(accesses)
+    every = list(noted)
+    for start in range(0, len(every), TOGETHER):
+        for path, moment in _committed(workspace, every[start : start + TOGETHER]).items():
+            found[noted[path]] = Access(1, moment)
+    return found
+
+
+def _committed(workspace: Workspace, paths: Iterable[str]) -> dict[str, str]:
+    """Give, of those files that are as the last commit has them, when they were last changed by one."""
+    try:
+        prefix = git.text(workspace.root, "rev-parse", "--show-prefix").strip()
+        blobs = _blobs(workspace.root, paths)
+        clean = [path for path, blob in blobs.items() if _is_blob(workspace, path, blob)]
+        if not clean:
+            return {}
+        told = git.text(workspace.root, "log", "--format=%x01%at", "--name-only", "-z", "HEAD", "--", *clean)
+    except GitError:
+        return {}
+    wanted = {prefix + path: path for path in clean}
+    found: dict[str, str] = {}
+    for commit in told.split("\x01")[1:]:
+        seconds, _, names = commit.partition("\0")
+        for name in names.lstrip("\n").split("\0"):
+            if name in wanted:
+                found.setdefault(wanted[name], stamp(datetime.fromtimestamp(int(seconds.strip()), UTC)))
+    return found
+
+
+def _blobs(folder: Path, paths: Iterable[str]) -> dict[str, str]:
+    """Give the hashes that the last commit has for files, by path."""
+    lines = git.text(folder, "ls-tree", "-z", "HEAD", "--", *paths).split("\0")
+    return {path: about.split()[2] for about, _, path in (line.partition("\t") for line in lines) if path}
+
+
+def _is_blob(workspace: Workspace, path: str, blob: str) -> bool:
+    try:
+        data = atomic_files.read(workspace.path(path))
+    except MemError:
+        return False
+    digest = sha1 if len(blob) == 40 else sha256
+    return digest(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest() == blob

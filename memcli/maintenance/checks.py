@@ -1,0 +1,192 @@
+"""Look at every file of a workspace, or at what git is about to commit of it, and say what is wrong.
+
+Reads the files themselves and not the index, which is one of the things it checks.
+"""
+
+import os
+import posixpath
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..formats.history import records
+from ..index import lookups
+from ..index.file_reader import Reading, digest_of, read_file, try_bytes
+from ..index.filters import Filter
+from ..index.index import Index, ask
+from ..index.lookups import aliases
+from ..index.scan import scan
+from ..store.archive import strays
+from ..store.git import Staged
+from ..store.journal import unsealed
+from ..store.workspace import MARKER, Workspace
+from .fixes import abandoned
+from .invariants import Fault, Names, doubles, faults, names_of
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was looked at, and what is wrong with it."""
+
+    faults: tuple[Fault, ...]
+    readings: tuple[Reading, ...]
+
+
+def check(workspace: Workspace) -> Checked:
+    """Check everything in a workspace."""
+    layout = workspace.layout
+    listing = scan(workspace.root, layout)
+    found = [Fault(_shown(path), 1, reason, "outside") for path, reason in listing.problems.items()]
+    readings: list[Reading] = []
+    for path in sorted(listing.stats):
+        kind = layout.kind_of(path)
+        if kind is None or kind == "session":
+            continue
+        if _shown(path) != path:
+            found.append(Fault(_shown(path), 1, "its name is not UTF-8: rename it", "read"))
+            continue
+        got = try_bytes(workspace, path)
+        if not isinstance(got, str):
+            readings.append(read_file(workspace, path, kind, *got, digest_of(got[0])))
+        elif got:
+            found.append(Fault(path, 1, got, "read"))
+    found += [
+        Fault(
+            _shown(path), 1, "left by a write that was killed: `mem check --fix` removes it", "unfinished", mends=True
+        )
+        for path in abandoned(workspace, listing)
+    ]
+    names = _names(readings, [], is_file_in(workspace))
+    found += faults(readings, names, workspace.zone, workspace.settings["memory.budget"])
+    found += doubles(readings, {})
+    found += _strays(workspace)
+    reason = (
+        "a change that another user began, or that came with a clone: never carried out; delete it if nobody needs it"
+    )
+    found += [Fault(_shown(path), 1, reason, "journal") for path in unsealed(workspace)]
+    found += _settings(workspace)
+    found += ask(workspace, lambda index: _index(index, readings))
+    return Checked(tuple(sorted(found, key=_place)), tuple(readings))
+
+
+def check_staged(workspace: Workspace, files: Sequence[Staged]) -> Checked:
+    """Check the versions that git is about to commit; what they name may also be on disk alone."""
+    found: list[Fault] = []
+    readings: list[Reading] = []
+    now = int(workspace.now.timestamp() * 10**9)
+    for file in files:
+        kind = workspace.layout.kind_of(file.path)
+        if file.is_link:
+            to = posixpath.normpath(posixpath.join(posixpath.dirname(file.path), os.fsdecode(file.data)))
+            if to.startswith(("/", "../")):
+                found.append(Fault(_shown(file.path), 1, "a symbolic link that leaves the workspace", "outside"))
+        elif kind and kind != "session":
+            stat = (now, now, len(file.data), 0)
+            readings.append(read_file(workspace, _shown(file.path), kind, file.data, stat, digest_of(file.data)))
+    staged = {one.path for one in readings}
+
+    def others(index: Index) -> tuple[list[tuple[str, str, str]], list[str]]:
+        index.refresh()
+        rows = index.list_entries(Filter(statuses=()), "path")
+        history = [text for path, text in index.texts(Filter(statuses=(), kinds=("history",))) if path not in staged]
+        return [(row["id"], row["path"], row["title"]) for row in rows if row["path"] not in staged], history
+
+    entries, history = ask(workspace, others)
+    names = _names(readings, entries, is_file_in(workspace), history)
+    found += faults(readings, names, workspace.zone, workspace.settings["memory.budget"])
+    found += doubles(readings, {identifier: path for identifier, path, _ in entries})
+    return Checked(tuple(sorted(found, key=_place)), tuple(readings))
+
+
+def is_file_in(workspace: Workspace) -> Callable[[str], bool]:
+    """Make a test for files of the workspace, by path or, as a wiki link does, by name alone; it looks when asked."""
+    names: set[str] = set()
+
+    def is_file(path: str) -> bool:
+        if not path or "\0" in path or posixpath.normpath(path).startswith(("..", "/")):
+            return False
+        try:
+            if (workspace.root / path).is_file():
+                return True
+        except OSError:  # a name too long to be one
+            return False
+        if "/" in path:
+            return False
+        if not names:
+            names.add("")
+            for folder, below, files in os.walk(workspace.root):
+                below[:] = [name for name in below if not name.startswith(".")]
+                names.update(name.casefold() for name in files if not Path(folder, name).is_symlink())
+        return path.casefold() in names
+
+    return is_file
+
+
+def _names(
+    readings: Sequence[Reading],
+    entries: Sequence[tuple[str, str, str]],
+    is_file: Callable[[str], bool],
+    history: Sequence[str] = (),
+) -> Names:
+    own = [(one.entry.id, one.path, one.entry.title) for one in readings if one.entry is not None]
+    own += [(one.entry.id, one.path, alias) for one in readings if one.entry is not None for alias in aliases(one.text)]
+    texts = [*history, *(one.text for one in readings if one.kind == "history")]
+    told = [record.id for text in texts for record in records(text) if record.id]
+    return names_of(
+        [*own, *entries], [*(one.path for one in readings), *(path for _, path, _ in entries)], told, is_file
+    )
+
+
+def _index(index: Index, readings: Sequence[Reading]) -> list[Fault]:
+    """Compare the index with the files, and take from it what it knows of conversations."""
+    index.refresh(talk=True)
+    workspace = index.workspace
+    found = [
+        Fault(one.path, one.line, one.reason, "read")
+        for one in index.problems()
+        if workspace.layout.kind_of(one.path) == "session"
+    ]
+    stale = lookups.out_of_step(index, {one.path: one.digest for one in readings})
+    # A file that changed while this looked is not the index's fault.
+    stale = [path for path in stale if not _changed(workspace, path, readings)]
+    if stale:
+        reason = f"knows {stale[0]} otherwise than it is" + (f", and {len(stale) - 1:,} more" if stale[1:] else "")
+        found.append(Fault(".mem/index.db", 1, f"{reason}: run `mem index --rebuild`", "index", mends=True))
+    return found
+
+
+def _changed(workspace: Workspace, path: str, readings: Sequence[Reading]) -> bool:
+    got = try_bytes(workspace, path)
+    digest = "" if isinstance(got, str) else digest_of(got[0])
+    return digest != next((one.digest for one in readings if one.path == path), "")
+
+
+def _strays(workspace: Workspace) -> list[Fault]:
+    """Name archived entries that were not archived as they are."""
+    ways = "`mem restore {0}` brings it back, `mem forget {0}` leaves it in the archive"
+    return [
+        Fault(one.path, 1, f"{one.reason}: {ways.format(_shown(one.path))}", "archive") for one in strays(workspace)
+    ]
+
+
+def _settings(workspace: Workspace) -> list[Fault]:
+    """Name the settings of the workspace's own file that are not heeded."""
+    marker = workspace.root / MARKER
+    prefix = f"{marker}: "
+    told = [line.removeprefix(prefix) for line in workspace.settings.ignored if line.startswith(prefix)]
+    lines = marker.read_text(encoding="utf-8", errors="replace").split("\n") if told else []
+    found = []
+    for reason in told:
+        words = [word.rpartition(".")[2] for word in reason.split() if "." in word] or reason.split()[-1:]
+        line = next((number for number, text in enumerate(lines, 1) if words[0] in text), 1)
+        found.append(Fault(MARKER, line, reason, "read"))
+    return found
+
+
+def _shown(path: str) -> str:
+    """Give a name as a text; bytes of it that are no UTF-8 come as lone surrogates."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _place(fault: Fault) -> tuple[str, int, str]:
+    return fault.path, fault.line, fault.reason

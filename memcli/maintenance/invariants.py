@@ -1,0 +1,246 @@
+"""What must hold of a workspace's files beyond that each can be read: ids, links, chains, dates, order, budget.
+
+Pure: judges files that were read by others, from disk or from git's index.
+"""
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+
+from ..formats.entry import SPELLINGS, Entry
+from ..formats.frontmatter import document as frontmatter
+from ..formats.history import disorder, unreal_dates
+from ..formats.links import bare, links
+from ..formats.memory_page import END_OF_KEEP, KEEP, read_promoted
+from ..formats.text_lines import FileProblem
+from ..formats.times import parse_time
+from ..index.file_reader import Reading
+
+_REAL = re.compile(r"(?<!\d)\d{4}-\d\d(?:-\d\d)?(?!\d)")
+_IS_ID = re.compile(r"(?:mem|hist)_\w+")
+
+
+@dataclass(frozen=True)
+class Fault(FileProblem):
+    """Something that must not be so, as `path:line: reason`."""
+
+    rule: str  # read, id, link, chain, date, history, page, secret, index, archive, unfinished or outside
+    mends: bool = False  # there is one right answer, and --fix knows it
+
+
+@dataclass(frozen=True)
+class Names:
+    """What can be linked to."""
+
+    ids: Mapping[str, str] = field(default_factory=dict)  # id → path
+    words: frozenset[str] = frozenset()  # paths, file names and titles, in lower case and without `.md`
+    records: frozenset[str] = frozenset()  # ids of history records
+    is_file: Callable[[str], bool] = lambda path: False  # for what is no memory, by path or by bare name
+
+    def has(self, reference: str) -> bool:
+        """Tell whether a reference leads somewhere."""
+        name = bare(reference)
+        return name in self.ids or name in self.records or _word(name) in self.words or self.is_file(name)
+
+
+def names_of(
+    entries: Iterable[tuple[str, str, str]],
+    paths: Iterable[str],
+    records: Iterable[str],
+    is_file: Callable[[str], bool],
+) -> Names:
+    """Gather the names of entries (id, path, title), of all files and of history records."""
+    ids: dict[str, str] = {}
+    words: set[str] = set()
+    for identifier, path, title in entries:
+        ids.setdefault(identifier, path)
+        words.add(title.casefold())
+    for path in paths:
+        parts = path.split("/")
+        words.update(_word("/".join(parts[start:])) for start in range(len(parts)))
+    return Names(ids, frozenset(words - {""}), frozenset(records), is_file)
+
+
+def faults(readings: Sequence[Reading], names: Names, zone: tzinfo, budget: int) -> Iterator[Fault]:
+    """Yield what is wrong with files, each for itself and with one another."""
+    for reading in readings:
+        for problem in reading.problems:
+            yield Fault(reading.path, problem.line, problem.reason, "read")
+        yield from _date_in_name(reading)
+        if reading.entry is not None:
+            yield from _links_of_entry(reading, reading.entry, names)
+        elif reading.kind == "memory":
+            yield from _page(reading, names, budget)
+        elif reading.kind == "history":
+            yield from _history(reading, zone)
+    yield from circles([(one.path, one.text, one.entry) for one in readings if one.entry is not None])
+    yield from _out_of_use(readings)
+
+
+def _out_of_use(readings: Sequence[Reading]) -> Iterator[Fault]:
+    """Yield the superseded entries of which nothing that took their place is in use: search finds none of them."""
+    known = {one.entry.id: (one.status, bare(one.entry.superseded_by)) for one in readings if one.entry is not None}
+    for one in readings:
+        if one.entry is None or one.status != "superseded":
+            continue
+        seen = [one.entry.id]
+        while (after := known.get(seen[-1], ("", ""))[1]) and after not in seen:
+            seen.append(after)
+        status = known.get(seen[-1], ("", ""))[0]
+        if len(seen) > 1 and status == "archived":
+            reason = f"is superseded by {_short(seen[-1])}, which is in the archive: `mem restore` one of them"
+            yield Fault(one.path, line_in_head(one.text, "superseded_by"), reason, "chain")
+
+
+def doubles(readings: Iterable[Reading], others: Mapping[str, str]) -> Iterator[Fault]:
+    """Yield the second and further files of one id; `others` are ids and paths of entries not among the readings."""
+    first = dict(others)
+    for reading in sorted(readings, key=_seniority):
+        entry = reading.entry
+        if entry is None or (reading.problems and entry.id == reading.path):
+            continue
+        if first.setdefault(entry.id, reading.path) != reading.path:
+            reason = f"has the id {entry.id} of {first[entry.id]}: give one of them another"
+            yield Fault(reading.path, line_in_head(reading.text, entry.id), reason, "id", mends=True)
+
+
+def circles(entries: Sequence[tuple[str, str, Entry]]) -> Iterator[Fault]:
+    """Yield the entries whose successors lead back to themselves."""
+    around = _circles({entry.id: bare(entry.superseded_by) for _, _, entry in entries if entry.superseded_by})
+    for path, text, entry in entries:
+        circle = around.get(entry.id)
+        if circle:
+            at = circle.index(entry.id)
+            shown = [*circle[at:], *circle[:at], entry.id] if len(circle) < 6 else [entry.id, "…", entry.id]
+            reason = f"superseded in a circle: {' → '.join(shown)}: make one of them active"
+            yield Fault(path, line_in_head(text, "superseded_by"), reason, "chain")
+
+
+def _circles(after: Mapping[str, str]) -> dict[str, list[str]]:
+    """Give each id that lies on a circle, with the whole of it."""
+    found: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    for start in after:
+        trail: dict[str, int] = {}
+        one = start
+        while one in after and one not in seen:
+            seen.add(one)
+            trail[one] = len(trail)
+            one = after[one]
+        if one in trail:
+            circle = list(trail)[trail[one] :]
+            found.update(dict.fromkeys(circle, circle))
+    return found
+
+
+def line_in_head(text: str, word: str) -> int:
+    """Give the line of the frontmatter that says a word, or one of the names of a key; 1 where none does."""
+    head = frontmatter.parse(text).head or ""
+    wanted = (word, *SPELLINGS.get(word, ()))
+    for number, line in enumerate(head.split("\n"), 2):
+        if any(one in line for one in wanted):
+            return number
+    return 1
+
+
+def _seniority(reading: Reading) -> tuple[bool, str, str]:
+    """Order files of one id so that the one to keep it comes first: not archived, then the oldest."""
+    return reading.status == "archived", reading.entry.created_at if reading.entry else "", reading.path
+
+
+def _links_of_entry(reading: Reading, entry: Entry, names: Names) -> Iterator[Fault]:
+    if reading.status == "archived":
+        return  # out of service; what it names may have gone since
+
+    def nowhere(key: str, target: str) -> Fault:
+        line = line_in_head(reading.text, target)
+        return Fault(reading.path, line, f"{key} names {_short(target)}, which is not there", "link")
+
+    if entry.superseded_by:
+        if not names.has(entry.superseded_by):
+            yield nowhere("superseded_by", entry.superseded_by)
+        elif reading.status == "active":
+            line = line_in_head(reading.text, "superseded_by")
+            reason = f"is superseded by {_short(entry.superseded_by)} but active: change its status, or take that away"
+            yield Fault(reading.path, line, reason, "chain")
+    for target in entry.conflicts_with:
+        if not names.has(target):
+            yield nowhere("conflicts_with", target)
+    for target in entry.references:
+        name = bare(target)
+        is_ours = name != target.strip() or _IS_ID.fullmatch(name) or (name.endswith(".md") and ":" not in name)
+        if is_ours and not names.has(target):
+            yield nowhere("references", target)
+    if "[[" in entry.body or "](" in entry.body:
+        document = frontmatter.parse(reading.text)
+        yield from _dead_links(reading.path, document.body, document.body_line, names)
+
+
+def _dead_links(path: str, text: str, first: int, names: Names) -> Iterator[Fault]:
+    for link in links(text):
+        if not (_leads(path, link.target, names) if link.is_path else names.has(link.target)):
+            yield Fault(path, first + link.line - 1, f"links to {_short(link.target)}, which is not there", "link")
+
+
+def _leads(path: str, target: str, names: Names) -> bool:
+    """Tell whether a path leads to a file from the page's folder or the workspace's; one that leads out is let be."""
+    folder = posixpath.dirname(path)
+    places = [posixpath.normpath(posixpath.join(folder, target)), posixpath.normpath(target)]
+    return any(place.startswith("../") or names.is_file(place) for place in places)
+
+
+def _page(reading: Reading, names: Names, budget: int) -> Iterator[Fault]:
+    if any("conflict" in problem.reason for problem in reading.problems):
+        return
+    size = len(reading.text.encode("utf-8", "replace"))
+    if budget and size > budget:
+        line = reading.text.encode("utf-8", "replace")[:budget].count(b"\n") + 1
+        yield Fault(reading.path, line, f"{size:,} bytes are more than memory.budget ({budget:,}): shorten it", "page")
+    promoted = read_promoted(reading.text)
+    if promoted.problem:
+        yield Fault(reading.path, promoted.problem.line, promoted.problem.reason, "page")
+    for one in promoted.lines:
+        if one.id not in names.ids:
+            number = reading.text.count("\n", 0, one.start) + 1
+            yield Fault(reading.path, number, f"the promoted {_short(one.id)} is not there", "link")
+    yield from _keep_marks(reading)
+    yield from _dead_links(reading.path, reading.text, 1, names)
+
+
+def _keep_marks(reading: Reading) -> Iterator[Fault]:
+    opened = 0
+    for number, line in enumerate(reading.text.split("\n"), 1):
+        mark = line.strip("\ufeff \t\r")
+        if (mark == KEEP and opened) or (mark == END_OF_KEEP and not opened):
+            yield Fault(reading.path, number, f"{mark} without its other half", "page")
+        opened = number if mark == KEEP else 0 if mark == END_OF_KEEP else opened
+    if opened:
+        yield Fault(reading.path, opened, f"{KEEP} is never closed", "page")
+
+
+def _history(reading: Reading, zone: tzinfo) -> Iterator[Fault]:
+    if any("conflict" in problem.reason for problem in reading.problems):
+        return
+    for line, heading in unreal_dates(reading.text, zone):
+        yield Fault(reading.path, line, f"{heading!r} is no time that exists", "date")
+    for line, reason, mends in disorder(reading.text, zone):
+        yield Fault(reading.path, line, reason, "history", mends)
+
+
+def _date_in_name(reading: Reading) -> Iterator[Fault]:
+    if reading.kind not in ("note", "history"):
+        return
+    for found in _REAL.findall(posixpath.basename(reading.path)):
+        if parse_time(found if len(found) == 10 else f"{found}-01") is None:
+            yield Fault(reading.path, 1, f"{found} in its name is no date that exists: rename it", "date")
+
+
+def _word(name: str) -> str:
+    return name.removesuffix(".md").casefold()
+
+
+def _short(name: str) -> str:
+    plain = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return plain if len(plain) <= 80 else f"{plain[:79]}…"

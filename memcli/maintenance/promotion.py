@@ -1,0 +1,286 @@
+"""Promote confirmed memories to MEMORY.md, where an agent always sees them, and take them off again.
+
+Owns the lines between mem's own marks (`formats/memory_page.py`) and nothing else on the page. Lines of entries that
+are gone, superseded or archived leave; over the budget, the least valuable ones do, never a person's. An entry that was
+demoted although it is confirmed says so (`metadata: {promote: false}`), so that `--auto` does not bring it back.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..beliefs.plan import Plan
+from ..beliefs.supersession import is_in_conflict, over
+from ..errors import NotFoundError, RefusedError
+from ..formats.entry import read_entry
+from ..formats.frontmatter import document as frontmatter
+from ..formats.memory_page import Promoted, heading_of, line_of, read_promoted, size_of_ours, statement_of, with_lines
+from ..formats.times import parse_time
+from ..store import atomic_files
+from ..store.entries import decoded
+from ..store.entry_revision import USER
+from ..store.journal import Change
+from ..store.local_log import Access
+from ..store.workspace import Workspace
+
+Row = Mapping[str, Any]
+
+_WEIGHTS = {"constraint": 2.0, "preference": 1.5, "correction": 1.5, "entity": 1.2}
+"""What a line of a type is worth beside a fact: who forgets a rule does harm."""
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """What is to become of the promoted lines."""
+
+    plan: Plan
+    promoted: tuple[tuple[str, str], ...] = ()  # id and statement of new lines
+    changed: tuple[tuple[str, str], ...] = ()  # of lines whose entry says something else now
+    dropped: tuple[tuple[str, str], ...] = ()  # id and why its line leaves
+    passed: tuple[tuple[str, str], ...] = ()  # id and why a confirmed entry stays out
+    size: int = 0  # bytes of all promoted lines afterwards
+
+
+def is_confirmed(row: Row, workspace: Workspace) -> bool:
+    """Tell whether an entry was confirmed often enough, or is trusted and sure enough, to be always known."""
+    settings = workspace.settings
+    sure = (row["trust"] or 0) >= settings["promote.trust"] and (row["confidence"] or 0) >= settings[
+        "promote.confidence"
+    ]
+    return bool((row["strength"] or 1) >= settings["promote.strength"] or sure)
+
+
+def promote_plan(
+    workspace: Workspace,
+    rows: Iterable[Row],
+    accesses: Mapping[str, Access],
+    ids: Collection[str] = (),
+    *,
+    auto: bool = False,
+    by: str = USER,
+) -> Promotion:
+    """Propose the lines of the entries named and, with `auto`, of all that are confirmed.
+
+    `rows` are those of all entries, whatever their status. Only the user, if `by` is that, promotes what no person
+    said. Raises RefusedError for one that cannot be promoted.
+    """
+    known = _by_id(rows)
+    page = _page(workspace)
+    standing = {line.id: line for line in page.promoted.lines}
+    said: dict[str, str] = {}
+    passed: list[tuple[str, str]] = []
+    steps: list[Change] = []
+    for one in ids:
+        row = known.get(one)
+        if row is None or row["status"] != "active":
+            raise RefusedError(f"{one} is {row['status'] if row else 'gone'}", "only active entries are promoted")
+        if by != USER and not _is_a_persons(row):
+            raise RefusedError(
+                f"{one} is {row['source']}: only the user puts on {page.path} what no person said",
+                "where the user asked for it, say so with --source user",
+            )
+        said[one], fault, text = _said(workspace, row)
+        if fault:
+            raise RefusedError(f"{one} cannot be promoted: {fault}", f"mend it with `mem edit {row['path']}`")
+        steps += _marked(row["path"], text, promote=True)
+    dropped = {
+        one: "gone" if one not in known else str(known[one]["status"])
+        for one, line in standing.items()
+        if line.is_ours and (one not in known or known[one]["status"] != "active")
+    }
+    gone = over(known.values())
+    for one, row in known.items():
+        is_new = auto and one not in standing and _is_candidate(row, workspace) and not is_in_conflict(row, gone)
+        if one in said or one in dropped or not (is_new or (one in standing and standing[one].is_ours)):
+            continue
+        statement, fault, text = _said(workspace, row)
+        if not fault and is_new and _is_demoted(text):
+            fault = "was demoted"
+        if fault and is_new:
+            passed.append((one, fault))
+        elif not is_new and not _is_a_persons(row) and statement != standing[one].statement:
+            dropped[one] = "no person said its new words"
+        elif not fault:
+            said[one] = statement
+    for one in _over_budget(workspace, known, accesses, said, page.promoted, ids):
+        del said[one]
+        if one in standing:
+            dropped[one] = "over the budget"
+        else:
+            passed.append((one, "over the budget"))
+    return _promotion(page, known, said, dropped, passed, steps)
+
+
+def demote_plan(workspace: Workspace, rows: Iterable[Row], names: Sequence[str]) -> Promotion:
+    """Propose to take lines off the page, named by their ids or unique parts of them.
+
+    An entry that is confirmed is marked, lest it comes back. Raises NotFoundError for a line that is not there.
+    """
+    known = _by_id(rows)
+    page = _page(workspace)
+    there = {line.id for line in page.promoted.lines}
+    ids = [_meant(name, there, page.path) for name in names]
+    steps: list[Change] = []
+    for one in ids:
+        row = known.get(one)
+        if row is not None and row["status"] == "active" and is_confirmed(row, workspace):
+            _, fault, text = _said(workspace, row)
+            steps += [] if fault else _marked(row["path"], text, promote=False)
+    return _promotion(page, known, {}, dict.fromkeys(ids, "demoted"), [], steps)
+
+
+@dataclass(frozen=True)
+class _Page:
+    """The page as it stands."""
+
+    path: str
+    text: str
+    is_there: bool
+    promoted: Promoted
+
+
+def _page(workspace: Workspace) -> _Page:
+    """Read the page; RefusedError where its marks or a git conflict leave no safe place to write."""
+    path = workspace.layout.memory
+    file = workspace.path(path)
+    is_there = file.exists()
+    text = decoded(path, atomic_files.read(file)) if is_there else ""
+    promoted = read_promoted(text)
+    if promoted.problem:
+        raise RefusedError(f"{path}:{promoted.problem.line}: {promoted.problem.reason}", f"mem edit {path}")
+    return _Page(path, text, is_there, promoted)
+
+
+def _promotion(
+    page: _Page,
+    known: Mapping[str, Row],
+    said: Mapping[str, str],
+    dropped: Mapping[str, str],
+    passed: Sequence[tuple[str, str]],
+    steps: Sequence[Change],
+) -> Promotion:
+    """Make the plan of what was settled."""
+    standing = {line.id: line for line in page.promoted.lines}
+    headings = {one: heading_of(known[one]["type"]) for one in said}
+    text = with_lines(page.text, said, dropped, headings)
+    promoted = [(one, statement) for one, statement in said.items() if one not in standing]
+    changed = [
+        (one, statement)
+        for one, statement in said.items()
+        if one in standing and standing[one].is_ours and standing[one].statement != statement
+    ]
+    reasons = [f"{one}: promoted" for one, _ in promoted] + [f"{one}: {why}" for one, why in dropped.items()]
+    page_steps = [Change(page.path, page.text if page.is_there else None, text)] if text != page.text else []
+    size = size_of_ours(text)
+    plan = Plan((*page_steps, *steps), tuple(reasons))
+    return Promotion(plan, tuple(promoted), tuple(changed), tuple(dropped.items()), tuple(passed), size)
+
+
+def _by_id(rows: Iterable[Row]) -> dict[str, Row]:
+    """Give the row of each id; of several, an active one."""
+    known: dict[str, Row] = {}
+    for row in rows:
+        if row["id"] not in known or row["status"] == "active":
+            known[row["id"]] = row
+    return known
+
+
+def _is_candidate(row: Row, workspace: Workspace) -> bool:
+    """Tell whether the rule may promote an entry: what is passing, an episode, or nobody's word stays out."""
+    expires = parse_time(row["expires_at"] or "")
+    return (
+        row["status"] == "active"
+        and row["layer"] != "episodic"
+        and _is_a_persons(row)
+        and (expires is None or expires > workspace.now)
+        and is_confirmed(row, workspace)
+    )
+
+
+def _is_a_persons(row: Row) -> bool:
+    return row["source"] in (USER, "", None)
+
+
+def _said(workspace: Workspace, row: Row) -> tuple[str, str, str]:
+    """Read an entry's file: its statement, why it cannot be promoted, and the text."""
+    path = row["path"]
+    if "-->" in row["id"] or not row["id"].isprintable():
+        return "", "its id cannot stand on the page", ""
+    text = decoded(path, atomic_files.read(workspace.path(path)))
+    document = frontmatter.parse(text)
+    if document.problem:
+        return "", f"line {document.problem.line}: {document.problem.reason}", text
+    entry, _ = read_entry(document, path, workspace.now)
+    statement = statement_of(entry.title, entry.body)
+    return statement, _fault(statement), text
+
+
+def _fault(statement: str) -> str:
+    from ..secrets.scanner import scan
+
+    found = scan(statement)
+    if found:
+        return f"looks like a secret ({found[0].rule})"
+    return "" if statement else "says nothing"
+
+
+def _over_budget(
+    workspace: Workspace,
+    known: Mapping[str, Row],
+    accesses: Mapping[str, Access],
+    said: Mapping[str, str],
+    promoted: Promoted,
+    asked: Collection[str],
+) -> list[str]:
+    """Pick the lines that must leave or stay out, the least valuable first; never one that was asked for."""
+    theirs = {line.id for line in promoted.lines if not line.is_ours}
+    sizes = {one: len(line_of(one, text).encode()) + 1 for one, text in said.items() if one not in theirs}
+    budget = workspace.settings["promote.budget"]
+    needed = sum(size for one, size in sizes.items() if one in asked)
+    if needed > budget:
+        raise RefusedError(f"{needed:,} bytes are more than promote.budget ({budget:,})", "promote fewer or raise it")
+
+    def value(one: str) -> tuple[bool, float]:
+        """Weigh a line by what it is and how often it was confirmed and read, not by its age."""
+        row, noted = known[one], accesses.get(one)
+        weight = _WEIGHTS.get(row["type"], 1.0) * (row["trust"] or 0.5) * (row["salience"] or 0.5)
+        often = max(1, row["strength"] or 1) + (noted.count if noted else 0) / 3
+        return bool(row["pinned"]), weight * (1 + math.log(often))
+
+    leaving = []
+    total = sum(sizes.values())
+    for one in sorted((one for one in sizes if one not in asked), key=lambda one: (value(one), one)):
+        if total <= budget:
+            break
+        total -= sizes[one]
+        leaving.append(one)
+    return leaving
+
+
+def _is_demoted(text: str) -> bool:
+    metadata = frontmatter.parse(text).fields.get("metadata")
+    return isinstance(metadata, Mapping) and metadata.get("promote") is False
+
+
+def _marked(path: str, text: str, *, promote: bool) -> list[Change]:
+    """Propose to note in an entry that it is not to be promoted by the rule, or to take the note away."""
+    if _is_demoted(text) != promote:
+        return []
+    metadata = frontmatter.parse(text).fields.get("metadata")
+    new = {key: value for key, value in metadata.items() if key != "promote"} if isinstance(metadata, Mapping) else {}
+    if not promote:
+        new["promote"] = False
+    return [Change(path, text, frontmatter.edit(text, {"metadata": new or None}))]
+
+
+def _meant(name: str, there: Collection[str], path: str) -> str:
+    if name in there:
+        return name
+    found = [one for one in there if name and (one.startswith((name, f"mem_{name}")) or one.endswith(name))]
+    if len(found) != 1:
+        raise NotFoundError(
+            f"{len(found)} promoted lines of {name!r}" if found else f"no promoted line of {name!r}",
+            f"`mem read {path}` shows them with their ids",
+        )
+    return found[0]

@@ -1,0 +1,91 @@
+"""What is in memory, in numbers: kinds, ages, growth, what is used and what fades. Changes nothing."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from ..beliefs.supersession import is_in_conflict, over
+from ..formats.times import parse_time
+from ..store.local_log import Access
+from ..store.settings import Settings
+from .decay import Judged, judged
+
+AGES = ((1, "under 1 day"), (7, "under 1 week"), (30, "under 1 month"), (90, "under 3 months"), (365, "under 1 year"))
+OLDER = "older"
+MONTHS = 12
+TOP = 5
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Stats:
+    """The numbers of one workspace's entries. Of the active ones, unless the name says another thing."""
+
+    statuses: Mapping[str, int] = field(default_factory=dict)  # of all entries
+    types: Mapping[str, int] = field(default_factory=dict)
+    layers: Mapping[str, int] = field(default_factory=dict)
+    sources: Mapping[str, int] = field(default_factory=dict)
+    ages: Mapping[str, int] = field(default_factory=dict)  # since they were made or last changed
+    tags: Mapping[str, int] = field(default_factory=dict)  # the commonest
+    projects: Mapping[str, int] = field(default_factory=dict)  # the commonest
+    growth: Mapping[str, int] = field(default_factory=dict)  # month → entries made in it, whatever their status
+    used: Sequence[Judged] = ()  # those read most
+    stale: Sequence[Judged] = ()  # those of the lowest score
+    conflicts: Sequence[Row] = ()
+    faded: int = 0  # how many would go to the archive
+    pinned: int = 0
+
+
+def stats(
+    rows: Iterable[Row], accesses: Mapping[str, Access], now: datetime, zone: tzinfo, settings: Settings
+) -> Stats:
+    """Count entries, given as rows of every status."""
+    rows = list(rows)
+    active = [row for row in rows if row["status"] == "active"]
+    gone = over(rows)
+    found = judged(active, now, settings, accesses)
+    used = sorted((one for one in found if one.fading.accesses), key=lambda one: (-one.fading.accesses, one.row["id"]))
+    ages = Counter(_age(one.fading.age) for one in found)
+    return Stats(
+        _counted(row["status"] for row in rows),
+        _counted(row["type"] for row in active),
+        _counted(row["layer"] for row in active),
+        _counted(row["source"] for row in active),
+        {name: ages[name] for name in (*(name for _, name in AGES), OLDER) if ages[name]},
+        _top(tag for row in active for tag in row["tags"]),
+        _top(row["project"] for row in active if row["project"]),
+        _growth(rows, now, zone),
+        used[:TOP],
+        [one for one in found if one.verdict != "spare"][:TOP],
+        [row for row in active if is_in_conflict(row, gone)],
+        sum(one.verdict == "archive" for one in found),
+        sum(bool(row["pinned"]) for row in active),
+    )
+
+
+def _counted(values: Iterable[str]) -> dict[str, int]:
+    """Count, the most frequent first."""
+    return dict(sorted(Counter(values).items(), key=lambda one: (-one[1], one[0])))
+
+
+def _top(values: Iterable[str]) -> dict[str, int]:
+    return dict(list(_counted(values).items())[:TOP])
+
+
+def _age(days: float) -> str:
+    return next((name for most, name in AGES if days < most), OLDER)
+
+
+def _growth(rows: Sequence[Row], now: datetime, zone: tzinfo) -> dict[str, int]:
+    """Count the entries made in each of the last months, those without one included."""
+    made = Counter(
+        f"{moment.astimezone(zone):%Y-%m}" for row in rows if (moment := parse_time(row["created_at"] or "", UTC))
+    )
+    local = now.astimezone(zone)
+    months = [divmod(local.year * 12 + local.month - 1 - back, 12) for back in reversed(range(MONTHS))]
+    names = [f"{year:04}-{month + 1:02}" for year, month in months]
+    first = next((place for place, name in enumerate(names) if made[name]), len(names) - 1)
+    return {name: made[name] for name in names[first:]}

@@ -1,0 +1,1 @@
+"""The memories a prompt should have, within a budget of tokens."""

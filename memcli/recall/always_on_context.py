@@ -1,0 +1,156 @@
+"""What a prompt is given whatever it asks: MEMORY.md, the notes of today, the days before."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, timedelta
+
+from ..errors import MemError
+from ..formats.entry import REPOSITORY
+from ..formats.history import day_in, merged, notes, records
+from ..formats.ids import blake2b
+from ..formats.memory_page import read_promoted, sections
+from ..formats.text_lines import FileProblem, conflict_marker
+from ..formats.times import day_of, parse_time
+from ..store import atomic_files
+from ..store.workspace import Workspace
+from .pack import LONG_TERM, NOTES, RECENT, Memory
+
+_PROMOTED = re.compile(r" <!-- (mem_\w+) [0-9a-f]{6} -->(?=\s*$)", re.MULTILINE)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
+
+
+def digest(text: str) -> str:
+    """Give the mark by which a text that has changed is told from one that was shown."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+
+
+def standing(workspace: Workspace, wanted: tuple[str, ...]) -> tuple[list[Memory], list[FileProblem]]:
+    """Read the sections wanted, each in the order it is shown; a file that cannot be read is a problem."""
+    found: list[Memory] = []
+    problems: list[FileProblem] = []
+    today = day_of(workspace.now, workspace.zone)
+    days = [today - timedelta(days=back) for back in range(1, workspace.settings["recall.days"] + 1)]
+    if LONG_TERM in wanted:
+        text = _text(workspace, workspace.layout.memory, problems)
+        found += _long_term(workspace, text)
+    if NOTES in wanted:
+        found += _notes(workspace, today, NOTES, problems)
+    if RECENT in wanted:
+        told = _history(workspace, days, problems) if days else {}
+        for day in days:
+            found += _notes(workspace, day, RECENT, problems)
+            found += told.get(day, [])
+    return (found if workspace.is_trusted else [replace(one, source=REPOSITORY) for one in found]), problems
+
+
+def plain(text: str) -> str:
+    """Write a part of a page without its comments; the id behind a promoted line stays, for `mem read` takes it."""
+    text = _PROMOTED.sub(r" (\1)", text)
+    return _BLANK_LINES.sub("\n\n", _COMMENT.sub("", text)).strip()
+
+
+def says_something(part: str) -> bool:
+    """Tell whether part of a page is more than a heading."""
+    return any(line.strip() and not re.match(r"#{1,6}\s", line) for line in plain(part).splitlines())
+
+
+def promoted_ids(page: str) -> set[str]:
+    """Give the ids of the entries that stand on a page of long-term memory as lines."""
+    return {line.id for line in read_promoted(page).lines}
+
+
+def _long_term(workspace: Workspace, text: str) -> Iterator[Memory]:
+    path = workspace.layout.memory
+    for section in sections(text):
+        said = text[section.start : section.end].strip("\ufeff \t\r\n")
+        if says_something(said):
+            name = f"{path}#{section.anchor}" if section.anchor else path
+            yield Memory(
+                name,
+                LONG_TERM,
+                plain(said),
+                kind="memory",
+                path=path,
+                scope=workspace.scope,
+                digest=digest(said),
+            )
+
+
+def _notes(workspace: Workspace, day: date, section: str, problems: list[FileProblem]) -> list[Memory]:
+    """Read the notes of a day, those of one minute together."""
+    layout = workspace.layout
+    paths = dict.fromkeys((layout.notes.format(date=day.isoformat()), *map(day.strftime, layout.daily)))
+    return [memory for path in paths for memory in _page_of_notes(workspace, path, day, section, problems)]
+
+
+def _page_of_notes(
+    workspace: Workspace, path: str, day: date, section: str, problems: list[FileProblem]
+) -> list[Memory]:
+    text = _text(workspace, path, problems)
+    by_time: dict[str, str] = {}
+    for note in notes(text):
+        said = text[note.start : note.end].strip("\ufeff \t\r\n")
+        by_time[note.time] = f"{by_time[note.time]}\n{said}" if note.time in by_time else said
+    return [
+        Memory(
+            f"{path}#{time}" if time else path,
+            section,
+            said,
+            kind="note",
+            date=day_in(path) or day.isoformat(),
+            path=path,
+            scope=workspace.scope,
+            digest=digest(said),
+        )
+        for time, said in by_time.items()
+    ]
+
+
+def _history(workspace: Workspace, days: list[date], problems: list[FileProblem]) -> dict[date, list[Memory]]:
+    """Read the records of some days; a month's file is that of its records' heading, in UTC."""
+    months = {f"{day + timedelta(days=shift):%Y-%m}" for day in (days[0], days[-1]) for shift in (-1, 0, 1)}
+    found = []
+    for month in sorted(months):
+        path = workspace.layout.history.format(month=month)
+        found += [(one, path) for one in records(_text(workspace, path, problems), workspace.zone)]
+    kept = {id(record) for record in merged([record for record, _ in found])}
+    by_day: dict[date, list[Memory]] = {}
+    for record, path in found:
+        moment = parse_time(record.timestamp)
+        day = day_of(moment, workspace.zone) if moment else None
+        if day in days and id(record) in kept:
+            assert day is not None
+            name = record.id or f"{path}#{record.anchor}"
+            memory = Memory(
+                name,
+                RECENT,
+                record.text,
+                kind="history",
+                date=day.isoformat(),
+                path=path,
+                scope=workspace.scope,
+                digest=digest(record.text),
+            )
+            by_day.setdefault(day, []).append(memory)
+    return by_day
+
+
+def _text(workspace: Workspace, path: str, problems: list[FileProblem]) -> str:
+    """Read a file that may not be there; one in the middle of a merge conflict says nothing until it is resolved."""
+    try:
+        target = workspace.path(path)
+        if not target.is_file():
+            return ""
+        text = atomic_files.read(target).decode("utf-8", "replace")
+    except (MemError, OSError) as error:
+        said = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else str(error)
+        problems.append(FileProblem(path, 1, said, scope=workspace.scope, left_out=True))
+        return ""
+    marker = conflict_marker(text)
+    if marker is not None:
+        told = "a git conflict marker: resolve the conflict; it is passed over"
+        problems.append(FileProblem(path, marker, told, scope=workspace.scope, left_out=True))
+        return ""
+    return text

@@ -1,0 +1,149 @@
+"""Recall: the memories a prompt should have, found in time, within a budget, and not twice in a session."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from ..errors import LlmError, UsageError
+from ..formats.text_lines import FileProblem
+from ..search.thresholds import is_telling
+from ..store.workspace import Workspace
+from . import session_state
+from .always_on_context import standing
+from .pack import DOCUMENTS, RELEVANT, SECTIONS, STANDING, Fitting, Gathered, Judge, Memory, Pack, Recall, asked_for
+from .selection import packed
+from .session_state import Surfaced, Turn
+
+if TYPE_CHECKING:
+    from .deadline import Race
+
+__all__ = ["Judge", "Recall", "recall"]
+
+_PATIENCE = 0.6
+"""Share of the time after which the words are asked alone too."""
+_NOTING = 0.1
+"""Share of the time that no judge gets: what is shown must be noted and said."""
+
+
+def recall(workspaces: Sequence[Workspace], request: Recall) -> Pack:
+    """Find, choose and note what a prompt should be given; the first workspace keeps the session's state.
+
+    Raises UsageError for a budget below 0. With `within_ms` nothing else is raised, and nothing is waited for longer.
+    """
+    _check(request)
+    if request.within_ms is None:
+        pack, turn = packed(workspaces[0].settings, request, gather(workspaces, request, "hybrid"))
+        _note(workspaces, request, pack, turn)
+        return pack
+    from .deadline import Race
+
+    seconds = request.within_ms / 1000
+    race: Race[Gathered] = Race(monotonic() + seconds)
+    race.enter(lambda: gather(workspaces, request, "hybrid"))
+    found = race.first(seconds * _PATIENCE)
+    if found is None:
+        race.enter(lambda: gather(workspaces, request, "keyword"))
+        found = race.first()
+    if found is None:
+        why = race.failures or (f"nothing was found within {request.within_ms:,} ms",)
+        return Pack(notices=why, is_late=race.is_busy)
+    judging: Race[Collection[str]] = Race(race.deadline - _NOTING * seconds)
+    pack, turn = packed(workspaces[0].settings, replace(request, judge=_timely(request.judge, judging)), found)
+    race.enter(lambda: _note(workspaces, request, pack, turn))
+    race.settled()
+    return replace(pack, is_late=race.is_busy or judging.is_busy, notices=(*pack.notices, *race.failures))
+
+
+def _timely(judge: Judge | None, race: "Race[Collection[str]]") -> Judge | None:
+    """Return a judge that raises LlmError at the deadline of the race, so that all that was found is shown."""
+    if judge is None:
+        return None
+
+    def judged(prompt: str, memories: Sequence[Memory]) -> Collection[str]:
+        race.enter(lambda: judge(prompt, memories))
+        kept = race.first()
+        if kept is None:
+            raise LlmError(race.failures[0] if race.failures else "it took too long")
+        return kept
+
+    return judged
+
+
+def _check(request: Recall) -> None:
+    named = (
+        ("the soft budget", request.budget_soft),
+        ("the hard budget", request.budget_hard),
+        ("the number of characters", request.characters),
+        ("the time", request.within_ms),
+    )
+    for name, value in named:
+        if value is not None and value < 0:
+            raise UsageError(f"{name} is {value}", "give 0 or more")
+    for section in request.sections:
+        if section not in SECTIONS:
+            raise UsageError(f"no section {section!r}", f"use some of {', '.join(SECTIONS)}")
+
+
+def gather(workspaces: Sequence[Workspace], request: Recall, mode: str) -> Gathered:
+    """Read and search everything, in every workspace."""
+    state = session_state.read(workspaces[0], request.session) if request.session else Surfaced()
+    always: list[Memory] = []
+    fits: list[Fitting] = []
+    papers: list[Fitting] = []
+    problems: list[FileProblem] = []
+    query = asked_for(request.query)
+    if request.gate and not is_telling(query):
+        query = ""
+    for workspace in workspaces:
+        seconds = workspace.settings["recall.embed_budget"]
+        if request.within_ms is not None:
+            seconds = min(seconds, request.within_ms / 4000)
+        found, wrong = standing(workspace, tuple(one for one in STANDING if one in request.sections))
+        always += found
+        problems += wrong
+        if query and RELEVANT in request.sections:
+            from .relevant_memories import (
+                relevant,  # with the index and all it needs, which the standing sections do not
+            )
+
+            fits.append(relevant(workspace, query, request, mode, seconds))
+        if query and DOCUMENTS in request.sections and workspace.settings["index.include"]:
+            from .relevant_memories import documents
+
+            papers.append(documents(workspace, query, mode, seconds))
+    fitting = _joined(fits)
+    by_meaning = bool(fitting.vector)
+    return Gathered(
+        state,
+        tuple(always),
+        fitting,
+        _joined(papers),
+        tuple(dict.fromkeys((*problems, *fitting.problems))),
+        ("hybrid" if by_meaning else "keyword") if fits else "",
+    )
+
+
+def _joined(found: Sequence[Fitting]) -> Fitting:
+    memories = sorted((memory for one in found for memory in one.memories), key=lambda memory: -memory.score)
+    return Fitting(
+        tuple(memories),
+        tuple(problem for one in found for problem in one.problems),
+        tuple(dict.fromkeys(notice for one in found for notice in one.notices)),
+        next((one.vector for one in found if one.vector), ()),
+        next((one.model for one in found if one.model), ""),
+    )
+
+
+def _note(workspaces: Sequence[Workspace], request: Recall, pack: Pack, turn: Turn) -> None:
+    """Note what was shown: for the session, and as an access of each entry."""
+    if request.as_of:
+        return
+    if request.session:
+        session_state.note(workspaces[0], request.session, turn)
+    for workspace in workspaces:
+        ids = [memory.id for memory in pack.chosen if memory.kind == "entry" and memory.scope == workspace.scope]
+        if ids:
+            from ..store import local_log
+
+            local_log.note(workspace, ids)

@@ -1,0 +1,213 @@
+"""Choose what of everything gathered a pack shows: new to the session, let through, judged, and within the budget."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from ..errors import MemError
+from ..search.thresholds import asks_memory, gate_of, is_other_topic, thresholds
+from ..store.settings import Settings
+from . import session_state
+from .pack import (
+    DOCUMENTS,
+    LAYERS,
+    LONG_TERM,
+    NOTES,
+    RECENT,
+    RELEVANT,
+    SECTIONS,
+    STANDING,
+    Gathered,
+    LeftOut,
+    Memory,
+    Pack,
+    Recall,
+    asked_for,
+)
+from .pack_format import section_text
+from .session_state import Surfaced, Turn
+from .token_budget import Limits, fitted, limited, limits, tokens, without_last
+
+LEFT_OUT = 60
+
+
+def packed(settings: Settings, request: Recall, found: Gathered) -> tuple[Pack, Turn]:
+    """Choose what to show of what was gathered; give the turn to be noted with it."""
+    measured = thresholds(found.fitting.model)
+    gate = gate_of(found.fitting.model, settings["recall.gate"])
+    topic = measured.topic if settings["recall.topic"] < 0 else settings["recall.topic"]
+    query = asked_for(request.query)
+    reset = _reset(request, found, query, topic, settings["recall.turns"])
+    begun = found.state.after(Turn(reset=reset, turns=0)) if reset else found.state
+    best = max(found.fitting.best, found.documents.best)
+    is_gated = request.gate and not asks_memory(query, best, gate)
+    out: list[LeftOut] = []
+    notices = [*found.fitting.notices, *found.documents.notices]
+    sections, over = _offered(settings, found, begun, out, is_gated=is_gated)
+    sections |= _judged(request, query, sections, out, notices)
+    within = _limits(settings, request)
+    chosen, dropped = fitted(sections, {section: settings[f"recall.share.{section}"] for section in SECTIONS}, within)
+    out += _left([*dropped, *filter(_is_cut, chosen)], "budget") + _left(over, "limit")
+    pack = Pack(
+        _in_order(chosen, found.standing),
+        tuple(out[:LEFT_OUT]),
+        found.problems,
+        tuple(dict.fromkeys(notices)),
+        {},
+        found.found_by,
+        best,
+        is_gated=is_gated,
+        reset=reset,
+    )
+    while pack.chosen and len(pack.text()) > within.hard:
+        pack = replace(pack, chosen=tuple(without_last(pack.chosen)))
+    turn = Turn(
+        tuple(_mark(memory) for memory in pack.chosen if memory.section not in STANDING),
+        tuple(_mark(memory) for memory in pack.chosen if memory.section in STANDING),
+        session_state.mixed(() if reset else found.state.context, found.fitting.vector),
+        reset,
+        1 if query else 0,
+    )
+    return replace(pack, tokens=_tokens(pack)), turn
+
+
+def _offered(
+    settings: Settings, found: Gathered, begun: Surfaced, out: list[LeftOut], *, is_gated: bool
+) -> tuple[dict[str, list[Memory]], list[Memory]]:
+    """Give by section what is new to the session and fits well enough, and what is over the limits of its layer."""
+    known = {*begun.shown, *begun.standing}
+
+    def new(memories: Sequence[Memory]) -> list[Memory]:
+        out.extend(_left([memory for memory in memories if _mark(memory) in known], "shown"))
+        return [memory for memory in memories if _mark(memory) not in known]
+
+    fitting, papers = found.fitting.memories, found.documents.memories
+    if is_gated:
+        out += _left([*fitting, *papers], "gate")
+        fitting, papers = (), ()
+    fitting = _near_best(fitting, settings["recall.cutoff"], out)
+    papers = _near_best(papers, settings["recall.cutoff"], out)
+    sections = {name: new([memory for memory in found.standing if memory.section == name]) for name in STANDING}
+    sections[LONG_TERM] = _by_need(sections[LONG_TERM], fitting)
+    sections |= {name: _latest_first(sections[name]) for name in (NOTES, RECENT)}
+    in_view = {_place(memory) for memory in found.standing} | _noted_places(begun.standing)
+    caps = {layer: settings[f"recall.limit.{layer}"] for layer in (*LAYERS, DOCUMENTS)}
+    sections[RELEVANT], over = limited(new([one for one in fitting if _place(one) not in in_view]), caps)
+    sections[DOCUMENTS], papers_over = limited(new(papers), caps)
+    return sections, [*over, *papers_over]
+
+
+def _limits(settings: Settings, request: Recall) -> Limits:
+    soft = settings["recall.soft_budget"] if request.budget_soft is None else request.budget_soft
+    hard = settings["recall.hard_budget"] if request.budget_hard is None else request.budget_hard
+    return limits(soft, hard, request.characters)
+
+
+def _reset(request: Recall, found: Gathered, query: str, topic: float, turns: int) -> str:
+    """Say why the session begins anew with this turn; empty where it goes on."""
+    if not request.session:
+        return ""
+    if found.state.is_new:
+        return session_state.NEW
+    if request.fresh:
+        return session_state.ASKED
+    if found.state.turns >= turns:
+        return session_state.TURNS
+    return session_state.TOPIC if is_other_topic(query, found.fitting.vector, found.state.context, topic) else ""
+
+
+def _near_best(found: Sequence[Memory], share: float, out: list[LeftOut]) -> tuple[Memory, ...]:
+    """Keep what fits nearly as well as the best: the tail of a search is there because something has to come last.
+
+    What the session itself said is long and loosely put, so it is held against its own best. So is what answers one of
+    several questions, and the best of each question comes first.
+    """
+    kept: list[Memory] = []
+    best: dict[bool, float] = {}
+    of_part: dict[tuple[bool, str], Memory] = {}
+    for memory in sorted(found, key=lambda memory: -memory.relevance):
+        is_talk = memory.kind == "session"
+        most = best.setdefault(is_talk, memory.relevance)
+        if memory.asked:
+            most = of_part.setdefault((is_talk, memory.asked), memory).relevance
+        if memory.relevance >= share * most:
+            kept.append(memory)
+        else:
+            out.append(LeftOut(memory.id, memory.section, "cutoff"))
+    first = {memory.id for memory in of_part.values()}
+    return tuple(sorted(kept, key=lambda memory: (memory.id not in first, -memory.score)))
+
+
+def _by_need(page: list[Memory], fitting: Sequence[Memory]) -> list[Memory]:
+    """Put the parts of MEMORY.md that fit the prompt first: where there is no room for all, they are kept."""
+    score = {memory.id: memory.score for memory in fitting if memory.kind == "memory"}
+    return sorted(page, key=lambda memory: -score.get(memory.id, 0.0))
+
+
+def _latest_first(found: Sequence[Memory]) -> list[Memory]:
+    """Turn the notes of each day, and its history, around: where there is no room for all, the latest are kept."""
+    groups = groupby(found, key=lambda memory: (memory.scope, memory.date, memory.kind))
+    return [memory for _, inside in groups for memory in reversed(list(inside))]
+
+
+def _in_order(chosen: Sequence[Memory], always: Sequence[Memory]) -> tuple[Memory, ...]:
+    """Bring the parts of a page back into the page's order."""
+    place = {(memory.scope, memory.id): number for number, memory in enumerate(always)}
+    ranked = sorted(
+        enumerate(chosen),
+        key=lambda one: (SECTIONS.index(one[1].section), place.get((one[1].scope, one[1].id), one[0])),
+    )
+    return tuple(memory for _, memory in ranked)
+
+
+def _judged(
+    request: Recall, query: str, sections: Mapping[str, list[Memory]], out: list[LeftOut], notices: list[str]
+) -> dict[str, list[Memory]]:
+    """Keep of what was searched for what the judge finds worth showing; all of it where nobody can judge."""
+    found = {section: sections[section] for section in (RELEVANT, DOCUMENTS)}
+    every = [memory for memories in found.values() for memory in memories]
+    if request.judge is None or not every:
+        return found
+    try:
+        kept = set(request.judge(query, every))
+    except MemError as error:
+        notices.append(f"nobody judged what was recalled: {error}")
+        return found
+    out += _left([memory for memory in every if memory.id not in kept], "judged")
+    return {section: [memory for memory in memories if memory.id in kept] for section, memories in found.items()}
+
+
+def _left(memories: Sequence[Memory], why: str) -> list[LeftOut]:
+    """Name what is left out: notes and history by their file, with how many of its parts."""
+    parts = Counter((memory.path, memory.section) for memory in memories if memory.section in (NOTES, RECENT))
+    files = [LeftOut(path, section, why, count) for (path, section), count in parts.items()]
+    others = [memory for memory in memories if memory.section not in (NOTES, RECENT)]
+    return [*files, *(LeftOut(memory.id, memory.section, why) for memory in others)]
+
+
+def _place(memory: Memory) -> tuple[str, str]:
+    """Name what a memory stands in: notes are found in runs, and shown one by one."""
+    return memory.scope, memory.path if memory.kind == "note" else memory.id
+
+
+def _noted_places(marks: Sequence[str]) -> set[tuple[str, str]]:
+    """Give the days' pages a session was shown notes of."""
+    named = (mark.rpartition(" ")[0].partition(" ") for mark in marks)  # a path may hold spaces
+    return {(scope, name.partition("#")[0]) for scope, _, name in named}
+
+
+def _is_cut(memory: Memory) -> bool:
+    return memory.section in STANDING and not memory.is_whole
+
+
+def _mark(memory: Memory) -> str:
+    return f"{memory.scope} {memory.id} {memory.digest}"
+
+
+def _tokens(pack: Pack) -> dict[str, int]:
+    by_section = {
+        section: tokens(section_text(section, [memory for memory in pack.chosen if memory.section == section]))
+        for section in SECTIONS
+    }
+    return {**{section: count for section, count in by_section.items() if count}, "total": tokens(pack.text())}

@@ -1,0 +1,165 @@
+"""What each session was shown, in `.mem/surfaced/`, so that no memory is shown twice while it is still in view.
+
+A file a session, a line a turn, only ever added to: two processes on one session lose nothing and wait for nothing.
+A line that is torn or makes no sense is passed over. What cannot be written is not noted, and nobody fails for it.
+"""
+
+import json
+import os
+from array import array
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any
+
+from ..formats.ids import blake2b
+from ..store.privacy import make_derived
+from ..store.workspace import Workspace
+
+FOLDER = "surfaced"
+LARGE = 64 * 1024
+"""Bytes from which a session's file is written anew, shorter."""
+SHOWN = 500
+"""Memories a session remembers having been shown; the oldest are forgotten first."""
+SESSIONS = 200
+"""Files kept; those not touched for the longest go first."""
+TOPIC, TURNS, ASKED, NEW = "topic", "turns", "asked", "new session"
+
+
+@dataclass(frozen=True)
+class Surfaced:
+    """What a session was shown since it last began anew."""
+
+    shown: tuple[str, ...] = ()  # of what was relevant: `id digest`
+    standing: tuple[str, ...] = ()  # of pages and notes
+    context: tuple[float, ...] = ()  # the vector of what was talked about
+    turns: int = 0
+    is_new: bool = True
+
+    def after(self, turn: "Turn") -> "Surfaced":
+        """Give the state after a turn; another topic makes only what was relevant new again."""
+        begins = turn.reset in (TURNS, ASKED, NEW)
+        shown = () if turn.reset else self.shown
+        standing = () if begins else self.standing
+        return Surfaced(
+            tuple(dict.fromkeys((*shown, *turn.shown)))[-SHOWN:],
+            tuple(dict.fromkeys((*standing, *turn.standing)))[-SHOWN:],
+            turn.context or self.context,
+            turn.turns + (0 if begins else self.turns),
+            is_new=False,
+        )
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn: what was shown, and why the session began anew with it if it did."""
+
+    shown: tuple[str, ...] = ()
+    standing: tuple[str, ...] = ()
+    context: tuple[float, ...] = ()
+    reset: str = ""
+    turns: int = 1
+
+
+def read(workspace: Workspace, session: str) -> Surfaced:
+    """Read a session's state; one that nothing is known of is new."""
+    state = Surfaced()
+    for line in _text(_path(workspace, session)).splitlines():
+        turn = _turn(line)
+        state = state.after(turn) if turn else state
+    return state
+
+
+def note(workspace: Workspace, session: str, turn: Turn) -> None:
+    """Add a turn to a session's state."""
+    path = _path(workspace, session)
+    with suppress(OSError):
+        if workspace.derived.is_symlink() or path.parent.is_symlink():
+            return
+        is_first = not path.exists()
+        if _append(path, _line(turn)) > LARGE:
+            state = read(workspace, session)
+            whole = Turn(state.shown, state.standing, state.context, NEW, state.turns)
+            temporary = path.with_name(f"{path.name}.{os.getpid()}")
+            temporary.write_bytes(_line(whole))
+            os.replace(temporary, path)
+        if is_first:
+            _sweep(path.parent)
+
+
+def mixed(context: Sequence[float], vector: Sequence[float]) -> tuple[float, ...]:
+    """Move the topic on: a turn counts twice what was before it."""
+    if not vector or len(context) != len(vector):
+        return tuple(vector or context)
+    return tuple((a + 2 * b) / 3 for a, b in zip(context, vector, strict=True))
+
+
+def _path(workspace: Workspace, session: str) -> Path:
+    name = blake2b(session.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return workspace.derived / FOLDER / name
+
+
+def _text(path: Path) -> str:
+    with suppress(OSError):
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(fd, "rb") as file:
+            if S_ISREG(os.fstat(fd).st_mode):
+                return file.read(16 * LARGE).decode("utf-8", "replace")
+    return ""
+
+
+def _append(path: Path, data: bytes) -> int:
+    """Add a line, behind a newline, so that one torn before it stays by itself; give the size of the file."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        fd = os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        make_derived(path.parent)
+        mark = path.parent.parent / ".gitignore"
+        if not mark.exists():
+            mark.write_text("*\n", encoding="utf-8")
+        fd = os.open(path, flags, 0o600)
+    try:
+        if not S_ISREG(os.fstat(fd).st_mode):
+            return 0
+        os.write(fd, data)
+        return os.fstat(fd).st_size
+    finally:
+        os.close(fd)
+
+
+def _line(turn: Turn) -> bytes:
+    told: dict[str, Any] = {"shown": turn.shown, "standing": turn.standing, "reset": turn.reset, "turns": turn.turns}
+    if turn.context:
+        largest = max(map(abs, turn.context)) or 1.0
+        told["context"] = b64encode(array("b", [round(127 * one / largest) for one in turn.context])).decode()
+    return f"\n{json.dumps({name: value for name, value in told.items() if value})}\n".encode()
+
+
+def _turn(line: str) -> Turn | None:
+    try:
+        told = json.loads(line)
+        context = tuple(float(one) for one in array("b", b64decode(told.get("context", ""))))
+        turns = told.get("turns", 1)
+        return Turn(
+            _texts(told.get("shown", ())),
+            _texts(told.get("standing", ())),
+            context,
+            str(told.get("reset", "")),
+            turns if isinstance(turns, int) and turns > 0 else 1,
+        )
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()
+
+
+def _sweep(folder: Path) -> None:
+    files = sorted((path for path in folder.iterdir()), key=lambda path: path.stat().st_mtime)
+    for path in files[: max(len(files) - SESSIONS, 0)]:
+        path.unlink()

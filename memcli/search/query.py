@@ -1,0 +1,147 @@
+"""What a query asks for: its words with their forms, its names, its exact phrases, and whether it asks at all."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import log
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..index.filters import Filter, bindable, chunk_condition
+from ..language.keyword_tokens import STOP_WORDS, clean, latin_share, phrases, query_terms
+from ..language.lexicon import common_share, forms, opens_a_question
+from ..store.addresses import prefixes
+from .ranking_weights import WEIGHTS, Weights
+
+if TYPE_CHECKING:
+    from ..index.index import Index
+
+
+_WORD = re.compile(r"[^\W_]+")
+_LEAST_SHARE = 0.2
+"""Below it a name is too rare to be left out."""
+_NAME = re.compile(r"(?<=[^.?!:\n] )[A-Z][a-z]+\b")
+
+
+@dataclass(frozen=True)
+class Term:
+    """One word of a query."""
+
+    word: str
+    forms: tuple[str, ...]  # any of them counts as the word
+    is_name: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query taken apart."""
+
+    text: str
+    terms: tuple[Term, ...]
+    phrases: tuple[str, ...]  # several words that should stand as they are, lower case
+    readable: float  # how far an English model reads it, from 0 to 1
+    is_statement: bool  # it tells something, as a turn of a conversation does, and asks nothing
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Give the words asked for."""
+        return frozenset(term.word for term in self.terms)
+
+    def parts(self, counts: Sequence[int | None] = (), weights: Weights = WEIGHTS) -> tuple[tuple[str, float], ...]:
+        """Give the texts to embed and their weights; the query's vector is their weighted sum, normalised.
+
+        The last line of a query of several lines counts once more: in a pasted dialogue it is where things stand.
+        So does the query without the names that many texts hold, by `counts` as for `term_weights`: the model takes
+        a name for half of what is asked, and would answer with anything about Melanie.
+        """
+        lines = [line.strip() for line in self.text.splitlines() if line.strip()]
+        if len(lines) > 1:
+            return (self.text, 1.0), (lines[-1], weights.last_line)
+        shares = {
+            term.word: min((count or 0) / weights.frequent, 1.0)
+            for term, count in zip(self.terms, counts, strict=False)
+            if term.is_name
+        }
+        names = {name: share for name, share in shares.items() if share >= _LEAST_SHARE}
+        if not 0 < len(names) < len(self.terms):
+            return ((self.text, 1.0),)
+        rest = re.sub(rf"\b(?:{'|'.join(names)})(?:['’]s)?\b", "", self.text, flags=re.IGNORECASE)
+        return (self.text, 1.0), (" ".join(rest.split()), min(names.values()) * weights.nameless)
+
+
+def ask(query: str) -> Question:
+    """Take a query apart; any text will do."""
+    text = clean(query).strip()
+    names = {name.lower() for name in _NAME.findall(text[:4000])}
+    terms = tuple(Term(word, forms(word), word in names) for word in query_terms(query))
+    exact = tuple(phrase.lower() for phrase in phrases(query) if len(_WORD.findall(phrase)) > 1)
+    readable = latin_share(text) if any(map(str.isalpha, text)) else 0.0  # a model makes something up of digits, emoji
+    return Question(text, terms, exact, readable, _is_statement(text))
+
+
+def term_weights(
+    question: Question, counts: Sequence[int | None], texts: int, weights: Weights = WEIGHTS
+) -> list[float]:
+    """Return what each term may add to a keyword score; they sum to 1, or to less where no term tells much.
+
+    `counts` holds in how many of the workspace's `texts` a term occurs, None for one that repeats another.
+    A weight is idf to a power, over the sum: idf = ln(1 + (N − n + ½) / (n + ½)) as in BM25 (Robertson and
+    Zaragoza 2009), where N and n count other texts besides the workspace's, of which a thousand are
+    everyday English. They keep small workspaces sensible and the weights of a growing one steady.
+    """
+    found = []
+    for term, count in zip(question.terms, counts, strict=True):
+        if count is None:
+            found.append(0.0)
+            continue
+        share = 1.0 if term.word in STOP_WORDS and not term.is_name else common_share(term.word)
+        n = count + weights.everyday_texts * max(share, weights.least_share)
+        idf = log(1 + (texts + weights.other_texts - n + 0.5) / (n + 0.5)) ** weights.idf_power
+        rare = weights.rare_count / (weights.rare_count + n)  # not a share of the texts, and no jump at any count
+        found.append(idf * (1 + (weights.rare_name - 1) * rare * term.is_name))
+    total = max(sum(found), weights.least_idf * len(found))
+    return [weight / total for weight in found]
+
+
+def _is_statement(text: str) -> bool:
+    words = _WORD.findall(text[:4000])
+    if not words or opens_a_question(words[0]):
+        return False
+    return sum(word.lower() in STOP_WORDS for word in words) >= 3
+
+
+_ID = re.compile(r"\b[a-z]+_[0-9a-z]{16}\b")
+_PATH = re.compile(r"(?P<path>[^\n]+?)(?::(?P<line>\d{1,9})|#(?P<anchor>[^\n]+))?")
+MOST = 50
+"""Chunks of what is named, at most: a long history file is not one memory."""
+
+
+def named(index: "Index", query: str, wanted: Filter, folder: Path | None = None) -> list[int]:
+    """Give the chunks of what the query names, of those that may be found; a path may also be one from `folder`."""
+    text = query.strip()
+    ids = list(dict.fromkeys(_ID.findall(text[:4000])))[:MOST]
+    conditions: list[str] = []
+    values: list[str | int] = []
+    if ids:
+        marks = ", ".join("?" * len(ids))
+        conditions.append(f"file in (select file from entries where id in ({marks})) or anchor in ({marks})")
+        values += [*ids, *ids]
+    path = _PATH.fullmatch(text) if "/" in text or ".md" in text else None
+    if path:
+        paths = [path["path"]] if folder is None else prefixes(index.workspace, path["path"], folder)
+        marks = ", ".join("?" * len(paths))
+        conditions.append(
+            f"file in (select file from files where path in ({marks})) and ? in ('', anchor) and (? = 0 or line ="
+            " (select max(line) from chunks as other where other.file = chunks.file and line <= ?))"
+        )
+        line = int(path["line"] or 0)
+        values += [*map(bindable, paths), bindable(path["anchor"] or ""), line, line]
+    if not conditions:
+        return []
+    where = chunk_condition(wanted)
+    rows = index.connection.execute(
+        f"select chunk from chunks where ({' or '.join(f'({one})' for one in conditions)}) and {where} limit {MOST}",
+        (*values, *where.values),
+    )
+    return [row[0] for row in rows]

@@ -1,0 +1,184 @@
+"""Fuse what words and meaning say of each candidate into one relevance that can be explained and compared.
+
+Owns the formula. Refuses: searching, reading texts from disk, decay and trust (they order a recall, not a search).
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+
+from ..formats.times import day_of, parse_time
+from ..index.index import Piece
+from ..language.keyword_tokens import clean, latin_share, query_terms
+from ..language.lexicon import names_a_time
+from ..language.sentences import QUESTION_MARKS, is_question
+from ..store.workspace import Workspace
+from .query import Question
+from .ranking_weights import WEIGHTS, Weights
+
+ARMS = ("vector", "keyword")
+"""Parts that are told even where they are nothing."""
+TURN, SHORT, LONG = "turn", "short", "long"
+SHORT_LENGTH = 600
+"""Characters below which a document of one chunk is short."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A chunk with what is known of it."""
+
+    chunk: int
+    document: Hashable  # chunks of one document are one hit
+    shape: str  # TURN for a turn of a session, SHORT for a text of one short chunk, else LONG
+    keyword: float  # Σ term weight × tf / (tf + saturation) over the chunk, in [0, 1)
+    whole: float  # the same over its whole document; equal to `keyword` where that is one chunk
+    cosine: float | None  # None where it has no vector
+    readable: float = 1.0  # how far the model reads its script and the query's, from 0 to 1
+    title: frozenset[str] = frozenset()  # the words of its title, as query_terms gives them
+    speaker: str = ""  # of a turn, lower case
+    is_question: bool = False  # of a turn
+    only_asks: bool = False  # of anything else: what it shares with the query it asks too
+    exact: float = 0.0  # the share of the query's phrases that stand in it
+    is_named: bool = False  # the query gives its id, path or address
+    is_dated: bool = False  # written in the time the query names
+    timestamp: str = ""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A document found: its best chunk, its relevance in [0, 1] and the parts that add up to it."""
+
+    chunk: int
+    document: Hashable
+    relevance: float
+    parts: Mapping[str, float]
+
+
+def fuse(
+    candidates: Iterable[Candidate], question: Question, weights: Weights = WEIGHTS, vector: float | None = None
+) -> list[Scored]:
+    """Score documents by their chunks, the best first, of equals the newer; without those for which nothing speaks.
+
+    sum = v × cosine + (1 − v) × words + bonuses, with v by the shape of the text (`vector` overrides it: 1 asks by
+    meaning alone, 0 by words alone), the best cosine of the document's chunks, and words
+    the best chunk's mixed with the whole document's. Relevance is a line over the sum, cut to [0, 1].
+    """
+    documents: dict[Hashable, list[Candidate]] = defaultdict(list)
+    for one in candidates:
+        documents[one.document].append(one)
+    found = [_score(chunks, question, weights, vector) for chunks in documents.values()]
+    found = [(order, one) for order, one in found if any(part > 0 for name, part in one.parts.items() if name != "cut")]
+    found.sort(key=lambda item: item[0], reverse=True)
+    return [scored for _, scored in found]
+
+
+def _score(
+    chunks: list[Candidate], question: Question, weights: Weights, vector: float | None
+) -> tuple[tuple[float, str, int], Scored]:
+    share = {id(one): _vector_share(one, question, weights) if vector is None else vector for one in chunks}
+    best = max(chunks, key=lambda one: share[id(one)] * (one.cosine or 0.0) + (1 - share[id(one)]) * one.keyword)
+    cosines = [one.cosine for one in chunks if one.cosine is not None]
+    v = share[id(best)] if cosines else 0.0
+    words = (1 - weights.whole) * max(one.keyword for one in chunks) + weights.whole * best.whole
+    slope = {TURN: weights.slope_turn, SHORT: weights.slope_short}.get(best.shape, weights.slope_long)
+    parts = {
+        "vector": v * max(cosines, default=0.0),
+        "keyword": (1 - v) * words,
+        "title": weights.titled * (bool(best.title) and best.title <= question.words),
+        "speaker": weights.speaker * (best.speaker in question.words),
+        "question": weights.asked * best.is_question,
+        "exact": weights.exact * max(one.exact for one in chunks),
+        "name": weights.named * any(one.is_named for one in chunks),
+        "date": weights.dated * any(one.is_dated for one in chunks),
+    }
+    parts = {name: slope * part for name, part in parts.items() if part or name in ARMS}
+    parts["base"] = weights.base
+    if best.only_asks and "name" not in parts and (sum_ := sum(parts.values())) > 0:
+        parts["asks"] = weights.only_asks * sum_
+    line = sum(parts.values())
+    relevance = min(max(line, 0.0), 1.0)
+    if relevance != line:
+        parts["cut"] = relevance - line
+    return (line, best.timestamp, -best.chunk), Scored(best.chunk, best.document, relevance, parts)
+
+
+def _vector_share(one: Candidate, question: Question, weights: Weights) -> float:
+    share = {TURN: weights.vector_turn, SHORT: weights.vector_short}.get(one.shape, weights.vector_long)
+    if one.shape == SHORT and question.is_statement:
+        share += weights.statement
+    return share * one.readable if one.cosine is not None else 0.0
+
+
+_SENTENCE = re.compile(r"[^.!?。！？؟\n]+[.!?。！？؟]*")
+
+
+def only_asks(text: str, words: Collection[str]) -> bool:
+    """Tell whether what a text shares with a query stands in questions, for the most part."""
+    if not any(mark in text for mark in QUESTION_MARKS):
+        return False
+    asked: set[str] = set()
+    told: set[str] = set()
+    for sentence in _SENTENCE.findall(text):
+        (asked if is_question(sentence) else told).update(query_terms(sentence))
+    return len(asked.intersection(words)) > 2 * len(told.intersection(words))
+
+
+Weigh = Callable[[Piece, float, float, float | None], Candidate]
+"""Gather what is known of a chunk with its scores by words, its document's, and its cosine."""
+
+
+def candidate(workspace: Workspace, question: Question, called: Container[int] = ()) -> Weigh:
+    """Give the function that gathers a chunk's scores and the signs of relevance its text shows.
+
+    `called` are the chunks that the query calls by name.
+    """
+    # The model that comes with mem reads English only.
+    is_english = not workspace.settings["embedding.model"]
+    is_dated = _in_time(workspace, question)
+
+    def weigh(piece: Piece, own: float, whole: float, cosine: float | None) -> Candidate:
+        is_turn = piece.kind == "session"
+        text = clean(piece.text).casefold()
+        speaker, _, said = piece.text.partition(": ") if is_turn else ("", "", "")
+        phrases = question.phrases
+        return Candidate(
+            chunk=piece.chunk,
+            document=_document(piece),
+            shape=TURN if is_turn else SHORT if piece.is_whole and len(piece.text) < SHORT_LENGTH else LONG,
+            keyword=own,
+            whole=whole or own,
+            cosine=cosine,
+            readable=min(question.readable, latin_share(piece.text)) if is_english else 1.0,
+            title=frozenset(query_terms(piece.title)) if piece.title and not is_turn else frozenset(),
+            speaker=speaker.strip().lower(),
+            is_question=is_turn and is_question(said),
+            only_asks=not is_turn and only_asks(piece.text, question.words),
+            exact=sum(phrase in text for phrase in phrases) / len(phrases) if phrases else 0.0,
+            is_named=piece.chunk in called,
+            is_dated=is_dated(piece.timestamp),
+            timestamp=piece.timestamp,
+        )
+
+    return weigh
+
+
+def _in_time(workspace: Workspace, question: Question) -> Callable[[str], bool]:
+    """Give the function that tells whether an instant is in the time the question names."""
+    # What somebody tells of last week is news, no question for what was written then.
+    if question.is_statement or not names_a_time(question.text):
+        return lambda timestamp: False
+    from ..language.dates import period_in
+
+    period = period_in(question.text, day_of(workspace.now, workspace.zone))
+
+    def holds(timestamp: str) -> bool:
+        moment = parse_time(timestamp) if period else None
+        return period is not None and moment is not None and period.holds(day_of(moment, workspace.zone))
+
+    return holds
+
+
+def _document(piece: Piece) -> tuple[int, str]:
+    """Name what is one hit: an entry's file, a section, a record, a run of notes, a turn."""
+    return piece.file, "" if piece.kind == "entry" else piece.anchor or str(piece.line)

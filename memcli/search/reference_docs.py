@@ -1,0 +1,65 @@
+"""Folders of documents that recall reads and never writes: which they are, what is found there, how it is named.
+
+Each is searched as a workspace whose derived data lies in ours. A folder named by the workspace's own settings, which
+may have come with a clone, must lie in the same repository; one named by the user may lie anywhere.
+"""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from ..errors import MemError
+from ..formats.ids import blake2b
+from ..store.addresses import Place, by_path
+from ..store.workspace import MARKER, Workspace
+
+FOLDER = "include"
+KIND = "document"
+"""What a hit in a folder of documents is called."""
+
+
+def folders(workspace: Workspace) -> tuple[dict[str, Workspace], tuple[str, ...]]:
+    """Give the folders by the names the setting has for them, and a line for each that is not read."""
+    found: dict[str, Workspace] = {}
+    notices = []
+    own = workspace.settings.places.get("index.include") == str(workspace.root / MARKER)
+    bound = _repository(workspace.root)
+    for name in workspace.settings["index.include"]:
+        try:
+            root = (workspace.root / name if own else workspace.root / Path(name).expanduser()).resolve()
+        except (OSError, RuntimeError, ValueError):
+            notices.append(f"index.include: {name!r} is no folder")
+            continue
+        if own and not root.is_relative_to(bound):
+            notices.append(f"index.include: {name} is outside {bound}: only your own settings can name it")
+        elif not root.is_dir():
+            notices.append(f"index.include: there is no folder {root}")
+        else:
+            key = blake2b(str(root).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+            base = workspace.cache if workspace.derived.is_symlink() else workspace.derived
+            found[name.rstrip("/")] = replace(workspace, root=root, scope="documents", beside=base / FOLDER / key)
+    return found, tuple(notices)
+
+
+def by_name(workspace: Workspace, name: str, here: Path) -> tuple[Workspace, Place] | None:
+    """Find a document by the name recall gives it, such as `../docs/setup.md#install`, or by its path from `here`.
+
+    None for other names.
+    """
+    if not workspace.settings["index.include"]:
+        return None
+    for prefix, folder in folders(workspace)[0].items():
+        inside = os.path.relpath(here / name, folder.root)
+        for path in (name.removeprefix(f"{prefix}/") if name.startswith(f"{prefix}/") else "", inside):
+            try:
+                place = by_path(folder, path, folder.root) if path and not path.startswith("..") else None
+            except MemError:
+                continue
+            if place is not None and folder.layout.kind_of(place.path):
+                return folder, place
+    return None
+
+
+def _repository(root: Path) -> Path:
+    """Give the top of the repository a workspace is in; the workspace itself where there is none."""
+    return next((place for place in (root, *root.parents) if (place / ".git").exists()), root)

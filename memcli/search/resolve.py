@@ -1,0 +1,211 @@
+"""From the name somebody gives to the one place it means: an id, part of one, a path, or a hit's address."""
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import AmbiguousError, NotFoundError, UsageError
+from ..formats import ids
+from ..formats.entry import same_key
+from ..formats.frontmatter import document as frontmatter
+from ..formats.links import bare
+from ..formats.text_lines import require_no_conflict
+from ..store.addresses import Place, by_path
+from ..store.workspace import Workspace
+from .reference_docs import by_name
+
+if TYPE_CHECKING:
+    from ..index.index import Index
+    from ..index.lookups import Value
+
+
+_STATED_ID = re.compile(r"""^id:[ \t]*["']?([\w-]+)""", re.MULTILINE)
+SHORTEST = 4
+"""Characters of a part of an id, for what changes files: a slip of the finger must not name a memory."""
+
+
+def locate(
+    workspaces: Sequence[Workspace], name: str, folder: Path, *, strict: bool = False
+) -> tuple[Workspace, Place]:
+    """Find what a name means, in the first workspace that knows it.
+
+    A whole id is looked for where its file was made before anything is scanned; `strict`, for what changes
+    files, always looks at everything, so that two files of one id are noticed, and takes no part of an id that is
+    very short. Raises AmbiguousError with the candidates, NotFoundError or UsageError.
+    """
+    if name.startswith("session:"):
+        from ..store.addresses import parse_name
+
+        said = parse_name(name)
+        if said is not None:
+            return _in_session(workspaces, *said)
+    looks_like_path = any(mark in name for mark in "/#") or name.endswith(".md")
+    for workspace in workspaces:
+        document = None if strict else by_name(workspace, name, folder)  # which is read, never changed
+        if document is not None:
+            return document
+        place = by_path(workspace, name, folder) if looks_like_path else None
+        if place is None and ids.is_id(name) and not strict:
+            place = _where_made(workspace, name)
+        if place is not None:
+            return workspace, place
+    from ..index.index import ask
+    from ..index.lookups import called
+
+    hasty = False
+    for workspace in workspaces:
+        found = ask(workspace, lambda index: _known(index, name, strict))
+        if strict and len(name.removeprefix("mem_")) < SHORTEST and any(one != name for one, _ in found):
+            hasty, found = True, []
+        if len(found) > 1:
+            raise AmbiguousError(
+                f"{name!r} may be any of {len(found)}: " + ", ".join(f"{one} ({path})" for one, path in found[:10]),
+                "give more of it, or the path",
+            )
+        if found:
+            identifier, path = found[0]
+            return workspace, Place(path, identifier if identifier.startswith("hist_") else "")
+    for workspace in workspaces:
+        place = by_path(workspace, name, folder) or by_path(workspace, f"{name}.md", folder)
+        if place is not None:
+            return workspace, place
+        titled = ask(workspace, lambda index: called(index, bare(name)))
+        if len(titled) > 1:
+            raise AmbiguousError(
+                f"{name!r} is the title of {len(titled)}: " + ", ".join(path for _, path in titled[:10]),
+                "give the path",
+            )
+        if titled:
+            return workspace, Place(titled[0][1])
+    if hasty:
+        raise UsageError(
+            f"{name!r} is too little of an id to change a memory by",
+            f"give {SHORTEST} characters of it or more, or the path",
+        )
+    for workspace in workspaces:
+        ask(workspace, lambda index: _require_unconflicted(index, name))
+    raise NotFoundError(f"no entry {name!r}", 'find it with `mem search "…"` or `mem ls`')
+
+
+def _in_session(workspaces: Sequence[Workspace], name: str, span: str) -> tuple[Workspace, Place]:
+    from ..store.sessions.sessions import find
+
+    missing = NotFoundError(f"no session {name!r}", "`mem session ls` lists them")
+    for workspace in workspaces:
+        try:
+            return workspace, Place(find(workspace, name).path, span)
+        except NotFoundError as error:
+            missing = error
+    raise missing
+
+
+def _known(index: "Index", name: str, strict: bool) -> list[tuple[str, str]]:
+    from ..index.lookups import records, with_id
+
+    if ids.is_id(name) and not strict:
+        found = [one for one in with_id(index, name) if _holds(index.workspace, one[1], name)]
+        if found:
+            return found
+    index.refresh()
+    return records(index, name) if name.startswith("hist_") else with_id(index, name)
+
+
+def _require_unconflicted(index: "Index", name: str) -> None:
+    """Refuse the id of a file that is passed over, since git left conflict markers in it."""
+    for path in sorted({problem.path for problem in index.problems() if problem.left_out}):
+        with suppress(OSError, UnicodeDecodeError):
+            text = index.workspace.path(path).read_text(encoding="utf-8")
+            stated = {found[1] for found in _STATED_ID.finditer(text)}
+            if any(one == name or (len(name) >= SHORTEST and name in one) for one in stated):
+                require_no_conflict(path, text)
+
+
+def _where_made(workspace: Workspace, identifier: str) -> Place | None:
+    """Look for an id where a file of it would have been made; reads no more than one file."""
+    moment = ids.created(identifier)
+    if moment is None:
+        return None
+    days = {moment.astimezone(workspace.zone).date() + timedelta(days=shift) for shift in (-1, 0, 1)}
+    for made in sorted({workspace.layout.entry_path("", identifier, day) for day in days}):
+        folder, _, ending = made.rpartition("/")
+        try:
+            names = [name for name in os.listdir(workspace.root / folder) if name.endswith(ending)]
+        except OSError:
+            continue
+        place = f"{folder}/{names[0]}".lstrip("/") if len(names) == 1 else ""
+        if place and _holds(workspace, place, identifier):
+            return Place(place)
+    return None
+
+
+def _holds(workspace: Workspace, path: str, identifier: str) -> bool:
+    try:
+        text = workspace.path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return frontmatter.parse(text).fields.get("id") == identifier
+
+
+def filling(workspaces: Sequence[Workspace], key: str, project: str, as_of: str) -> "tuple[Workspace, list[Value]]":
+    """Give what fills a key, or did at a time, the most trusted and newest first; NotFoundError where nothing does.
+
+    Without a project, what belongs to none comes first; AmbiguousError where only several projects have it.
+    """
+    for workspace in workspaces:
+        found = [one for one in history(workspace, key, project) if _holds_of_past(one, as_of)]
+        if not project and len({one.project for one in found}) > 1:
+            found = [one for one in found if not one.project] or found
+        projects = sorted({one.project for one in found})
+        if len(projects) > 1:
+            raise AmbiguousError(f"the key {key!r} is filled in {len(projects)} projects", f"--project {projects[0]}")
+        if found:
+            return workspace, sorted(found, key=lambda one: (one.trust, one.since, one.id), reverse=True)
+    when = f" on {as_of[:10]}" if as_of else ""
+    raise NotFoundError(
+        f"nothing fills the key {key!r}{when}",
+        f"`mem read --key {key} --history` shows what did, `mem ls --key '*'` what is filled",
+    )
+
+
+def history(workspace: Workspace, key: str, project: str) -> "list[Value]":
+    """List every value of a key, the earliest first."""
+
+    from ..index.index import ask
+    from ..index.lookups import values
+
+    def asked(index: "Index") -> "list[Value]":
+        index.refresh()
+        return values(index)
+
+    found = [one for one in ask(workspace, asked) if same_key(one.key) == same_key(key)]
+    return [one for one in found if one.project == project] if project else found
+
+
+def believed(workspace: Workspace, ids: Sequence[str], as_of: str, name: str) -> Place:
+    """Find which of the memories that took each other's place was believed at a time."""
+
+    from ..index.filters import Filter
+    from ..index.index import ask
+
+    def asked(index: "Index") -> list[str]:
+        index.refresh()
+        rows = index.list_entries(Filter(as_of=as_of), "created_at, id")
+        return [row["path"] for row in rows if row["id"] in ids]
+
+    paths = ask(workspace, asked)
+    if not paths:
+        raise NotFoundError(
+            f"nothing of {name} was known on {as_of[:10]}", f"`mem read {name} --history` shows since when"
+        )
+    return Place(paths[-1])
+
+
+def _holds_of_past(value: "Value", as_of: str) -> bool:
+    if not as_of:
+        return value.status == "active"
+    is_over = value.until and value.until <= as_of
+    return value.since <= as_of and not is_over and bool(value.until or value.status == "active")

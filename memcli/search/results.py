@@ -1,0 +1,281 @@
+"""What a search gives: hits, each with where it stands and why it was found."""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..formats.jsonl import is_records, record_type
+from ..formats.text_lines import FileProblem, shorten
+from ..store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ..index.filters import Filter
+    from ..index.index import Index, Piece
+    from .ranking import Scored
+
+
+T = TypeVar("T")
+
+
+def side_by_side(
+    items: Sequence[T],
+    name: Callable[[T], str],
+    others: Callable[[T], Collection[str]],
+    changed: Callable[[T], str],
+) -> list[list[T]]:
+    """Gather items with those they are flagged with, in their order, the newer first in each group."""
+    by_name = {name(item): item for item in items}
+    groups: list[list[T]] = []
+    placed: set[int] = set()
+    for item in items:
+        if id(item) in placed:
+            continue
+        partners = [by_name[one] for one in others(item) if one in by_name]
+        group = [item, *(one for one in partners if one is not item and id(one) not in placed)]
+        placed.update(map(id, group))
+        groups.append(sorted(group, key=changed, reverse=True))
+    return groups
+
+
+def completed(
+    index: "Index", scored: "Sequence[Scored]", pieces: Mapping[int, "Piece"], wanted: "Filter"
+) -> "tuple[list[Scored], dict[int, Piece]]":
+    """Add to hits the active memories they are flagged with, each as relevant as the most relevant of its group."""
+    from ..index.lookups import chunks_of
+
+    ids = {one for hit in scored for one in flags(pieces[hit.chunk])}
+    known = dict(pieces)
+    if not ids:
+        return list(scored), known
+    there = {pieces[hit.chunk].entry.get("id") for hit in scored}
+    more = chunks_of(index, ids - there, wanted)
+    known |= index.pieces(more) if more else {}
+    from .ranking import Scored
+
+    added = [Scored(chunk, (known[chunk].file, ""), 0.0, {}) for chunk in more]
+    groups = side_by_side(
+        [*scored, *added],
+        lambda one: str(known[one.chunk].entry.get("id") or one.chunk),
+        lambda one: flags(known[one.chunk]),
+        lambda one: moment(known[one.chunk]),
+    )
+    found = []
+    for group in groups:
+        most = max(one.relevance for one in group)
+        for one in group:
+            gain = most - one.relevance
+            found.append(replace(one, relevance=most, parts={**one.parts, "flagged": gain}) if gain else one)
+    return found, known
+
+
+def moment(piece: "Piece") -> str:
+    """Give by what the newer of two memories is told: when they changed, then when they were made, as ids sort."""
+    return f"{piece.timestamp} {piece.entry.get('id', '')}"
+
+
+def flags(piece: "Piece") -> list[str]:
+    """Give the ids that an entry is flagged with."""
+    return list(piece.entry.get("conflicts_with") or ())
+
+
+LIMIT = 160
+_LEAD = re.compile(r"(?:#{1,6}\s+|>\s*|[-*+]\s+)*")
+_MARK = re.compile(r"<!-- (?:/?mem:|mem_|hist_)[^\n]*?-->")
+"""What mem writes for itself into a page."""
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+
+
+def snippet(text: str, query: str, limit: int = LIMIT) -> tuple[str, int]:
+    """Give the sentences that hold most of the query's words, and how many lines into the text they begin.
+
+    A text that fits is given whole.
+    """
+    whole = _plain(text)
+    if len(whole) <= limit:
+        return whole, _first_line(text)
+    from ..language.keyword_tokens import query_terms
+
+    stems = [term[: max(4, len(term) - 2)].casefold() for term in query_terms(query)]
+    pieces = _sentences(text)
+    best, best_score = 0, -1.0
+    for number, (_, piece) in enumerate(pieces):
+        low = piece.casefold()
+        score = sum(stem in low for stem in stems) - number * 0.001
+        if score > best_score:
+            best, best_score = number, score
+    start = pieces[best][0]
+    said = _plain(text[start : start + 4 * limit])
+    if len(_plain(pieces[best][1])) > limit:
+        start, said = _around(text, start, pieces[best][1], stems, limit)
+    lead = "…" if _plain(text[:start]) else ""
+    return lead + shorten(said, limit - len(lead)), text.count("\n", 0, start)
+
+
+def _sentences(text: str) -> list[tuple[int, str]]:
+    found, start = [], 0
+    for gap in _SENTENCE.finditer(text):
+        if text[start : gap.start()].strip():
+            found.append((start, text[start : gap.start()]))
+        start = gap.end()
+    if text[start:].strip():
+        found.append((start, text[start:]))
+    return found or [(0, text)]
+
+
+def _around(text: str, start: int, piece: str, stems: list[str], limit: int) -> tuple[int, str]:
+    """Begin a long sentence shortly before the first word asked for."""
+    low = piece.casefold()
+    places = [place for stem in stems if (place := low.find(stem)) >= 0]
+    place = max(min(places, default=0) - limit // 3, 0)
+    if place:
+        space = piece.find(" ", place, place + 40)
+        place = space + 1 if space >= 0 else place
+    return start + place, _plain(text[start + place : start + place + 4 * limit])
+
+
+def _first_line(text: str) -> int:
+    stripped = text.lstrip()
+    return text.count("\n", 0, len(text) - len(stripped))
+
+
+def _plain(text: str) -> str:
+    lines = (_LEAD.sub("", line.strip(), count=1) for line in _MARK.sub("", text).splitlines())
+    return " ".join(" ".join(line for line in lines if line).split())
+
+
+_HAPPENED = ("history", "note", "session")
+"""Kinds that tell what happened: the same words at another time are another memory."""
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One memory found."""
+
+    id: str  # what `mem read` takes
+    kind: str
+    path: str
+    line: int
+    summary: str  # the passage that matched, at most 160 characters
+    relevance: float  # in [0, 1], comparable across queries
+    timestamp: str
+    scope: str
+    type: str = ""
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    status: str = "active"
+    source: str = ""
+    key: str = ""
+    conflicts_with: tuple[str, ...] = ()  # active memories that may say otherwise, or the same
+    likely_same: tuple[str, ...] = ()  # those of these that probably say the same
+    outdated_by: str = ""  # the newest of the others, where it is newer
+    changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
+    parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance
+
+
+@dataclass(frozen=True)
+class Found:
+    """The answer to a search: hits, and everything that could not be looked at."""
+
+    hits: tuple[Hit, ...]
+    problems: tuple[FileProblem, ...] = ()
+    notices: tuple[str, ...] = ()
+    missing: int = 0  # texts known only by their words so far
+    total: int = 0
+    vector: tuple[float, ...] = ()  # of the query, where it was embedded
+    model: str = ""  # whose vector it is
+    weaker: int = 0  # found, but below the relevance asked for
+    talk: int = 0  # turns of conversations that were found besides
+
+
+def joined(found: Iterable[Found], limit: int | None = None) -> Found:
+    """Return several answers to one query as one: the best hits of all, at most `limit`, and everything else said."""
+    parts = tuple(found)
+    hits = sorted((hit for part in parts for hit in part.hits), key=lambda hit: -hit.relevance)
+    return Found(
+        tuple(hits[:limit]),
+        tuple(dict.fromkeys(problem for part in parts for problem in part.problems)),
+        tuple(dict.fromkeys(notice for part in parts for notice in part.notices)),
+        sum(part.missing for part in parts),
+        sum(part.total for part in parts),
+        weaker=sum(part.weaker for part in parts),
+        talk=sum(part.talk for part in parts),
+    )
+
+
+def distinct(scored: "Iterable[Scored]", pieces: "Mapping[int, Piece]", limit: int) -> "list[Scored]":
+    """Take the best that say different things, in their order; where there is room, entries of the same words too.
+
+    A line of MEMORY.md that is an entry as well, or the second copy older tools keep of a record, is told once.
+    """
+    told: dict[str, list[Piece]] = {}
+    places: list[tuple[bool, int, Scored]] = []
+    count = 0
+    for place, one in enumerate(scored):
+        piece = pieces[one.chunk]
+        others = told.setdefault(" ".join(_WORD.findall(piece.text)).casefold() or piece.text, [])
+        if any(_is_same(piece, other) for other in others):
+            continue
+        is_double = any(other.kind == piece.kind not in _HAPPENED for other in others)
+        others.append(piece)
+        places.append((is_double, place, one))
+        count += not is_double
+        if count == limit:
+            break
+    taken = sorted(places, key=itemgetter(0, 1))[:limit]
+    return [one for _, _, one in sorted(taken, key=itemgetter(1))]
+
+
+def _is_same(piece: "Piece", other: "Piece") -> bool:
+    """Tell whether two pieces of the same words are one memory."""
+    if piece.kind in _HAPPENED or other.kind in _HAPPENED:
+        return piece.kind == other.kind and piece.timestamp == other.timestamp
+    return piece.kind != other.kind and piece.status == other.status
+
+
+def hit_of(workspace: Workspace, pieces: "Mapping[int, Piece]", one: "Scored", query: str) -> Hit:
+    """Make a hit of a chunk found; `pieces` hold what it is flagged with too."""
+    piece = pieces[one.chunk]
+    entry: Mapping[str, Any] = piece.entry
+    named = flags(piece)
+    others = {each.entry["id"]: moment(each) for each in pieces.values() if each.entry.get("id") in named}
+    alike = frozenset(entry.get("likely_same") or ())
+    newest = max((name for name in others if name not in alike), key=lambda name: others[name], default="")
+    text, offset = snippet(piece.text, query)
+    return Hit(
+        id=address_of(piece),
+        kind=piece.kind,
+        path=piece.path,
+        line=piece.line + (0 if piece.kind == "session" else offset),  # a turn is one line of its file
+        summary=text or entry.get("summary", ""),
+        relevance=one.relevance,
+        timestamp=piece.timestamp,
+        scope=workspace.scope,
+        type=entry.get("type", "") or record_type(piece.path),
+        title=entry.get("title") or piece.title,
+        tags=tuple(entry.get("tags", ())),
+        status=piece.status,
+        source=entry.get("source", ""),
+        key=entry.get("key") or "",
+        conflicts_with=tuple(name for name in named if name in others),
+        likely_same=tuple(name for name in named if name in others and name in alike),
+        outdated_by=newest if newest and others[newest] > moment(piece) else "",
+        parts=one.parts,
+    )
+
+
+def address_of(piece: "Piece") -> str:
+    """Give what `mem read` takes to show a chunk's memory."""
+    if piece.kind == "entry":
+        identifier: str = piece.entry.get("id", piece.path)
+        return identifier
+    if piece.anchor.startswith("hist_"):
+        return piece.anchor
+    if piece.kind == "session" and not is_records(piece.path, piece.kind):
+        # Late: it brings along all that writes conversations.
+        from ..store.addresses import session_address
+
+        return session_address(piece.path, piece.anchor)
+    return f"{piece.path}#{piece.anchor}" if piece.anchor else piece.path

@@ -1,0 +1,83 @@
+"""Which relevance is enough to be shown, or for a turn to get memories at all; which likeness makes another topic.
+
+The measures are `bench/gate.py` and `bench/retrieval.py`. A threshold belongs to the embedding model, so it is
+kept by the model's name.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+TELLING = 0.7
+"""What the relevance of a turn counts that tells something and asks nothing: it is news, not a question to memory."""
+LIKELY = 0.5
+"""Relevance below which a hit is more likely wrong than right: relevance is the share of hits that were right."""
+ENOUGH_WORDS = 2
+"""Words that are not everyday ones, from which a turn can leave a topic."""
+
+
+class Thresholds(NamedTuple):
+    """From which relevance a turn gets memories, and below which likeness it is of another topic."""
+
+    gate: float
+    topic: float
+    shown: float  # of a search's hits: 1 in 100 right ones is below it (`bench/retrieval.py`)
+
+
+WORDS = Thresholds(0.12, 0.3, 0.0)
+"""Where there is no vector: relevance by words alone."""
+_BUILT_IN = "all-MiniLM-L6-v2-int8"
+_MODELS = {_BUILT_IN: Thresholds(0.23, 0.3, 0.02)}
+_OTHER = _MODELS[_BUILT_IN]._replace(shown=0.0)
+
+
+def thresholds(model: str) -> Thresholds:
+    """Give a model's thresholds; those of words for no name, the built-in one's for others, but with all hits shown."""
+    return _MODELS.get(model.rpartition("@")[0], _OTHER) if model else WORDS
+
+
+def gate_of(model: str, setting: float) -> float:
+    """Give the relevance from which a turn gets memories: as set, below 0 as measured for the model."""
+    return thresholds(model).gate if setting < 0 else setting
+
+
+def asks_memory(turn: str, relevance: float, threshold: float) -> bool:
+    """Tell whether a turn should get memories, by the relevance of the best one found for it."""
+    return bool(turn.strip()) and demand(turn, relevance) >= threshold
+
+
+def is_telling(turn: str) -> bool:
+    """Tell whether a turn has any word that is not an everyday one; nothing need be searched for one that has not."""
+    return telling_count(turn) > 0
+
+
+def demand(turn: str, relevance: float) -> float:
+    """Weigh the relevance of what was found by the kind of turn; "thanks, go on" asks for nothing."""
+    if not is_telling(turn):
+        return 0.0
+    from .query import ask
+
+    return relevance * (TELLING if "?" not in turn and ask(turn).is_statement else 1.0)
+
+
+def likeness(one: Sequence[float], other: Sequence[float]) -> float:
+    """Give the cosine of two vectors; 1 where one of them is not known or of another length."""
+    if not one or len(one) != len(other):
+        return 1.0
+    product = sum(a * b for a, b in zip(one, other, strict=True))
+    lengths = sum(a * a for a in one) * sum(b * b for b in other)
+    return product / lengths**0.5 if lengths > 0 else 1.0
+
+
+def is_other_topic(turn: str, vector: Sequence[float], context: Sequence[float], threshold: float) -> bool:
+    """Tell whether a turn left the topic of those before; "yes, go on" says too little to leave any."""
+    return likeness(vector, context) < threshold and telling_count(turn) >= ENOUGH_WORDS
+
+
+def telling_count(turn: str) -> int:
+    """Count the words of a turn that are not everyday ones."""
+    from ..language.keyword_tokens import STOP_WORDS
+    from ..language.lexicon import common_share
+    from .query import ask
+
+    words = (term.word for term in ask(turn).terms if term.is_name or term.word not in STOP_WORDS)
+    return sum(not common_share(word) and word not in ("ok", "pls", "thx") for word in words)

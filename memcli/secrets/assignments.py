@@ -1,0 +1,256 @@
+"""Find values that their name gives away: `password: …`, `API_KEY=…`, `the Fly token is …`.
+
+Owns the names, in code and in sentences, and what may stand between a name and its value; whether the value
+has the shape of a secret is judged in `values`.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from .carriers import wrapped_end
+from .token_patterns import compiled, word_set
+from .value_classifier import (
+    is_fragment,
+    is_hex,
+    is_jumbled,
+    is_monotonous,
+    is_password,
+    is_random,
+    is_stand_in,
+    is_uuid,
+    without_end,
+)
+
+STEMS = (
+    "pass",  # password, passwd, passphrase, Passwort
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "auth",
+    "credential",
+    "kennwort",
+    "contrasen",
+    "senha",
+)
+FOREIGN_STEMS = (
+    "contraseñ",
+    "парол",
+    "密码",
+    "密碼",
+    "パスワード",
+)
+_PASSWORDS = word_set(
+    "password passwd passphrase passwort pwd passcode kennwort contraseña contrasena senha пароль 密码 密碼 パスワード "
+    "pgpassword userpass dbpass rootpass sshpass requirepass"
+)
+_SECRETS = word_set("secret token credential credentials apikey authkey accesskey secretkey authtoken")
+_SUFFIXES = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey")
+_KEYED = word_set(
+    "api access secret private auth encryption master account service admin deploy license signing app application "
+    "consumer client session server write storage integration jwt webhook ssh shared"
+)
+# Tokens and keys that are no secrets, and names that speak about one.
+_HARMLESS = word_set(
+    "max min num total page next prev previous cursor continuation sync cancel cancellation csrf xsrf sequence "
+    "stop bos eos pad special mask unk public publishable anon primary foreign cache sort partition "
+    "idempotency idempotent host row object dedup hash lookup id change fencing etag version image asset "
+    "commit ref site placeholder translation i18n sha fingerprint"
+)
+_CLOSE = r"[\\\"'`*_\])]{0,4}"
+_ABOUT = r"(?:[ \t]+(?:for|of|to|on|at|in|from|für|de|del|para)[ \t]+[^\s:=|]{1,40}(?:[ \t][^\s:=|]{1,40}){0,2}?)?"
+_AFTER = (
+    rf"(?P<rest>[\w-]{{0,40}}+){_CLOSE}"
+    r"(?:(?P<xml>[ \t]+value[ \t]*=[ \t]*|>)"
+    rf"|(?P<about>{_ABOUT})[ \t]*(?P<assign>:=|={{1,3}}>?|[:：](?![:/])|->|→|\|(?=[ \t]))"
+    r"[ \t]*(?P<line>(?P<block>[|>][+-]?[ \t]*)?\\?\n[ \t]*)?"
+    rf"|{_ABOUT}[ \t]+(?P<is>is|was|ist|lautet|es|est)[ \t]*:?\s"
+    r"|[^.\n:=|]{1,70}?[ \t](?P<long>is|was):?\s"
+    r"|(?P<space>[ \t]+))"
+    r"[ \t]*(?P<open>\*{0,2}[ \t]*(?:\(\s{0,80})?(?:[brufBRUF]{0,2}\\?[\"'`]{1,3})?)"
+)
+
+
+@cache
+def _words(name: str) -> tuple[str, ...]:
+    """Split a name in snake, kebab or camel case into lower-case words."""
+    spaced = compiled(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])").sub(" ", name)
+    return tuple(re.split(r"[\W_]+", spaced.strip("_-").lower()))
+
+
+def _kind(words: tuple[str, ...], before: tuple[str, ...]) -> str:
+    """Say what kind of value a name, after other words, announces: password, pass, token, key, or nothing."""
+    last = words[-1].rstrip("0123456789")
+    tail = next((suffix for suffix in _SUFFIXES if last.endswith(suffix) and last != suffix), "")
+    if tail and last not in _PASSWORDS and last not in _SECRETS:
+        words, last = (*words[:-1], last.removesuffix(tail), tail), tail
+    if last in _PASSWORDS:
+        return "password"
+    if last in ("pass", "pw"):
+        return "password" if len(words) > 1 else "pass"
+    words = (*before, *words)
+    if not _HARMLESS.isdisjoint(words[:-1]):
+        return ""
+    if last in _SECRETS or last == "auth":
+        return "token"
+    if last == "key":
+        return "token" if len(words) > 1 and words[-2] in _KEYED else "key"
+    return ""
+
+
+def announces_secret(name: str) -> bool:
+    """Tell whether a variable of this name holds a secret."""
+    return _kind(_words(name), ()) != ""
+
+
+def assignments(text: str, low: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and rule of each value with the name and the shape of a secret; low is text in lower case."""
+    done = 0
+    stems = STEMS if low.isascii() else STEMS + FOREIGN_STEMS
+    for at, stem in sorted((at, each) for each in stems if each in low for at in _occurrences(low, each)):
+        if at < done:
+            continue
+        left = _left(text, at)
+        match = compiled(_AFTER).match(text, at + len(stem))
+        if match is None:
+            continue
+        start = at - len(left)
+        name = left + text[at : at + len(stem)] + match["rest"]
+        done = at + len(stem) + len(match["rest"])
+        words = _words(name)
+        kind = "" if name == "PWD" else _kind(words, _before(text, start) if len(words) == 1 else ())
+        if kind and not (text[start - 1 : start] == ":" == text[done : done + 1]):  # a part of an ARN
+            found = _value(text, match, kind, name)
+            if found:
+                yield (*found, {"pass": "password", "key": "token"}.get(kind, kind))
+
+
+def _occurrences(low: str, stem: str) -> Iterator[int]:
+    at = low.find(stem)
+    while at >= 0:
+        yield at
+        at = low.find(stem, at + len(stem))
+
+
+def _left(text: str, at: int) -> str:
+    """Return the part of the name before the stem."""
+    backwards = compiled(r"[\w-]*").match(text[max(0, at - 40) : at][::-1])
+    left = backwards[0][::-1] if backwards else ""
+    escaped = left[:1] in ("n", "r", "t") and text[max(0, at - len(left) - 1) : at - len(left)] == "\\"
+    return left[1:] if escaped else left
+
+
+def _before(text: str, start: int) -> tuple[str, ...]:
+    """Return the last two words of the same line before the name, as `api` in `api key`."""
+    if text[start - 1 : start] not in (" ", "\t"):
+        return ()
+    return tuple(compiled(r"[^\W_]+").findall(text[max(0, start - 32) : start].rpartition("\n")[2].lower())[-2:])
+
+
+def _value(text: str, match: re.Match[str], kind: str, name: str) -> tuple[int, int] | None:
+    """Find the value after the name and return its place when it has the shape the name and separator ask for."""
+    start = match.end()
+    opened = match["open"].lstrip("*( \t\r\n").lstrip("brufBRUF").lstrip("\\")
+    spans = _quoted(text, start, opened) if opened else _bare(text, start)
+    value = "".join(text[a:b] for a, b in spans).replace("\n", "")
+    if not value or ("f" in match["open"].lower() and "{" in value):
+        return None
+    if not _shaped(value, match, kind, name, bool(opened)):
+        return None
+    return spans[0][0], spans[-1][1]
+
+
+def _quoted(text: str, start: int, opened: str) -> list[tuple[int, int]]:
+    """Return the places of a quoted value, which may go on in adjacent literals on the next lines."""
+    quote = opened[0]
+    end = text.find(quote, start, start + 1024)
+    if end < 0 or "\n" in text[start:end]:
+        return _bare(text, start)
+    spans = [(start, end - (text[end - 1] == "\\"))]
+    glue = compiled(r"[ \t]*[+.\\]?[ \t]*\n[ \t]*[+.]?[ \t]*" + quote + r"([^\s" + quote + r"]{4,512})" + quote)
+    while len(spans) < 20 and (more := glue.match(text, end + 1)):
+        spans.append(more.span(1))
+        end = more.end() - 1
+    return spans
+
+
+def _bare(text: str, start: int) -> list[tuple[int, int]]:
+    """Return the places of an unquoted value, which may go on after a backslash at the end of the line."""
+    match = compiled(r"[^\s\"'`<>]{1,400}").match(text, start)
+    if match is None or match.end() - start == 400:  # longer ones are not typed, and have shapes of their own
+        return []
+    end = match.end()
+    spans = [(start, end)]
+    while len(spans) < 20 and text[end - 1 : end + 1] == "\\\n":
+        spans[-1] = (spans[-1][0], end - 1)
+        more = compiled(r"\s*([^\s\"'`<>]{1,400})").match(text, end)
+        if more is None:
+            return spans
+        spans.append(more.span(1))
+        end = more.end()
+    begin, end = spans[-1]
+    value = text[begin:end]
+    if text[begin - 1 : begin] == "=":  # the next parameter of a URL is not part of this one
+        value = compiled(r"&[A-Za-z_][\w.-]*=").split(value, maxsplit=1)[0]
+    value = without_end(value)
+    spans[-1] = (begin, begin + len(value))
+    if len(value) >= 10 and is_fragment(value):
+        more_end = wrapped_end(text, begin, begin + len(value))
+        if more_end > begin + len(value):
+            spans.append((begin + len(value), more_end))
+    return spans
+
+
+def _shaped(value: str, match: re.Match[str], kind: str, name: str, quoted: bool) -> bool:
+    """Judge a value: the less its name and separator say, the more it must look like a secret itself."""
+    if any(char in value for char in " \t") or is_stand_in(value) or value.startswith("[REDACTED"):
+        return False
+    sure = match["assign"] or match["xml"]
+    if match["space"] is not None and not (quoted or _is_option(match, name)):
+        return is_random(value, 20) and not is_hex(value) and not is_uuid(value)
+    if not sure and match["space"] is None and match["is"] is None:
+        return is_random(value, 20) and not is_uuid(value)
+    if kind == "password":
+        if value.isdigit():
+            return bool(sure) and 6 <= len(value) <= 10 and not is_monotonous(value)
+        return is_password(value) and not (match["line"] and not match["block"] and not is_random(value, 12))
+    if kind == "pass":
+        return (
+            bool((sure and not match["about"]) or (match["space"] and _is_option(match, name)))
+            and is_password(value)
+            and (
+                is_jumbled(value)
+                or _is_cased(value)
+                or compiled(r"[!@#$%^&*?+~]" if sure else r"\d").search(value) is not None
+            )
+        )
+    if is_uuid(value):
+        return kind == "token" and bool(compiled("(?i)api|access|auth|heroku|secret|server").search(name))
+    if kind == "key":
+        return is_random(value, 20) and not is_hex(value)
+    is_said = name.lower().endswith(("secret", "token")) and _is_cased(value)
+    return is_random(value, 16) or (not match["line"] and is_password(value) and (_is_mixed(value) or is_said))
+
+
+def _is_option(match: re.Match[str], name: str) -> bool:
+    """Tell `--password X` and `login deploy password X`, where a blank separates name and value."""
+    before = match.string[max(0, match.start() - 80) : match.start()]
+    account = r"(?i)\b(?:login|user(?:name)?)\b[:=]?\s+\S{1,64}[\s,/;]+(?:(?:and|und|y|et|e)\s)?\w*$"
+    return name.startswith("--") or compiled(account).search(before) is not None
+
+
+def _is_cased(value: str) -> bool:
+    """Tell small and capital letters and a digit in one word, which few names of things have."""
+    has = (any(map(str.islower, value)), any(map(str.isupper, value)), any(map(str.isdigit, value)))
+    return len(value) >= 8 and all(has)
+
+
+def _is_mixed(value: str) -> bool:
+    """Tell letters, digits and signs together, long enough to be meant as a secret."""
+    return (
+        len(value) >= 8
+        and any(char.isdigit() for char in value)
+        and any(char.isalpha() for char in value)
+        and any(char in "!@#$%^&*?~" for char in value)
+    )

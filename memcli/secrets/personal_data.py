@@ -1,0 +1,264 @@
+"""Find personal data that has a checkable shape: addresses, telephone numbers, cards, bank accounts and
+national ids.
+
+Names, birthdays and postal addresses are out of reach of patterns and are not attempted.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+
+from .. import data
+from .national_ids import national_ids
+from .token_patterns import compiled, word_set
+from .value_classifier import is_hex, is_monotonous, is_stand_in
+
+Place = tuple[int, int, str]  # start, end, rule
+
+_EMAIL = r"(?<![\w.+%-])[A-Za-z0-9][\w.+%-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}([A-Za-z]{2,24})(?![\w-])(?!:[\w~/])"
+_NO_DOMAIN = word_set(
+    "png jpg jpeg gif svg webp avif service socket timer target mount scope slice path device swap test "
+    "example invalid localhost local lan internal git js ts json yml yaml html css txt"
+)
+_NOBODY = word_set("git noreply no-reply donotreply")
+_PHONE = r"(?<![\w+.])(?<!\d )(?:\+|00)[1-9][\d ()./-]{6,22}\d(?!\w)"
+_CARD = (
+    r"(?<![\w.-])(?<!\d )(?:[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,4}(?:[ -]?\d{3})?"
+    r"|3[47]\d{2}[ -]?\d{6}[ -]?\d{5}|3[0689]\d{2}[ -]?\d{6}[ -]?\d{4})(?![\w-]|\.\d| \d)"
+)
+# Visa, Mastercard, American Express, Diners, Discover, JCB, UnionPay, Maestro: what their numbers begin with.
+_ISSUED = (
+    r"4\d{12}(?:\d{3})?|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}"
+    r"|3(?:0[0-5]|[689]\d)\d{11}|(?:6011|65\d\d|64[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
+    r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{8,15}"
+)
+_IBAN = r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
+
+
+def personal_data(text: str, low: str) -> Iterator[Place]:
+    """Yield the place and rule of each piece of personal data; `low` is the text in lower case."""
+    if "@" in text:
+        yield from _addresses(text)
+    if not compiled(r"\d").search(text):
+        return
+    for match in compiled(_IBAN).finditer(text):
+        if _is_iban(match[0].replace(" ", "")):
+            yield match.start(), match.end(), "iban"
+    for match in compiled(_CARD).finditer(text):
+        digits = [int(char) for char in match[0] if char.isdigit()]
+        if compiled(_ISSUED).fullmatch("".join(map(str, digits))) and len(set(digits)) > 1 and _is_luhn(digits):
+            yield match.start(), match.end(), "card-number"
+    yield from national_ids(text, low)
+    if "+" in text or "00" in text:
+        for match in compiled(_PHONE).finditer(text):
+            size = sum(char.isdigit() for char in match[0]) - 2 * match[0].startswith("00")
+            spaced = match[0][0] == "+" or any(char in " -/(" for char in match[0])
+            if 8 <= size <= 15 and spaced and not compiled(r"[ ()./-]{3}|\.\.|--|//").search(match[0]):
+                yield match.start(), match.end(), "phone"
+
+
+def _addresses(text: str) -> Iterator[Place]:
+    for match in compiled(_EMAIL).finditer(text):
+        name, _, domain = match[0].lower().partition("@")
+        reserved = domain in ("example.com", "example.org", "example.net") or domain.startswith("users.noreply.")
+        if match[1].lower() not in _NO_DOMAIN and name not in _NOBODY and not reserved:
+            yield match.start(), match.end(), "email"
+
+
+def _is_luhn(digits: list[int]) -> bool:
+    """Check the last digit of a card number, ISO/IEC 7812."""
+    doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
+    return (sum(digits[-1::-2]) + sum(doubled)) % 10 == 0
+
+
+def _is_iban(account: str) -> bool:
+    """Check an account number by the remainder of 97, ISO 13616."""
+    if not 15 <= len(account) <= 34:
+        return False
+    return int("".join(str(int(char, 36)) for char in account[4:] + account[:4])) % 97 == 1
+
+
+_SPARE = (
+    r"(?:recovery|back-?up|emergency|rescue|scratch|one-?time|2fa|mfa)[ -](?:codes?|keys?)"
+    r"|(?:wiederherstellungs|notfall|ersatz|backup-?)(?:codes?|schlüssel)|herstelcodes?|back-?upcodes?|noodcodes?"
+    r"|codes? de (?:récupération|secours|sauvegarde)|códigos? de (?:recuperación|respaldo|recuperação|backup|segurança)"
+    r"|codic[ei] di (?:recupero|backup|emergenza)|kody (?:zapasowe|odzyskiwania)|återställningskod(?:er)?"
+    r"|(?:резервные коды|коды восстановления)|(?:恢复|恢復|备用|備用|备份)(?:代码|代碼|码|碼)"
+    r"|(?:バックアップ|リカバリー?)コード|(?:백업|복구) ?코드"
+)
+_CODE = r"[a-z0-9]{4,12}(?:-[a-z0-9]{4,12}){0,8}"
+_NEXT = r"(?:[\s,;|/•*·、，]{1,8}(?:(?:and|und|y|et|e|en|i|и)[ \t])?(?:[-*][ \t])?(?:\d{1,2}[.)][ \t]{0,4})?)"
+_ARE = (
+    r"[^\n.!?:：=]{0,60}?(?:[ \t](?:are|is|were|sind|ist|lauten|lautet|son|es|sont|est|sono|è|são|é|zijn|to|är)\b:?"
+    r"|[:：=]|是|は|는)[\s*`\"'-]{0,8}(?:\d{1,2}[.)][ \t]{1,4})?"
+)
+_CODES = rf"(?P<codes>{_CODE}(?:{_NEXT}{_CODE}){{0,40}})(?![\w-])"
+_STEMS = ("pin", "puk", "code", "cvv", "cvc", "geheimzahl", "暗証番号")
+_CALLED = {
+    "pin": r"(?:sim|bank|card|phone|alarm|door|screen|unlock|voicemail|visa|debit|credit)[ -]$",
+    "code": r"(?:door|gate|alarm|entry|access|lock|safe|garage|lockbox|voicemail|unlock|building|box|pin|security)[ -]$"
+    r"|(?:tür|tor|alarm|safe|zugangs|pin)-?$|(?:opens?|unlocks?|disarms?)[ ](?:with|by|on)[ ](?:the[ ])?$",
+}
+_CALLED["puk"] = _CALLED["pin"]
+"""What stands before a word that means other things as well; PIN and PUK in capitals need none of it."""
+_OWNED = r"(?:(?<![a-z])(?:my|our|with|mit)[ ](?:(?:sim|card|bank|debit|phone|door)[ ])?|with[ ])$"
+"""What stands before a word that only a blank separates from its number."""
+_FOR = r"[ \t](?:for|of|to|on|at|from|für|vom|von|der|des|zum|zur|del|de|du|della|van|do|da)[ \t][^\n.!?:=]{1,40}?"
+_SAID = r"(?:[ \t](?:is|was|ist|lautet|es|est|è|é|are|to|är)|['’]s)(?:[ \t](?:now|still|jetzt|noch))?:?|は"
+_NUMBER = r"\d{4,8}\#?|\d(?:[ -]\d){3,7}"
+_PIN = (
+    rf"(?:[ -]?(?:code|nummer|number))?[12]?(?![\w-])(?:(?:{_FOR})?(?:[ \t]?[:：=]|[ \t][–—]|{_SAID})"
+    r"[ \t]{0,4}[\"'`*]{0,2}"
+    rf"|(?P<blank>[ \t]))(?P<pin>{_NUMBER})(?=[\"'`*]{{0,2}}(?:[ \t]*(?:$|\n|[)(/–—])|[.,;!?](?:\s|$)|です"
+    r"|[ \t](?:and|but|btw|by|for|und|aber|für|y|et|e|en|i)\b))"
+)
+_ON_CARD = _PIN.replace(_NUMBER, r"\d{3,4}")
+_SEED = (
+    r"(?i:\b(?:totp|h?otp|2fa|mfa|authenticator|one-time[ -]password)[ _-](?:secret|seed|key|setup key|secret key)s?"
+    r"(?:[ \t](?:for|of|on)[ \t][^\n.:=]{1,40}?)?[\"'`]{0,2}(?:[ \t]?[:=]|[ \t](?:is|was)))[ \t]{0,4}[\"'`]?"
+    r"(?P<seed>(?-i:[A-Z2-7]{16,128}|[A-Z2-7]{4}(?: [A-Z2-7]{4}){3,15}|[a-z2-7]{4}(?: [a-z2-7]{4}){3,15}))(?!\w)"
+)
+
+
+_OPENS = (
+    r"[ \t](?:for|of|to|für|von|zu|de|del|pour|per|voor)[ \t](?:[^\s:=]{1,12}[ \t]){0,2}"
+    r"(?:door|gate|alarm|safe|garage|locker|lockbox|building|(?:haus)?tür|tor\b|tresor|puerta|porte|porta|portone|alarme?|cancello"
+    r"|deur|poort|kluis|card|(?:i?phone|i?pad|tablet)\b|sim\b|karte|handy)"
+)
+_GROUPS = rf"(?<![a-z])(?:{_SPARE})[ \t]+(?P<groups>[a-z0-9]{{2,8}}(?:-[a-z0-9]{{4,8}}){{3,9}})(?![\w-])"
+_APP = (
+    r"\bapp(?:lication)?(?:[ -]specific)?[ -]password\b[^\n.:=]{0,40}?(?:[ \t]?[:=]|[ \t]is)[ \t]{0,4}[\"'`*]{0,2}"
+    r"(?P<app>[a-z]{4}(?:[ -][a-z]{4}){3})(?![\w-])"
+)
+_URI = r"otpauth://[^\s\"'<>]{1,300}?[?&]secret=([a-z2-7]{16,128})"
+
+
+def codes(text: str, low: str) -> Iterator[Place]:
+    """Yield the place and rule of each; `low` is the text in lower case."""
+    if any(
+        sign in low
+        for sign in ("code", "código", "codic", "kod", "код", "码", "碼", "コード", "코드", "key", "schlüssel")
+    ):
+        for name in compiled(rf"(?<![a-z])(?:{_SPARE})(?![a-z])").finditer(low):
+            match = compiled(f"{_ARE}{_CODES}").match(low, name.end())
+            if match:
+                yield from _spare(low, *match.span("codes"))
+        for match in compiled(_GROUPS).finditer(low):
+            if any(map(str.isdigit, match["groups"])):
+                yield *match.span("groups"), "recovery-code"
+    for match in compiled(_APP).finditer(low) if "app" in low and "password" in low else ():
+        if compiled("(?<![a-z])[^aeiouy -]{4}(?![a-z])").search(match["app"]):  # drawn by a machine, not four words
+            yield *match.span("app"), "password"
+    yield from _pins(text, low)
+    for match in compiled(_URI).finditer(low) if "otpauth://" in low else ():
+        yield *match.span(1), "otp-seed"
+    if any(sign in low for sign in ("otp", "2fa", "mfa", "authenticator", "one-time")):
+        for match in compiled(_SEED).finditer(text):
+            if not is_stand_in(match["seed"]):
+                yield *match.span("seed"), "otp-seed"
+
+
+def _pins(text: str, low: str) -> Iterator[Place]:
+    for stem in _STEMS:
+        at = low.find(stem)
+        while at >= 0:
+            end = at + len(stem)
+            match = compiled(_ON_CARD if stem.startswith("cv") else _PIN).match(low, end)
+            is_own = match and (not match["blank"] or match["pin"][-1] == "#" or _is_owned(low, at, stem))
+            if match and is_own and len(set(match["pin"])) > 1 and _is_called(text, low, at, stem):
+                yield *match.span("pin"), "pin"
+            at = low.find(stem, end)
+
+
+def _is_owned(low: str, at: int, stem: str) -> bool:
+    """Tell `my pin 4417`, and all that only a card has, from `pin 4417` of a program."""
+    return stem in ("puk", "cvv", "cvc") or compiled(_OWNED).search(low[max(0, at - 24) : at]) is not None
+
+
+def _is_called(text: str, low: str, at: int, stem: str) -> bool:
+    """Tell a personal number from the pin of a connector and the code of a program."""
+    before = low[max(0, at - 24) : at]
+    is_word = not compiled(r"[a-z0-9_.]$").search(before)
+    if stem not in _CALLED or (stem != "code" and is_word and text[at : at + 3].isupper()):
+        return is_word
+    if compiled(rf"(?<![a-z])(?:{_CALLED[stem]})").search(before):
+        return True
+    if stem == "pin" and is_word and compiled(_OWNED).search(before):
+        return True
+    return is_word and compiled(_OPENS).match(low, at + len(stem)) is not None
+
+
+def _spare(low: str, start: int, stop: int) -> Iterator[Place]:
+    """Yield the codes at the beginning of a list; the words that follow them are none."""
+    found = []
+    for match in compiled(_CODE).finditer(low, start, stop):
+        if not _is_code(match[0]):
+            break
+        found.append(match.span())
+    if len(found) > 1 or (found and len(low[slice(*found[0])].replace("-", "")) >= 8):
+        yield from ((*place, "recovery-code") for place in found)
+
+
+def _is_code(word: str) -> bool:
+    """Tell a code, which has digits, from a word and from a year or a date."""
+    plain = word.replace("-", "")
+    if len(plain) < 5 or not any(char.isdigit() for char in plain) or is_stand_in(word):
+        return False
+    if compiled(r"\d{4}-\d\d-\d\d|\d+[a-z]{1,8}|[a-z]{3,}-\d+").fullmatch(word) or is_monotonous(plain):
+        return False
+    return "-" in word or len(plain) < 40 or not is_hex(plain)
+
+
+_SIZES = (24, 21, 18, 15, 12)
+_GAP = r"[\s,;|*_`\"'\[\]-]{1,12}(?:\d{1,2}[.):]?[ \t]{0,4})?"
+_NAMES = ("mnemonic", "seed", "wallet", "recovery")
+_NAMED = (
+    rf"(?:[ _-](?:phrase|words?|seed|key|mnemonic|passphrase))?(?:[ ](?:is|was|for|of)\b[^\n:=]{{0,30}})?[ ]?"
+    rf"(?:[:=]\s{{0,4}}|(?<= is )|(?<=phrase )|(?<=words ))(?:\d{{1,2}}[.):]?[ \t]{{0,4}})?[\"'`]?"
+    rf"((?:[a-z]{{3,12}}+{_GAP}){{11,24}}[a-z]{{3,12}}+)"
+)
+_SENTENCE = word_set("the and for from not are was has were which would could should because does did its into")
+_WORD = r"[a-z]{3,12}"
+
+
+def seed_phrases(text: str, low: str) -> Iterator[Place]:
+    """Yield the place and rule of each phrase; `low` is the text in lower case."""
+    if len(text) < 47:
+        return
+    for name in _NAMES:
+        for match in compiled(name + _NAMED).finditer(low) if name in low else ():
+            if _SENTENCE.isdisjoint(compiled(_WORD).findall(match[1])):
+                yield *match.span(1), "seed-phrase"
+    yield from _phrases(low)
+
+
+def _phrases(low: str) -> Iterator[Place]:
+    """Yield the stretches of words of the standard whose last bits are the checksum of the others."""
+    words = compiled("[a-z]+").findall(low)
+    if bytes(_SIZES[-1] * [1]) not in bytes(map(_numbers().__contains__, words)):
+        return
+    places = [word.span() for word in compiled("[a-z]+").finditer(low)]
+    numbers = [_numbers().get(word, -1) for word in words]
+    at = 0
+    while at + _SIZES[-1] <= len(words):
+        size = next((size for size in _SIZES if at + size <= len(words) and _is_phrase(numbers[at : at + size])), 0)
+        if size:
+            yield places[at][0], places[at + size - 1][1], "seed-phrase"
+        at += size or 1
+
+
+def _is_phrase(numbers: list[int]) -> bool:
+    """Check the last bits of a phrase, a 32nd of the others, which are the beginning of their SHA-256 (BIP-39)."""
+    if -1 in numbers or len(set(numbers)) < 8:
+        return False
+    from hashlib import sha256  # not paid by every text
+
+    bits = "".join(f"{number:011b}" for number in numbers)
+    size = len(bits) // 33
+    entropy = int(bits[:-size], 2).to_bytes(size * 4, "big")
+    return f"{sha256(entropy).digest()[0]:08b}"[:size] == bits[-size:]
+
+
+@cache
+def _numbers() -> dict[str, int]:
+    text = data.path("seed_words.txt").read_text(encoding="ascii")
+    return {word: number for number, word in enumerate(text.split())}

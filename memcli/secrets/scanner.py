@@ -1,0 +1,198 @@
+"""Find and blank out secrets in text: credentials, passwords, and personal data when asked.
+
+Owns the findings and their redaction. Prefers silence to a false alarm: digests, UUIDs, git's object names and
+placeholders pass, and so does a password that is an ordinary word.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from .token_patterns import compiled, word_set
+
+__all__ = ["PERSONAL", "Finding", "env_values", "redact", "scan", "unsaid"]
+
+Group = Literal["secret", "personal"]
+PERSONAL = ("card-number", "national-id", "iban", "email", "phone")
+"""The rules of personal data."""
+_ENOUGH = 10_000  # findings, after which a text is hostile and is not looked at again
+_MARK = r"\[REDACTED:[a-z0-9-]{1,40}\]"
+# What stands in .env files of every project and would blank out ordinary words.
+_COMMON = word_set(
+    "true false yes no on off none null localhost development production staging test testing local debug info "
+    "warn warning error default utf-8 postgres postgresql mysql mariadb sqlite redis mongodb root admin "
+    "administrator user username password passwd secret changeme guest public private example minioadmin "
+    "letmein welcome database application service server client docker ubuntu europe asia america utc gmail "
+    "smtp https http memory"
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A place in a text that should not be kept, and the rule that says so."""
+
+    line: int  # of the start, from 1
+    start: int  # offsets into the text
+    end: int
+    rule: str
+    group: Group
+
+
+def scan(text: str, *, personal: Collection[str] = (), values: Collection[str] = ()) -> list[Finding]:
+    """Find the secrets of a text in order.
+
+    `personal` names the rules of personal data to heed; `values` are literal ones to guard, from .env files nearby.
+    """
+    found = _distinct(_once(text, personal, values))
+    more = found
+    while more and len(found) <= _ENOUGH:
+        # Blanking one secret can lay bare its neighbour, so look again until nothing is left.
+        masked, places = _masked(text, found)
+        more = [(*_original(places, item[0], item[1]), *item[2:]) for item in _once(masked, personal, values)]
+        found = _distinct([*found, *more])
+    findings, line, last = [], 1, 0
+    for start, end, rule, group in found:
+        line += text.count("\n", last, start)
+        last = start
+        findings.append(Finding(line, start, end, rule, group))
+    return findings
+
+
+def redact(text: str, findings: Iterable[Finding]) -> str:
+    """Put `[REDACTED:rule]` in the place of each finding; overlapping ones become one."""
+    return _masked(text, [(f.start, f.end, f.rule, f.group) for f in findings])[0]
+
+
+def unsaid(text: str, words: Iterable[str]) -> str:
+    """Blank out the secrets of a message, also those it quotes in part from the words of a command."""
+    for word in {part for one in words for part in (one, one.lstrip("-"), one.partition("=")[2])}:
+        for one in scan(word, personal=PERSONAL[:3]):
+            secret = word[one.start : one.end]
+            shown = next((secret[:size] for size in range(len(secret), 11, -1) if secret[:size] in text), secret)
+            text = text.replace(shown, f"[REDACTED:{one.rule}]")
+    return redact(text, scan(text, personal=PERSONAL[:3]))
+
+
+def env_values(text: str) -> frozenset[str]:
+    """Return the values of a .env file that must not turn up elsewhere, without the ordinary ones."""
+    kept = set()
+    for line in text.splitlines():
+        match = compiled(r"[ \t]*(?:export[ \t]+)?([A-Za-z_][\w.-]*)[ \t]*=[ \t]*(.*)").match(line)
+        if match is None:
+            continue
+        name, value = match.groups()
+        if value[:1] in ("'", '"'):
+            value = value[1:].rpartition(value[0])[0] or value[1:]
+        else:
+            value = value.split(" #")[0].strip()
+        if _is_guarded(name, value):
+            kept.add(value)
+        kept.update(value[found.start : found.end] for found in scan(value))
+    return frozenset(kept)
+
+
+def _is_guarded(name: str, value: str) -> bool:
+    """Tell a value that would be a leak wherever it stood, and whose removal leaves ordinary text alone."""
+    from .assignments import announces_secret
+    from .value_classifier import is_hex, is_password, is_random, is_reference, is_stand_in, is_uuid
+
+    if value.lower() in _COMMON or is_stand_in(value) or is_reference(value) or value.isdigit():
+        return False
+    if announces_secret(name):
+        return is_password(value) or (len(value) >= 16 and not compiled(r"[.~]{0,2}/.*|\w+://.*").fullmatch(value))
+    return is_random(value) and not is_uuid(value) and not is_hex(value)
+
+
+def _once(text: str, personal: Collection[str], values: Collection[str]) -> list[tuple[int, int, str, Group]]:
+    """Find what one look finds, marks of earlier redactions left alone."""
+    # Many commands import this module and scan nothing.
+    from .assignments import assignments
+    from .carriers import answers, carried
+    from .command_lines import exported, passwords_of_commands
+    from .personal_data import codes, seed_phrases
+    from .spoken_passwords import said_passwords
+    from .token_shapes import shapes
+
+    low = text.lower()
+    if len(low) != len(text):
+        low = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+    found: list[tuple[int, int, str, Group]] = [(*place, "secret") for place in shapes(text)]
+    found += [(*place, "secret") for place in carried(text, low)]
+    found += [(*place, "secret") for place in assignments(text, low)]
+    found += [(*place, "secret") for place in said_passwords(text, low)]
+    found += [(*place, "secret") for place in passwords_of_commands(text, low)]
+    found += [(*place, "secret") for place in answers(text)]
+    found += [(*place, "secret") for place in codes(text, low)]
+    found += [(*place, "secret") for place in exported(text, low)]
+    found += [(*place, "secret") for place in seed_phrases(text, low)]
+    for value in values:
+        if value and value in text:
+            whole = compiled(
+                r"(?<![A-Za-z0-9])" * value[0].isalnum() + re.escape(value) + "(?![A-Za-z0-9])" * value[-1].isalnum()
+            )
+            found += [(m.start(), m.end(), "env-value", "secret") for m in whole.finditer(text)]
+    if personal:
+        from .personal_data import personal_data
+
+        found += [(*place, "personal") for place in personal_data(text, low) if place[2] in personal]
+    if not found or "[REDACTED:" not in text:
+        return found
+    marks = [match.span() for match in compiled(_MARK).finditer(text)]
+    return [item for item in found if not _is_inside(marks, item[0], item[1])]
+
+
+def _is_inside(marks: list[tuple[int, int]], start: int, end: int) -> bool:
+    index = bisect_right(marks, start, key=lambda mark: mark[0]) - 1
+    return index >= 0 and end <= marks[index][1]
+
+
+def _distinct(found: list[tuple[int, int, str, Group]]) -> list[tuple[int, int, str, Group]]:
+    """Sort by place and drop what lies inside another finding; the earlier found, the surer."""
+    kept: list[tuple[int, int, str, Group]] = []
+    for item in sorted(found, key=lambda item: (item[0], -item[1])):
+        if kept and item[1] <= kept[-1][1]:
+            continue
+        kept.append(item)
+    return kept
+
+
+def _masked(text: str, found: Iterable[tuple[int, int, str, Group]]) -> tuple[str, list[tuple[int, int, int, int]]]:
+    """Return the text with marks, and for each mark its place there and in the original."""
+    pieces: list[str] = []
+    places: list[tuple[int, int, int, int]] = []
+    done = size = 0
+    for start, end, rule in _merged(found):
+        pieces += [text[done:start], f"[REDACTED:{rule}]"]
+        size += start - done
+        places.append((size, size + len(pieces[-1]), start, end))
+        size += len(pieces[-1])
+        done = end
+    return "".join([*pieces, text[done:]]), places
+
+
+def _merged(found: Iterable[tuple[int, int, str, Group]]) -> list[tuple[int, int, str]]:
+    merged: list[tuple[int, int, str]] = []
+    for start, end, rule, _ in sorted(found, key=lambda item: (item[0], -item[1])):
+        if merged and start < merged[-1][1]:
+            first, last, name = merged[-1]
+            merged[-1] = (first, max(last, end), name)
+        elif start < end:
+            merged.append((start, end, rule))
+    return merged
+
+
+def _original(places: list[tuple[int, int, int, int]], start: int, end: int) -> tuple[int, int]:
+    """Translate a place in the masked text to the original; a mark that is touched is taken in whole."""
+
+    def back(at: int, *, is_end: bool) -> int:
+        index = bisect_right(places, at - is_end, key=lambda place: place[0]) - 1
+        if index < 0:
+            return at
+        _, mask_end, begin, stop = places[index]
+        if at - is_end < mask_end:
+            return stop if is_end else begin
+        return at - mask_end + stop
+
+    return back(start, is_end=False), back(end, is_end=True)

@@ -1,0 +1,243 @@
+"""Judge whether a string has the shape of a secret value: random, or made up by a person as a password.
+
+Owns the line between `hunter2!` and `see 1Password`; knows nothing of the names and texts around a value.
+"""
+
+import re
+from functools import cache
+from itertools import pairwise
+
+from .token_patterns import compiled, word_set
+
+_STAND_IN = (
+    "example",
+    "placeholder",
+    "changeme",
+    "change-me",
+    "change_me",
+    "redacted",
+    "your",
+    "xxxx",
+    "****",
+    "...",
+    "dummy",
+    "insert",
+    "replace",
+    "sample",
+    "…",
+    "••",
+    "${",
+    "$(",
+    "{{",
+    "}}",
+    "%(",
+    "#{",
+    "<",
+    "&#",
+    "&lt;",
+    "://",
+    "process.env",
+    "environ",
+    "getenv",
+    "secrets.",
+    "vault:",
+    "op:/",
+    "arn:",
+    "sha1-",
+    "sha256",
+    "sha384-",
+    "sha512",
+)
+# Words that end in digits and name a technique, a unit or a version, not a password.
+_TECHNICAL = (
+    r"(?i:base|sha|md|utf|oauth|oidc|rsa|aes|hs|rs|es|ps|ecdsa|ed|ecc|curve|argon|argon2id|pbkdf|blake|crc|rc|des"
+    r"|ipv|http|tls|ssl|x|v|s|k8s|ec|python|py|node|php|java|win|type|level|line|step|part|phase|option|version|rev"
+    r"|test|item|page|user|gpt|claude|llama|int|uint|float|str|char|varchar|bytes?|bits?|min|max|len|top|layer|head"
+    r"|sec|days?|log|case|row|figure|table|arg|param|var|val|num|no|id|key|tokens?|h|iso|rfc|usb|mac|otp|totp|fido"
+    r"|u|password|passwd|secret|pwd|salt|issue|pr|bug|task|ticket|q|p)\d+(?:[a-z]{0,3}|[A-Z]{1,3})"
+)
+_WORDY = r"\d+(?:[a-z]{0,12}|[A-Z]{0,3})|[^\W\d_]?(?:(?-i:[^\W\d_A-Z]+)|[A-Z]+s?)|[^\W\d_]"
+_FILE = (
+    r"[\w./~@-]*\.(?:txt|json|jsonl|ya?ml|py|pyi|js|mjs|ts|tsx|jsx|md|mdx|env|pem|key|pub|crt|toml|sh|go|rs|rb|java|kt"
+    r"|html?|css|conf|cfg|ini|gpg|asc|log|csv|xml|db|sql|lock|local|kdbx|c|h|cpp|swift|php|vue|png|svg|jpg)\d?(?::\d+)*"
+)
+# Things that stand where a secret could and are none, however random they look.
+_REFERENCES = (
+    _FILE,
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",  # an address
+    r"\d{4}-\d{2}-\d{2}(?:[T ][\d:.Z+-]*)?|\d{1,2}:\d{2}(?::\d{2})?",
+    r"(?i:sha\d+|md5|bcrypt|argon2\w*|pbkdf2\w*|scrypt)[-:$].*|\$(?:2[aby]|5|6|y|argon2\w*)\$.*",  # digests
+    r"[\w.-]+/[\w.-]+#\d+.*",  # issues
+    r"AAAA[A-Z0-9]3NzaC.*",  # public keys of ssh
+    r"(?i:enc|vault|kms|ssm|file|env|ref|secret|keyring|keychain|aws|gcp|projects|doppler|infisical)[:/\[(].*",
+)
+_CODE_AND_WORDS = (
+    r"\d+(?:\.\d+)*[a-z%]{0,12}",  # 30days, 12.5ms, 1.2.3
+    r"v?\d+(?:\.\d+)+(?:[-+.]\w+)*",
+    r"(?:\.{0,2}|~)/[\w.@-]+(?:/[\w.@-]+)*/?",  # paths
+    r"[A-Za-z]:\\.*",
+    r"%\w+%|\$\w+|[@&:!]\w+|--?[a-z][\w-]*",  # variables, references, tags, options
+    r"[\[({].*|.*[({]",
+    r"[A-Za-z_][\w.]*[(\[].*",  # calls and subscripts
+    r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+",  # attributes
+)
+# Pairs of signs that programs and patterns have, and passwords hardly.
+_CODE = (
+    r"\)[{)]|\}[)(\]=]|\(\)|&&|\|\||=>|==|\?\.|\(0,|::|![01][,}]|\);|,\{|^\$\d|\w\(\w*\)"
+    r"|a-z|A-Z|0-9\]|\\[sSdDwWxnbB]"
+)
+_UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
+_SIGNS = frozenset("!@#$%^&*+?~")
+_VOWELS = frozenset("aeiouäöüéèêáàâíóòôúåøæąęаеёиоуыэюяєії")
+# Parts of names in programs that have no vowel, as in userPwd.
+_CLIPPED = word_set(
+    "arn bcrypt btn by cb cfg cmd cpp crypt css csv ctx db dbg dbms dns dr dry dst dyn fly fn fs ftp gb gpg grpc "
+    "gym hdr hmac html http https jpg js jwks jws jwt kb kv lb ldp lst mb mc mgr mr mrs msg my nr nth ntlm pdf "
+    "pgp php pkg ply png ptr pty pwd py rdp rgb rpc rpm rst rtl scrypt sh sky smtp spf sql src srv ssh ssl st str "
+    "svc svg sym sync sys tcp tls tmp try ts tty txt ty vm vpn wd why wp ws xml xmlns xyz yml"
+)
+
+
+@cache
+def _any_of(shapes: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{shape})" for shape in shapes))
+
+
+def is_reference(value: str) -> bool:
+    """Tell the name of a file, an address, a date, a digest or a pointer into a vault."""
+    return _any_of(_REFERENCES).fullmatch(value) is not None
+
+
+def is_expression(value: str) -> bool:
+    """Tell a reference, a path, a version or a piece of a program from what a person would choose."""
+    return is_reference(value) or is_code(value) or _any_of(_CODE_AND_WORDS).fullmatch(value) is not None
+
+
+def is_technical(value: str) -> bool:
+    """Tell the name of a technique, a unit or a version, such as base64."""
+    return compiled(_TECHNICAL).fullmatch(value) is not None
+
+
+def is_code(value: str) -> bool:
+    """Tell a piece of a program by pairs of signs that passwords hardly have."""
+    return compiled(_CODE).search(value) is not None
+
+
+def is_stand_in(value: str) -> bool:
+    """Tell a placeholder, a reference or a documented example from a value."""
+    low = value.lower()
+    return any(word in low for word in _STAND_IN) or is_monotonous(value)
+
+
+def is_monotonous(value: str) -> bool:
+    """Tell filler, such as one letter repeated or the alphabet in order, from what a machine drew."""
+    letters = [ord(char) for char in value if char.isalnum()]
+    if len(letters) < 12:
+        return len(set(value)) < 3
+    if len(set(letters)) < 6:
+        return True
+    rising = longest = 0
+    for before, after in pairwise(letters):
+        rising = rising + 1 if after - before == 1 else 0
+        longest = max(longest, rising)
+    return longest >= 6
+
+
+def is_uuid(value: str) -> bool:
+    """Tell a UUID, which is an identifier unless its name says otherwise."""
+    return compiled(_UUID).fullmatch(value) is not None
+
+
+def is_hex(value: str) -> bool:
+    """Tell what may be a digest: nothing but hexadecimal digits."""
+    return compiled("[0-9a-fA-F]+").fullmatch(value) is not None
+
+
+def is_random(value: str, least: int = 16) -> bool:
+    """Tell what a machine drew from an identifier a person made: digits and cases mixed without a pattern."""
+    if len(value) < least or is_stand_in(value) or is_reference(value):
+        return False
+    if len(set(value)) < min(9, len(value) // 2) or not re.search("[A-Za-z]", value):
+        return False
+    if changes(value) < len(value) * 0.2 or is_code(value):
+        return False
+    groups = len(compiled("[0-9]+").findall(value))
+    if groups >= 2 + (len(value) > 64):
+        return True
+    if not groups:
+        return False
+    vowels = len(compiled("[aeiouAEIOU]").findall(value))
+    return vowels * 3 < len(value) and compiled("(?i)[b-df-hj-np-tv-xz]{5}").search(value) is not None
+
+
+def is_password(value: str) -> bool:
+    """Tell a password a person would choose from the words people write after `password:`."""
+    if not 6 <= len(value) <= 128 or not value.isprintable() or is_stand_in(value) or is_uuid(value):
+        return False
+    if is_random(value):
+        return True
+    if is_expression(value):
+        return False
+    if is_jumbled(value):
+        return True
+    if not any(char.isalpha() for char in value) or _is_wordy(value.rstrip("!?.,*+")):
+        return False
+    inner = len(_SIGNS.intersection(value[:-1]))
+    return any(char.isdigit() for char in value) or inner >= 2 or (inner == 1 and len(value) >= 8)
+
+
+def is_jumbled(value: str) -> bool:
+    """Tell letters in a case that neither words nor names in programs have: `srCoAqUvlPaJ`, not `userPassword`."""
+    value = value.rstrip("!?.").replace("OAuth", "Oauth")
+    if not 8 <= len(value) <= 64 or not value.isalpha():
+        return False
+    cases = "".join("U" if char.isupper() else "l" for char in value)
+    for part in compiled("U+(?!l)|U?l+").finditer(cases):
+        word = value[part.start() : part.end()].lower()
+        if part[0] == "U" and part.start() > 0:
+            return True
+        is_whole = part[0] == cases or len(word) == 1 or part[0][-1] == "U"
+        if not is_whole and _VOWELS.isdisjoint(word) and word not in _CLIPPED:
+            return True
+    return False
+
+
+def is_mixed(value: str) -> bool:
+    """Tell letters with digits, or in a jumbled case, which no sentence has: `9xKq`, not `v2` or `base64`."""
+    if is_jumbled(value):
+        return True
+    if (
+        is_stand_in(value)
+        or is_expression(value)
+        or compiled(r"[A-Z]{1,10}-\d+|[A-Z\d]+(?:_[A-Z\d]+)+").fullmatch(value)
+    ):
+        return False
+    parts = [part for part in re.split(r"[-_.+/@#!?*&,;:]+", value) if part]
+    letters, digits = any(map(str.isalpha, value)), any(map(str.isdigit, value))
+    return letters and digits and not any(is_technical(part) for part in parts)
+
+
+def is_fragment(value: str) -> bool:
+    """Tell what can only be a piece of something random from the first word of a line."""
+    if len(value) < 6 or _any_of(_REFERENCES).fullmatch(value) or changes(value) * 5 < len(value):
+        return False
+    if re.search("[0-9]", value):
+        return changes(value) >= 2 and not _is_wordy(value)
+    return len(value) >= 12 and len(compiled("[aeiouAEIOU]").findall(value)) * 3 < len(value)
+
+
+def changes(value: str) -> int:
+    """Count where digits, signs and capitals come that a word would not have; the capital of a word is none."""
+    return len(compiled(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]|[!@#$%^&*()?]").findall(value))
+
+
+def _is_wordy(value: str) -> bool:
+    """Tell words, technical terms and numbers joined by punctuation from a password."""
+    parts = re.split(r"[-_/.,:;|+=&()@*]+", value)
+    return all(not part or compiled(_WORDY).fullmatch(part) or compiled(_TECHNICAL).fullmatch(part) for part in parts)
+
+
+def without_end(value: str) -> str:
+    """Return an unquoted value without what ends it: punctuation, or the next parameter."""
+    value = compiled(r"[;,|](?=[A-Za-z_ ][\w -]*[=:]|$)").split(value, maxsplit=1)[0].rstrip(".,;:|*_\\]}")
+    return value.rstrip(").,;") if value.endswith(")") and "(" not in value else value

@@ -1,0 +1,254 @@
+"""Take the small steps that a promise about files is made of, each safe on disk when it returns.
+
+Owns the sentences for what the system refuses. Knows no rule of when a file may change.
+"""
+
+import errno
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ..errors import RefusedError
+from .privacy import SESSIONS, folder_mode, narrowed
+from .temporary_files import is_temporary, temporary_name
+
+_NO_HARD_LINKS = (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF)
+_MOST_WAITING = 200  # open files that wait to be synced; systems allow 256 and more
+_SYNCS = 16  # at once: a journaling file system makes one commit of them
+_batch = threading.local()
+_FIXES = {
+    errno.ENOSPC: "free some space and run it again",
+    errno.EDQUOT: "free some space and run it again",
+    errno.EFBIG: "raise the limit on file sizes (ulimit -f) and run it again",
+    errno.EROFS: "make the file system writable (mount -o remount,rw) and run it again",
+    errno.EACCES: "change its permissions (chmod) or its owner (chown) and run it again",
+    errno.EPERM: "change its permissions (chmod) or its owner (chown) and run it again",
+    errno.ENOTDIR: "something above it is a file, not a folder: move that away",
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ENOSYS: "keep the workspace on a file system with locks",
+    errno.ENOLCK: "keep the workspace on a file system with locks",
+}
+
+
+@contextmanager
+def naming(verb: str, path: Path) -> Iterator[None]:
+    """Turn the system's refusal into a sentence that names the file; FileExistsError passes through."""
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise refusal(verb, path, error) from error
+
+
+def refusal(verb: str, path: Path, error: OSError) -> RefusedError:
+    """Say which file could not be read, written, moved or locked, and why."""
+    reason = (error.strerror or str(error)).lower()
+    return RefusedError(f"cannot {verb} {path}: {reason}", _FIXES.get(error.errno or 0, ""))
+
+
+def require_regular(path: Path, seen: os.stat_result) -> None:
+    """Refuse what is no plain file: a pipe would hang, a device would answer for ever."""
+    if stat.S_ISLNK(seen.st_mode):
+        raise RefusedError(f"{path} is a symbolic link", "name the file it leads to")
+    if stat.S_ISDIR(seen.st_mode):
+        raise RefusedError(f"{path} is a folder", "name a file in it")
+    if not stat.S_ISREG(seen.st_mode):
+        raise RefusedError(f"{path} is not a regular file", "move it out of the workspace")
+
+
+def require_writable(path: Path, seen: os.stat_result) -> None:
+    """Refuse a file its owner made read-only: a rename would not ask."""
+    require_regular(path, seen)
+    if not seen.st_mode & 0o222:  # root is asked nothing either
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    os.close(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK))
+
+
+def contents(path: Path, flags: int = 0) -> bytes:
+    """Read a regular file to its end."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | flags)
+    try:
+        require_regular(path, os.fstat(fd))
+        with open(fd, "rb", buffering=0, closefd=False) as file:
+            return file.readall()
+    finally:
+        os.close(fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write everything, going on after a short write."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def write_temporary(folder: Path, data: bytes, like: os.stat_result | None = None, mode: int = 0o666) -> str:
+    """Put the bytes on disk under a temporary name, with the mode and owner of another file if given.
+
+    Else the mode is the one given, less what the user's umask takes away.
+    """
+    temporary = os.path.join(folder, temporary_name())
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, narrowed(mode, folder) if like is None else 0o600)
+    try:
+        write_all(fd, data)
+        if like is not None:
+            _keep_mode(fd, like)
+        sync(fd)
+    except BaseException:
+        discard(temporary)
+        raise
+    finally:
+        os.close(fd)
+    return temporary
+
+
+def publish(path: Path, data: bytes, like: os.stat_result | None = None, mode: int = 0o666) -> None:
+    """Let a new file appear whole under a name that is free, else raise FileExistsError."""
+    temporary = write_temporary(path.parent, data, like, mode)
+    try:
+        second_name(temporary, path)
+    finally:
+        discard(temporary)
+
+
+def second_name(src: str | Path, dst: Path) -> None:
+    """Give a file another name that is free; where there are no hard links it is renamed to it."""
+    try:
+        os.link(src, dst)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        os.close(os.open(dst, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # reserves the name
+        try:
+            os.rename(src, dst)
+        except BaseException:
+            discard(dst)
+            raise
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, each safe on disk; git is told to pass over conversations."""
+    _make_folder(folder)
+    for place in (folder, folder.parent):
+        if place.name == SESSIONS:
+            _hide(place)
+
+
+def _hide(sessions: Path) -> None:
+    """Give a new folder of sessions its own ignore file: the workspace's may be lost or replaced.
+
+    One that holds more than a session was made otherwise, and may be tracked by git on purpose.
+    """
+    others = [name for name in os.listdir(sessions) if not is_temporary(name)]
+    if len(others) <= 1 and ".gitignore" not in others and folder_mode(sessions) == 0o700:
+        with suppress(FileExistsError):
+            publish(sessions / ".gitignore", b"*\n")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        os.mkdir(folder, folder_mode(folder))
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            # Not FileExistsError, which would tell the caller that the file's own name is taken.
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)) from None
+    except FileNotFoundError:
+        make_folder(folder.parent)
+        _make_folder(folder)
+    else:
+        settle(folder.parent)
+
+
+def settle(folder: Path) -> None:
+    """Make the folder's list of names safe on disk, where the file system can."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:
+        return  # a folder that may be written but not listed cannot be synced
+    try:
+        sync(fd)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+    finally:
+        os.close(fd)
+
+
+def sync(fd: int) -> None:
+    """Make an open file safe on disk: now, or with the others of `synced_together`."""
+    waiting: dict[tuple[int, int], int] | None = getattr(_batch, "waiting", None)
+    if waiting is None:
+        os.fsync(fd)
+        return
+    seen = os.fstat(fd)
+    if (seen.st_dev, seen.st_ino) not in waiting:
+        waiting[seen.st_dev, seen.st_ino] = os.dup(fd)
+    if len(waiting) >= _MOST_WAITING:
+        _sync_all(waiting)
+
+
+@contextmanager
+def synced_together() -> Iterator[None]:
+    """Let all that this thread writes meanwhile be safe on disk at the end, not each file when it is written.
+
+    A power cut before the end may leave files of it empty: for what can be had from elsewhere again.
+    """
+    waiting: dict[tuple[int, int], int] = {}
+    _batch.waiting = waiting
+    try:
+        yield
+    finally:
+        _batch.waiting = None
+        _sync_all(waiting)
+
+
+def _sync_all(waiting: dict[tuple[int, int], int]) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_SYNCS) as threads:
+        faults = [fault for fault in threads.map(_synced, waiting.values()) if fault]
+    waiting.clear()
+    if faults:
+        raise faults[0]
+
+
+def _synced(fd: int) -> OSError | None:
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        return None if error.errno in _NO_FOLDER_SYNC else error
+    finally:
+        os.close(fd)
+    return None
+
+
+def discard(path: str | Path) -> None:
+    """Remove a file of ours if it can be; what stays is swept later."""
+    with suppress(OSError):
+        os.unlink(path)
+
+
+def _keep_mode(fd: int, like: os.stat_result) -> None:
+    """Give an open file the mode and, where the system permits, the owner and group of another."""
+    mode = stat.S_IMODE(like.st_mode)
+    if not _keep_owner(fd, like):
+        mode = mode & ~0o6070 | (mode & 0o007) << 3  # our group must not gain what theirs was allowed
+    with suppress(PermissionError):  # a file system without modes
+        os.fchmod(fd, mode)
+
+
+def _keep_owner(fd: int, like: os.stat_result) -> bool:
+    """Give an open file another's owner if permitted, and tell whether it has at least the group."""
+    ours = os.fstat(fd)
+    if (ours.st_uid, ours.st_gid) == (like.st_uid, like.st_gid):
+        return True
+    for uid in (like.st_uid, -1):
+        with suppress(OSError):
+            os.fchown(fd, uid, like.st_gid)
+            return True
+    return ours.st_gid == like.st_gid

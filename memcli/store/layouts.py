@@ -1,0 +1,258 @@
+"""Where things live in a workspace: which file is of which kind, and where new ones go.
+
+Knows names and patterns only; looks at no disk. `recognise` tells which layout a folder has.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import cached_property
+
+from ..errors import UsageError
+from ..formats.ids import tail
+
+KINDS = ("entry", "memory", "history", "note", "session")
+DERIVED = ".mem"
+SESSIONS = ("sessions/*/session.jsonl",)
+
+_PARTS = {"{date}": r"\d{4}-\d\d-\d\d", "{month}": r"\d{4}-\d\d", "**": r".*", "*": r"[^/]*"}
+_HIDDEN = re.compile(r"(?:^|/)\.")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Path patterns: `*` within a folder, `**` across folders, `{date}` and `{month}` for days and months.
+
+    A path is of the first kind whose pattern fits. Nothing below a name that begins with a dot is a memory.
+    """
+
+    name: str
+    memory: str = "MEMORY.md"
+    history: str = "HISTORY-{month}.md"
+    notes: str = "notes/{date}.md"
+    archive: str = "archive/"  # the folder of what was put away, each file at the path it had
+    entries: str = "entries"  # the folder of entries, any depth below it; empty for the workspace itself
+    new_entry: str = "{month}/{name}-{tail}.md"  # below `entries`; {id} and {date} may stand in it too
+    history_copy: str = ""  # a file that gets a second copy of every record, for older tools
+    is_vault: bool = False  # a person's own notes: nothing is archived, and mem changes by itself only what it made
+    daily: tuple[str, ...] = ()  # more places of a day's notes, as for strftime
+    ignore: str = ""  # patterns of what is left out, as in .gitignore
+    spellings: Mapping[str, str] = field(default_factory=dict)  # keys of new entries as the folder's own tool has them
+    patterns: Mapping[str, tuple[str, ...]] = field(
+        default_factory=lambda: {
+            "memory": ("MEMORY.md",),
+            "history": ("HISTORY-{month}.md", "HISTORY.md"),
+            "note": ("notes/**.md",),
+            "entry": ("entries/**.md",),
+            "session": SESSIONS,
+        }
+    )
+
+    @cached_property
+    def _expression(self) -> re.Pattern[str]:
+        """Make one expression of all patterns; the group that matched names the kind."""
+        kinds = [
+            f"(?P<{kind}>{'|'.join(_expression_of(pattern) for pattern in patterns)})"
+            for kind, patterns in self.patterns.items()
+        ]
+        return re.compile("|".join(kinds), re.DOTALL)
+
+    @cached_property
+    def roots(self) -> tuple[tuple[str, bool], ...]:
+        """Folders to look into, '' for the workspace's own, with whether to look below them too."""
+        found: dict[str, bool] = {}
+        for patterns in self.patterns.values():
+            for pattern in patterns:
+                fixed = re.split(r"[*{]", pattern)[0].rpartition("/")[0]
+                rest = pattern[len(fixed) :].strip("/")
+                found[fixed] = found.get(fixed, False) or "/" in rest or "**" in rest
+        deep = [folder for folder, below in found.items() if below]
+        return tuple((folder, below) for folder, below in found.items() if not any(_lies_in(folder, up) for up in deep))
+
+    @property
+    def is_below(self) -> bool:
+        """Tell whether memories lie in `memory/` below the workspace, not in the workspace itself."""
+        return self.entries.partition("/")[0] == "memory"
+
+    def kind_of(self, path: str) -> str | None:
+        """Give the kind of a path relative to the workspace; None for a file that is no memory."""
+        found = self._expression.fullmatch(path.removeprefix(self.archive))
+        return None if found is None or _HIDDEN.search(path) or self._ignores(path) else found.lastgroup
+
+    @cached_property
+    def endings(self) -> tuple[str, ...]:
+        """Give how the names of files end that may be memories."""
+        every = {pattern[pattern.rindex(".") :] for patterns in self.patterns.values() for pattern in patterns}
+        return tuple(sorted(every))
+
+    def is_archived(self, path: str) -> bool:
+        """Tell whether a path lies in the archive."""
+        return path.startswith(self.archive)
+
+    def is_document(self, path: str) -> bool:
+        """Tell whether a path is that of a conversation which another tool keeps as one JSON document."""
+        return path.endswith(".json") and self.kind_of(path) == "session"
+
+    def owns(self, path: str) -> bool:
+        """Tell whether mem may change a file unasked, to note what it means for another memory."""
+        return not self.is_vault or path.startswith(f"{self.entries}/")
+
+    def _ignores(self, path: str) -> bool:
+        if not self.ignore:
+            return False
+        from ..formats.ignore_patterns import ignored
+
+        return ignored(self.ignore, path)
+
+    def entry_path(self, name: str, identifier: str, day: date) -> str:
+        """Give the path of a new entry; without a name it is the folder and the ending its file would have."""
+        place = self.new_entry.format(
+            name=name, id=identifier, tail=tail(identifier), month=f"{day:%Y-%m}", date=day.isoformat()
+        )
+        return f"{self.entries}/{place}".lstrip("/")
+
+
+def _expression_of(pattern: str) -> str:
+    pieces = re.split(r"(\{date\}|\{month\}|\*\*|\*)", pattern)
+    return "".join(_PARTS.get(piece, re.escape(piece)) for piece in pieces)
+
+
+def _lies_in(folder: str, upper: str) -> bool:
+    return folder != upper and (not upper or folder.startswith(f"{upper}/"))
+
+
+def adjusted(layout: Layout, paths: Mapping[str, str]) -> Layout:
+    """Put single paths of the user's in the place of a layout's: memory, history, notes, entries.
+
+    Raises UsageError for one that leads out of the workspace, since settings may come with a clone.
+    """
+    given = {name: _sound(layout, name, value) for name, value in paths.items() if value}
+    if not given:
+        return layout
+    patterns = dict(layout.patterns)
+    for name, value in given.items():
+        kind = {"notes": "note", "entries": "entry"}.get(name, name)
+        patterns[kind] = (f"{value}/**.md".lstrip("/") if kind == "entry" else value,)
+        if kind == "history":
+            patterns[kind] += (f"{value.rpartition('/')[0]}/HISTORY.md".lstrip("/"), layout.history_copy or value)
+    return replace(layout, patterns=patterns, **given)  # type: ignore[arg-type]
+
+
+def _sound(layout: Layout, name: str, value: str) -> str:
+    """Check a path from the settings; './' and a closing '/' are taken off."""
+    parts = [part for part in value.split("/") if part not in ("", ".")]
+    wrong = "leads out of the workspace" if value.startswith("/") or ".." in parts else ""
+    if any(part.startswith(".") for part in parts) or layout.is_archived(f"{'/'.join(parts)}/"):
+        wrong = wrong or "is a place that is never searched"
+    if not value.isprintable() or "\\" in value or re.search(r"[*{}]", _plain(value)):
+        wrong = wrong or "is no path"
+    needed = {"history": "{month}", "notes": "{date}"}.get(name, "")
+    if name != "entries" and not value.endswith(".md"):
+        wrong = wrong or "is no markdown file"
+    if needed not in value:
+        wrong = wrong or f"needs {needed} in it"
+    if wrong:
+        raise UsageError(f"paths.{name} {value!r} {wrong}", "give a path within the workspace, such as docs/memories")
+    return "/".join(parts)
+
+
+def _plain(pattern: str) -> str:
+    return pattern.replace("{month}", "").replace("{date}", "")
+
+
+MEM = Layout("mem")
+OPENCLAW = Layout(
+    "openclaw",
+    history="memory/HISTORY-{month}.md",
+    notes="memory/{date}.md",
+    entries="memory",
+    new_entry="entries/{month}/{name}-{tail}.md",
+    patterns={
+        "memory": ("MEMORY.md", "memory.md", "USER.md", "memory/MEMORY.md"),
+        "history": ("memory/HISTORY-{month}.md", "memory/HISTORY.md"),
+        "note": ("memory/{date}.md", "memory/{date}-*.md", "memory/**/{date}.md"),
+        "entry": ("memory/**.md",),
+        "session": SESSIONS,
+    },
+)
+CLAUDE = Layout(
+    "claude",
+    entries="",
+    new_entry="{name}-{tail}.md",
+    spellings={"title": "name"},
+    patterns={
+        "memory": ("MEMORY.md",),
+        "history": ("HISTORY-{month}.md", "HISTORY.md"),
+        "note": ("notes/**.md", "logs/**{date}.md"),
+        "entry": ("**.md",),
+        "session": SESSIONS,
+    },
+)
+NEOVATE = Layout(
+    "neovate",
+    history_copy="HISTORY.md",
+    patterns={
+        "memory": ("MEMORY.md",),
+        "history": ("HISTORY-{month}.md", "HISTORY.md"),
+        "note": ("notes/**.md", "{date}.md"),
+        "entry": ("**.md",),
+        "session": SESSIONS,
+    },
+)
+GOLEMCORE = Layout(
+    "golemcore",
+    memory="memory/MEMORY.md",
+    history="memory/HISTORY-{month}.md",
+    notes="memory/{date}.md",
+    entries="memory",
+    new_entry="entries/{month}/{name}-{tail}.md",
+    patterns={
+        "memory": ("memory/MEMORY.md",),
+        "history": ("memory/HISTORY-{month}.md", "memory/HISTORY.md"),
+        "note": ("memory/{date}.md", "memory/items/**.jsonl"),
+        "entry": ("memory/**.md",),
+        "session": (*SESSIONS, "sessions/*.json"),
+    },
+)
+JARVIS = Layout(
+    "jarvis",
+    entries="memory",
+    new_entry="{id}.md",
+    spellings={"created_at": "createdAt", "updated_at": "updatedAt"},
+    patterns={
+        "memory": ("MEMORY.md",),
+        "history": ("HISTORY-{month}.md", "HISTORY.md"),
+        "note": ("notes/**.md",),
+        "entry": ("memory/**.md",),
+        "session": SESSIONS,
+    },
+)
+MARKDOWN = Layout(
+    "markdown",
+    memory="mem/MEMORY.md",
+    history="mem/HISTORY-{month}.md",
+    notes="mem/notes/{date}.md",
+    archive="mem/archive/",
+    entries="mem",
+    is_vault=True,
+    daily=tuple(f"{folder}%Y-%m-%d.md" for folder in ("", "Daily/", "daily/", "Daily Notes/", "Journal/", "journals/")),
+    ignore="[Tt]emplates/\n_templates/\n",
+    patterns={
+        "memory": ("mem/MEMORY.md", "MEMORY.md"),
+        "history": ("mem/HISTORY-{month}.md", "mem/HISTORY.md"),
+        "note": ("mem/notes/**.md", "{date}.md", "**/{date}.md"),
+        "entry": ("**.md",),
+        "session": SESSIONS,
+    },
+)
+"""A folder of anybody's markdown, such as a vault of Obsidian."""
+LAYOUTS = {layout.name: layout for layout in (MEM, OPENCLAW, CLAUDE, NEOVATE, GOLEMCORE, JARVIS, MARKDOWN)}
+ARCHIVES = tuple(dict.fromkeys(layout.archive for layout in LAYOUTS.values()))
+DOCUMENTS = Layout("documents", patterns={"memory": ("**.md",)})
+"""Of a folder that is only read: every page of it, by its sections. No layout of a workspace."""
+
+
+def is_archived(path: str) -> bool:
+    """Tell whether a path lies in the archive of the layout it comes from, whichever that is."""
+    return path.startswith(ARCHIVES)

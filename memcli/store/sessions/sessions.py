@@ -1,0 +1,222 @@
+"""Sessions on disk: a folder each, holding its events and its own page; found by id, and the page kept right.
+
+What is remembered of a session, and when it is made shorter, is decided elsewhere.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...errors import AmbiguousError, NotFoundError, RefusedError, UsageError
+from ...formats.session_metadata import SessionMetadata, folder_name, read_metadata, render_metadata, session_id
+from .. import atomic_files
+from ..journal import Change
+from ..lock import Held
+from ..workspace import Workspace
+from .counts import Counts, counted
+
+FOLDER = "sessions"
+EVENTS, METADATA = "session.jsonl", "metadata.json"
+_TRIES = 5
+_LONGEST_ID = 1000
+
+
+@dataclass(frozen=True)
+class Session:
+    """A conversation and where it lies."""
+
+    id: str
+    folder: str  # within the workspace
+    metadata: SessionMetadata
+    page: str | None = None  # the text of metadata.json; None where there is none
+    problem: str = ""  # what is wrong with the page, which is then left alone
+    is_archived: bool = False
+    document: str = ""  # the file of another tool that its events stand in, which stays as it is
+
+    @property
+    def path(self) -> str:
+        """Give the file of its events."""
+        return self.document or f"{self.folder}/{EVENTS}"
+
+    @property
+    def page_path(self) -> str:
+        """Give the file of its page."""
+        return f"{self.folder}/{METADATA}"
+
+
+def require_own(session: Session) -> None:
+    """Raise RefusedError for a session whose events stand in a file of another tool."""
+    if session.document:
+        raise RefusedError(
+            f"{session.document} is another tool's: it is read and never changed",
+            f"`mem session import {session.document} --session NEW` copies it",
+        )
+
+
+def sessions(workspace: Workspace, *, archived: bool = False) -> list[Session]:
+    """List the sessions by folder; with `archived` those in the archive instead."""
+    base = f"{workspace.layout.archive if archived else ''}{FOLDER}"
+    try:
+        names = sorted(os.listdir(workspace.path(base)))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    # One that was just cleared has no events; in the archive that is one that was never filled.
+    marks = (EVENTS,) if archived else (EVENTS, METADATA)
+    found = []
+    for name in names:
+        folder = workspace.root / base / name
+        if not name.startswith(".") and any((folder / mark).is_file() for mark in marks):
+            found.append(at(workspace, f"{base}/{name}"))
+    if not archived:
+        folders = {one.folder for one in found}
+        documents = [name.removesuffix(".json") for name in names if workspace.layout.is_document(f"{base}/{name}")]
+        places = {f"{base}/{folder_name(name)}": name for name in documents}
+        found += [at(workspace, folder, name) for folder, name in places.items() if folder not in folders]
+    return found
+
+
+def at(workspace: Workspace, folder: str, name: str = "") -> Session:
+    """Read what stands in a session's folder; `name` is its id where nothing there tells it."""
+    base = folder.rpartition("/")[2]
+    fallback = name or session_id(base) or base
+    target = workspace.path(f"{folder}/{METADATA}")
+    away = workspace.layout.is_archived(folder)
+    document = _document(workspace, folder, fallback)
+    if not target.exists():
+        return Session(fallback, folder, SessionMetadata(fallback), is_archived=away, document=document)
+    data = atomic_files.read(target)
+    text = data.decode("utf-8", "replace")
+    # A page without a byte is what a power cut leaves of a new one.
+    page = read_metadata(text) if text.strip("\0 \n") else SessionMetadata(fallback)
+    if page is None or text.encode() != data:
+        problem = f"{folder}/{METADATA} is " + ("no JSON object" if page is None else "not UTF-8")
+        return Session(fallback, folder, SessionMetadata(fallback), text, problem, away, document)
+    page = page if page.id else replace(page, id=fallback)
+    return Session(page.id, folder, page, text, "", away, document)
+
+
+def _document(workspace: Workspace, folder: str, name: str) -> str:
+    """Give the file of another tool that holds a session's events; empty where the session's folder has its own."""
+    path = f"{FOLDER}/{name}.json"
+    is_known = folder.startswith(f"{FOLDER}/") and workspace.layout.is_document(path)
+    is_there = is_known and (workspace.root / path).is_file()
+    return path if is_there and not (workspace.root / folder / EVENTS).exists() else ""
+
+
+def find(workspace: Workspace, name: str, *, strict: bool = False) -> Session:
+    """Find a session by its id or its folder's name, or by the beginning of its id unless `strict`.
+
+    One that is only in the archive is found there, the latest part of it. Raises NotFoundError or AmbiguousError.
+    """
+    direct = f"{FOLDER}/{folder_name(name)}"
+    if (workspace.root / direct).is_dir() or _document(workspace, direct, name):
+        session = at(workspace, direct, name)
+        if session.id == name:
+            return session
+    live, archived = sessions(workspace), sessions(workspace, archived=True)
+    for known in (live, sorted(archived, key=lambda one: one.metadata.updated_at, reverse=True)):
+        named = [one for one in known if one.id == name] + [one for one in known if one.folder.endswith(f"/{name}")]
+        if named:
+            return named[0]
+    near = {one.id: one for one in [*archived, *live] if name and not strict and one.id.startswith(name)}
+    if len(near) > 1:
+        raise AmbiguousError(f"{name!r} begins {len(near)} ids: {', '.join(list(near)[:10])}", "give more of it")
+    if not near:
+        raise NotFoundError(f"no session {name!r}", "`mem session ls` lists them")
+    return next(iter(near.values()))
+
+
+def made(workspace: Workspace, name: str, others: Iterable[Session] | None = None) -> Session:
+    """Find the session to write to, or settle where a new one will be; UsageError for what cannot be an id.
+
+    `others` are those that may lie in a folder named otherwise; without it all are looked at.
+    """
+    name = name.strip()
+    if not name or len(name) > _LONGEST_ID or not name.isprintable():
+        raise UsageError(f"{name[:60]!r} cannot be a session's id", f"use up to {_LONGEST_ID:,} printable characters")
+    direct = f"{FOLDER}/{folder_name(name)}"
+    if not (workspace.root / direct).exists():
+        from ..redaction import require_no_secret
+
+        require_no_secret(workspace, name, "the session's id")
+        # Another tool may keep it in a folder named otherwise.
+        for session in sessions(workspace) if others is None else others:
+            if name in (session.id, session.folder.removeprefix(f"{FOLDER}/")):
+                return session
+    return at(workspace, direct, name)
+
+
+def counts(workspace: Workspace, session: Session) -> Counts:
+    """Give the sums of a session as its file is now."""
+    return counted(workspace, session.path, session.metadata.consolidated_to)
+
+
+def update(
+    workspace: Workspace, session: Session, change: Callable[[SessionMetadata], SessionMetadata], held: Held
+) -> Session:
+    """Change a session's page through a function, under the lock; a page that cannot be read is left alone."""
+    for tries in range(_TRIES):
+        session = at(workspace, session.folder, session.id)
+        if session.problem:
+            return session
+        text = render_metadata(change(session.metadata))
+        held.check()
+        try:
+            if session.page is None:
+                atomic_files.create(workspace.path(session.page_path), text.encode())
+            elif text != session.page:
+                atomic_files.replace(
+                    workspace.path(session.page_path), text.encode(), atomic_files.digest(session.page.encode())
+                )
+        except (FileExistsError, RefusedError):
+            # Another program has written the page meanwhile, or it cannot be written at all.
+            if tries == _TRIES - 1:
+                raise
+            continue
+        break
+    return at(workspace, session.folder, session.id)
+
+
+def page_change(workspace: Workspace, session: Session, **told: Any) -> Change:
+    """Give the step of a plan that sets fields of a session's page, such as `consolidated_to`.
+
+    Made under the lock the plan is applied under, since every message that comes in changes the page too.
+    """
+    session = at(workspace, session.folder, session.id)
+    if session.problem:
+        raise RefusedError(session.problem, "mend it or move it away")
+    return Change(session.page_path, session.page, render_metadata(replace(session.metadata, **told)))
+
+
+def compacted(workspace: Workspace) -> tuple[str, ...]:
+    """Return the files in the archive that are parts of sessions which are not put away themselves."""
+    return tuple(one.path for one in sessions(workspace, archived=True) if _goes_on(workspace, one))
+
+
+def _goes_on(workspace: Workspace, part: Session) -> bool:
+    folder = part.folder.removeprefix(workspace.layout.archive)
+    places = (f"{FOLDER}/{folder_name(part.id)}", folder, re.sub(r"-\d+$", "", folder))
+    return any((workspace.root / place).is_dir() and at(workspace, place).id == part.id for place in places)
+
+
+class Listing:
+    """The sessions that cannot be found by their name alone."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Look at the live ones; what others add meanwhile lies where its name says."""
+        self._workspace = workspace
+        self._archived: list[Session] = []
+        self._seen = -1
+        self.elsewhere = [one for one in sessions(workspace) if one.folder != f"{FOLDER}/{folder_name(one.id)}"]
+
+    def archived(self, name: str) -> list[Session]:
+        """Give the parts of a session in the archive, read again where something was put there meanwhile."""
+        try:
+            now = os.stat(self._workspace.root / self._workspace.layout.archive / FOLDER).st_mtime_ns
+        except OSError:
+            now = 0
+        if now != self._seen:
+            self._archived, self._seen = sessions(self._workspace, archived=True), now
+        return [one for one in self._archived if one.id == name]

@@ -1,1 +1,0 @@
-"""Pure values and strings: no disk, no clock, no network."""

@@ -1,0 +1,233 @@
+"""Chats written as plain text: pasted from a window, or exported by a messenger."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import tzinfo
+
+from ..formats.session_event import Event, moment, role_of
+from .line_reader import Line, Reading
+from .tool_text import clean
+
+_ROLE = (
+    r"(?P<name>user|human|you|me|customer|assistant|ai|bot|model|agent|chatgpt|gpt(?:-[\w.]{1,9})?|claude"
+    r"|gemini|copilot|codex|cursor|system)"
+)
+_NAME = r"(?P<name>@[\w.=-]{1,40}:[\w.-]{1,60}|[^\s:*<>|`\[\]#][^:*<>|`\[\]\n]{0,38}?)"
+_DATE = r"(?P<date>\d{4}-\d\d-\d\d|\d{1,2}[/.]\d{1,2}[/.]\d{2,4})"
+_TIME = r"(?P<time>\d{1,2}:\d\d(?::\d\d)?(?:\.\d+)?(?:[ \u202f\u00a0]?[AaPp]\.?[Mm]\.?)?)"
+_ZONE = r"(?:[ ]?(?P<zone>UTC|GMT|Z|[+-]\d\d:?\d\d))?"
+_WHEN = rf"(?:{_DATE}[,T]?[ ]?)?{_TIME}{_ZONE}"
+_DATED = rf"{_DATE}[,T]?[ ]{{0,2}}{_TIME}{_ZONE}"
+_TEXT = r"(?:[ \t]+(?P<text>.*)|(?P<none>)$)"
+_HEADING = (
+    rf"(?:#{{1,6}}[ \t]+|\*\*|\[|---+ ?){_ROLE}(?:\*\*|\])?:?(?:\*\*)?"
+    rf"(?:[ \t]*[(—–-] ?{_WHEN}\)?)?(?: ?---+)?(?P<text>)[ \t]*$"
+)
+
+
+@dataclass(frozen=True)
+class Style:
+    """One way of writing: the line that opens a message, and how sure a match makes us."""
+
+    name: str
+    opening: re.Pattern[str]
+    timed: bool = False
+    roles: bool = False  # only words for user, assistant and system open a message
+
+
+def _style(name: str, pattern: str, *, timed: bool = False, roles: bool = False) -> Style:
+    return Style(name, re.compile(pattern, re.IGNORECASE), timed, roles)
+
+
+STYLES = (
+    _style("role heading", _HEADING, roles=True),
+    _style("role", rf"(?:>[ \t]?)?(?:\*\*)?{_ROLE}(?:\*\*)?[ \t]?:(?:\*\*)?{_TEXT}", roles=True),
+    _style("[time] name", rf"\**\[{_WHEN}\]\**[ \t]*{_NAME}:\**{_TEXT}", timed=True),
+    _style("date time - name", rf"{_DATED}[ ]-[ ]{_NAME}:{_TEXT}", timed=True),
+    _style("name (time)", rf"\**{_NAME}\**[ ]\({_WHEN}\)\**:\**{_TEXT}", timed=True),
+    _style("name, date time", rf"{_NAME},[ ]{_DATED}:{_TEXT}", timed=True),
+    _style("**name** time", rf"\*\*{_NAME}\*\*[ ]{_TIME}[ ][—–-]{_TEXT}", timed=True),
+    _style("time <nick>", rf"\[?{_TIME}\]?[ ]+<[@+~&% ]?(?P<name>[^<>\s/]{{1,40}})>{_TEXT}", timed=True),
+    _style("<nick>", rf"<[@+~&% ]?(?P<name>[^<>\s/]{{1,40}})>{_TEXT}"),
+    _style("**name**", rf"\*\*{_NAME}(?::\*\*|\*\*:){_TEXT}"),
+)
+
+_MARKS = re.compile(r"^[\u200e\u200f\u202a-\u202e\ufeff]+")
+_NOT_NAME = re.compile(r"^[^\w@]+|\s+$")
+_DAY_LINE = re.compile(r"\W*(?:date:\s*|day changed to\s*)?(\d{4}-\d\d-\d\d)\W*$", re.IGNORECASE)
+_HTML = frozenset(("a", "b", "br", "code", "div", "head", "html", "i", "li", "p", "pre", "span", "td", "tr", "u", "ul"))
+_EARLY = 10
+"""Lines within which a chat begins."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The line that opens a message."""
+
+    speaker: str  # as written; empty where it is only a role
+    role: str
+    text: str
+    date: str
+    time: str
+    zone: str
+
+
+def without_marks(line: str) -> str:
+    """Take off the marks of writing direction that some apps begin a line with."""
+    return _MARKS.sub("", line)
+
+
+def opening(line: str, style: Style) -> Opening | None:
+    """Read a line that opens a message; None for any other line."""
+    found = style.opening.match(without_marks(line))
+    if not found:
+        return None
+    parts = found.groupdict()
+    name = _NOT_NAME.sub("", parts["name"] or "")
+    if name.startswith("@") and ":" in name:
+        name = name[1:].partition(":")[0]
+    role = role_of(name.partition("-")[0]) or ("assistant" if style.roles else "")
+    if not role:
+        role = "assistant" if re.search(r"(?:^|[\s_-])(?:bot|assistant|ai)$", name, re.IGNORECASE) else "user"
+    speaker = "" if role_of(name) else name
+    when = {key: parts.get(key) or "" for key in ("date", "time", "zone")}
+    return Opening(speaker, role, parts.get("text") or "", **when) if name else None
+
+
+def style_of(lines: Iterable[str]) -> Style | None:
+    """Find the way a text is written by its beginning; None where it is no chat.
+
+    A stray line that looks like one does not make a chat: its openings must come early and more than once, and where
+    they bear no time, somebody must speak again or both sides of a conversation must speak.
+    """
+    said = [line for line in lines if line.strip() and not _DAY_LINE.match(line)]
+    best: tuple[int, Style] | None = None
+    for style in STYLES:
+        found = [(index, made) for index, line in enumerate(said) if (made := opening(line, style))]
+        if _is_chat(style, found, len(said)) and (best is None or len(found) > best[0]):
+            best = len(found), style
+    return best[1] if best else None
+
+
+def _is_chat(style: Style, found: list[tuple[int, Opening]], lines: int) -> bool:
+    if not found or found[0][0] >= _EARLY:
+        return False
+    if style.timed:
+        return len(found) > 1 or found[0][0] == 0
+    speakers = [made.speaker or made.role for _, made in found]
+    if {"user", "assistant"} <= {made.role for _, made in found if not made.speaker}:
+        return True
+    if style.roles:
+        return found[0][0] == 0 and (lines == 1 or len(found) > 1) and set(speakers) != {"system"}
+    if _HTML.intersection(speakers):
+        return False
+    enough = 0.6 if style.name == "<nick>" else 0.3
+    return len(found) >= enough * lines and 1 < len(set(speakers)) < len(speakers)
+
+
+def day_line(line: str) -> str:
+    """Give the day of a line that is only a day; empty for any other."""
+    found = _DAY_LINE.match(line)
+    return found[1] if found else ""
+
+
+def is_day_first(lines: Iterable[str], style: Style) -> bool:
+    """Tell 15/03/24 from 3/15/24: by a number above 12, else by the clock, for am and pm go with the month first."""
+    twelve_hours = False
+    for line in lines:
+        made = opening(line, style)
+        numbers = re.split(r"[/.]", made.date) if made else []
+        if made and len(numbers) == 3:
+            if int(numbers[0]) > 12:
+                return True
+            if int(numbers[1]) > 12:
+                return False
+            twelve_hours = twelve_hours or made.time[-1:] in "mM."
+    return not twelve_hours
+
+
+def when(made: Opening, day: str, day_first: bool, zone: tzinfo) -> tuple[str, str]:
+    """Give the day and the instant of an opening; the instant is empty where no day is known."""
+    numbers = re.split(r"[/.]", made.date)
+    if len(numbers) == 3:
+        first, second, year = (int(number) for number in numbers)
+        month, number = (second, first) if day_first else (first, second)
+        day = f"{year if year > 99 else 2000 + year:04}-{month:02}-{number:02}"
+    elif made.date:
+        day = made.date
+    clock = re.match(r"(\d{1,2}):(\d\d)(?::(\d\d))?(?:\.\d+)?\W*([ap])?", made.time, re.IGNORECASE)
+    if not day or not clock:
+        return day, ""
+    hour = int(clock[1])
+    if clock[4]:
+        hour = hour % 12 + (12 if clock[4] in "pP" else 0)
+    offset = "Z" if made.zone.upper() in ("UTC", "GMT", "Z") else made.zone
+    return day, moment(f"{day} {hour:02}:{clock[2]}:{clock[3] or '00'}{offset}", zone)
+
+
+LONGEST = 1_000_000
+"""Characters of one message; what follows is left out until somebody else speaks."""
+
+_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_RULE = re.compile(r"\s*^-{3,}\s*\Z", re.MULTILINE)
+_MEDIA = re.compile(r"(?i)\u200e?(?:<(?:media|image|video) omitted>|(?:image|sticker|video|audio) omitted)")
+
+
+def read(lines: Iterator[Line], reading: Reading, style: Style, head: list[str]) -> Iterator[Event]:
+    """Yield the messages of a chat written in one style."""
+    day_first = is_day_first(head, style)
+    message: _Message | None = None
+    fenced = False
+    for line in lines:
+        if line.too_long:
+            reading.skip("line too long")
+            continue
+        # A conversation about conversations quotes their headers in code.
+        fenced = fenced != bool(_FENCE.match(line.text)) if not style.timed else False
+        made = None if fenced else opening(line.text, style)
+        day = "" if fenced else day_line(line.text)
+        if made or day:
+            if message:
+                yield from message.events(reading)
+                message = None
+            reading.day = day or reading.day
+        if made:
+            reading.day, timestamp = when(made, reading.day, day_first, reading.zone)
+            message = _Message(made, timestamp, line.number)
+        elif message and not day:
+            message.add(line.text)
+        elif line.text.strip() and not day:
+            reading.skip("before the first message")
+    if message:
+        yield from message.events(reading)
+
+
+class _Message:
+    """One message while its lines come in."""
+
+    def __init__(self, made: Opening, timestamp: str, line: int) -> None:
+        self.made = made
+        self.timestamp = timestamp
+        self.line = line
+        self.lines = [made.text]
+        self.length = len(made.text)
+
+    def add(self, text: str) -> None:
+        """Take another line of the message."""
+        self.length += len(text) + 1
+        if self.length <= LONGEST:
+            self.lines.append(text)
+
+    def events(self, reading: Reading) -> Iterator[Event]:
+        """Yield the message, if it says anything."""
+        if self.length > LONGEST:
+            reading.skip("message cut")
+        text = reading.said(clean("\n".join(self.lines))).strip()
+        if not self.made.text:
+            text = _RULE.sub("", text)  # the line between two messages that have headings
+        if text:
+            text = _MEDIA.sub("[image]", text)
+            yield Event("", "message", self.made.role, text, self.timestamp, self.made.speaker, line=self.line)
+        else:
+            reading.skip("no text")

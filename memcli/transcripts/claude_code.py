@@ -1,0 +1,100 @@
+"""Claude Code's transcripts: an envelope a line around a message of the Anthropic API.
+
+The format is internal to Claude Code and changes with its releases, so whatever is unknown is counted and passed over.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..formats.session_event import Event, moment, word
+from ..language.harness_text import opened_by
+from .line_reader import Line, Reading, records
+from .messages import message_events
+
+_MARKED = {
+    "isSidechain": "sidechain",
+    "isMeta": "meta",
+    "isCompactSummary": "summary of a compaction",
+    "isApiErrorMessage": "error of the service",
+}
+_BOOKKEEPING = (
+    "summary",
+    "system",
+    "attachment",
+    "file-history-snapshot",
+    "queue-operation",
+    "progress",
+    "last-prompt",
+    "custom-title",
+    "ai-title",
+    "permission-mode",
+)
+_ABOUT = {"cwd": "cwd", "gitBranch": "branch", "version": "version"}
+
+
+def is_record(data: Mapping[str, Any]) -> bool:
+    """Tell a line of Claude Code by itself."""
+    message = data.get("message")
+    return (data.get("type") in ("user", "assistant") and "message" in data) or (
+        isinstance(message, Mapping) and ("sessionId" in data or "uuid" in data)
+    )
+
+
+def is_line(data: Mapping[str, Any]) -> bool:
+    """Tell any line of Claude Code, one without a message too."""
+    known = data.get("type") in _BOOKKEEPING and ("sessionId" in data or "leafUuid" in data or "messageId" in data)
+    return known or is_record(data)
+
+
+def read(lines: Iterator[Line], reading: Reading) -> Iterator[Event]:
+    """Yield the events of a transcript."""
+    for number, data in records(lines, reading):
+        reading.session_id = reading.session_id or word(data.get("sessionId"))
+        for key, name in _ABOUT.items():
+            if word(data.get(key)):
+                reading.about.setdefault(name, word(data[key]))
+        yield from _events(data, number, reading)
+
+
+def _events(data: Mapping[str, Any], line: int, reading: Reading) -> Iterator[Event]:
+    queued = _queued_prompt(data)
+    message = {"role": "user", "content": queued} if queued else data.get("message")
+    if not isinstance(message, Mapping) or not (queued or is_record(data)):
+        reading.skip_type(data.get("type"))
+        return
+    role = message.get("role") or data.get("type")
+    content = message.get("content")
+    reason = next((said for mark, said in _MARKED.items() if data.get(mark) is True), "")
+    if not reason and role == "user":
+        reason = opened_by(_opening(content))
+    if not reason and message.get("model") == "<synthetic>":
+        reason = "meta"
+    if not reason and role not in ("user", "assistant"):
+        reason = "no role"
+    if not reason and not content:
+        reason = "no text"
+    if reason:
+        reading.skip(reason)
+        return
+    yield from message_events(
+        content,
+        str(role),
+        reading,
+        timestamp=moment(data.get("timestamp")),
+        identity=word(data.get("uuid")),
+        line=line,
+    )
+
+
+def _queued_prompt(data: Mapping[str, Any]) -> Any:
+    """Give what a person typed while the agent was at work: it is kept only as an attachment."""
+    attachment = data.get("attachment")
+    if not isinstance(attachment, Mapping) or attachment.get("type") != "queued_command":
+        return None
+    return attachment.get("prompt") if attachment.get("commandMode", "prompt") == "prompt" else None
+
+
+def _opening(content: Any) -> str:
+    first = content[0] if isinstance(content, list) and content else content
+    text = first.get("text") if isinstance(first, Mapping) else first
+    return text if isinstance(text, str) else ""

@@ -1,0 +1,163 @@
+"""Events that come in as they happen, from a hook or a program: the same rules as for whole transcripts.
+
+What nobody said is left out, a memory's own answers above all.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any
+
+from ..errors import GitError, UsageError
+from ..formats.session_event import Event, load
+from ..formats.times import parse_time, stamp
+from ..language.harness_text import recalls_memory
+from ..store import git
+from ..store.redaction import Redacted, redactor
+from ..store.sessions.append import Appended, Noise, append
+from ..store.sessions.event_file import recent_events
+from ..store.sessions.sessions import Session, made
+from ..store.workspace import Workspace
+from .line_reader import Reading
+from .messages import call_id, is_header, is_record, record_events
+
+_HEARD = 20  # events before, among which the last message is
+_SHAPE = 'write {"role": "user", "content": "…"}; a type is message, tool_call or tool_result'
+
+
+@dataclass(frozen=True)
+class Taken(Appended):
+    """What became of events that came in."""
+
+    skipped: Mapping[str, int] = field(default_factory=Counter)
+    redacted: tuple[Redacted, ...] = ()
+
+
+def add_events(
+    workspace: Workspace,
+    into: str,
+    given: Sequence[Mapping[str, Any]],
+    noise: Noise,
+    told: Mapping[str, Any] | None = None,
+) -> Taken:
+    """Add events given as JSON objects to a session, made if need be; those without a time are of now.
+
+    Raises UsageError, and adds nothing, where an object is no event.
+    """
+    before = recent_events(workspace.path(made(workspace, into).path)) if into else []
+    events, skipped = spoken(given, before, workspace.zone)
+    cleaner = redactor(workspace, into or "the event")
+    told = cleaner.fields(told or {})
+    for event in before[-_HEARD:]:
+        cleaner.hear(event)
+    done = append(workspace, into, [cleaner.event(event) for event in events], noise, told)
+    return Taken(**vars(done), skipped=skipped, redacted=tuple(cleaner.found))
+
+
+def spoken(
+    given: Iterable[Mapping[str, Any]], before: Sequence[Event], zone: tzinfo
+) -> tuple[list[Event], Counter[str]]:
+    """Make events of JSON objects, and count what is left out; `before` is what was said last in the session."""
+    reading = Reading(zone=zone)
+    for event in before:
+        if event.type == "tool_call":
+            reading.call(call_id(event.extra).get("call_id", ""), event.name, event.text)
+    events: list[Event] = []
+    for number, data in enumerate(given, 1):
+        if is_header(data):
+            reading.skip("line about the session")
+            continue
+        if not is_record(data):
+            raise UsageError(f"event {number} has no role and content of one", _SHAPE)
+        for event in record_events(data, reading, number):
+            if event.type == "tool_result" and recalls_memory(event.name):
+                reading.skip("recalled memory")
+            else:
+                events.append(event)
+    return events, reading.skipped
+
+
+def objects(text: str) -> list[Mapping[str, Any]]:
+    """Read one JSON object, a list of them, a conversation with its messages, or one a line.
+
+    UsageError names the line that is none.
+    """
+    whole = load(text)
+    if isinstance(whole, Mapping):
+        if not isinstance(whole.get("messages"), list) or is_record(whole):
+            return [whole]
+        whole = whole["messages"]
+    lines = enumerate(whole, 1) if isinstance(whole, list) else _lines(text)
+    found = []
+    for number, data in lines:
+        if not isinstance(data, Mapping):
+            raise UsageError(f"line {number} of the event is no JSON object", f"give a text with --text, or {_SHAPE}")
+        found.append(data)
+    if not found:
+        raise UsageError("there is no event", _SHAPE)
+    return found
+
+
+def _lines(text: str) -> Iterable[tuple[int, Any]]:
+    return ((number, load(line)) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+
+
+SECONDS = 60
+_FIX = "name commits of the repository you are in, such as HEAD~5..HEAD"
+_FORMAT = "%x01%H%x00%aI%x00%an%x00%B%x02"
+
+
+@dataclass(frozen=True)
+class Commits:
+    """Commits as what was said in the repository's session."""
+
+    session: str
+    top: str  # the repository's folder
+    events: tuple[Event, ...]
+
+
+def commits(span: str, folder: Path, workspace: Path) -> Commits:
+    """Read a range of commits; UsageError where it is none.
+
+    Those that change nothing but files of the workspace are left out: to commit memory would make new memory.
+    """
+    top = _git(folder, "rev-parse", "--show-toplevel").strip()
+    inside = os.path.relpath(workspace.resolve(), Path(top).resolve())
+    told = _git(folder, "log", "--reverse", "--name-only", "-z", f"--format={_FORMAT}", "--end-of-options", span)
+    events = []
+    records = told.split("\x01")[1:]
+    for record in records:
+        head, _, names = record.partition("\x02")
+        parts = head.split("\0")
+        files = [name for name in names.strip("\n").split("\0") if name.strip("\n")]
+        if len(parts) != 4 or (files and all(_is_below(name.lstrip("\n"), inside) for name in files)):
+            continue
+        commit, when, author, message = parts
+        moment = parse_time(when)
+        text = f"{message.strip()}\n\n(commit {commit[:12]})"
+        events.append(Event(f"commit_{commit[:12]}", "message", "user", text, stamp(moment) if moment else "", author))
+    if not records:
+        raise UsageError(f"no commits in {span}", "name a range such as HEAD~5..HEAD")
+    return Commits(f"git:{Path(top).name}", top, tuple(events))
+
+
+def _is_below(name: str, folder: str) -> bool:
+    return folder == "." or name.startswith(f"{folder}/")
+
+
+def take_in_commits(workspace: Workspace, found: Commits) -> Session:
+    """Put commits into the repository's session; those that are there already stay as they are."""
+    guard = redactor(workspace, found.session)
+    events = [guard.event(event) for event in found.events]
+    told = {"channel_type": "git", "channel_id": found.top}
+    return append(workspace, found.session, events, lambda _: b"", told).session
+
+
+def _git(folder: Path, *words: str) -> str:
+    try:
+        return git.text(folder, *words, seconds=SECONDS)
+    except GitError as error:
+        raise UsageError(f"git: {error.message}", error.fix or _FIX) from None

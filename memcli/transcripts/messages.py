@@ -1,0 +1,257 @@
+"""One message of a transcript made into events: its words, the tools it calls, what tools answered it.
+
+Claude Code, OpenClaw, OpenAI's chat format and others all write a message as a string or a list of parts; they differ
+in what they call things.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TextIO
+
+from ..formats.session_event import (
+    NAMES,
+    TYPES,
+    Event,
+    event_of,
+    is_result_role,
+    moment,
+    role_of,
+    sound,
+    word,
+    words_of,
+)
+from .line_reader import CutOffError, JsonStream, Line, Reading, records
+from .tool_text import LIMIT, clean, command_of, given, output
+
+_WORDS = ("text", "input_text", "output_text")
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+_CALLS = ("tool_use", "toolcall", "tool_call", "server_tool_use", "mcp_tool_use", "function_call")
+_PICTURES = {
+    **dict.fromkeys(("image", "input_image", "image_url", "local_image"), "[image]"),
+    **dict.fromkeys(("document", "file", "input_file"), "[document]"),
+    **dict.fromkeys(("audio", "input_audio"), "[audio]"),
+}
+
+
+def message_events(
+    content: Any, role: str, reading: Reading, *, timestamp: str = "", identity: str = "", line: int = 0
+) -> Iterator[Event]:
+    """Yield the events of one message's content; the first has the id given, the others that and their number."""
+    parts = content if isinstance(content, list) else [content]
+    answers = any(isinstance(part, Mapping) and "result" in str(part.get("type")) for part in parts)
+    pending: list[str] = []
+    made, skipped = 0, reading.skipped.total()
+
+    def event(kind: str, who: str, text: str, name: str = "", **more: Any) -> Event:
+        nonlocal made
+        made += 1
+        number = f".{made}" if made > 1 else ""
+        return Event(identity and identity + number, kind, who, text, timestamp, name, line=line, **more)
+
+    def message() -> Iterator[Event]:
+        if any(part.strip() for part in pending):
+            yield event("message", role, "\n\n".join(part for part in pending if part.strip()))
+        pending.clear()
+
+    for part in parts:
+        kind = str(part.get("type", "text")).lower() if isinstance(part, Mapping) else "text"
+        if kind in _WORDS:
+            pending.append(reading.said(clean(words_of(part))))
+        elif kind in _PICTURES and answers:
+            reading.skip("picture from a tool")
+        elif kind in _PICTURES:
+            pending.append(_PICTURES[kind])
+        elif kind in _CALLS:
+            yield from message()
+            yield event("tool_call", "assistant", *called(part, reading), extra=call_id(part))
+        elif "result" in kind:
+            yield from message()
+            call = reading.answered(call_id(part).get("call_id", ""))
+            text, failed = answer(part, reading)
+            if call.recalls:
+                reading.skip("recalled memory")
+                text = ""
+            if text or failed:
+                name = call.name or word(part.get("name"))
+                yield event("tool_result", "system", text, name, is_error=failed, extra=call_id(part))
+        elif kind in _THOUGHTS:
+            reading.skip("thinking")
+        else:
+            reading.skip_type(part.get("type") if isinstance(part, Mapping) else None)
+    yield from message()
+    if not made and reading.skipped.total() == skipped:
+        reading.skip("no text")
+
+
+def call_id(part: Mapping[str, Any]) -> dict[str, str]:
+    """Find what ties a tool's answer to its call."""
+    keys = ("tool_use_id", "call_id", "callId", "toolCallId", "tool_call_id", "id")
+    found = next((word(part[key]) for key in keys if word(part.get(key))), "")
+    return {"call_id": found} if found else {}
+
+
+def called(part: Mapping[str, Any], reading: Reading) -> tuple[str, str]:
+    """Read a tool call: what the tool was given and its name."""
+    function = part.get("function")
+    source = {**part, **function} if isinstance(function, Mapping) else part
+    name = word(source.get("name")) or word(source.get("toolName"))
+    arguments = next(
+        (source[key] for key in ("input", "arguments", "args", "summary") if source.get(key) is not None), None
+    )
+    reading.call(call_id(part).get("call_id", ""), name, command_of(arguments))
+    return given(arguments), name
+
+
+def answer(part: Mapping[str, Any], reading: Reading) -> tuple[str, bool]:
+    """Read a tool's answer: its text and whether the tool failed."""
+    content = part.get("content", part.get("output", part.get("text")))
+    text = reading.said("\n".join(_answer_parts(content)))
+    failed = any(part.get(key) is True for key in ("is_error", "isError")) or text.startswith("<tool_use_error>")
+    if len(text) > LIMIT:
+        reading.skip("tool output cut")
+    return output(text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")), failed
+
+
+def _answer_parts(content: Any) -> Iterator[str]:
+    for part in content if isinstance(content, list) else [content]:
+        kind = part.get("type") if isinstance(part, Mapping) else None
+        yield _PICTURES.get(kind, "") if isinstance(kind, str) and kind in _PICTURES else sound(words_of(part))
+
+
+_TIMES = ("timestamp", "ts", "created_at", "createdAt", "time", "date")
+_IDS = ("id", "key", "session_id", "sessionId", "jid")
+_STARTS = ("created_at", "createdAt", "startedAt", "started_at", "created", "timestamp")
+
+
+def is_record(data: Mapping[str, Any]) -> bool:
+    """Tell a message by itself: somebody's role, and what was said or called."""
+    if is_tool_event(data):
+        return True
+    said = any(key in data for key in ("content", "tool_calls", "toolCalls", "voiceTranscription"))
+    return said and (bool(role_of(data.get("role"))) or data.get("type") in TYPES)
+
+
+def is_tool_event(data: Mapping[str, Any]) -> bool:
+    """Tell a tool's call or its answer that stands for itself, whatever its keys are called."""
+    kind = data.get("type")
+    if kind == "tool_call":
+        return any(word(data.get(key)) for key in NAMES)
+    return kind == "tool_result" and any(key in data for key in ("result", "output", "error", "content"))
+
+
+def record_events(data: Mapping[str, Any], reading: Reading, line: int = 0) -> Iterator[Event]:
+    """Yield the events of one record."""
+    if not is_record(data):
+        reading.skip_type(data.get("type"))
+        return
+    timestamp = next((found for key in _TIMES if (found := moment(data.get(key), reading.zone))), "")
+    name = next((word(data[key]) for key in NAMES if word(data.get(key))), "")
+    calls = data.get("tool_calls") or data.get("toolCalls")
+    is_plain = data.get("type") in TYPES and isinstance(data.get("content"), str)
+    if (is_plain or ("content" not in data and is_tool_event(data))) and not calls:
+        own = event_of(data, line)
+        if own:
+            yield from _own(own, timestamp, reading)
+        return
+    role, content = role_of(data.get("role")) or "user", data.get("content")
+    if data.get("type") == "tool_call" and not isinstance(content, str | list):
+        content = [data]
+    elif is_result_role(data.get("role")):
+        call = call_id({key: data[key] for key in data if key != "id"}).get("call_id", "")
+        if call not in reading.calls:
+            reading.call(call, name, "")
+        failed = data.get("is_error") is True or data.get("isError") is True
+        content = [{"type": "tool_result", "tool_use_id": call, "name": name, "content": content, "is_error": failed}]
+    else:
+        if not content:
+            content = data.get("voiceTranscription") or ""
+        if isinstance(calls, list):
+            parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+            content = [
+                *parts,
+                *({**call, "type": "tool_call"} for call in calls if isinstance(call, Mapping)),
+            ]
+    identity = word(data.get("id"))
+    for event in message_events(content, role, reading, timestamp=timestamp, identity=identity, line=line):
+        yield event if event.type != "message" or event.name else replace(event, name=name)
+
+
+def tells_of_session(data: Mapping[str, Any]) -> bool:
+    """Tell whether an object that is no message names a session, or says when it began."""
+    return "type" not in data and any(key in data for key in (*_IDS, *_STARTS))
+
+
+def header(data: Mapping[str, Any], reading: Reading) -> None:
+    """Note what a transcript's own page or first line says of it."""
+    reading.session_id = reading.session_id or next((word(data[key]) for key in _IDS if word(data.get(key))), "")
+    reading.started = reading.started or next(
+        (found for key in _STARTS if (found := moment(data.get(key), reading.zone))), ""
+    )
+    reading.about.update(data)
+
+
+def _own(event: Event, timestamp: str, reading: Reading) -> Iterator[Event]:
+    """Take an event of ours as it is, but for what it may have been made to say."""
+    text = clean(event.text)
+    identifier = call_id(event.extra).get("call_id", "")
+    if event.type == "tool_call":
+        reading.call(identifier, event.name, text)
+    elif event.type == "tool_result":
+        call = reading.answered(identifier)
+        if call.recalls:
+            reading.skip("recalled memory")
+            return
+        text = output(text)
+        event = replace(event, name=event.name or call.name, is_error=event.is_error)
+    said = reading.said(text)
+    if said.strip() or event.type == "tool_call" or event.is_error:
+        yield replace(event, text=said, timestamp=timestamp)
+    elif said == text:
+        reading.skip("no text")
+
+
+def is_header(data: Mapping[str, Any]) -> bool:
+    """Tell a first line about the session from a message."""
+    kind = data.get("_type", data.get("type"))
+    return kind in ("metadata", "session", "session_meta", "meta", "header") or data.get("__meta__") is True
+
+
+def read_records(lines: Iterator[Line], reading: Reading) -> Iterator[Event]:
+    """Yield the events of a transcript."""
+    first = True
+    for number, data in records(lines, reading):
+        if is_header(data) or (first and not is_record(data) and tells_of_session(data)):
+            header(data, reading)
+        else:
+            yield from record_events(data, reading, number)
+        first = False
+
+
+def read_document(stream: TextIO, reading: Reading) -> Iterator[Event]:
+    """Yield the events of a document; what it says of itself besides its messages is noted."""
+    scanner = JsonStream(stream)
+    try:
+        yield from _events(scanner, reading)
+        if scanner.peek():
+            reading.skip("after the end of the document")
+    except CutOffError:
+        reading.skip("the rest is cut off or not JSON")
+
+
+def _events(scanner: JsonStream, reading: Reading) -> Iterator[Event]:
+    if scanner.peek() == "[":
+        yield from _messages(scanner, reading)
+        return
+    for key in scanner.members():
+        if key == "messages" and scanner.peek() == "[":
+            yield from _messages(scanner, reading)
+        else:
+            header({key: scanner.value()}, reading)
+
+
+def _messages(scanner: JsonStream, reading: Reading) -> Iterator[Event]:
+    for value in scanner.items():
+        if isinstance(value, dict):
+            yield from record_events(value, reading)
+        else:
+            reading.skip("not an object")

@@ -1,0 +1,218 @@
+"""Read a conversation from another tool's transcript: its events as they come, and a count of what was left out.
+
+Nothing here writes, and nothing is held but the line at hand, so that a transcript may be of any length.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+from itertools import chain, islice
+from pathlib import PurePath
+from typing import Any, BinaryIO
+
+from ..formats.history import day_in
+from ..formats.ids import blake2b, new_id
+from ..formats.session_event import Event, load
+from ..formats.times import parse_time
+from ..language.harness_text import ASKED_BY_MEM
+from . import (
+    chat_exports,
+    chat_log,
+    claude_code,
+    codex,
+    copilot,
+    copilot_chat,
+    cursor,
+    gemini,
+    messages,
+    openclaw,
+    opencode,
+)
+from .chat_log import style_of
+from .detect import CUT_OFF, MANY, SILENT, UnknownTranscriptError, detect
+from .line_reader import CutOffError, Feed, JsonStream, Reading
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_FINE = re.compile(r"\.\d+Z$")
+_HEAD = 20  # events among which the first message of the user is looked for
+_ID = re.compile(r"[\w.:@/+=-]{1,120}")
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """A conversation that is being read; all but its format may still change until the last event is taken."""
+
+    format: str
+    events: Iterator[Event]
+    reading: Reading
+
+    @property
+    def session_id(self) -> str:
+        """Give the id the conversation has where it comes from, or the name of its file."""
+        return self.reading.session_id
+
+    @property
+    def is_nameless(self) -> bool:
+        """Tell whether nothing but the name of its file names it."""
+        return self.reading.nameless
+
+    @property
+    def is_asked_by_mem(self) -> bool:
+        """Tell whether mem itself had the conversation, with an agent's command."""
+        return self.reading.asked
+
+    @property
+    def started(self) -> str:
+        """Give the time it began: RFC 3339, UTC; empty where nothing tells."""
+        return self.reading.started
+
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """Give what it says of itself: channel, folder, branch, metadata."""
+        return self.reading.about
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """Count what was left out so far, by reason."""
+        return self.reading.skipped
+
+
+def read_transcripts(feed: Feed, name: str, zone: tzinfo = UTC) -> Iterator[Transcript]:
+    """Begin to read each conversation of a file in turn: most hold one, the export of a chat service many.
+
+    Raises UnknownTranscriptError where the content is no conversation, or goes wrong behind those that were given.
+    """
+    if detect(feed, name) not in MANY:
+        yield _one(feed, name, zone)
+        return
+    try:
+        for found, events, reading in chat_exports.conversations(feed.stream, zone):
+            yield begun(found, events, reading, name)
+    except CutOffError:
+        raise UnknownTranscriptError(f"{name} is cut off or not JSON", "export it again", CUT_OFF) from None
+
+
+def read_transcript(file: BinaryIO | Feed, name: str, zone: tzinfo = UTC) -> Transcript:
+    """Begin to read a transcript; `name` is its file's, `zone` that of times which name none.
+
+    Raises `UnknownTranscriptError` where the content is no conversation that can be read.
+    """
+    transcript = _one(file if isinstance(file, Feed) else Feed(file), name, zone)
+    if transcript.is_asked_by_mem:
+        raise UnknownTranscriptError(f"{name} is a question that mem asked an agent", "there is nothing to import")
+    return transcript
+
+
+def _one(feed: Feed, name: str, zone: tzinfo) -> Transcript:
+    found = detect(feed, name)
+    if found in MANY:
+        raise UnknownTranscriptError(
+            f"{name} holds many conversations", "give the name of the file to `mem session import`"
+        )
+    if found == "openclaw" and openclaw.CHECKPOINT.search(name):
+        raise UnknownTranscriptError(f"{name} is a checkpoint's copy", "import the session's own file instead", SILENT)
+    reading = Reading(zone=zone, day=day_in(name))
+    return begun(found, _events(feed, found, reading), reading, name)
+
+
+def begun(found: str, events: Iterator[Event], reading: Reading, name: str) -> Transcript:
+    """Begin to read the events of one conversation; its file's name names it where nothing else does."""
+    events = _kept(events, reading)
+    head = _head(events)
+    reading.asked = any(event.role == "user" and event.text.lstrip().startswith(ASKED_BY_MEM) for event in head)
+    first = head[0] if head else None
+    stem = PurePath(name).name.removesuffix(".gz").rpartition(".")[0] or PurePath(name).name
+    uuid = _UUID.search(stem)
+    if found == "claude-code" and uuid and uuid[0] == stem:
+        # A resumed session begins with the lines, and the id, of the one it goes on from.
+        reading.session_id = stem
+    reading.nameless = not (reading.session_id or uuid)
+    reading.session_id = reading.session_id or (uuid[0] if uuid else stem)
+    if first:
+        reading.started = reading.started or first.timestamp
+    return Transcript(found, _identified(chain(head, events), reading), reading)
+
+
+def _head(events: Iterator[Event]) -> list[Event]:
+    """Take the events up to the first message of the user."""
+    head: list[Event] = []
+    for event in islice(events, _HEAD):
+        head.append(event)
+        if event.role == "user":
+            break
+    return head
+
+
+def _events(feed: Feed, found: str, reading: Reading) -> Iterator[Event]:
+    lines = feed.lines()
+    if found == "claude-code":
+        return claude_code.read(lines, reading)
+    if found == "codex":
+        head = (data for line in feed.head_lines() if isinstance(data := load(line), dict))
+        return codex.read(lines, reading, head)
+    if found == "openclaw":
+        return openclaw.read(lines, reading)
+    if found == "golemcore":
+        return messages.read_document(feed.stream, reading)
+    if found == "jsonl":
+        return messages.read_records(lines, reading)
+    if found in _LINES:
+        return _LINES[found](lines, reading)
+    if found in _DOCUMENTS:
+        return _document(_DOCUMENTS[found], feed, reading)
+    head_lines = feed.head_lines()
+    style = style_of(head_lines)
+    return chat_log.read(lines, reading, style, head_lines) if style else iter(())
+
+
+_LINES = {
+    "gemini": gemini.read,
+    "cursor": cursor.read,
+    "copilot": copilot.read,
+    "copilot-chat-log": copilot_chat.read,
+}
+_DOCUMENTS = {
+    "gemini-json": gemini.read_document,
+    "opencode": opencode.read_document,
+    "copilot-chat": copilot_chat.read_document,
+}
+
+
+def _document(read: Callable[[JsonStream, Reading], Iterator[Event]], feed: Feed, reading: Reading) -> Iterator[Event]:
+    try:
+        yield from read(JsonStream(feed.stream), reading)
+    except CutOffError:
+        reading.skip("the rest is cut off or not JSON")
+
+
+def _kept(events: Iterator[Event], reading: Reading) -> Iterator[Event]:
+    """Take each event once: a session that was resumed repeats what went before."""
+    seen: set[int] = set()
+    ids: set[int] = set()
+    for event in events:
+        identity = event.id if _ID.fullmatch(event.id) else ""
+        # Without an id, only a time to the fraction of a second makes two equal messages one.
+        if identity or _FINE.search(event.timestamp):
+            mark = hash((identity or event.timestamp, event.type, event.role, event.name, event.text))
+            if mark in seen:
+                reading.skip("duplicate")
+                continue
+            seen.add(mark)
+        if identity and hash(identity) in ids:
+            identity = ""
+        ids.add(hash(identity))
+        yield event if identity == event.id else replace(event, id=identity)
+
+
+def _identified(events: Iterator[Event], reading: Reading) -> Iterator[Event]:
+    """Give an id to events that have none: the same at every reading of the same transcript."""
+    for position, event in enumerate(events, 1):
+        if event.id:
+            yield event
+            continue
+        moment = parse_time(event.timestamp) or datetime.fromtimestamp(position / 1000, UTC)
+        noise = f"{reading.session_id}\n{position}\n{event.type}\n{event.role}\n{event.text}"
+        digest = blake2b(noise.encode("utf-8", "replace"), digest_size=8).digest()
+        yield replace(event, id=new_id("msg", moment, digest))

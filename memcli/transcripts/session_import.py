@@ -1,0 +1,267 @@
+"""Bring a whole conversation into a session: read, secrets blanked out, and each event kept once."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryFile, gettempdir
+from typing import IO, Any, BinaryIO
+
+from ..formats.ids import blake2b, new_id
+from ..formats.session_event import load, moment, word
+from ..formats.session_metadata import STATES, session_id
+from ..formats.times import parse_time
+from ..store.file_steps import naming
+from ..store.redaction import Redacted, Redactor, redactor, secret_in_name
+from ..store.sessions.append import Appended, Line, line_of, take_in
+from ..store.sessions.counts import Counts
+from ..store.sessions.event_file import read_events, standing_ids
+from ..store.sessions.sessions import EVENTS, METADATA, Listing, Session, made
+from ..store.workspace import Workspace
+from .line_reader import Feed
+from .reader import Transcript, read_transcript
+
+STANDARD_INPUT = "standard input"
+UNREADABLE = frozenset(
+    (
+        "not JSON",
+        "not an object",
+        "cut off at the end",
+        "line too long",
+        "message cut",
+        "the rest is cut off or not JSON",
+        "after the end of the document",
+    )
+)
+"""Reasons for leaving out that mean a loss: something stood there and could not be read."""
+_PAGE = {
+    "channel_id": ("channelId", "chatId", "channel_id"),
+    "channel_type": ("channelType", "channel_type"),
+    "user_id": ("userId", "user_id"),
+}
+_SAID = frozenset(("id", "key", "type", "_type", "__meta__", "state", "messages", "metadata"))
+_LONGEST_WORD = 500
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What became of a transcript."""
+
+    session: Session
+    format: str
+    added: int
+    known: int  # events that stood there already
+    counts: Counts  # of the session now
+    skipped: Mapping[str, int]  # what was left out, by reason
+    redacted: tuple[Redacted, ...]
+
+    @property
+    def unreadable(self) -> int:
+        """Count the places that could not be read."""
+        return sum(count for reason, count in self.skipped.items() if reason in UNREADABLE)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a session holds already."""
+
+    session: str
+    ids: frozenset[str] = frozenset()
+    said: tuple[tuple[str, str, int], ...] = ()  # id, role and hash of the text of each message in its own file
+
+
+@dataclass
+class Spool:
+    """A conversation written down beside the workspace's derived data, its secrets blanked out."""
+
+    workspace: Workspace
+    transcript: Transcript
+    file: IO[str]
+    cleaner: Redactor
+    standing: Standing
+    events: int = 0  # that are new
+    known: int = 0
+    last: str = ""  # time of the latest event
+    opening: bytes = b""
+    said: list[tuple[str, str, int]] = field(default_factory=list)  # id, role and hash of the text of each message
+
+    @property
+    def session_id(self) -> str:
+        """Give the id of the session it belongs into; one without a name but its file's is named by how it begins."""
+        return self._id(by_opening=self.transcript.is_nameless)
+
+    def _id(self, *, by_opening: bool) -> str:
+        """Give the id it has where it comes from; one that would be a secret is none."""
+        if not by_opening and not secret_in_name(self.cleaner, self.transcript.session_id):
+            return self.transcript.session_id
+        started = parse_time(self.transcript.started) or datetime.fromtimestamp(0, UTC)
+        return new_id("ses", started, blake2b(self.opening, digest_size=8).digest())
+
+    def keep(self, into: str = "") -> Imported:
+        """Add it to the session named, or to its own; what stands there already is left alone."""
+        into = into or self._id(by_opening=self.transcript.session_id == STANDARD_INPUT)
+        return self._imported(take_in(self.workspace, into, self._lines(), self._told()))
+
+    def keep_once(self, into: str, listing: Listing) -> Imported:
+        """Add what is new of it to a session, for one who brings in many.
+
+        A session that lies in the archive is not made anew where nothing is.
+        """
+        new = self.new_ids(into, listing)
+        session = made(self.workspace, into, listing.elsewhere)
+        if not new and not self.workspace.path(session.path).exists():
+            return self._imported(Appended(session, 0, self.known + self.events, Counts()))
+        lines = (line for line in self._lines() if line.id in new)
+        done = self._imported(take_in(self.workspace, into, lines, self._told(), listing))
+        return replace(done, known=done.known + self.known + self.events - len(new))
+
+    def new_ids(self, into: str, listing: Listing) -> set[str]:
+        """Give the ids of the events that a session does not hold.
+
+        What hooks kept while it went on has other ids: it is known by speaker and text, and where all prompts are, so
+        is the rest.
+        """
+        if self.standing.session != into:
+            self.standing = standing_of(self.workspace, into, listing)
+        ids = {identifier for identifier, _, _ in self.said}
+        others = Counter((role, text) for identifier, role, text in self.standing.said if identifier not in ids)
+        twins = set()
+        for identifier, role, text in self.said if others else ():
+            if identifier not in self.standing.ids and others[role, text] > 0:
+                others[role, text] -= 1
+                twins.add(identifier)
+        prompts = {identifier for identifier, role, _ in self.said if role == "user"} - self.standing.ids
+        if twins and prompts <= twins:
+            return set()
+        return {line.id for line in self._lines()} - self.standing.ids - twins
+
+    def _told(self) -> dict[str, Any]:
+        return self.cleaner.fields(_told(self.transcript))
+
+    def _lines(self) -> Iterator[Line]:
+        self.file.seek(0)
+        while noted := self.file.readline():
+            identifier, messages, waiting, characters, timestamp = json.loads(noted)
+            text = self.file.readline().removesuffix("\n")
+            yield Line(identifier, text, Counts(1, messages, waiting, characters, 0, timestamp, timestamp))
+
+    def _imported(self, appended: Appended) -> Imported:
+        skipped = Counter(self.transcript.skipped)
+        counts = (appended.added, appended.known, appended.counts)
+        return Imported(appended.session, self.transcript.format, *counts, skipped, tuple(self.cleaner.found))
+
+
+def bring_in(workspace: Workspace, file: BinaryIO | Feed, name: str, into: str = "") -> Imported:
+    """Import a transcript into the session of its own id, or into the one named; what is known is left alone.
+
+    Raises UnknownTranscriptError where the content is no conversation that can be read.
+    """
+    transcript = read_transcript(file, name, workspace.zone)
+    with spooled(workspace, transcript, name) as spool:
+        return spool.keep(into)
+
+
+def standing_of(workspace: Workspace, name: str, listing: Listing) -> Standing:
+    """Look what a session holds, in the archive too."""
+    session = made(workspace, name, listing.elsewhere)
+    ids = standing_ids([workspace.path(part.path) for part in listing.archived(session.id)])
+    said = []
+    for _, event in read_events(workspace.path(session.path)):
+        ids.add(event.id)
+        if event.type == "message":
+            said.append((event.id, event.role, _fingerprint(event.text)))
+    return Standing(name, frozenset(ids), tuple(said))
+
+
+@contextmanager
+def spooled(
+    workspace: Workspace, transcript: Transcript, name: str, standing: Standing | None = None
+) -> Iterator[Spool]:
+    """Write a conversation down, so that neither its length nor a slow source is felt by others who write.
+
+    What stands in its session already is only counted.
+    """
+    cleaner = redactor(workspace, name)
+    if secret_in_name(cleaner, name):
+        cleaner.name = "the transcript"
+    with _spool(workspace) as (file, folder):
+        spool = Spool(workspace, transcript, file, cleaner, standing or Standing(""))
+        for event in transcript.events:
+            spool.opening = spool.opening or f"{event.timestamp}\n{event.role}\n{event.text}".encode("utf-8", "replace")
+            spool.last = max(spool.last, event.timestamp)
+            if event.id in spool.standing.ids:
+                spool.known += 1
+                cleaner.hear(event)
+                spool.said += [(event.id, event.role, 0)] if event.type == "message" else []
+                continue
+            event = cleaner.event(event)
+            line = line_of(event)
+            sums = line.counts
+            noted = [line.id, sums.messages, sums.waiting, sums.characters, sums.first]
+            with naming("write", folder):
+                file.write(f"{json.dumps(noted)}\n{line.text}\n")
+            spool.events += 1
+            if event.type == "message":
+                spool.said.append((event.id, event.role, _fingerprint(event.text)))
+        with naming("write", folder):
+            file.flush()
+        yield spool
+
+
+def _fingerprint(text: str) -> int:
+    return hash(text.strip())
+
+
+def own_id(path: Path) -> str:
+    """Give the id of a file that is a session's own, in any workspace; empty for any other file."""
+    if path.name != EVENTS:
+        return ""
+    with suppress(OSError, ValueError):
+        page = load((path.parent / METADATA).read_text(encoding="utf-8"))
+        if isinstance(page, Mapping) and word(page.get("id")):
+            return word(page["id"])
+    return session_id(path.parent.resolve().name) or ""
+
+
+@contextmanager
+def _spool(workspace: Workspace) -> Iterator[tuple[IO[str], Path]]:
+    """Open a file without a name beside the workspace's derived data, else among the system's temporary files."""
+    with naming("write", workspace.derived):
+        folder = workspace.derived if os.access(workspace.derived, os.W_OK) else Path(gettempdir())
+    file = _nameless(folder)
+    try:
+        yield file, folder
+    finally:
+        with suppress(OSError):  # what could not be written is tried once more on closing
+            file.close()
+
+
+def _nameless(folder: Path) -> IO[str]:
+    with naming("write", folder):
+        return TemporaryFile("w+", dir=folder, encoding="utf-8", newline="\n")
+
+
+def _told(transcript: Transcript) -> dict[str, Any]:
+    """Put what a transcript says of itself into the fields of a session's page."""
+    about = transcript.about
+    told: dict[str, Any] = {
+        field: next((word(about[key]) for key in keys if word(about.get(key))), "") for field, keys in _PAGE.items()
+    }
+    told["channel_type"] = told["channel_type"] or transcript.format
+    told["created_at"] = transcript.started
+    state = word(about.get("state")).upper()
+    if state in STATES:
+        told["state"] = state
+    used = _SAID.union(*_PAGE.values())
+    rest = {key: value for key, value in about.items() if key not in used and _is_small(value) and not moment(value)}
+    inner = about.get("metadata")
+    told["metadata"] = {**rest, **(inner if isinstance(inner, Mapping) else {})}
+    return told
+
+
+def _is_small(value: object) -> bool:
+    return isinstance(value, bool | int | float) or (isinstance(value, str) and 0 < len(value) <= _LONGEST_WORD)

@@ -1,0 +1,1 @@
+"""Export and import memories, and the formats of other memory tools."""

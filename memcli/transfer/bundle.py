@@ -1,0 +1,145 @@
+"""A file of a workspace as one line of JSON and back, byte for byte.
+
+Knows no disk and no layout; refuses a path that leads anywhere but below the workspace.
+"""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import MemError
+from ..formats.frontmatter.document import load_mapping
+from ..store import atomic_files
+from ..store.init import MARKER_TEXT
+from ..store.layouts import KINDS
+from ..store.placement import place
+from ..store.settings import FORMAT_KEY
+from ..store.workspace import MARKER, Workspace
+
+LARGEST = 64 * 1024 * 1024
+"""Bytes of a file that goes into a line; a line is at most about twice as long."""
+
+SETTINGS = "settings"
+"""The kind of a workspace's settings, which are no memory."""
+
+USUAL_MODES = (0o644, 0o664)  # told by every umask alike, so not worth a word
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """One file: where it lay, of which kind it was, and all its bytes."""
+
+    path: str
+    kind: str  # empty where the line does not say
+    data: bytes
+    mode: int = 0o644
+    modified: str = ""  # RFC 3339, UTC
+    said: Mapping[str, Any] = field(default_factory=dict)  # of an entry, for who reads the line; never read back
+
+
+def packed(parcel: Parcel) -> str:
+    """Write a parcel as one line, without its newline; text as text, anything else as base64."""
+    line: dict[str, Any] = {"path": parcel.path, "kind": parcel.kind}
+    if parcel.mode not in USUAL_MODES:
+        line["mode"] = f"{parcel.mode:o}"
+    if parcel.modified:
+        line["modified"] = parcel.modified
+    line |= {key: value for key, value in parcel.said.items() if key not in ("path", "kind", "text", "base64")}
+    try:
+        written = json.dumps(line | {"text": parcel.data.decode("utf-8")}, ensure_ascii=False)
+        if len(written) <= 2 * len(parcel.data) + 4096:  # else it is mostly control characters
+            return written
+    except UnicodeDecodeError:
+        pass
+    return json.dumps(line | {"base64": b64encode(parcel.data).decode("ascii")}, ensure_ascii=False)
+
+
+def unpacked(line: Mapping[str, Any]) -> Parcel:
+    """Read a parcel from a line; ValueError says in a few words what is wrong with it."""
+    path, kind, mode = line["path"], line.get("kind", ""), line.get("mode", "644")
+    if not isinstance(path, str):
+        raise ValueError("its path is no text")
+    require_sound(path)
+    if kind not in ("", SETTINGS, *KINDS):
+        raise ValueError(f"no kind {kind!r}: one of {', '.join(KINDS)}")
+    if ("text" in line) == ("base64" in line):
+        raise ValueError("it needs either text or base64")
+    data = line.get("text", line.get("base64"))
+    if not isinstance(data, str):
+        raise ValueError("its text is no text")
+    try:
+        modified = line.get("modified", "")
+        return Parcel(
+            path,
+            kind,
+            data.encode("utf-8") if "text" in line else b64decode(data, validate=True),
+            int(str(mode), 8) & 0o777,
+            modified if isinstance(modified, str) else "",
+        )
+    except UnicodeEncodeError:
+        raise ValueError("its text is not Unicode: half a surrogate pair stands in it") from None
+    except ValueError as error:
+        raise ValueError("its mode is not octal" if "base 8" in str(error) else "its base64 is damaged") from None
+
+
+def require_sound(path: str) -> None:
+    """Refuse a path that is not below the workspace, or that would never be looked at there."""
+    parts = path.split("/")
+    if path.startswith("/") or ".." in parts:
+        raise ValueError(f"{path!r} leads out of the workspace")
+    if "\0" in path or "" in parts:
+        raise ValueError(f"{path!r} is no path of a file")
+    if any(part.startswith(".") for part in parts):
+        raise ValueError(f"{path!r} is hidden, and hidden files are no memories")
+
+
+_PLACES = ("layout", "paths")
+_TOLD = 5
+_AS_MADE = (MARKER_TEXT.encode(), MARKER_TEXT.rpartition(f"{FORMAT_KEY}:")[0].encode())
+"""The file as `mem init` makes it, and as it did before it said the format."""
+
+
+def settings_file(workspace: Workspace) -> list[tuple[str, str]]:
+    """Give path and kind of the settings' file, where it says something."""
+    return [(MARKER, SETTINGS)] if _said(_standing(workspace) or b"") else []
+
+
+def take_settings(workspace: Workspace, parcel: Parcel, *, dry_run: bool) -> tuple[str, str]:
+    """Take settings over where none were made; give what was done, and what is to be said of it."""
+    if parcel.path != MARKER:
+        raise ValueError(f"settings are in {MARKER}, not in {parcel.path}")
+    new, standing = _said(parcel.data), _standing(workspace)
+    old = _said(standing or b"")
+    others = [name for name, value in new.items() if old.get(name) != value]
+    if not others:
+        return "unchanged", ""
+    if standing not in _AS_MADE or any(name.partition(".")[0] in _PLACES for name in new):
+        names = ", ".join(others[:_TOLD]) + (", …" if len(others) > _TOLD else "")
+        return "left out", f"{MARKER} stays as it is; the file sets {names}: `mem config set` does it here"
+    if not dry_run:
+        place(workspace, MARKER, parcel.data, 0o666, None, over=atomic_files.digest(standing))
+    return "created", ""
+
+
+def _standing(workspace: Workspace) -> bytes | None:
+    try:
+        return atomic_files.read(workspace.root / MARKER)
+    except MemError:
+        return None
+
+
+def _said(data: bytes) -> dict[str, object]:
+    """Give the settings by their dotted names; of a file that does not parse, none."""
+    said = dict(_flat("", load_mapping(data.decode("utf-8", "replace"))[0]))
+    said.pop(FORMAT_KEY, None)  # which is the folder's own
+    return said
+
+
+def _flat(prefix: str, fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for key, value in fields.items():
+        if isinstance(value, Mapping):
+            yield from _flat(f"{prefix}{key}.", value)
+        elif value is not None:
+            yield f"{prefix}{key}", value

@@ -1,0 +1,282 @@
+"""Memories that other tools write, one a line or as one JSON document: the MCP memory server's graph, golemcore's
+items, jcode's store, and any record with a content. Each becomes an entry; what it says in keys of its own is kept as
+metadata, but for what is derived from its text.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ..formats.entry import EPISODIC, SOURCES, SPELLINGS, TYPES, Entry, read_entry
+from ..formats.frontmatter import document as frontmatter
+from ..formats.frontmatter.document import Document
+from ..formats.history import day_in, records
+from ..formats.ids import blake2b, new_id
+from ..formats.text_lines import first_line, with_code
+from ..formats.times import parse_time, stamp
+from ..secrets.scanner import scan
+from ..store.entry_revision import new_fields
+from ..store.layouts import Layout, is_archived
+from ..store.redaction import file_words
+from ..store.workspace import Workspace
+from .bundle import Parcel
+
+FOLDER = "imported"
+"""Below the entries; a name there ends with a hash of what it holds, so that a second import finds it done."""
+
+_CONTENTS = ("content", "memory", "text", "body")
+_TYPES = {
+    "decision": "fact",
+    "project_fact": "fact",
+    "failure": "lesson",
+    "fix": "lesson",
+    "task_state": "observation",
+    "command_result": "observation",
+}
+_CONTAINERS = ("memories", "entries", "items", "results", "data")
+"""Keys under which a document keeps its memories: a list, or a map from id to memory."""
+_GRAPH = {"entities": "entity", "relations": "relation"}
+_NOT_HELD = ("active", "isActive", "is_active", "enabled", "valid", "is_valid")
+_RETIRED = ("deleted", "isDeleted", "is_deleted", "archived", "isArchived", "is_archived", "retracted", "forgotten")
+_DERIVED = re.compile(r"(?i)(?:.*_)?(?:embedding|vector)s?(?:_.*)?|(?-i:search_text|(?:embedding|vector)s?[A-Z].*)")
+_NUMBERS = 32
+"""From so many numbers on a list is no memory but a vector."""
+_TRUST_WORDS = {"high": "user", "medium": "observed", "low": "inferred"}
+_KNOWN = {name for key, others in SPELLINGS.items() for name in (key, *others)}
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
+_ID = re.compile(r"[\w.:-]{1,80}")
+
+
+def parcel_from(record: Mapping[str, Any], layout: Layout, now: datetime) -> Parcel:
+    """Make an entry's file of a record; ValueError where it is no memory. The same record gives the same path."""
+    fields, body = _taken(record)
+    if not body.strip():
+        raise ValueError("it says nothing")
+    sign = blake2b(json.dumps([fields, body], sort_keys=True, ensure_ascii=True).encode(), digest_size=8).digest()
+    stated = next((fields[name] for name in ("created_at", *SPELLINGS["created_at"]) if name in fields), "")
+    created = parse_time(str(stated)) or now
+    given = str(fields.get("id", ""))
+    fields["id"] = given if _ID.fullmatch(given) and not scan(given) else new_id("mem", created, sign)
+    document = Document(False, "\n", None, 0, body, 1, fields, None)
+    entry, _ = read_entry(document, "", created)
+    name = file_words(entry.title, body) or entry.type
+    path = f"{layout.entries}/{FOLDER}/{name}-{sign.hex()}.md".lstrip("/")
+    text = frontmatter.render(new_fields(layout, entry), entry.body)
+    problem = frontmatter.parse(text).problem
+    if problem:
+        raise ValueError(f"no entry can hold its fields: {problem.reason}")
+    return Parcel(path, "entry", text.encode("utf-8", "replace"))
+
+
+def records_in(document: object) -> list[dict[str, Any]] | None:
+    """Give the records of a document that holds several; None for what is one record, or none."""
+    if isinstance(document, list):
+        return document if document and all(isinstance(one, dict) for one in document) else None
+    if not isinstance(document, dict) or "path" in document or any(key in document for key in _CONTENTS):
+        return None
+    found: list[dict[str, Any]] = []
+    for key, kind in _GRAPH.items():
+        if isinstance(document.get(key), list):
+            found += [{"type": kind, **one} for one in document[key] if isinstance(one, dict)]
+    for key in _CONTAINERS:
+        held = document.get(key)
+        if isinstance(held, dict):
+            found += [{"id": name, **one} for name, one in held.items() if isinstance(one, dict)]
+        elif isinstance(held, list):
+            found += [one for one in held if isinstance(one, dict)]
+    return found or None
+
+
+def is_made_here(path: str) -> bool:
+    """Tell whether a path names its content, as those of `parcel_from` do."""
+    return re.search(rf"(?:^|/){FOLDER}/[^/]*-[0-9a-f]{{16}}\.md$", path) is not None
+
+
+def _taken(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Find out whose record it is and give its fields and body."""
+    if record.get("type") == "entity" and isinstance(record.get("name"), str):
+        return _entity(record)
+    if record.get("type") == "relation" and all(isinstance(record.get(key), str) for key in _RELATION):
+        return _relation(record)
+    key = next((key for key in _CONTENTS if isinstance(record.get(key), str)), "")
+    if not key:
+        raise ValueError("no memory: it has neither a path nor a content")
+    return _item(record, key), record[key]
+
+
+_RELATION = ("from", "to", "relationType")
+
+
+def _entity(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    observations = record.get("observations", [])
+    said = [one for one in observations if isinstance(one, str)] if isinstance(observations, list) else []
+    kind = record.get("entityType")
+    fields = {"type": "entity", "title": record["name"], "tags": [kind] if isinstance(kind, str) and kind else []}
+    return fields, "\n".join(f"- {' '.join(one.split())}" for one in said) or record["name"]
+
+
+def _relation(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    verb = record["relationType"].replace("_", " ")
+    return {"type": "fact"}, f"{record['from']} {verb} {record['to']}"
+
+
+def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
+    """Keep the keys that are an entry's and put the others aside; a time to live becomes a date."""
+    record = {key: value for key, value in record.items() if not _is_derived(key, value)}
+    fields = {key: value for key, value in record.items() if key in _KNOWN and key != content and value is not None}
+    given = next((fields.pop(key) for key in ("type", *SPELLINGS["type"]) if key in fields), "")
+    if isinstance(given, Mapping):  # a variant of its own, as Rust writes it: {"custom": "workflow"}
+        given = next((value for value in given.values() if isinstance(value, str)), "")
+    kind = _TYPES.get(str(given).lower(), str(given).lower())
+    is_episode = str(record.get("layer", "")).lower() == "episodic" and kind not in EPISODIC
+    fields["type"] = "episode" if is_episode else kind if kind in TYPES else "fact"
+    days, created = record.get("ttlDays"), parse_time(str(record.get("createdAt", "")))
+    if isinstance(days, int) and 0 < days < 36500 and created:
+        with suppress(OverflowError):  # after the year 9999 is never
+            fields["expires_at"] = stamp(created + timedelta(days=days))
+    if status := _retired(record, fields):
+        fields["status"] = status
+    aside = {
+        key: value
+        for key, value in record.items()
+        if key not in (*_KNOWN, content, *_NOT_HELD, *_RETIRED) and value not in _NOTHING
+    }
+    if fields["type"] not in (kind, "") and given:
+        aside["kind"] = given
+    if "source" in fields and str(fields["source"]).lower() not in SOURCES:
+        aside["source"] = fields.pop("source")
+    if str(fields.get("trust", "")).lower() in _TRUST_WORDS:
+        fields.setdefault("source", _TRUST_WORDS[str(fields.pop("trust")).lower()])
+    nested = fields.get("metadata")
+    nested = {key: one for key, one in nested.items() if not _is_derived(key, one)} if isinstance(nested, dict) else {}
+    if aside or "metadata" in fields:
+        fields["metadata"] = {**nested, **aside}
+    return fields
+
+
+def _retired(record: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
+    """Tell whether a memory is no longer held, and how; empty where it is, or where it states a status itself."""
+    if any(fields.get(name) for name in ("status", *SPELLINGS["status"])):
+        return ""
+    if any(fields.get(name) for name in ("superseded_by", *SPELLINGS["superseded_by"])):
+        return "superseded"
+    is_off = any(_truth(record.get(key)) is False for key in _NOT_HELD)
+    return "archived" if is_off or any(_truth(record.get(key)) for key in _RETIRED) else ""
+
+
+def _truth(value: object) -> bool | None:
+    """Read yes or no, however it is written; None for anything else."""
+    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
+
+
+def _is_derived(key: str, value: object) -> bool:
+    """Tell what a tool has computed from the text, which says nothing to a reader: vectors above all."""
+    if isinstance(value, list) and len(value) >= _NUMBERS:
+        return all(isinstance(one, int | float) for one in value)
+    return _DERIVED.fullmatch(key) is not None
+
+
+_PLURALS = {"entity": "Entities", "summary": "Summaries"}
+_HEADING = re.compile(r"(#{1,6})(?=[ \t])")
+
+
+def document(workspace: Workspace, parcels: Iterable[Parcel]) -> Iterator[str]:
+    """Yield the document piece by piece; the parcels come sorted as `in_reading_order` has them."""
+    day = workspace.now.astimezone(workspace.zone).date()
+    yield f"# {workspace.root.name}\n\nExported on {day.isoformat()}.\n"
+    chapter = ""
+    told: set[tuple[str, str]] = set()
+    for parcel in parcels:
+        text = parcel.data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
+        entry = _entry(parcel, text) if parcel.kind == "entry" else None
+        title = _chapter(parcel, entry)
+        if title != chapter:
+            yield f"\n## {title}\n"
+            chapter = title
+        if entry is not None:
+            yield _entry_text(parcel, entry)
+        elif parcel.kind == "history":
+            yield from _records(workspace, text, told)
+        else:
+            yield _page(parcel, text)
+
+
+def in_reading_order(chosen: Iterable[tuple[str, str]], types: dict[str, str]) -> list[tuple[str, str]]:
+    """Sort files by chapter; `types` gives the type of each entry's path. Sessions are no part of a document."""
+    kinds = ("memory", "entry", "note", "history")
+
+    def order(one: tuple[str, str]) -> tuple[int, int, str, bool, str]:
+        path, kind = one
+        name = types.get(path, "")
+        number = TYPES.index(name) if name in TYPES else len(TYPES)
+        # A file that holds every record comes after those of the months, which then have them already.
+        return kinds.index(kind), number, name, path.endswith("HISTORY.md"), path
+
+    return sorted((one for one in chosen if one[1] in kinds), key=order)
+
+
+def _chapter(parcel: Parcel, entry: Entry | None) -> str:
+    if entry is None:
+        return {"memory": "Long-term memory", "note": "Notes"}.get(parcel.kind, "History")
+    name = entry.type.replace("_", " ")
+    return _PLURALS.get(entry.type, f"{name[:1].upper()}{name[1:]}{'' if name.endswith('s') else 's'}")
+
+
+def _entry(parcel: Parcel, text: str) -> Entry:
+    parsed = frontmatter.parse(text)
+    modified = parse_time(parcel.modified)
+    if parsed.problem or modified is None:
+        return Entry(id="", title=parcel.path, body=text.strip("\n"), created_at=parcel.modified)
+    return read_entry(parsed, parcel.path, modified)[0]
+
+
+def _entry_text(parcel: Parcel, entry: Entry) -> str:
+    title = entry.title or first_line(entry.body) or parcel.path
+    body = entry.body.strip("\n")
+    if body.splitlines()[:1] in ([f"# {title}"], [title]):
+        body = body.partition("\n")[2].strip("\n")
+    details = [entry.created_at[:10], entry.source, *(f"#{tag}" for tag in entry.tags), entry.project]
+    if entry.status != "active" or is_archived(parcel.path):
+        details.append("archived" if is_archived(parcel.path) else entry.status)
+    details.append(entry.id or parcel.path)
+    parts = [
+        f"\n### {title}\n",
+        f"\n{lowered(body, 4)}\n" if body else "",
+        f"\n*{' · '.join(filter(None, details))}*\n",
+    ]
+    return "".join(parts)
+
+
+def _page(parcel: Parcel, text: str) -> str:
+    name = day_in(parcel.path) if parcel.kind == "note" else ""
+    return f"\n### {name or parcel.path}\n\n{lowered(text.strip(), 4)}\n"
+
+
+def _records(workspace: Workspace, text: str, told: set[tuple[str, str]]) -> Iterator[str]:
+    """Yield the records of a file that no file before it had."""
+    for record in records(text, workspace.zone):
+        moment = parse_time(record.timestamp)
+        if (record.timestamp, record.text) not in told:
+            told.add((record.timestamp, record.text))
+            head = f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if moment else "Undated"
+            yield f"\n### {head}\n\n{lowered(record.text, 4)}\n"
+
+
+def lowered(text: str, level: int) -> str:
+    """Push the headings of a text down so that its highest is of the level given, or the lowest there is."""
+    lines = text.split("\n")
+    found = list(_headings(text))
+    by = max(level - min((depth for _, depth in found), default=level), 0)
+    for number, depth in found:
+        lines[number] = "#" * min(depth + by, 6) + lines[number][depth:]
+    return "\n".join(lines)
+
+
+def _headings(text: str) -> Iterator[tuple[int, int]]:
+    """Yield number and depth of every heading, those in fenced code excepted."""
+    for number, (line, is_code) in enumerate(with_code(text)):
+        if not is_code and (heading := _HEADING.match(line)):
+            yield number, len(heading[1])

@@ -1,0 +1,447 @@
+"""What becomes of a new memory: confirmed, kept, believed or not, flagged; whole or not at all."""
+
+import json
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memcli.beliefs.admission import Admitted, Draft
+from memcli.beliefs.admit import Settled, admit
+from memcli.beliefs.llm_judge import LlmJudge
+from memcli.beliefs.supersession import standing
+from memcli.errors import LlmError, RefusedError
+from memcli.formats.entry import Entry
+from memcli.store import atomic_files, entries, local_log
+from memcli.store.local_log import Access
+from memcli.store.workspace import Surroundings, Workspace, opened
+from tests.crash import POWER_CUT, FailingOS, power_cut, wire
+from tests.fake_llm import ScriptedLlm
+
+NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
+NO_MODEL = {"MEM_EMBEDDING_MODEL": "/nowhere"}
+
+
+def at(root: Path, now: datetime = NOW, **environ: str) -> Workspace:
+    root.mkdir(parents=True, exist_ok=True)
+    around = {"HOME": os.environ["HOME"], "XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"], "MEM_TIMEZONE": "UTC"}
+    around["MEM_WRITE_SOURCE"] = "user"
+    return opened(Surroundings(root, around | environ, now), root)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return at(tmp_path / "memory")
+
+
+def draft(body: str, **told: Any) -> Draft:
+    return Draft(told, body, lambda attempt: os.urandom(8))
+
+
+def let_in(workspace: Workspace, body: str, judge: Any = None, **told: Any) -> Admitted:
+    return settled(workspace, [draft(body, **told)], judge).admitted[0]
+
+
+def settled(workspace: Workspace, drafts: Sequence[Draft], judge: Any = None) -> Settled:
+    return admit(workspace, drafts, "test", judge)
+
+
+def entry(workspace: Workspace, one: Admitted | str) -> Entry:
+    if isinstance(one, str):
+        (path,) = (
+            path for path in (workspace.root / "entries").rglob("*.md") if f"id: {one}\n" in path.read_text("utf-8")
+        )
+        return standing(workspace, workspace.relative(path)).entry
+    return standing(workspace, one.path).entry
+
+
+def count(workspace: Workspace) -> int:
+    return len(list((workspace.root / "entries").rglob("*.md")))
+
+
+def test_what_is_known_is_confirmed_and_loses_nothing(workspace: Workspace) -> None:
+    first = let_in(workspace, "User prefers tabs", type="preference", tags=["editor"], sources=["session:a#1"])
+    later = at(workspace.root, datetime(2026, 12, 1, tzinfo=UTC))
+    again = let_in(
+        later,
+        "The user  prefers TABS.",
+        type="preference",
+        tags=["editor", "python"],
+        sources=["session:b#2"],
+        files=["setup.cfg"],
+    )
+    assert (again.action, again.id, again.strength) == ("merged", first.id, 2)
+    assert count(workspace) == 1
+    merged = entry(workspace, first)
+    assert (merged.tags, merged.files) == (("editor", "python"), ("setup.cfg",))
+    assert (merged.body, merged.wordings) == ("User prefers tabs", ("The user  prefers TABS.",))
+    waiting = local_log.confirmations(workspace)[first.id]
+    assert waiting == Access(1, "2026-12-01T00:00:00Z", ("session:b#2",))
+
+
+def test_what_is_only_said_again_leaves_the_file_as_it_is(workspace: Workspace) -> None:
+    """Two clones that confirm the same memory must not conflict."""
+    first = let_in(workspace, "User prefers tabs", type="preference")
+    before = (workspace.root / first.path).read_bytes()
+    for number, text in enumerate(("User prefers tabs.", "user  prefers TABS", "User prefers\ntabs"), 2):
+        assert let_in(workspace, text, type="preference", sources=[f"session:s#{number}"]).strength == number
+    assert (workspace.root / first.path).read_bytes() == before
+    waiting = local_log.confirmations(workspace)[first.id]
+    assert (waiting.count, waiting.sources) == (3, ("session:s#2", "session:s#3", "session:s#4"))
+
+
+def test_another_wording_is_kept_and_known_from_then_on(workspace: Workspace) -> None:
+    first = let_in(workspace, "deploys run on Fly")
+    before = entry(workspace, first)
+    again = let_in(workspace, "The deploys run on Fly")
+    assert (again.action, again.id) == ("merged", first.id)
+    assert entry(workspace, first).wordings == ("The deploys run on Fly",)
+    assert entry(workspace, first).updated_at == before.updated_at
+    file = (workspace.root / first.path).read_bytes()
+    assert let_in(workspace, "the deploys run on fly.").strength == 3
+    assert (workspace.root / first.path).read_bytes() == file
+
+
+def test_who_is_trusted_more_has_the_word_and_the_other_wording_stays(workspace: Workspace) -> None:
+    first = let_in(workspace, "The deploys run on Fly", source="inferred")
+    assert let_in(workspace, "Deploys run on Fly", source="user").id == first.id
+    merged = entry(workspace, first)
+    assert (merged.body, merged.source, merged.trust) == ("Deploys run on Fly", "user", 1.0)
+    assert merged.wordings == ("The deploys run on Fly",)
+
+
+def test_who_is_trusted_less_puts_no_words_into_the_mouth_of_what_stands(workspace: Workspace) -> None:
+    first = let_in(workspace, "Deploys run on Fly", source="user")
+    guess = let_in(workspace, "The deploys run on Fly", source="inferred")
+    assert (guess.action, guess.conflicts_with) == ("created", (first.id,))
+    assert entry(workspace, first).wordings == ()
+
+
+HOSTILE = [
+    ("The migration is almost done", "The migration is done"),
+    ("Maria is the CTO", "Maria is the CTO's sister"),
+    ("The API is stable", "The API is barely stable"),
+    ("User is a vegetarian", "User is a former vegetarian"),
+    ("The offset is -5", "The offset is 5"),
+    ("The ratio is 1.5", "The ratio is 15"),
+    ("The team writes C", "The team writes C++"),
+    ("Alert when load > 5", "Alert when load < 5"),
+    ("The discount is 10", "The discount is 10%"),
+    ("Is the cache on?", "Is the cache on"),
+    ("Start it with -v", "Start it with -V"),
+    ("The disk holds 5 MB", "The disk holds 5 Mb"),
+    ("User runs every morning", "User runs 5 km every morning"),
+    ("User prefers short answers", "User prefers short answers except in reviews"),
+    ("Read .env first", "Read env first"),
+    ("用户喜欢猫", "用户不喜欢猫"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), [*HOSTILE, *((new, old) for old, new in HOSTILE)])
+def test_a_text_that_says_something_else_is_never_merged_away(workspace: Workspace, old: str, new: str) -> None:
+    first, second = let_in(workspace, old), let_in(workspace, new)
+    assert second.action == "created"
+    assert [entry(workspace, one).body for one in (first, second)] == [old, new]
+    assert {entry(workspace, one).status for one in (first, second)} == {"active"}
+
+
+def test_a_merge_keeps_every_other_byte_of_the_file(workspace: Workspace) -> None:
+    path = workspace.root / "entries" / "by hand.md"
+    path.parent.mkdir()
+    text = (
+        "---\r\n# mine\r\nzeta:   'kept'\r\ntype: preference\r\ntags:\r\n    - a # one\r\n---\r\nUser prefers tabs\r\n"
+    )
+    path.write_bytes(text.encode())
+    one = let_in(workspace, "User prefers tabs", type="preference", source="user")
+    assert one.path == "entries/by hand.md"
+    assert path.read_bytes().decode() == text.replace("---\r\nUser", "trust: 1.0\r\nsource: user\r\n---\r\nUser")
+
+
+def test_an_explicit_change_takes_the_place_and_both_name_each_other(workspace: Workspace) -> None:
+    old = let_in(workspace, "Deploys run on Fly")
+    before = entry(workspace, old)
+    new = let_in(workspace, "Correction: deploys run on Hetzner")
+    assert (new.action, new.supersedes) == ("created", (old.id,))
+    after = entry(workspace, old)
+    assert (after.status, after.superseded_by) == ("superseded", new.id)
+    assert after.superseded_at == "2026-11-21T20:15:03Z"
+    assert after.updated_at == before.updated_at
+    assert entry(workspace, new).references == (old.id,)
+
+
+def test_what_may_contradict_marks_both(workspace: Workspace) -> None:
+    old = let_in(workspace, "The retry limit is 3")
+    new = let_in(workspace, "The retry limit is 5")
+    assert (new.supersedes, new.conflicts_with) == ((), (old.id,))
+    assert entry(workspace, old).conflicts_with == (new.id,)
+    assert entry(workspace, new).conflicts_with == (old.id,)
+    assert {entry(workspace, one).status for one in (old, new)} == {"active"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "winner"),
+    [
+        ({"source": "user"}, {"source": "inferred"}, "both"),
+        ({"source": "inferred"}, {"source": "user"}, "new"),
+        ({"source": "observed"}, {"source": "observed"}, "new"),
+        ({"source": "observed", "trust": 0.9}, {"source": "user", "trust": 0.5, "type": "correction"}, "new"),
+        ({"source": "user", "type": "correction"}, {"source": "observed", "trust": 1.0}, "both"),
+        ({"source": "user"}, {"source": "user", "created_at": "2020-01-01"}, "both"),
+        ({"source": "user", "created_at": "2099-01-01"}, {"source": "user"}, "new"),
+        ({"project": "shop"}, {"project": "shop"}, "new"),
+        ({"project": "shop"}, {}, "both"),
+        ({"title": "Deploys"}, {}, "both"),
+        ({"project": "shop"}, {"project": "blog"}, "strangers"),
+        ({"title": "Shop"}, {"title": "Blog"}, "strangers"),
+    ],
+)
+def test_who_is_believed(workspace: Workspace, old: dict[str, Any], new: dict[str, Any], winner: str) -> None:
+    first = let_in(workspace, "Deploys run on Fly", **old)
+    second = let_in(workspace, "Deploys moved from Fly to Hetzner", **new)
+    status = {"old": entry(workspace, first).status, "new": entry(workspace, second).status}
+    losers = {"new": ["old"], "both": [], "strangers": []}[winner]
+    assert [name for name, said in status.items() if said == "superseded"] == losers
+    assert bool(second.conflicts_with) == (winner == "both")
+
+
+@pytest.mark.parametrize("types", [("fact", "preference"), ("preference", "fact"), ("constraint", "fact")])
+def test_a_fact_and_what_says_more_exactly_what_it_is_are_one_memory(workspace: Workspace, types: list[str]) -> None:
+    first = let_in(workspace, "User prefers tabs", type=types[0])
+    second = let_in(workspace, "The user prefers tabs.", type=types[1])
+    assert (second.action, second.id) == ("merged", first.id)
+    assert entry(workspace, first).type == next(one for one in types if one != "fact")
+
+
+def test_another_type_or_title_or_an_episode_is_another_memory(workspace: Workspace) -> None:
+    text = "User prefers tabs"
+    let_in(workspace, text, type="preference")
+    for told in (
+        {"type": "correction"},
+        {"type": "preference", "title": "One"},
+        {"type": "preference", "title": "Two"},
+        {"type": "episode"},
+        {"type": "episode"},
+    ):
+        let_in(workspace, text, **told)
+    # The first title goes to the memory that had none.
+    assert count(workspace) == 5
+
+
+def test_what_is_superseded_or_archived_is_not_confirmed(workspace: Workspace) -> None:
+    old = let_in(workspace, "Deploys run on Fly")
+    let_in(workspace, "Deploys run on Hetzner instead of Fly")
+    third = let_in(workspace, "Deploys run on Fly")
+    assert third.action == "created"
+    entries.forget(workspace, third.path)
+    assert let_in(workspace, "Deploys run on Fly").id not in (old.id, third.id)
+
+
+def test_a_duplicate_of_a_duplicate_in_one_batch_is_one_memory(workspace: Workspace) -> None:
+    standing_one = let_in(workspace, "The retry limit is 3")
+    bodies = [
+        "User prefers tabs",
+        "The user prefers tabs",
+        "user prefers TABS.",
+        "The retry limit is 3.",
+        "Deploys run on Fly",
+        "Correction: deploys run on Hetzner",
+        "User prefers tabs",
+    ]
+    done = settled(workspace, [draft(body) for body in bodies])
+    actions = [one.action for one in done.admitted]
+    assert actions == ["created", "merged", "merged", "merged", "created", "created", "merged"]
+    assert done.admitted[3].id == standing_one.id
+    assert {done.admitted[place].id for place in (0, 1, 2, 6)} == {done.admitted[0].id}
+    assert entry(workspace, done.admitted[0]).strength == 4
+    assert done.admitted[5].supersedes == (done.admitted[4].id,)
+    assert entry(workspace, done.admitted[4]).status == "superseded"
+    assert len({step.path for step in done.plan.steps}) == len(done.plan.steps) == 3
+
+
+DOCUMENT = "# How we deploy\n\n" + "\n\n".join(f"## Step {number}\n\n{'Do it well. ' * 40}" for number in range(9))
+
+
+def test_a_long_document_is_confirmed_by_its_twin_and_by_nothing_else(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memcli.index.embeddings.open_embedder", None)  # no model is needed for that
+    first = let_in(workspace, DOCUMENT, type="procedure")
+    again = settled(workspace, [draft(DOCUMENT, type="procedure"), draft(f"{DOCUMENT} More.", type="procedure")])
+    assert [one.action for one in again.admitted] == ["merged", "created"]
+    assert (again.admitted[0].strength, entry(workspace, first).body) == (2, DOCUMENT)
+
+
+def test_a_clock_that_went_back_makes_nothing_older(workspace: Workspace) -> None:
+    first = let_in(workspace, "User prefers tabs")
+    earlier = at(workspace.root, datetime(2020, 1, 1, tzinfo=UTC))
+    assert let_in(earlier, "User prefers tabs").strength == 2
+    assert entry(workspace, first).updated_at == "2026-11-21T20:15:03Z"
+
+
+@pytest.mark.parametrize("line", ["trust: .nan", "trust: -3", "trust: 1e300", "strength: strong", "strength: -4"])
+def test_numbers_that_make_no_sense_are_taken_for_the_usual_ones(workspace: Workspace, line: str) -> None:
+    path = workspace.root / "entries" / "odd.md"
+    path.parent.mkdir()
+    path.write_text(f"---\nid: odd\ntype: fact\nsource: user\n{line}\n---\nThe retry limit is 3\n")
+    merged = let_in(workspace, "The retry limit is 3", source="user")
+    assert (merged.action, merged.id, merged.strength) == ("merged", "odd", 2)
+    assert let_in(workspace, "Correction: the retry limit is 5", source="user").supersedes == ("odd",)
+
+
+def test_a_large_batch_opens_the_model_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    from memcli.index import embeddings
+
+    opened_models = []
+    real = embeddings.open_embedder
+
+    def opening(*arguments: Any, **options: Any) -> Any:
+        opened_models.append(options)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(embeddings, "open_embedder", opening)
+    done = settled(workspace, [draft(f"Machine m{number} stands in room {number % 7}") for number in range(60)])
+    assert [one.action for one in done.admitted] == ["created"] * 60
+    assert len(opened_models) == 1
+
+
+def test_without_a_model_the_words_decide_and_it_is_said(tmp_path: Path) -> None:
+    workspace = at(tmp_path / "memory", **NO_MODEL)
+    old = let_in(workspace, "Deploys run on Fly")
+    done = settled(workspace, [draft("Correction: deploys run on Hetzner")])
+    assert done.admitted[0].supersedes == (old.id,)
+    assert "by words alone" in done.notices[0]
+    assert let_in(workspace, "correction: deploys run on hetzner").action == "merged"
+
+
+def test_a_file_that_cannot_be_changed_is_left_as_it_is(workspace: Workspace) -> None:
+    path = workspace.root / "entries" / "odd.md"
+    path.parent.mkdir()
+    path.write_text("---\ntitle: a: b\n---\nUser prefers tabs\n")
+    before = path.read_bytes()
+    assert let_in(workspace, "User prefers tabs").action == "created"
+    assert path.read_bytes() == before
+
+
+def test_what_changed_between_the_look_and_the_lock_is_looked_at_again(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memcli.beliefs import admit as module
+
+    real = module.look_around
+    looks = []
+
+    def looked(where: Workspace, told: Any, last: Any, **options: Any) -> Any:
+        seen = real(where, told, last, **options)
+        looks.append(last is not None)
+        if len(looks) == 1:
+            monkeypatch.setattr(module, "look_around", real)
+            monkeypatch.setattr("memcli.store.lock.PATIENCE", 0.0)
+            entries.write(where, {}, "The user prefers tabs", lambda _: b"12345678")
+            from memcli.store.lock import next_turn
+
+            next_turn(where)
+        return seen
+
+    monkeypatch.setattr(module, "look_around", looked)
+    assert let_in(workspace, "User prefers tabs").action == "merged"
+    assert count(workspace) == 1
+
+
+def test_a_power_cut_at_any_step_leaves_all_or_nothing(tmp_path: Path) -> None:
+    """Supersede one memory and flag another, with the power cut at every step."""
+    steps = 0
+    for number in range(1, 200):
+        workspace = at(tmp_path / str(number), **NO_MODEL)
+        old = let_in(workspace, "Deploys run on Fly")
+        child = os.fork()
+        if child == 0:
+            wire(FailingOS(number, power_cut))
+            let_in(workspace, "Correction: deploys run on Hetzner")
+            os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert code in (0, POWER_CUT)
+        let_in(workspace, "Something else entirely")  # finishes what was begun
+        done = count(workspace) == 3
+        assert entry(workspace, old).status == ("superseded" if done else "active")
+        if done:
+            assert entry(workspace, entry(workspace, old).superseded_by).references == (old.id,)
+        steps += code == POWER_CUT
+        if code == 0:
+            break
+    assert steps > 10
+
+
+def verdict(kind: str, *, sure: bool = True) -> str:
+    return json.dumps({"verdicts": [{"pair": 1, "kind": kind, "sure": sure, "old_says_more": False}]})
+
+
+def test_a_judge_acts_where_nothing_is_lost_and_both_wordings_stay(workspace: Workspace) -> None:
+    old = let_in(workspace, "The garden gate is painted green", type="fact")
+    llm = ScriptedLlm(verdict("same"), verdict("same"), "no JSON at all")
+    judge = LlmJudge(llm)
+    said = "Somebody made the gate to the garden green"
+    assert let_in(workspace, said, judge).action == "merged"
+    assert "garden gate" in llm.questions[0][1]["content"]
+    assert entry(workspace, old).wordings == (said,)
+    numbered = let_in(workspace, "The garden gate is painted green since 2019", judge)
+    assert (numbered.action, numbered.conflicts_with) == ("created", (old.id,))
+    done = settled(workspace, [draft("The garden gate is huge")], judge)
+    assert (done.admitted[0].action, bool(done.error)) == ("created", True)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "gone"),
+    [("user", "user", True), ("observed", "user", True), ("user", "observed", False), ("user", "inferred", False)],
+)
+@pytest.mark.parametrize("kind", ["update", "same"])
+def test_a_judge_retires_nothing_that_a_user_said_for_what_was_only_observed(
+    workspace: Workspace, kind: str, older: str, newer: str, gone: bool
+) -> None:
+    texts = {"update": "Postgres handles search these days", "same": "What answers searches is Elasticsearch"}
+    old = let_in(workspace, "Search runs on Elasticsearch", source=older)
+    done = let_in(workspace, texts[kind], LlmJudge(ScriptedLlm(verdict(kind))), source=newer)
+    if kind == "update":
+        assert (done.supersedes, done.conflicts_with) == (((old.id,), ()) if gone else ((), (old.id,)))
+        assert entry(workspace, old).status == ("superseded" if gone else "active")
+    else:
+        assert done.action == ("merged" if gone else "created")
+        assert entry(workspace, old).status == "active"
+
+
+def test_a_conflict_that_a_judge_is_sure_of_hides_neither(workspace: Workspace) -> None:
+    old = let_in(workspace, "The boat is moored at pier nine")
+    done = let_in(workspace, "Our boat lies at the yard", LlmJudge(ScriptedLlm(verdict("conflict"))))
+    assert (done.supersedes, done.conflicts_with) == ((), (old.id,))
+
+
+def test_a_judge_that_fails_leaves_it_to_the_rules(workspace: Workspace) -> None:
+    old = let_in(workspace, "Deploys run on Fly")
+    judge = LlmJudge(ScriptedLlm(LlmError("no answer within 5 s")))
+    done = settled(workspace, [draft("Correction: deploys run on Hetzner")], judge)
+    assert done.error == "no answer within 5 s"
+    assert done.admitted[0].supersedes == (old.id,)
+
+
+def test_others_write_while_a_judge_thinks(workspace: Workspace) -> None:
+    old = let_in(workspace, "The garden gate is painted green")
+
+    def slowly(messages: object) -> str:
+        between = let_in(workspace, "Somebody made the gate to the garden blue")
+        assert between.action == "created"
+        return verdict("same")
+
+    done = let_in(workspace, "The gate to the garden was painted in green", LlmJudge(ScriptedLlm(slowly)))
+    assert (done.action, done.id) == ("merged", old.id)
+    assert count(workspace) == 2
+
+
+def test_a_text_that_cannot_be_a_memory_changes_nothing(workspace: Workspace) -> None:
+    let_in(workspace, "Deploys run on Fly")
+    before = atomic_files.read(next((workspace.root / "entries").rglob("*.md")))
+    with pytest.raises(RefusedError):
+        settled(workspace, [draft("Deploys run on Hetzner"), draft("<<<<<<< a\n=======\n>>>>>>> b")])
+    assert count(workspace) == 1
+    assert atomic_files.read(next((workspace.root / "entries").rglob("*.md"))) == before

@@ -1,0 +1,247 @@
+"""What an LLM answers becomes the memories it meant, or a refusal that says why; never half of them."""
+
+import contextlib
+import json
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memcli.consolidation.llm_reply import Reply, ReplyEntry, ReplyError, clean_text, parse_reply
+from memcli.errors import LlmError
+from memcli.llm import lenient_json
+
+WHOLE = {
+    "history_entry": "[2026-02-27 14:30] User asked for tabs; the formatter now uses them.",
+    "memory_update": "# Memory\n\n- Prefers tabs\n",
+    "entries": [
+        {
+            "content": "User prefers tabs over spaces.",
+            "type": "preference",
+            "source": "user",
+            "files": ["fmt.toml"],
+            "tags": ["style"],
+        }
+    ],
+}
+ENTRY = ReplyEntry("User prefers tabs over spaces.", "preference", "user", ("fmt.toml",), ("style",))
+JSON = json.dumps(WHOLE)
+
+
+@pytest.mark.parametrize(
+    ("reply", "tier"),
+    [
+        (JSON, 1),
+        (json.dumps(WHOLE, indent=2), 1),
+        (f"\ufeff\n{JSON}\n", 1),
+        (f"```json\n{JSON}\n```", 1),
+        (f"```\n{JSON}\n```\n", 1),
+        (f"<think>The user wants {{tabs}}.</think>\n{JSON}", 1),
+        (f"The user wants tabs, so\n</think>\n\n```json\n{JSON}\n```", 1),
+        (f"<think>never closed {{}} but here it is: {JSON}", 1),
+        (JSON.replace("tabs; the", "tabs;\nthe"), 1),
+        (JSON.replace("}]}", "},],}"), 1),
+        (JSON.replace("}]}", "} /* all */ ]} // done"), 1),
+        (f"Here is the JSON you asked for:\n\n{JSON}\n\nLet me know {{if}} it fits!", 2),
+        (f"Sure {{:-}} \n```json\n{JSON}\n```\nDone.", 2),
+        (JSON.replace("asked for tabs", 'said "tabs"'), 3),
+        (JSON.replace('"history_entry"', "history_entry").replace('"memory_update"', "memory_update"), 3),
+    ],
+)
+def test_a_whole_reply_is_read_however_it_is_wrapped(reply: str, tier: int) -> None:
+    found = parse_reply(reply, "stop")
+    assert found.entries == (ENTRY,)
+    assert found.memory_update == "# Memory\n\n- Prefers tabs"
+    assert found.history_entry.startswith("[2026-02-27 14:30] User ")
+    assert found.history_entry.endswith("the formatter now uses them.")
+    assert found.tier == tier
+
+
+@pytest.mark.parametrize(
+    ("reply", "finish_reason", "said"),
+    [
+        ("", "stop", "nothing in it"),
+        ("   \n", None, "nothing in it"),
+        ("I'm sorry, I cannot store personal data.", "stop", "no JSON object"),
+        ("{}", "stop", "no JSON object with history_entry"),
+        ('{"error": {"message": "Rate limit reached"}}', "stop", "no JSON object"),
+        ("<!DOCTYPE html><html><body>502 Bad Gateway {}</body></html>", "stop", "HTML page"),
+        ("<think>all of it {", "stop", "nothing in it"),
+        (JSON, "content_filter", "content_filter"),
+        (JSON[:-30], "length", "cut off"),
+        (JSON[:-30], "stop", "no JSON object"),
+        (JSON[: JSON.index(', "entries"')], "length", "cut off"),
+        ('{"history_entry": "The user typed {x}', "stop", "no JSON object"),
+        ('{"history_entry": {"topic": "tabs", "outcome": "done"}}', "stop", "history_entry should be a text"),
+        ('{"history_entry": 7}', "stop", "history_entry should be a text, not a number"),
+        ('{"memory_update": {"Preferences": ["tabs"]}}', "stop", "memory_update should be a text"),
+        ('{"history_entry": {"type": "string", "description": "what happened"}}', "stop", "repeats the schema"),
+        ('{"type": "object", "properties": {"history_entry": {"type": "string"}}}', "stop", "repeats the schema"),
+        ('{"history_entry": "string", "entries": []}', "stop", "repeats the schema"),
+        ('{"history_entry": "A day.", "entries": [{"content": "<string>"}]}', "stop", "repeats the schema"),
+        ('{"history_entry": "[YYYY-MM-DD HH:MM] what was asked"}', "stop", "repeats the schema"),
+        ('{"entries": 3}', "stop", "entries should be a list"),
+        ('{"entries": [7]}', "stop", "an entry should be an object"),
+        ('{"entries": [{"content": ["a", 1]}]}', "stop", "content should be a text"),
+        ('{"entries": [{"title": "User prefers tabs over spaces"}]}', "stop", "an entry has no content"),
+        ("x" * 5_000_000, "stop", "5,000,000 characters"),
+    ],
+)
+def test_a_doubtful_reply_is_refused_with_one_line_that_says_why(
+    reply: str, finish_reason: str | None, said: str
+) -> None:
+    with pytest.raises(ReplyError, match=said) as caught:
+        parse_reply(reply, finish_reason)
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value, LlmError)
+    assert caught.value.exit_code == 7
+
+
+def test_a_reply_that_repeats_the_prompt_is_refused_though_it_holds_json() -> None:
+    prompt = f"Consolidate the conversation below into long-term memory.\n\n<messages>\n{JSON}\n</messages>"
+    with pytest.raises(ReplyError, match="repeats the prompt"):
+        parse_reply(prompt.replace("\n\n", "\n"), "stop", [prompt])
+    assert parse_reply(JSON, "stop", [prompt]).entries == (ENTRY,)
+
+
+def test_what_was_closed_before_the_cut_is_read_and_only_the_outer_bracket_may_be_missing() -> None:
+    assert parse_reply(JSON[:-1], "length").entries == (ENTRY,)
+    assert parse_reply(f"{JSON}\n\nI also want to m", "length").tier == 2
+
+
+def test_every_cut_of_a_reply_is_read_whole_or_refused() -> None:
+    whole = parse_reply(JSON)
+    for end in range(len(JSON)):
+        for finish_reason in ("length", "stop", None):
+            try:
+                found = parse_reply(JSON[:end], finish_reason)
+            except ReplyError:
+                continue
+            assert (found.history_entry, found.memory_update, found.entries) == (
+                whole.history_entry,
+                whole.memory_update,
+                whole.entries,
+            )
+
+
+def test_two_objects_give_the_fields_of_the_first_and_the_entries_of_both() -> None:
+    first = '{"history_entry": "one", "entries": ["a"]}'
+    second = '{"history_entry": "two", "memory_update": "page", "entries": ["a", "b"]}'
+    found = parse_reply(f"{first}\n{second}")
+    assert (found.history_entry, found.memory_update) == ("one", "page")
+    assert [entry.content for entry in found.entries] == ["a", "b"]
+
+
+def test_a_field_left_outside_a_closed_object_is_not_lost() -> None:
+    found = parse_reply('{"history_entry": "one"}, "memory_update": "page"}')
+    assert (found.history_entry, found.memory_update) == ("one", "page")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"name": "save_memory", "arguments": {"history_entry": "one"}}',
+        '{"name": "save_memory", "arguments": "{\\"history_entry\\": \\"one\\"}"}',
+        '[{"history_entry": "one"}]',
+        '{"history_entry": {"text": "one"}}',
+        '{"history_entry": {"2026-02-27": "one"}}',
+        '{"history_entry": ["one"], "memory_update": "(empty)", "entries": null}',
+    ],
+)
+def test_a_text_in_an_obvious_wrapping_is_unwrapped(reply: str) -> None:
+    found = parse_reply(reply)
+    assert (found.history_entry, found.memory_update, found.entries) == ("one", None, ())
+
+
+def test_fields_may_be_absent_and_an_empty_reply_says_so() -> None:
+    assert parse_reply('{"entries": []}') == Reply(tier=1)
+    assert parse_reply('{"history_entry": "", "memory_update": null}').is_empty
+    assert not parse_reply('{"memory_update": "page"}').is_empty
+
+
+def test_unknown_types_and_sources_fall_back_to_the_least_claim() -> None:
+    reply = {
+        "entries": [
+            {"content": "a", "type": "User Preference", "source": "User Stated", "tags": "x, y,x", "files": 3},
+            {"text": "b", "type": "wisdom", "source": ["user"], "tags": ["z", 5, {}, None]},
+            {"content": "  "},
+            "c",
+        ]
+    }
+    assert parse_reply(json.dumps(reply)).entries == (
+        ReplyEntry("a", "preference", "user", (), ("x", "y")),
+        ReplyEntry("b", "fact", "inferred", (), ("z", "5")),
+        ReplyEntry("c"),
+    )
+
+
+def test_bad_escapes_keep_their_text_and_lone_surrogates_become_writable() -> None:
+    found = parse_reply(r'{"history_entry": "C:\dev \ud83d\ude00 \ud83d it\'s \u12 \x00"}')
+    assert found.history_entry == "C:\\dev 😀 \ufffd it's \\u12 \\x00"
+    assert found.history_entry.encode()
+    assert parse_reply('{"history_entry": "a\\u0000b\\r\\nc\\u001b[2J"}').history_entry == "ab\nc[2J"
+
+
+def test_a_tag_of_thinking_within_a_text_is_part_of_the_text() -> None:
+    text = "The parser drops <think> blocks, and </think> alone."
+    assert parse_reply(json.dumps({"history_entry": text})).history_entry == text
+    assert parse_reply(f"```json\n{json.dumps({'history_entry': text})}\n```").history_entry == text
+
+
+def test_a_repair_is_believed_only_when_nothing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Careless:
+        @staticmethod
+        def loads(text: str) -> dict[str, str]:
+            return {"history_entry": "one"}
+
+    monkeypatch.setitem(sys.modules, "json_repair", Careless)
+    assert parse_reply('{history_entry; "one"}').tier == 4
+    with pytest.raises(ReplyError):
+        parse_reply('{history_entry; "one", entries; "two and three and four"}')
+    with pytest.raises(ReplyError):
+        parse_reply('{history_entry; "one"}', "length")
+
+
+def test_without_the_repair_library_the_reply_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "json_repair", None)
+    with pytest.raises(ReplyError, match="no JSON object"):
+        parse_reply('{history_entry; "one"}')
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["{", "[", '"', "/*", "\\", '{"a":', "<think>", "</think>", "```json\n", ',"history_entry":', "{a:1} ", '\n "'],
+)
+def test_a_hostile_reply_of_the_largest_size_is_refused_and_not_pondered(piece: str) -> None:
+    with pytest.raises(ReplyError):
+        parse_reply((piece * lenient_json.LARGEST)[: lenient_json.LARGEST], "stop")
+
+
+@given(
+    st.fixed_dictionaries({"history_entry": st.text(), "memory_update": st.none() | st.text(), "entries": st.just([])}),
+    st.sampled_from(["{}", "```json\n{}\n```", "Here you are:\n{}\nBye."]),
+)
+def test_any_valid_object_comes_back_as_it_was_meant(fields: dict[str, object], frame: str) -> None:
+    found = parse_reply(frame.replace("{}", json.dumps(fields)))
+    meant = clean_text(str(fields["history_entry"]))
+    assert found.history_entry == ("" if meant.lower() in {"(empty)", "null", "none", "n/a", "…", "..."} else meant)
+    assert found.tier <= 2
+
+
+@given(st.text(alphabet='{}[]":,\\ abhistory_entry\n`', max_size=200))
+def test_no_text_at_all_makes_the_parser_fall_over(text: str) -> None:
+    with contextlib.suppress(ReplyError):
+        parse_reply(text)
+
+
+def test_a_general_reading_tells_the_tier_that_found_the_value() -> None:
+    assert lenient_json.loads_lenient("[1, 2]") == ([1, 2], 1)
+    assert lenient_json.loads_lenient('see {"a": 1}, and {"b": 2}') == ({"a": 1}, 2)
+    assert lenient_json.loads_lenient('see {"a": 1}, and {"b": 2}', ["b"]) == ({"b": 2}, 2)
+    assert lenient_json.loads_lenient('{"a": "say "hi" now", "b": null}', ["a", "b"]) == (
+        {"a": 'say "hi" now', "b": None},
+        3,
+    )
+    with pytest.raises(ValueError, match="no JSON"):
+        lenient_json.loads_lenient("hello")

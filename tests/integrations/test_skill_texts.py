@@ -1,0 +1,49 @@
+"""The texts that teach an agent `mem`: short, as their specification wants them, and true to the commands there are."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from memcli.cli.app import COMMANDS
+from memcli.formats.frontmatter.document import parse
+from tests.conftest import Mem
+
+FOLDER = Path(__file__).parents[2] / "memcli" / "integrations" / "install"
+SKILL = (FOLDER / "skill.md").read_text(encoding="utf-8")
+AGENTS = (FOLDER / "agents.md").read_text(encoding="utf-8")
+_CALL = re.compile(r"(?:`|^    )mem ([a-z]+)([^`\n]*(?:\n[^`\n]+)?)", re.MULTILINE)
+
+
+def test_the_skill_is_as_its_specification_wants() -> None:
+    fields = parse(SKILL).fields
+    assert fields["name"] == "mem-memory"
+    assert 1 <= len(fields["description"]) <= 1024
+    assert len(fields["compatibility"]) <= 500
+    assert fields["allowed-tools"] == "Bash(mem:*)"
+
+
+def test_both_are_short() -> None:
+    assert SKILL.count("\n") < 100
+    assert AGENTS.count("\n") < 30
+    assert max(map(len, (*SKILL.splitlines()[6:], *AGENTS.splitlines()))) <= 130
+
+
+@pytest.mark.parametrize("text", [SKILL, AGENTS], ids=["skill", "agents"])
+def test_every_command_and_option_they_name_is_there(mem: Mem, text: str) -> None:
+    calls = _CALL.findall(text)
+    assert len(calls) >= 4
+    for name, rest in calls:
+        assert name in COMMANDS
+        command = [name, *(["add"] if name == "history" else [])]
+        told = mem(*command, "--help").out
+        for option in re.findall(r"(?<!\w)--[a-z]+", rest.split("`")[0]):
+            assert option in told, (name, option)
+
+
+@pytest.mark.parametrize("text", [SKILL, AGENTS], ids=["skill", "agents"])
+def test_they_teach_to_search_first_to_write_facts_and_to_cite(text: str) -> None:
+    assert text.index("mem search") < text.index("mem read") < text.index("mem write")
+    assert re.search(r"[Cc]ite the ids|name its id", text)
+    assert "chatter" in text
+    assert "secrets" in text

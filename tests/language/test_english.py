@@ -1,0 +1,53 @@
+"""What is known of English beforehand."""
+
+import pytest
+
+from memcli.language.lexicon import COMMON, common_share, forms, names_a_time, opens_a_question
+
+
+@pytest.mark.parametrize(
+    ("word", "known"), [("make", True), ("makes", True), ("making", True), ("families", True), ("marigold", False)]
+)
+def test_a_common_word_is_known_in_its_regular_forms(word: str, known: bool) -> None:
+    assert (common_share(word) > 0) is known
+
+
+def test_an_everyday_word_is_in_more_texts_than_a_merely_common_one() -> None:
+    assert common_share("good") > common_share("family") > common_share("weekend") > common_share("deadlock") == 0
+
+
+def test_shares_are_shares() -> None:
+    assert all(0 < share < 0.5 and word == word.lower() for word, share in COMMON.items())
+
+
+@pytest.mark.parametrize("word", ["go", "went", "gone"])
+def test_irregular_forms_belong_together(word: str) -> None:
+    assert set(forms(word)) == {"go", "went", "gone"}
+
+
+def test_a_word_and_what_it_is_short_for_belong_together() -> None:
+    assert {"config", "configuration"} <= set(forms("config"))
+    assert forms("authentication") == forms("auth")
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [
+        ("what did I do last week", True),
+        ("In May", True),
+        ("on the 3rd", True),
+        ("two days ago", True),
+        ("dark mode", False),
+    ],
+)
+def test_a_text_may_name_a_time_or_not(text: str, may: bool) -> None:
+    assert names_a_time(text) is may
+
+
+def test_any_other_word_stands_alone() -> None:
+    assert forms("walked") == ("walked",)
+
+
+@pytest.mark.parametrize(("word", "opens"), [("When", True), ("did", True), ("I", False), ("", False)])
+def test_a_question_is_known_by_its_first_word(word: str, opens: bool) -> None:
+    assert opens_a_question(word) is opens

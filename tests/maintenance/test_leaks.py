@@ -1,0 +1,87 @@
+"""Secrets in what a workspace holds are found by file, line and rule."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memcli.maintenance.fixes import all_texts, leaks, misplaced
+from memcli.store.workspace import Surroundings, Workspace, opened
+
+NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
+TOKEN = "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"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    root = tmp_path / "memory"
+    (root / "entries").mkdir(parents=True)
+    return opened(Surroundings(root, {"HOME": str(tmp_path)}, NOW), root)
+
+
+def found(workspace: Workspace) -> list[str]:
+    return [str(one) for one in leaks(workspace, all_texts(workspace, sessions=True))]
+
+
+def test_every_kind_of_file_is_looked_at(workspace: Workspace) -> None:
+    paths = ["MEMORY.md", "archive/entries/b.md", "entries/a.md", "notes/2026-11-21.md", "sessions/s/session.jsonl"]
+    for path in paths:
+        file = workspace.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f'one\n"{TOKEN}"\n')
+    said = [one.partition(": remove")[0] for one in found(workspace)]
+    assert said == [f"{path}:2: looks like a secret (github-token)" for path in paths]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+        "request 3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+        "![](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk)",
+        "[REDACTED:github-token]",
+    ],
+)
+def test_what_only_looks_like_one_passes(workspace: Workspace, text: str) -> None:
+    (workspace.root / "entries/a.md").write_text(text)
+    assert found(workspace) == []
+
+
+def test_values_of_the_env_file_beside_the_workspace_are_secrets(workspace: Workspace) -> None:
+    (workspace.root.parent / ".env").write_text("DB_PASSWORD=correct-Horse-77-battery\n")
+    (workspace.root / "entries/a.md").write_text("It is correct-Horse-77-battery since May.\n")
+    assert [one.partition(": remove")[0] for one in found(workspace)] == [
+        "entries/a.md:1: looks like a secret (env-value)"
+    ]
+
+
+@pytest.mark.parametrize("allowed", ["entries/a.md", "entries/", "[MEMORY.md, entries/*.md]"])
+def test_files_named_in_the_setting_are_passed_over(tmp_path: Path, allowed: str) -> None:
+    (tmp_path / "entries").mkdir()
+    (tmp_path / "entries/a.md").write_text(TOKEN)
+    (tmp_path / "mem.yaml").write_text(f"secrets.allow: {allowed}\n")
+    around = Surroundings(tmp_path, {"HOME": str(tmp_path)}, NOW)
+    assert found(opened(around, tmp_path)) == []
+    (tmp_path / "mem.yaml").write_text("secrets.allow: notes/\n")
+    assert len(found(opened(around, tmp_path))) == 1
+
+
+@pytest.mark.parametrize(
+    ("folder", "patterns", "line", "moved"),
+    [
+        (".", "entries/a.md\n", 1, "entries/a.md"),
+        ("..", ".env\nmemory/entries/\n", 2, "entries/"),
+        (".", "# all\n*.md\n", 2, "*.md"),
+    ],
+)
+def test_an_ignore_file_that_names_memories_is_told_with_the_line_that_moves_it(
+    workspace: Workspace, folder: str, patterns: str, line: int, moved: str
+) -> None:
+    (workspace.root / "entries/a.md").write_text(TOKEN)
+    ignore = workspace.root / folder / ".secretsignore"
+    ignore.write_text(patterns)
+    assert len(found(workspace)) == 1
+    [fault] = misplaced(workspace, ["entries/a.md"])
+    assert (Path(fault.path).name, fault.line) == (".secretsignore", line)
+    assert f"mem config set secrets.allow '{moved}'" in fault.reason
+    assert list(misplaced(workspace, ["notes/2026-11-21.txt"])) == []

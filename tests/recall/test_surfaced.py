@@ -1,0 +1,138 @@
+"""What a session was shown is remembered while it is in view, whatever happens to the file that says so."""
+
+import os
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memcli.recall import session_state
+from memcli.recall.session_state import Surfaced, Turn, mixed, note, read
+from memcli.store.workspace import Surroundings, Workspace, opened
+
+
+@pytest.fixture
+def place(workspace: Path) -> Workspace:
+    return opened(Surroundings(workspace, os.environ, datetime(2026, 11, 21, tzinfo=UTC)), workspace)
+
+
+def only_file(place: Workspace) -> Path:
+    (file,) = (place.derived / session_state.FOLDER).iterdir()
+    return file
+
+
+def test_turns_add_up(place: Workspace) -> None:
+    assert read(place, "a") == Surfaced()
+    note(place, "a", Turn(("one",), ("page",), (0.6, 0.8)))
+    note(place, "a", Turn(("two", "one")))
+    state = read(place, "a")
+    assert (state.shown, state.standing, state.turns, state.is_new) == (("one", "two"), ("page",), 2, False)
+    assert state.context[1] / state.context[0] == pytest.approx(0.8 / 0.6, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("reset", "standing", "turns"),
+    [("topic", ("page",), 2), ("turns", (), 1), ("asked", (), 1), ("new session", (), 1)],
+)
+def test_another_topic_keeps_the_pages_and_a_new_beginning_keeps_nothing(
+    place: Workspace, reset: str, standing: tuple[str, ...], turns: int
+) -> None:
+    note(place, "a", Turn(("one",), ("page",)))
+    note(place, "a", Turn(("two",), reset=reset))
+    state = read(place, "a")
+    assert (state.shown, state.standing, state.turns) == (("two",), standing, turns)
+
+
+@pytest.mark.parametrize("session", ["", "../../x", "a/b", "A", "x" * 5000, "\udcff", "名", "a\nb\x00"])
+def test_any_name_of_a_session_has_a_file_of_its_own(place: Workspace, session: str) -> None:
+    note(place, session, Turn(("one",)))
+    note(place, "another", Turn(("two",)))
+    assert read(place, session).shown == ("one",)
+    assert {path.parent for path in (place.derived / session_state.FOLDER).iterdir()} == {
+        place.derived / session_state.FOLDER
+    }
+
+
+def test_a_torn_line_costs_no_other(place: Workspace) -> None:
+    note(place, "a", Turn(("one",)))
+    file = only_file(place)
+    file.write_bytes(file.read_bytes() + b'\n{"shown": ["hal')
+    note(place, "a", Turn(("two",)))
+    assert read(place, "a").shown == ("one", "two")
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(
+    st.binary(max_size=200) | st.sampled_from([b'{"shown": 3}', b'{"turns": -1}', b'{"context": "!"}', b"[[[[" * 40])
+)
+def test_a_file_of_anything_is_read(place: Workspace, data: bytes) -> None:
+    note(place, "a", Turn(("one",)))
+    only_file(place).write_bytes(data)
+    read(place, "a")
+    note(place, "a", Turn(("two",)))
+    assert "two" in read(place, "a").shown
+
+
+def test_a_link_in_its_place_is_not_followed(place: Workspace, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("mine")
+    note(place, "a", Turn(("one",)))
+    file = only_file(place)
+    file.unlink()
+    file.symlink_to(other)
+    note(place, "a", Turn(("two",)))
+    assert (other.read_text(), read(place, "a")) == ("mine", Surfaced())
+
+
+def test_two_agents_on_one_session_lose_nothing(place: Workspace) -> None:
+    def talk(who: str) -> None:
+        for number in range(40):
+            note(place, "a", Turn((f"{who}{number}",)))
+
+    threads = [Thread(target=talk, args=(who,)) for who in ("x", "y")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    state = read(place, "a")
+    assert set(state.shown) == {f"{who}{number}" for who in ("x", "y") for number in range(40)}
+    assert state.turns == 80
+
+
+def test_a_long_session_stays_small_and_keeps_what_it_knows(place: Workspace) -> None:
+    for number in range(1200):
+        note(place, "a", Turn((f"project mem_{number:020} {number:012}",)))
+    state = read(place, "a")
+    assert only_file(place).stat().st_size <= 2 * session_state.LARGE
+    assert (len(state.shown), state.turns) == (session_state.SHOWN, 1200)
+    assert state.shown[-1].endswith("1199")
+
+
+def test_the_oldest_sessions_go(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_state, "SESSIONS", 3)
+    for number in range(6):
+        note(place, f"s{number}", Turn(("one",)))
+        for file in (place.derived / session_state.FOLDER).iterdir():
+            status = file.stat()
+            os.utime(file, ns=(status.st_mtime_ns - 10**9, status.st_mtime_ns - 10**9))
+    assert [read(place, f"s{number}").is_new for number in range(6)] == [True] * 3 + [False] * 3
+
+
+def test_a_place_that_cannot_be_written_is_no_error(place: Workspace) -> None:
+    (place.derived / session_state.FOLDER).parent.mkdir(exist_ok=True)
+    (place.derived / session_state.FOLDER).write_text("a file")
+    note(place, "a", Turn(("one",)))
+    assert read(place, "a") == Surfaced()
+    note(replace(place, root=place.root / "gone" / "away"), "a", Turn(("one",)))
+
+
+def test_the_topic_moves_with_the_turns() -> None:
+    assert mixed((), (1.0, 0.0)) == (1.0, 0.0)
+    assert mixed((1.0, 0.0), ()) == (1.0, 0.0)
+    assert mixed((1.0, 0.0), (0.0, 1.0)) == pytest.approx((1 / 3, 2 / 3))

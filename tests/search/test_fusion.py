@@ -1,0 +1,126 @@
+"""Relevance: what counts, that it can be explained, that it is comparable."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memcli.search.query import Question, ask
+from memcli.search.ranking import LONG, SHORT, TURN, Candidate, fuse
+from memcli.search.ranking_weights import WEIGHTS
+
+ASKED = ask("Where did Melanie plant marigolds?")
+SHARE = st.floats(0, 1)
+CANDIDATE = st.builds(
+    Candidate,
+    chunk=st.integers(1, 10**6),
+    document=st.integers(1, 3),
+    shape=st.sampled_from([TURN, SHORT, LONG]),
+    keyword=SHARE,
+    whole=SHARE,
+    cosine=st.none() | st.floats(-1, 1),
+    readable=SHARE,
+    title=st.sampled_from([frozenset(), frozenset({"marigolds"})]),
+    speaker=st.sampled_from(["", "melanie"]),
+    is_question=st.booleans(),
+    exact=SHARE,
+    is_dated=st.booleans(),
+)
+
+
+def candidate(chunk: int = 1, **known: Any) -> Candidate:
+    """Make a candidate about which nothing is known but what is given; its document is itself."""
+    known = {"document": chunk, "shape": SHORT, "keyword": 0.3, "cosine": 0.4, **known}
+    return Candidate(chunk, whole=known.pop("whole", known["keyword"]), **known)
+
+
+def order(*candidates: Candidate, question: Question = ASKED) -> list[int]:
+    return [one.chunk for one in fuse(candidates, question)]
+
+
+@given(st.lists(CANDIDATE, max_size=8), st.none() | st.sampled_from([0.0, 1.0]))
+def test_the_parts_of_every_relevance_add_up_to_it(candidates: list[Candidate], vector: float | None) -> None:
+    found = fuse(candidates, ASKED, vector=vector)
+    assert {one.document for one in found} <= {one.document for one in candidates}
+    for one in found:
+        assert 0 <= one.relevance <= 1
+        assert sum(one.parts.values()) == pytest.approx(one.relevance, abs=1e-9)
+    assert [one.relevance for one in found] == sorted((one.relevance for one in found), reverse=True)
+
+
+@pytest.mark.parametrize("shape", [TURN, SHORT, LONG])
+def test_more_of_either_arm_is_more_relevant(shape: str) -> None:
+    assert order(candidate(1, shape=shape), candidate(2, shape=shape, keyword=0.5)) == [2, 1]
+    assert order(candidate(1, shape=shape), candidate(2, shape=shape, cosine=0.6)) == [2, 1]
+
+
+@pytest.mark.parametrize(
+    "better",
+    [
+        {"title": frozenset({"marigolds"})},
+        {"exact": 1.0},
+        {"is_dated": True},
+        {"is_named": True},
+        {"shape": TURN, "speaker": "melanie"},
+        {"timestamp": "2026-01-02"},
+    ],
+)
+def test_a_sign_lifts_a_text_above_its_like(better: dict[str, Any]) -> None:
+    plain = candidate(1, shape=better.get("shape", SHORT), timestamp="2026-01-01")
+    assert order(plain, replace(plain, chunk=2, document=2, **better)) == [2, 1]
+
+
+def test_a_text_for_which_nothing_speaks_is_no_hit() -> None:
+    nothing = candidate(1, keyword=0.0, cosine=-0.1)
+    assert order(nothing, candidate(2, keyword=0.0, cosine=0.01), candidate(3, keyword=0.01, cosine=None)) == [3, 2]
+
+
+def test_a_title_lifts_only_when_the_query_holds_all_of_it() -> None:
+    half = candidate(1, title=frozenset({"marigolds", "roses"}))
+    assert "title" not in fuse([half], ASKED)[0].parts
+
+
+def test_a_turn_that_asks_stands_behind_one_that_tells() -> None:
+    assert order(candidate(1, shape=TURN, is_question=True), candidate(2, shape=TURN)) == [2, 1]
+
+
+def test_for_a_statement_meaning_decides_and_for_a_question_words() -> None:
+    words, meaning = candidate(1, keyword=0.5, cosine=0.3), candidate(2, keyword=0.25, cosine=0.6)
+    assert order(words, meaning) == [1, 2]
+    assert order(words, meaning, question=ask("I have been so worried about her all of this week")) == [2, 1]
+
+
+def test_a_document_is_one_hit_and_gains_from_its_other_chunks() -> None:
+    long = {"shape": LONG, "document": "page", "whole": 0.6}
+    found = fuse([candidate(1, **long), candidate(2, **long, cosine=0.5), candidate(3, shape=LONG, cosine=0.5)], ASKED)
+    assert [(one.document, one.chunk) for one in found] == [("page", 2), (3, 3)]
+
+
+def test_a_text_without_a_vector_is_found_by_its_words() -> None:
+    found = fuse([candidate(1, cosine=None, keyword=0.6)], ASKED)[0]
+    assert found.parts["vector"] == 0
+    assert found.parts["keyword"] == pytest.approx(WEIGHTS.slope_short * 0.6)
+
+
+def test_in_a_script_the_model_cannot_read_words_alone_count() -> None:
+    found = fuse([candidate(1, readable=0.0, cosine=0.9, keyword=0.6)], ASKED)[0]
+    assert found.parts["vector"] == 0
+
+
+def test_one_arm_can_be_asked_alone() -> None:
+    assert fuse([candidate()], ASKED, vector=1.0)[0].parts["keyword"] == 0
+    assert fuse([candidate()], ASKED, vector=0.0)[0].parts["vector"] == 0
+
+
+def test_a_text_that_shares_nothing_has_no_relevance() -> None:
+    found = fuse([candidate(keyword=0.0, cosine=0.1)], ASKED)[0]
+    assert found.relevance == 0
+    assert found.parts["cut"] > 0
+
+
+def test_relevance_does_not_depend_on_the_other_candidates() -> None:
+    alone = fuse([candidate(1)], ASKED)[0]
+    among = fuse([candidate(1), candidate(2, keyword=0.9, cosine=0.9)], ASKED)[1]
+    assert alone == among
