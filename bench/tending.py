@@ -21,8 +21,9 @@ from memcli.formats.frontmatter import document
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
 from memcli.maintenance.checks import check
-from memcli.maintenance.decay import Judged, decay, judged, last_accessed
+from memcli.maintenance.decay import decay
 from memcli.maintenance.stats import stats
+from memcli.recall.retention import Judged, judged, last_accessed
 from memcli.store import local_log
 from memcli.store.workspace import Surroundings, Workspace, opened
 

@@ -11,23 +11,20 @@ from itertools import combinations
 from typing import Any, Literal
 
 from ..errors import MemError, NotFoundError
-from ..formats.entry import same_key
 from ..formats.ids import blake2b
-from ..index.filters import Filter
-from ..index.index import Index, ask
-from ..maintenance.decay import Judged, judged, last_accessed, unread_paths
+from ..index.index import ask
 from ..store import local_log
 from ..store.local_log import Proposal
 from ..store.workspace import Workspace
 from .comparison import Likelihoods, compare
 from .keys import slot_of
 from .precedence import is_same_slot
+from .review_count import faded_rules, review_rows
 from .supersession import Standing, standing
 
 QuestionKind = Literal["same", "conflict", "key", "faded", "new"]
 KINDS: tuple[QuestionKind, ...] = ("key", "conflict", "same", "faded", "new")
 """In the order they are asked."""
-RULES = ("constraint", "preference")
 HUB = 3
 """Pairs one entry is in from which they are asked about together."""
 _DONE = "the question was settled meanwhile, or one of its memories is gone"
@@ -61,7 +58,7 @@ class Queue:
 
 def review_queue(workspace: Workspace) -> Queue:
     """Return what waits; a file that cannot be read is a problem, and nothing is asked about it."""
-    rows, faults = ask(workspace, _rows)
+    rows, faults = ask(workspace, review_rows)
     noted = local_log.read(workspace)
     desk = _Desk(workspace, rows)
     found = [*desk.pairs(), *desk.faded()]
@@ -71,23 +68,6 @@ def review_queue(workspace: Workspace) -> Queue:
     sizes = Counter(one.group for one in found)
     found.sort(key=lambda one: (noted.later.get(one.id, ""), KINDS.index(one.kind), -sizes[one.group], one.group))
     return Queue(tuple(found), tuple(dict.fromkeys([*desk.problems, *faults])))
-
-
-def waiting_count(workspace: Workspace) -> int:
-    """Count the questions that need a yes or no; memories that are only new do not.
-
-    Read from the index alone, since a session waits for it: a flag that a merge brought back counts until it is asked.
-    """
-    rows, _ = ask(workspace, _rows)
-    slots = {row["id"]: (same_key(row["key"]), row["project"]) if row["key"] else row["id"] for row in rows}
-    flagged = {
-        frozenset((row["id"], other))
-        for row in rows
-        for other in row["conflicts_with"]
-        if other in slots and slots[other] != slots[row["id"]]
-    }
-    filling = sum(count * (count - 1) // 2 for count in Counter(slots.values()).values())
-    return len(flagged) + filling + len(_faded(workspace, rows))
 
 
 class Now:
@@ -189,7 +169,7 @@ class _Desk:
     def faded(self) -> list[Question]:
         """Ask whether a rule that nobody confirmed or read for long still holds: decay never archives these."""
         found = []
-        for one in _faded(self.workspace, self.rows):
+        for one in faded_rules(self.workspace, self.rows):
             rule = self.read(one.row["id"])
             if rule is not None:
                 reason = f"nobody confirmed or read it for {one.fading.age:.0f} days"
@@ -205,29 +185,6 @@ class _Desk:
             if one is not None:
                 found.append(Question(_id("new", (one,)), "new", (one,), f"new from {origin}", origin))
         return found
-
-
-def _rows(index: Index) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
-    index.refresh()
-    problems = index.problems()
-    unread = unread_paths(index.workspace, [one.path for one in problems])
-    passed_over = unread | {
-        one.path for one in problems if one.left_out and index.workspace.layout.kind_of(one.path) == "entry"
-    }
-    faults = [(one.path, f"line {one.line}: {one.reason}") for one in problems if one.path in passed_over]
-    return index.list_entries(Filter(), "entries.created_at desc, path"), faults
-
-
-def _faded(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[Judged]:
-    """Give the rules below the threshold that decay spares."""
-    rules = [row for row in rows if row["type"] in RULES]
-    counts = local_log.counts(workspace, last_accessed(rules))
-    threshold = workspace.settings["decay.threshold"]
-    return [
-        one
-        for one in judged(rules, workspace.now, workspace.settings, counts)
-        if one.verdict == "spare" and one.score < threshold and not one.row["pinned"]
-    ]
 
 
 def _pair(kind: QuestionKind, newer: Standing, older: Standing, reason: str) -> Question:

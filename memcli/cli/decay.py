@@ -13,8 +13,9 @@ from ..formats.times import parse_when, stamp
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..maintenance.access_counters import with_edits
-from ..maintenance.decay import FRACTION, Decayed, Judged, judged, last_accessed, needed_fraction, unread_paths
+from ..maintenance.decay import FRACTION, Decayed, needed_fraction
 from ..maintenance.decay import decay as archive
+from ..recall.retention import Judged, judged, last_accessed, unread_paths
 from ..store import local_log
 from ..store.layouts import MEM
 from ..store.workspace import Workspace

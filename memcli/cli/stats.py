@@ -9,9 +9,9 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import Health, health
 from ..maintenance.access_counters import with_edits
-from ..maintenance.decay import last_accessed
 from ..maintenance.stats import TOP, Stats
 from ..maintenance.stats import stats as counted
+from ..recall.retention import last_accessed
 from ..store import local_log
 from ..store.workspace import Workspace
 from . import context, output

@@ -12,8 +12,8 @@ from ..errors import RefusedError, UsageError
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..llm.command import chosen_llm
-from ..maintenance.decay import last_accessed
 from ..maintenance.promotion import Promotion, demote_plan, promote_plan
+from ..recall.retention import last_accessed
 from ..store import local_log
 from ..store.addresses import Place
 from ..store.workspace import Workspace

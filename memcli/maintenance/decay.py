@@ -1,52 +1,26 @@
-"""Let memories fade: score each entry, explain its number, and propose the archive for what has faded.
+"""Decay: move the memories that have faded to the archive as they are.
 
-Archiving moves a file as it is. Spared are pinned entries, constraints, entities, what the user prefers, episodes,
-summaries and what does not parse; kept is what was read or recalled lately. An entry past its `expires_at` has faded
-whatever its score. One that was restored, or edited by hand, is as young as if it had changed that day. The formula is
-in `recall/retention.py`.
+`recall/retention.py` has the formula and says which have faded.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
 
 from ..beliefs.plan import Plan
 from ..errors import MemError, RefusedError
-from ..formats.entry import EPISODIC
-from ..formats.frontmatter import document
-from ..formats.times import parse_time
-from ..recall.retention import Fading, fading
+from ..recall.retention import Judged
 from ..store import atomic_files, local_log
 from ..store.entries import free_name, require_archive
 from ..store.history import history_steps
 from ..store.journal import Move, Step, apply, exclusive
-from ..store.local_log import Access
-from ..store.settings import Settings
 from ..store.workspace import Workspace
 from .access_counters import countable, folding
 
-SPARED = (*EPISODIC, "constraint", "entity")
-"""Types whose entries stay: a rule holds until somebody changes it, and whom or what one knows is not worth less for
-being known long."""
 FRACTION = 0.25
 """Share of the active entries that goes in one run unless more is allowed."""
-LATELY = 30.0
-"""Days after a reading in which nothing goes; the time constant of the type where that is longer."""
 NAMED = 20
 """Ids that a history record lists at most."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """An entry with its score and what is to become of it."""
-
-    row: Mapping[str, Any]
-    fading: Fading
-    score: float
-    verdict: str  # archive, keep or spare
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -56,28 +30,6 @@ class Decayed:
     archived: tuple[tuple[str, str], ...] = ()  # id and the path in the archive
     folded: tuple[str, ...] = ()  # ids whose counters went into their files
     problems: tuple[tuple[str, str], ...] = ()  # path and why it was passed over
-
-
-def judged(
-    rows: Iterable[Mapping[str, Any]],
-    now: datetime,
-    settings: Settings,
-    accesses: Mapping[str, Access],
-    unread: Collection[str] = (),
-) -> list[Judged]:
-    """Judge active entries, the lowest score first; `unread` are paths whose frontmatter does not parse."""
-    found = []
-    for row in rows:
-        noted = accesses.get(row["id"])
-        back, edited = (_last(accesses, kind + row["id"]) for kind in (local_log.RESTORED, local_log.EDITED))
-        numbers = fading(_as_young_as(row, max(back, edited)), now, settings, noted.count if noted else 0)
-        read = max(noted.last if noted else "", row.get("last_accessed_at") or "")
-        if row["path"] in unread:
-            verdict, why = "unread", "left alone: its frontmatter does not parse"
-        else:
-            verdict, why = _verdict(row, numbers, back, read, now, settings["decay.threshold"])
-        found.append(Judged(row, numbers, numbers.score, verdict, f"{_explained(numbers)}; {why}"))
-    return sorted(found, key=lambda one: (one.score, one.row["id"], one.row["path"]))
 
 
 def decay_plan(
@@ -147,68 +99,6 @@ def needed_fraction(entries: Sequence[Judged], fraction: float = FRACTION) -> fl
     """Give the share that has to be allowed, to two digits, where more than a fraction has faded; else 0."""
     faded = sum(one.verdict == "archive" for one in entries)
     return min(1.0, -(-100 * faded // len(entries)) / 100) if faded > fraction * len(entries) else 0.0
-
-
-def last_accessed(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Give the time of the last access that each entry's file knows of."""
-    return {row["id"]: row["last_accessed_at"] for row in rows if row["last_accessed_at"]}
-
-
-def unread_paths(workspace: Workspace, named: Iterable[str]) -> frozenset[str]:
-    """Pick from the files with problems those whose frontmatter does not parse, so that nothing is known of them."""
-    found = set()
-    for path in named:
-        try:
-            text = atomic_files.read(workspace.path(path)).decode("utf-8")
-        except (MemError, UnicodeDecodeError):
-            found.add(path)
-            continue
-        if document.parse(text).problem:
-            found.add(path)
-    return frozenset(found)
-
-
-def _as_young_as(row: Mapping[str, Any], moment: str) -> Mapping[str, Any]:
-    """Let an entry's age count from a moment, if that is later than its own times."""
-    return {**row, "updated_at": moment} if moment > max(row["created_at"] or "", row["updated_at"] or "") else row
-
-
-def _last(accesses: Mapping[str, Access], key: str) -> str:
-    return accesses[key].last if key in accesses else ""
-
-
-def _verdict(
-    row: Mapping[str, Any], numbers: Fading, back: str, read: str, now: datetime, threshold: float
-) -> tuple[str, str]:
-    if row["pinned"]:
-        return "spare", "pinned"
-    expires = parse_time(row["expires_at"] or "")
-    if expires is not None and expires <= now and back < row["expires_at"]:
-        return "archive", f"expired at {row['expires_at']}"
-    if row["layer"] == "episodic" or row["type"] in SPARED:
-        return "spare", f"{_a(row['type'])} does not fade"
-    if row["type"] == "preference" and row["source"] == "user":
-        return "spare", "what the user prefers does not fade"
-    if numbers.score >= threshold:
-        restored = f", restored at {back}" if back else ""
-        return "keep", f"not below {threshold:g}{restored}"
-    days = max(LATELY, numbers.days)
-    moment = parse_time(read)
-    if moment is not None and now - moment < timedelta(days=days):
-        return "keep", f"read at {read}, less than {days:g} days ago"
-    return "archive", f"below {threshold:g}"
-
-
-def _explained(numbers: Fading) -> str:
-    """Write a score as the sum it is."""
-    return (
-        f"e^(-{numbers.age:.1f}/{numbers.days:g}) × (1 + ln({numbers.accesses} + 1)) × {numbers.trust:g}"
-        f" = {numbers.score:.3f}"
-    )
-
-
-def _a(word: str) -> str:
-    return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
 
 
 def _told(ids: Sequence[str]) -> str:

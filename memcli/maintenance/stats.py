@@ -8,9 +8,9 @@ from typing import Any
 
 from ..beliefs.supersession import is_in_conflict, over
 from ..formats.times import parse_time
+from ..recall.retention import Judged, judged
 from ..store.local_log import Access
 from ..store.settings import Settings
-from .decay import Judged, judged
 
 AGES = ((1, "under 1 day"), (7, "under 1 week"), (30, "under 1 month"), (90, "under 3 months"), (365, "under 1 year"))
 OLDER = "older"

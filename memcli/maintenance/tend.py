@@ -17,12 +17,13 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.schema import NO_PLACE
 from ..llm.command import chosen_llm
+from ..recall.retention import Judged, judged, last_accessed, unread_paths
 from ..store import file_steps, local_log
 from ..store.lock import locked
 from ..store.sessions.sessions import Session, sessions
 from ..store.workspace import Workspace
 from .access_counters import with_edits
-from .decay import Judged, decay, judged, last_accessed, needed_fraction, unread_paths
+from .decay import decay, needed_fraction
 from .fixes import abandoned, removed
 from .promotion import Promotion, promote_plan
 

@@ -1,22 +1,34 @@
-"""How much of a memory is left: the formula of decay, which orders recall and picks what is archived.
+"""Retention: how much of a memory is left, which orders recall, and which memories have faded.
 
 score = relevance × e^(−age / days) × (1 + ln(accesses + 1)) × trust, where `days` is the time constant of the type.
-Knows numbers only. What is archived, and what is spared, is decided by `maintenance/decay.py`.
+Spared are pinned entries, constraints, entities, what the user prefers, episodes, summaries and what does not parse;
+kept is what was read or recalled lately. An entry past its `expires_at` has faded whatever its score. One that was
+restored, or edited by hand, is as young as if it had changed that day. `maintenance/decay.py` archives.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Protocol
 
-from ..errors import UsageError
+from ..errors import MemError, UsageError
 from ..formats.entry import EPISODIC, TRUST
+from ..formats.frontmatter import document
 from ..formats.times import parse_time
+from ..store import atomic_files, local_log
+from ..store.local_log import Access
+from ..store.settings import Settings
+from ..store.workspace import Workspace
 
 UNKNOWN_TYPE = "fact"
 """The type by whose days a type of another tool fades."""
+SPARED = (*EPISODIC, "constraint", "entity")
+"""Types whose entries stay: a rule holds until somebody changes it, and whom or what one knows is not worth less for
+being known long."""
+LATELY = 30.0
+"""Days after a reading in which nothing goes; the time constant of the type where that is longer."""
 
 
 class Values(Protocol):
@@ -41,6 +53,17 @@ class Fading:
         return math.exp(-self.age / self.days) * (1 + math.log(self.accesses + 1)) * self.trust
 
 
+@dataclass(frozen=True)
+class Judged:
+    """An entry with its score and what is to become of it."""
+
+    row: Mapping[str, Any]
+    fading: Fading
+    score: float
+    verdict: str  # archive, keep or spare
+    reason: str
+
+
 def retention(row: Mapping[str, Any], now: datetime, settings: Values, accesses: int = 0) -> float:
     """Give the score of an entry's row clipped to 1, for recall; `accesses` are those not yet in its file."""
     return min(1.0, fading(row, now, settings, accesses).score)
@@ -61,6 +84,47 @@ def age(row: Mapping[str, Any], now: datetime) -> float:
     moments = [parse_time(str(row.get(key) or "")) for key in ("created_at", "updated_at")]
     latest = max((moment for moment in moments if moment is not None), default=now)
     return max(0.0, (now - latest).total_seconds() / 86400)
+
+
+def judged(
+    rows: Iterable[Mapping[str, Any]],
+    now: datetime,
+    settings: Settings,
+    accesses: Mapping[str, Access],
+    unread: Collection[str] = (),
+) -> list[Judged]:
+    """Judge active entries, the lowest score first; `unread` are paths whose frontmatter does not parse."""
+    found = []
+    for row in rows:
+        noted = accesses.get(row["id"])
+        back, edited = (_last(accesses, kind + row["id"]) for kind in (local_log.RESTORED, local_log.EDITED))
+        numbers = fading(_as_young_as(row, max(back, edited)), now, settings, noted.count if noted else 0)
+        read = max(noted.last if noted else "", row.get("last_accessed_at") or "")
+        if row["path"] in unread:
+            verdict, why = "unread", "left alone: its frontmatter does not parse"
+        else:
+            verdict, why = _verdict(row, numbers, back, read, now, settings["decay.threshold"])
+        found.append(Judged(row, numbers, numbers.score, verdict, f"{_explained(numbers)}; {why}"))
+    return sorted(found, key=lambda one: (one.score, one.row["id"], one.row["path"]))
+
+
+def last_accessed(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Give the time of the last access that each entry's file knows of."""
+    return {row["id"]: row["last_accessed_at"] for row in rows if row["last_accessed_at"]}
+
+
+def unread_paths(workspace: Workspace, named: Iterable[str]) -> frozenset[str]:
+    """Pick from the files with problems those whose frontmatter does not parse, so that nothing is known of them."""
+    found = set()
+    for path in named:
+        try:
+            text = atomic_files.read(workspace.path(path)).decode("utf-8")
+        except (MemError, UnicodeDecodeError):
+            found.add(path)
+            continue
+        if document.parse(text).problem:
+            found.add(path)
+    return frozenset(found)
 
 
 @lru_cache(maxsize=4)
@@ -104,3 +168,46 @@ def _trust(row: Mapping[str, Any]) -> float:
     if isinstance(value, int | float) and 0 <= value <= 1:
         return float(value)
     return TRUST.get(str(row.get("source")), TRUST["inferred"])
+
+
+def _as_young_as(row: Mapping[str, Any], moment: str) -> Mapping[str, Any]:
+    """Let an entry's age count from a moment, if that is later than its own times."""
+    return {**row, "updated_at": moment} if moment > max(row["created_at"] or "", row["updated_at"] or "") else row
+
+
+def _last(accesses: Mapping[str, Access], key: str) -> str:
+    return accesses[key].last if key in accesses else ""
+
+
+def _verdict(
+    row: Mapping[str, Any], numbers: Fading, back: str, read: str, now: datetime, threshold: float
+) -> tuple[str, str]:
+    if row["pinned"]:
+        return "spare", "pinned"
+    expires = parse_time(row["expires_at"] or "")
+    if expires is not None and expires <= now and back < row["expires_at"]:
+        return "archive", f"expired at {row['expires_at']}"
+    if row["layer"] == "episodic" or row["type"] in SPARED:
+        return "spare", f"{_a(row['type'])} does not fade"
+    if row["type"] == "preference" and row["source"] == "user":
+        return "spare", "what the user prefers does not fade"
+    if numbers.score >= threshold:
+        restored = f", restored at {back}" if back else ""
+        return "keep", f"not below {threshold:g}{restored}"
+    days = max(LATELY, numbers.days)
+    moment = parse_time(read)
+    if moment is not None and now - moment < timedelta(days=days):
+        return "keep", f"read at {read}, less than {days:g} days ago"
+    return "archive", f"below {threshold:g}"
+
+
+def _explained(numbers: Fading) -> str:
+    """Write a score as the sum it is."""
+    return (
+        f"e^(-{numbers.age:.1f}/{numbers.days:g}) × (1 + ln({numbers.accesses} + 1)) × {numbers.trust:g}"
+        f" = {numbers.score:.3f}"
+    )
+
+
+def _a(word: str) -> str:
+    return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"

@@ -13,7 +13,8 @@ from memcli.errors import RefusedError
 from memcli.formats.frontmatter import document
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
-from memcli.maintenance.decay import Decayed, Judged, decay, decay_plan, judged, last_accessed
+from memcli.maintenance.decay import Decayed, decay, decay_plan
+from memcli.recall.retention import Judged, judged, last_accessed
 from memcli.store import entries, local_log
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire

@@ -70,7 +70,7 @@ def _questions(scene: Scene) -> str:
     """Say in one line how many memories wait for a person's decision; empty where none does, or where time is up."""
     if scene.left <= 0:
         return ""
-    from ...beliefs.review import waiting_count
+    from ...beliefs.review_count import waiting_count
 
     try:
         count = waiting_count(scene.workspace)
