@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,13 +11,14 @@ from ..errors import UsageError
 from ..formats.text_lines import FileProblem
 from ..index.filters import SORTS, Filter
 from ..index.index import Index, ask
-from ..search.reference_docs import KIND
-from ..search.search import MODES, Found, Hit, Request
-from ..search.search import search as find
+from ..search.results import MODES, Found, Hit
 from ..store.addresses import prefixes
 from ..store.workspace import Workspace
 from . import context, output, value_completion
 from .options import AsJson, Choice, InScope, InWorkspace, choosing, require_types
+
+if TYPE_CHECKING:
+    from ..search.search import Request
 
 
 @choosing
@@ -44,6 +45,10 @@ def search(
     the best hit is weak (below 0.5), passages of conversations compete with the others, and stderr says how many more
     turns match; --kind session shows these alone.
     """
+    from ..search.reference_docs import KIND
+    from ..search.search import Request
+    from ..search.search import search as find
+
     if query == "-":
         query = context.standard_input("the query")
     if not query.strip():
@@ -93,7 +98,7 @@ def search(
         raise typer.Exit(1)
 
 
-def _with_documents(found_in: list[Workspace], request: Request) -> Found:
+def _with_documents(found_in: list[Workspace], request: "Request") -> Found:
     from ..search.document_search import search_with_documents
 
     return search_with_documents(found_in, request)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .ranking import Scored
 
 
+MODES = ("hybrid", "vector", "keyword")
+
 T = TypeVar("T")
 
 

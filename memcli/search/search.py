@@ -17,12 +17,11 @@ from .query import Question, named, term_weights
 from .query import ask as ask_of
 from .ranking import candidate, fuse
 from .ranking_weights import WEIGHTS, Weights
-from .results import Found, Hit, completed, distinct, hit_of, joined
+from .results import MODES, Found, Hit, completed, distinct, hit_of, joined
 from .thresholds import LIKELY, thresholds
 
 __all__ = ["MODES", "Found", "Hit", "Request", "search", "search_index"]
 
-MODES = ("hybrid", "vector", "keyword")
 POOL = 100
 """Candidates each arm brings, unless more hits are asked for; both scores are looked up for all of them."""
 
