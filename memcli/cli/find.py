@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..formats.text_lines import FileProblem
 from ..index.filters import SORTS, Filter
 from ..index.index import Index, ask
-from ..search.results import MODES, Found, Hit
+from ..search.results import DOCUMENT, MODES, Found, Hit
 from ..store.addresses import prefixes
 from ..store.workspace import Workspace
 from . import context, output, value_completion
@@ -45,7 +45,6 @@ def search(
     the best hit is weak (below 0.5), passages of conversations compete with the others, and stderr says how many more
     turns match; --kind session shows these alone.
     """
-    from ..search.reference_docs import KIND
     from ..search.search import Request
     from ..search.search import search as find
 
@@ -66,7 +65,7 @@ def search(
         query=query,
         limit=limit or settings["search.limit"],
         wanted=replace(
-            choice.filter(found_in[0], settings["search.kinds"], also=(KIND,)),
+            choice.filter(found_in[0], settings["search.kinds"], also=(DOCUMENT,)),
             paths=tuple(path for one in found_in for path in choice.paths(one)),
         ),
         mode=mode,
@@ -77,7 +76,7 @@ def search(
         draws_on_talk=settings["search.conversations"] and choice.is_open,
         folder=Path.cwd(),
     )
-    found = find(found_in, request) if KIND not in request.wanted.kinds else _with_documents(found_in, request)
+    found = find(found_in, request) if DOCUMENT not in request.wanted.kinds else _with_documents(found_in, request)
     if as_json:
         output.say_json(_document(query, found, explain))
     else:

@@ -15,8 +15,8 @@ from ..index.index import Index, ask
 from ..index.lookups import Known, known
 from ..search.passages import search_parts
 from ..search.provenance import Watch, watch
-from ..search.reference_docs import KIND, folders
-from ..search.results import side_by_side, snippet
+from ..search.reference_docs import folders
+from ..search.results import DOCUMENT, side_by_side, snippet
 from ..search.search import Found, Hit, Request, search_index
 from ..search.thresholds import asks_memory, gate_of
 from ..store import local_log
@@ -237,7 +237,7 @@ def _document(folder: Workspace, name: str, hit: Hit, file: Known, query: str, c
         f"{name}/{hit.id}",
         DOCUMENTS,
         text,
-        kind=KIND,
+        kind=DOCUMENT,
         path=f"{name}/{hit.path}",
         scope=hit.scope,
         summary=clean(hit.summary),

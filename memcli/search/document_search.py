@@ -9,8 +9,8 @@ from ..errors import MemError
 from ..index.filters import Filter
 from ..index.index import ask
 from ..store.workspace import Workspace
-from .reference_docs import KIND, folders
-from .results import Found, Hit, joined
+from .reference_docs import folders
+from .results import DOCUMENT, Found, Hit, joined
 from .search import Request, search, search_index
 
 
@@ -19,9 +19,9 @@ def search_with_documents(workspaces: Sequence[Workspace], request: Request) -> 
 
     A document has no type, tag, layer, source or project: where one is asked for, none is found.
     """
-    kinds = tuple(kind for kind in request.wanted.kinds if kind != KIND)
+    kinds = tuple(kind for kind in request.wanted.kinds if kind != DOCUMENT)
     found = [search(workspaces, replace(request, wanted=replace(request.wanted, kinds=kinds)))] if kinds else []
-    if KIND in request.wanted.kinds and not request.wanted.asks_entries:
+    if DOCUMENT in request.wanted.kinds and not request.wanted.asks_entries:
         found += [_documents(workspace, request) for workspace in workspaces]
     return joined(found, request.limit)
 
@@ -47,7 +47,7 @@ def _documents(workspace: Workspace, request: Request) -> Found:
                 hit,
                 id=f"{name}/{hit.id}",
                 path=f"{name}/{hit.path}",
-                kind=KIND,
+                kind=DOCUMENT,
                 summary=clean(hit.summary),
                 title=clean(hit.title),
                 scope=workspace.scope,

@@ -14,8 +14,6 @@ from ..store.addresses import Place, by_path
 from ..store.workspace import MARKER, Workspace
 
 FOLDER = "include"
-KIND = "document"
-"""What a hit in a folder of documents is called."""
 
 
 def folders(workspace: Workspace) -> tuple[dict[str, Workspace], tuple[str, ...]]:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 MODES = ("hybrid", "vector", "keyword")
+DOCUMENT = "document"
+"""The kind of a hit in a folder of documents."""
 
 T = TypeVar("T")
 
