@@ -20,7 +20,7 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 LEFT = {
-    house.reaches_up: 327,
+    house.reaches_up: 310,
     house.circles: 5,
     house.two_meanings: 33,
     house.sizes: 9,

@@ -22,7 +22,7 @@ from ..store.sessions.sessions import METADATA, Session, at, find, sessions
 from ..store.workspace import Workspace
 from . import context, output, session_show, value_completion
 from .admission import Judge, counted, document, judge_of, tell_redacted, tell_unheard
-from .options import AsJson, DryRun, InScope, InWorkspace, Quiet, moment_of
+from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
 from .proof import Proof, proof_document, proofs_of, tell_proof
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def consolidate(
         raise UsageError("--all, --since-git and names of sessions", "give one of them")
     if since and (names or since_git):
         raise UsageError("--since is for all sessions that wait", "give --all with it")
-    begun = moment_of("since", since, where)
+    begun = where.moment("since", since)
     llm = chosen_llm(where.settings)
     asked = judge_of(where, is_wanted=judge)
     outcomes: list[Outcome] = []

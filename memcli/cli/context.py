@@ -5,40 +5,26 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from ..api import workspace as api
+from ..api.workspace import FileProblem, Place, Workspace, surroundings
 from ..errors import UsageError
-from ..formats.text_lines import FileProblem
-from ..index.peek import settle_trust
-from ..store import workspace as workspaces
-from ..store.addresses import Place
-from ..store.privacy import require_open
-from ..store.workspace import Surroundings, Workspace
 from . import output
 
-
-def surroundings() -> Surroundings:
-    """Gather folder, environment and clock."""
-    try:
-        folder = Path.cwd()
-    except FileNotFoundError:
-        raise UsageError("the current folder is gone", "change to one that exists") from None
-    return Surroundings(folder, os.environ, workspaces.clock(os.environ, datetime.now(UTC)))
+__all__ = ["surroundings"]
 
 
 def reading(workspace: str, scope: str, *, even_off: bool = False) -> list[Workspace]:
-    """Find the workspaces to read from, the project's first."""
-    found = workspaces.find(surroundings(), workspace, scope, even_off=even_off)
-    for one in found:
-        settle_trust(one)
+    """Open the workspaces to read from, the project's first, and say which of their settings are ignored."""
+    found = api.open_workspaces(workspace, scope=scope, even_off=even_off)
     output.problems(list(dict.fromkeys(line for one in found for line in one.settings.ignored)))
     return found
 
 
 def writing(workspace: str, scope: str, done: str = "written to", *, even_off: bool = False) -> Workspace:
-    """Find the one workspace to write to, or to do something else with."""
+    """Open the one workspace to write to, or to do something else with."""
     if scope == "all":
         raise UsageError(f"a memory is {done} one workspace", "use --scope project or --scope user")
     where = reading(workspace, scope, even_off=even_off)[0]
@@ -49,25 +35,12 @@ def writing(workspace: str, scope: str, done: str = "written to", *, even_off: b
 
 def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:
     """Find the one place a name means; `strict` for what changes files."""
-    from ..search.resolve import locate
-
-    found = reading(workspace, scope)
-    if strict:
-        from ..store.journal import finish_first
-
-        for one in found:
-            finish_first(one, "mem")  # a move that was cut off has left a file under two names
-    return locate(found, name, Path.cwd(), strict=strict)
+    return api.locate(reading(workspace, scope), name, strict=strict)
 
 
 def noise(text: str) -> Callable[[int], bytes]:
-    """Give the random source of new ids; with `MEM_SEED` it is a function of the seed and the text."""
-    seed = os.environ.get("MEM_SEED")
-    if seed is None:
-        return lambda attempt: os.urandom(8)
-    from ..formats.ids import blake2b
-
-    return lambda attempt: blake2b(f"{seed}\0{attempt}\0{text}".encode(), digest_size=8).digest()
+    """Return the random source of new ids; with `MEM_SEED` it is a function of the seed and the text."""
+    return surroundings().noise(text)
 
 
 def here(workspace: Workspace, path: str) -> str:
@@ -130,16 +103,7 @@ def opened(file: str, what: str, *, allow_secret: bool = False) -> Iterator[Bina
     if file == "-":
         yield _standard_bytes(what)
         return
-    if Path(file).expanduser().is_dir():
-        raise UsageError(f"{file} is a folder", "name a file in it")
-    if not allow_secret:
-        require_open(Path(file).expanduser())
-    try:
-        stream = Path(file).expanduser().open("rb")
-    except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or str(error)).lower()
-        raise UsageError(f"cannot read {file}: {reason}", "check the name") from None
-    with stream:
+    with api.open_named(file, allow_secret=allow_secret) as stream:
         yield stream
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..api.choice import require_source
 from ..beliefs.plan import applied, shown, without_lines
 from ..beliefs.precedence import is_trusted_less
 from ..beliefs.supersession import flagging_plan, standing, successors, supersede_plan
@@ -18,7 +19,7 @@ from ..store.file_moves import remove
 from ..store.workspace import Workspace
 from . import context, output, value_completion
 from .admission import AllowSecret, Redact, guarded_change, kept_by_trust
-from .options import AsJson, DryRun, InScope, InWorkspace, Source, require_source
+from .options import AsJson, DryRun, InScope, InWorkspace, Source
 
 _Change = Callable[[str], str]
 

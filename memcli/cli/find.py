@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..api.choice import Choice, require_types
 from ..errors import UsageError
 from ..formats.text_lines import FileProblem
 from ..index.filters import SORTS, Filter
@@ -15,7 +16,7 @@ from ..search.results import DOCUMENT, MODES, Found, Hit
 from ..store.addresses import prefixes
 from ..store.workspace import Workspace
 from . import context, output, value_completion
-from .options import AsJson, Choice, InScope, InWorkspace, choosing, require_types
+from .options import AsJson, InScope, InWorkspace, choosing
 
 if TYPE_CHECKING:
     from ..search.search import Request

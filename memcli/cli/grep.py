@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..api.choice import Choice, require_types
 from ..errors import UsageError
 from ..formats.text_lines import FileProblem
 from ..index.filters import Filter
@@ -16,7 +17,7 @@ from ..store.layouts import KINDS
 from ..store.workspace import Workspace
 from . import context as world
 from . import output
-from .options import AsJson, Choice, InScope, InWorkspace, choosing, require_types
+from .options import AsJson, InScope, InWorkspace, choosing
 
 
 @choosing

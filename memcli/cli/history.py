@@ -11,7 +11,7 @@ from ..formats.text_lines import FileProblem
 from . import context, output
 from .admission import tell_redacted
 from .app import STYLE
-from .options import AsJson, InScope, InWorkspace, moment_of
+from .options import AsJson, InScope, InWorkspace
 
 history_app = typer.Typer(help="Add to history, and show it.", no_args_is_help=True, **STYLE)
 
@@ -60,7 +60,7 @@ def show(
     problems: list[FileProblem] = []
     found_in = context.reading(workspace, scope)
     for where in found_in:
-        first, last = moment_of("since", since, where, end=False), moment_of("until", until, where, end=True)
+        first, last = where.moment("since", since), where.moment("until", until, end=True)
         log = read_log(where)
         problems += [replace(one, scope=where.scope, left_out=True) for one in log.problems]
         for told in log.records:

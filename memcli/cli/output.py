@@ -160,7 +160,7 @@ def problems(found: Sequence[object]) -> None:
 
 def failure(error: MemError, arguments: Sequence[str] = (), *, as_json: bool) -> None:
     """Say on stderr what went wrong and what mends it, without the secrets among the words of the command."""
-    from ..secrets.scanner import unsaid
+    from ..api.workspace import unsaid
 
     if as_json:
         message, fix = unsaid(error.message, arguments), unsaid(error.fix, arguments)

@@ -16,7 +16,7 @@ from ..formats.text_lines import BOM, FileProblem, Problem, conflict_marker, dec
 from ..formats.text_lines import lines as lines_of
 from ..store import addresses, atomic_files, local_log
 from ..store.workspace import Workspace
-from . import context, options, output, value_completion
+from . import context, output, value_completion
 from .options import AsJson, InScope, InWorkspace
 
 
@@ -149,7 +149,7 @@ def _located(
     from ..search.resolve import believed, filling
 
     found_in = context.reading(workspace, scope)
-    moment = options.moment_of("as-of", as_of, found_in[0], end=True)
+    moment = found_in[0].moment("as-of", as_of, end=True)
     if key:
         where, values = filling(found_in, key, project, moment)
         if len(values) > 1:

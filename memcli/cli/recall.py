@@ -11,7 +11,7 @@ from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, SECTIONS
 from ..recall.recall import Judge, Recall
 from ..recall.recall import recall as find
 from ..store.settings import Settings
-from . import context, options, output
+from . import context, output
 from .options import AsJson, InScope, InWorkspace
 
 
@@ -62,7 +62,7 @@ def recall(
         query = context.standard_input("the prompt")
     found_in = context.reading(workspace, scope)
     sections = tuple(only) if only else SECTIONS
-    moment = options.moment_of("as-of", as_of, found_in[0], end=True)
+    moment = found_in[0].moment("as-of", as_of, end=True)
     if moment:
         # A page says what holds now, and what it said then only git knows.
         sections = tuple(one for one in sections if one not in (LONG_TERM, DOCUMENTS))

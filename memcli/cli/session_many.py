@@ -8,7 +8,6 @@ import typer
 
 from ..store.workspace import Workspace
 from . import context, output
-from .options import moment_of
 from .session_show import counted
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def import_many(where: Workspace, run: Many, *, as_json: bool) -> None:
         where,
         around,
         [around.folder / Path(one).expanduser() for one in run.projects],
-        moment_of("since", run.since, where),
+        where.moment("since", run.since),
         asked=bool(run.file),
     )
     bar = output.Bar("reading conversations", step=1)

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..api.choice import require_source
 from ..beliefs.deduplication import dedup_plan
 from ..beliefs.plan import applied, shown
 from ..consolidation.rollup import Group, RolledUp, groups, rollup_plan
@@ -19,7 +20,7 @@ from ..store.addresses import Place
 from ..store.workspace import Workspace
 from . import context, output
 from .admission import judge_of, tell_unheard
-from .options import AsJson, DryRun, InScope, InWorkspace, Quiet, Source, require_source
+from .options import AsJson, DryRun, InScope, InWorkspace, Quiet, Source
 
 
 def dedup(

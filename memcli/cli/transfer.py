@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..api.choice import Choice, require_types
 from ..errors import RefusedError, UsageError
 from ..store.workspace import nearest
 from . import context, output
 from .admission import AllowSecret, Judge, judge_of, relations, tell_redacted, tell_unheard
 from .app import STYLE
-from .options import AsJson, Choice, InScope, InWorkspace, choosing, require_types
+from .options import AsJson, InScope, InWorkspace, choosing
 
 if TYPE_CHECKING:
     from ..formats.text_lines import FileProblem

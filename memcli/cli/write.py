@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..api.choice import require_types
 from ..errors import UsageError
 from ..formats.entry import SOURCES, TYPES
 from ..store import entries
@@ -22,7 +23,7 @@ from .admission import (
     relations,
     tell_unheard,
 )
-from .options import AsJson, InScope, InWorkspace, require_types
+from .options import AsJson, InScope, InWorkspace
 
 
 def write(

@@ -1,7 +1,9 @@
 """Ids, which sort by creation time, and the words of a text as part of a file's name."""
 
+import os
 import re
 import unicodedata
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u
@@ -24,6 +26,13 @@ def new_id(prefix: str, moment: datetime, noise: bytes) -> str:
     """Make an id: ten characters of the millisecond, six of the noise, which is at least four random bytes."""
     tail = int.from_bytes(noise) % 32**TAIL_LENGTH
     return f"{prefix}_{base32(int(moment.timestamp() * 1000), 10)}{base32(tail, TAIL_LENGTH)}"
+
+
+def random_source(seed: str | None, text: str) -> Callable[[int], bytes]:
+    """Return a source of eight random bytes by the number of the attempt; with a seed, a function of seed and text."""
+    if seed is None:
+        return lambda attempt: os.urandom(8)
+    return lambda attempt: blake2b(f"{seed}\0{attempt}\0{text}".encode(), digest_size=8).digest()
 
 
 def is_id(text: str) -> bool:

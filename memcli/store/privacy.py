@@ -10,8 +10,9 @@ import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
-from ..errors import RefusedError
+from ..errors import RefusedError, UsageError
 from ..formats.ignore_patterns import ignored
 
 PRIVATE = frozenset(("sessions", "notes", ".mem"))
@@ -102,6 +103,20 @@ def require_open(file: Path, fix: str = "--allow-secret takes it all the same") 
     ignore = shut_out(file)
     if ignore is not None:
         raise RefusedError(f"{file} is named in {ignore}", fix)
+
+
+def open_named(file: str | Path, *, allow_secret: bool = False) -> BinaryIO:
+    """Open a file a person named; RefusedError if a `.secretsignore` names it, UsageError if it cannot be read."""
+    path = Path(file).expanduser()
+    if path.is_dir():
+        raise UsageError(f"{file} is a folder", "name a file in it")
+    if not allow_secret:
+        require_open(path)
+    try:
+        return path.open("rb")
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise UsageError(f"cannot read {file}: {reason}", "check the name") from None
 
 
 def _above(path: Path) -> Iterator[Path]:

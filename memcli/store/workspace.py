@@ -1,13 +1,14 @@
 """The workspace: where it is and how it is found."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
 
 from ..errors import MemError, NotFoundError, RefusedError, SwitchedOffError, UsageError
-from ..formats.times import parse_time
+from ..formats.ids import random_source
+from ..formats.times import parse_time, parse_when, stamp
 from . import trust
 from .layouts import DERIVED, DOCUMENTS, LAYOUTS, Layout, adjusted
 from .privacy import contained
@@ -29,6 +30,8 @@ class Workspace:
     state: Path | None = None  # where it is recorded whether it is trusted; None: whoever opened it does
     is_own: bool = False  # the user's own workspace, whoever came upon it
     beside: Path | None = None  # where derived data of a folder of documents lies; None: in the workspace itself
+    folder: Path = Path()  # where it was opened from: relative names of files are taken from there too
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def derived(self) -> Path:
@@ -63,6 +66,22 @@ class Workspace:
             return self.now.astimezone().tzinfo or UTC
         return zone_of(name)
 
+    def moment(self, name: str, text: str, *, end: bool = False) -> str:
+        """Return the instant that an option's date means, RFC 3339; empty for none. `end`: the end of a day or month.
+
+        Raise UsageError naming the option if the text is no date.
+        """
+        if not text:
+            return ""
+        moment = parse_when(text, self.now, self.zone, end=end)
+        if moment is None:
+            raise UsageError(f"--{name} {text!r} is no date", "write 2026-11-21, 2026-11, yesterday or 7d")
+        return stamp(moment)
+
+    def noise(self, text: str) -> Callable[[int], bytes]:
+        """Return the source of random bytes for the ids of what a text makes, by the number of the attempt."""
+        return random_source(self.environ.get("MEM_SEED"), text)
+
     def path(self, relative: str) -> Path:
         """Give the file of a relative path, refusing one that leads out of the workspace."""
         return contained(self.root, self.root / relative)
@@ -79,6 +98,10 @@ class Surroundings:
     folder: Path
     environ: Mapping[str, str]
     now: datetime
+
+    def noise(self, text: str) -> Callable[[int], bytes]:
+        """Return the source of random bytes for new ids, as `Workspace.noise`."""
+        return random_source(self.environ.get("MEM_SEED"), text)
 
     @property
     def config_file(self) -> Path:
@@ -170,7 +193,7 @@ def opened(around: Surroundings, root: Path, scope: str = "project", *, is_belie
     if (root / DERIVED).is_symlink():
         raise RefusedError(f"{root / DERIVED} is a link", "remove it: mem makes a folder of its own there")
     settings = load_settings(around.config_file, root / MARKER, around.environ, is_believed=is_believed)
-    return Workspace(root, scope, settings, around.now, around.cache_folder)
+    return _of(around, root, scope, settings)
 
 
 def unopened(around: Surroundings) -> Workspace | None:
@@ -179,7 +202,12 @@ def unopened(around: Surroundings) -> Workspace | None:
         root, name = roots(around)[0]
     except MemError:
         return None
-    return Workspace(root, name, Settings({}, {}), around.now, around.cache_folder)
+    return _of(around, root, name, Settings({}, {}))
+
+
+def _of(around: Surroundings, root: Path, scope: str, settings: Settings) -> Workspace:
+    given = (around.now, around.cache_folder)
+    return Workspace(root, scope, settings, *given, folder=around.folder, environ=around.environ)
 
 
 def nearest(folder: Path) -> Path | None:

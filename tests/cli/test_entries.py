@@ -264,7 +264,6 @@ def test_a_move_that_was_killed_between_two_names_is_finished_by_the_next_comman
         mem("forget", file.stem[-6:])
     code = f"""
 import os
-from memcli.store import moves
 real = os.unlink
 def killed(path, **options):
     if str(path).endswith("{file.name}"):

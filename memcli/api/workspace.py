@@ -1,0 +1,128 @@
+"""Open workspaces, find in them what a name means, and open the files whose text is to be kept."""
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from ..errors import UsageError
+from ..formats.text_lines import FileProblem
+from ..index.peek import settle_trust
+from ..store import workspace as _workspaces
+from ..store.addresses import Place
+from ..store.workspace import SCOPES, Surroundings, Workspace
+
+__all__ = [
+    "SCOPES",
+    "FileProblem",
+    "Place",
+    "Surroundings",
+    "Workspace",
+    "Workspaces",
+    "every",
+    "locate",
+    "open_named",
+    "open_workspace",
+    "open_workspaces",
+    "surroundings",
+    "unsaid",
+]
+
+Workspaces = Workspace | Sequence[Workspace]
+"""What a function takes that reads one workspace or several, the first of which has the say."""
+
+
+def surroundings(
+    folder: str | Path | None = None, environ: Mapping[str, str] | None = None, now: datetime | None = None
+) -> Surroundings:
+    """Return where and when workspaces are looked for: by default this process's folder and environment, and now.
+
+    `MEM_NOW` in the environment is the moment where none is given. Raise UsageError if the current folder is gone.
+    """
+    try:
+        place = Path(folder).absolute() if folder is not None else Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the current folder is gone", "change to one that exists") from None
+    world = os.environ if environ is None else environ
+    return Surroundings(place, world, now or _workspaces.clock(world, datetime.now(UTC)))
+
+
+def open_workspaces(
+    path: str | Path = "",
+    *,
+    scope: str = "",
+    folder: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    now: datetime | None = None,
+    even_off: bool = False,
+) -> list[Workspace]:
+    """Open the workspaces to read from, the project's first, then the user's.
+
+    `path` is a workspace or the folder it is in, and then stands alone; without it the nearest one from `folder`
+    upwards counts. `scope` is `project`, `user`, `all` or empty for both. `now` must have a time zone. Raise
+    NotFoundError if there is none, SwitchedOffError if memory is switched off in the first and not `even_off`,
+    UsageError for a scope or setting that is wrong, RefusedError if derived data would be led astray by a link.
+    """
+    around = surroundings(folder, environ, now)
+    found = _workspaces.find(around, str(path), scope, even_off=even_off)
+    for one in found:
+        settle_trust(one)
+    return found
+
+
+def open_workspace(
+    path: str | Path = "",
+    *,
+    scope: str = "",
+    folder: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    now: datetime | None = None,
+) -> Workspace:
+    """Open the one workspace to work in; the arguments and errors are those of `open_workspaces`.
+
+    The scope `all` names several and is a UsageError here.
+    """
+    if scope == "all":
+        raise UsageError("a memory is written to one workspace", "use the scope project or user")
+    return open_workspaces(path, scope=scope, folder=folder, environ=environ, now=now)[0]
+
+
+def every(workspaces: Workspaces) -> Sequence[Workspace]:
+    """Return one workspace or several as a sequence."""
+    return [workspaces] if isinstance(workspaces, Workspace) else workspaces
+
+
+def locate(workspaces: Workspaces, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:
+    """Return the workspace and the place in it that a name means: an id, a part of one, a path, a hit's address.
+
+    Relative paths are also taken from the folder the workspace was opened from. `strict` is for what changes files: it
+    finishes what a killed command left, notices two files of one id and takes no id of under four characters. Raise
+    NotFoundError, AmbiguousError with the candidates, or UsageError.
+    """
+    from ..search.resolve import locate as resolved
+
+    found = every(workspaces)
+    if strict:
+        from ..store.journal import finish_first
+
+        for one in found:
+            finish_first(one, "mem")  # a move that was cut off has left a file under two names
+    return resolved(found, name, found[0].folder, strict=strict)
+
+
+def open_named(file: str | Path, *, allow_secret: bool = False) -> BinaryIO:
+    """Open a file outside the workspace whose content is to be kept.
+
+    Raise RefusedError if a `.secretsignore` names it and not `allow_secret`, UsageError if it cannot be read.
+    """
+    from ..store.privacy import open_named as opened
+
+    return opened(file, allow_secret=allow_secret)
+
+
+def unsaid(text: str, words: Sequence[str] = ()) -> str:
+    """Return a message with its secrets blanked out, those it quotes in part from `words` included."""
+    from ..secrets.scanner import unsaid as blanked
+
+    return blanked(text, words)
