@@ -46,7 +46,7 @@ def export(
     where nothing was filtered out. Exit code 3 where a file could not be read.
     """
     from ..transfer.bundle import packed, settings_file
-    from ..transfer.export import chosen_files, parcels
+    from ..transfer.export import chosen_files, read_files
 
     if form not in FORMATS:
         raise UsageError(f"no format {form!r}", f"use {' or '.join(FORMATS)}")
@@ -64,9 +64,9 @@ def export(
 
     def lines() -> Iterator[str]:
         nonlocal count
-        for parcel in parcels(where, chosen, problems):
+        for one in read_files(where, chosen, problems):
             count += 1
-            yield packed(parcel) + "\n"
+            yield packed(one) + "\n"
 
     pieces = lines() if form == "jsonl" else _document(where, wanted, chosen, problems)
     if target is None:
@@ -111,14 +111,13 @@ def _document(
     where: "Workspace", wanted: "Filter", chosen: list[tuple[str, str]], problems: "list[FileProblem]"
 ) -> Iterator[str]:
     from ..index.index import ask
-    from ..transfer.export import parcels
-    from ..transfer.foreign_memories import document, in_reading_order
+    from ..transfer.export import in_reading_order, markdown_document, read_files
 
     rows = ask(where, lambda index: index.list_entries(wanted, "path"))
     ordered = in_reading_order(chosen, {row["path"]: row["type"] for row in rows})
     if len(ordered) < len(chosen):
         output.note(f"{len(chosen) - len(ordered)} conversations are left out of a document: use --format jsonl")
-    yield from document(where, parcels(where, ordered, problems))
+    yield from markdown_document(where, read_files(where, ordered, problems))
 
 
 import_app = typer.Typer(**STYLE)
@@ -153,8 +152,8 @@ def import_(
     """
     from ..index.index import ask
     from ..store.journal import finish_first
-    from ..transfer.admitting import known
-    from ..transfer.import_ import Intake, Outcome
+    from ..transfer.import_target import known_memories
+    from ..transfer.importer import ImportedLine, Importer
 
     if Path(file).expanduser().is_dir():
         raise _is_folder(file)
@@ -163,18 +162,18 @@ def import_(
         finish_first(where, "mem import")
     asked = judge_of(where, is_wanted=judge, no_dedup=no_dedup)
     counts: dict[str, int] = {}
-    shown: list[Outcome] = []
+    shown: list[ImportedLine] = []
     with context.opened(file, "lines", allow_secret=allow_secret) as stream:
-        intake = Intake(
+        importer = Importer(
             where,
             _wanted_of_import_(choice, where),
-            ask(where, known),
+            ask(where, known_memories),
             dedup=not no_dedup,
             judge=asked,
             dry_run=dry_run,
             allow_secret=allow_secret,
         )
-        for outcome in intake.run(stream, _called(file)):
+        for outcome in importer.run(stream, _called(file)):
             counts[outcome.action] = counts.get(outcome.action, 0) + 1
             if outcome.action in ("conflict", "refused"):
                 _complain(file, outcome, counts)
@@ -182,13 +181,13 @@ def import_(
                 _say(where, outcome, dry_run=dry_run)
             if as_json and outcome.action not in ("unchanged", "left out"):
                 shown.append(outcome)
-    for notice in intake.notices:
+    for notice in importer.notices:
         output.note(notice)
-    tell_unheard(intake.unheard)
-    tell_redacted(intake.redacted)
+    tell_unheard(importer.unheard)
+    tell_redacted(importer.redacted)
     if as_json:
         rows: list[dict[str, Any]] = [asdict(one) for one in shown]
-        redacted = [asdict(one) for one in intake.redacted]
+        redacted = [asdict(one) for one in importer.redacted]
         output.say_json({"dry_run": dry_run, "counts": counts, "files": rows, "redacted": redacted})
     elif counts:
         output.note(", ".join(f"{number:,} {action}" for action, number in sorted(counts.items())))
@@ -196,7 +195,7 @@ def import_(
         output.note(f"{_called(file)} holds no memories")
     if counts.get("conflict") or counts.get("refused"):
         raise typer.Exit(3)
-    if intake.unheard:
+    if importer.unheard:
         raise typer.Exit(7)
 
 

@@ -104,6 +104,13 @@ def ids(index: Index) -> dict[str, str]:
     )
 
 
+def entry_texts_with(index: Index, part: str) -> list[tuple[str, str]]:
+    """List path and text of the entries whose text holds a part, such as the prefix of a source."""
+    return index.connection.execute(
+        "select path, text from texts join files using(file) where kind = 'entry' and instr(text, ?) > 0", (part,)
+    ).fetchall()
+
+
 def types(index: Index) -> list[str]:
     """List the types of the entries there are."""
     index.refresh()

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from datetime import tzinfo
 from typing import Any, TextIO
 
+from ..formats.json_stream import JsonStream
 from ..formats.session_event import Event, moment, role_of, word
-from .line_reader import JsonStream, Reading
+from .line_reader import Reading
 from .messages import message_events
 
 LONGEST = 64 * 1024 * 1024

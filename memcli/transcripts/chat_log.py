@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
 
+from ..formats.json_stream import StreamLine
 from ..formats.session_event import Event, moment, role_of
-from .line_reader import Line, Reading
+from .line_reader import Reading
 from .tool_text import clean
 
 _ROLE = (
@@ -174,19 +175,20 @@ _RULE = re.compile(r"\s*^-{3,}\s*\Z", re.MULTILINE)
 _MEDIA = re.compile(r"(?i)\u200e?(?:<(?:media|image|video) omitted>|(?:image|sticker|video|audio) omitted)")
 
 
-def read(lines: Iterator[Line], reading: Reading, style: Style, head: list[str]) -> Iterator[Event]:
+def read(lines: Iterator[StreamLine[str]], reading: Reading, style: Style, head: list[str]) -> Iterator[Event]:
     """Yield the messages of a chat written in one style."""
     day_first = is_day_first(head, style)
     message: _Message | None = None
     fenced = False
     for line in lines:
-        if line.too_long:
+        if line.is_too_long:
             reading.skip("line too long")
             continue
+        text = line.content.rstrip("\r\n")
         # A conversation about conversations quotes their headers in code.
-        fenced = fenced != bool(_FENCE.match(line.text)) if not style.timed else False
-        made = None if fenced else opening(line.text, style)
-        day = "" if fenced else day_line(line.text)
+        fenced = fenced != bool(_FENCE.match(text)) if not style.timed else False
+        made = None if fenced else opening(text, style)
+        day = "" if fenced else day_line(text)
         if made or day:
             if message:
                 yield from message.events(reading)
@@ -196,8 +198,8 @@ def read(lines: Iterator[Line], reading: Reading, style: Style, head: list[str])
             reading.day, timestamp = when(made, reading.day, day_first, reading.zone)
             message = _Message(made, timestamp, line.number)
         elif message and not day:
-            message.add(line.text)
-        elif line.text.strip() and not day:
+            message.add(text)
+        elif text.strip() and not day:
             reading.skip("before the first message")
     if message:
         yield from message.events(reading)

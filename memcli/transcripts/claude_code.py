@@ -6,9 +6,10 @@ The format is internal to Claude Code and changes with its releases, so whatever
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..formats.json_stream import StreamLine
 from ..formats.session_event import Event, moment, word
 from ..language.harness_text import opened_by
-from .line_reader import Line, Reading, records
+from .line_reader import Reading, records
 from .messages import message_events
 
 _MARKED = {
@@ -46,7 +47,7 @@ def is_line(data: Mapping[str, Any]) -> bool:
     return known or is_record(data)
 
 
-def read(lines: Iterator[Line], reading: Reading) -> Iterator[Event]:
+def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
     """Yield the events of a transcript."""
     for number, data in records(lines, reading):
         reading.session_id = reading.session_id or word(data.get("sessionId"))

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+from ..formats.json_stream import StreamLine
 from ..formats.session_event import Event, moment, word, words_of
-from .line_reader import Line, Reading, records
+from .line_reader import Reading, records
 from .messages import message_events
 
 _EXIT = re.compile(r"(?:^|\n)(?:Exit code|Process exited with code):? (\d+)")
@@ -99,7 +100,7 @@ def is_record(data: Mapping[str, Any]) -> bool:
     return kind in _BARE or "record_type" in data or (kind is None and header)
 
 
-def read(lines: Iterator[Line], reading: Reading, head: Iterable[dict[str, Any]]) -> Iterator[Event]:
+def read(lines: Iterator[StreamLine[str]], reading: Reading, head: Iterable[dict[str, Any]]) -> Iterator[Event]:
     """Yield the events of a rollout; the head tells whether the screen's log shows the prompts."""
     screen = _Screen(reading, any(_shown_prompt(data) is not None for data in head))
     for number, data in records(lines, reading):

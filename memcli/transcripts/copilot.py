@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..formats.json_stream import StreamLine
 from ..formats.session_event import Event, moment, word
-from .line_reader import Line, Reading, records
+from .line_reader import Reading, records
 from .messages import message_events
 
 _FAMILIES = ("session.", "user.", "assistant.", "tool.", "hook.", "subagent.", "skill.", "system.")
@@ -16,7 +17,7 @@ def is_line(data: Mapping[str, Any]) -> bool:
     return isinstance(kind, str) and kind.startswith(_FAMILIES) and isinstance(data.get("data"), Mapping)
 
 
-def read(lines: Iterator[Line], reading: Reading) -> Iterator[Event]:
+def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
     """Yield what was said and done in a session; what agents below the first one did is left out."""
     for number, record in records(lines, reading):
         kind, data = record.get("type"), record.get("data")

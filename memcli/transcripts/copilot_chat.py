@@ -7,8 +7,9 @@ versions keep the document as it was first and then each change of it, a line ea
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..formats.json_stream import JsonStream, StreamLine
 from ..formats.session_event import Event, moment, word
-from .line_reader import JsonStream, Line, Reading, records
+from .line_reader import Reading, records
 from .messages import message_events
 
 _WHOLE, _SET, _PUSH, _DELETE = range(4)
@@ -21,7 +22,7 @@ def is_line(data: Mapping[str, Any]) -> bool:
     return data.get("kind") == _WHOLE and isinstance(whole, Mapping) and "requests" in whole
 
 
-def read(lines: Iterator[Line], reading: Reading) -> Iterator[Event]:
+def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
     """Yield the events of a chat kept as a log of changes."""
     state: Any = {}
     for _, change in records(lines, reading):

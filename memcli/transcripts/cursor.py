@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..formats.json_stream import StreamLine
 from ..formats.session_event import Event, moment, role_of, word
-from .line_reader import Line, Reading, records
+from .line_reader import Reading, records
 from .messages import message_events
 
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
@@ -21,7 +22,7 @@ def is_line(data: Mapping[str, Any]) -> bool:
     return bool(role_of(data.get("role"))) and isinstance(message, Mapping) and "content" in message
 
 
-def read(lines: Iterator[Line], reading: Reading) -> Iterator[Event]:
+def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
     """Yield the events of a transcript."""
     for number, data in records(lines, reading):
         role = role_of(data.get("role"))

@@ -6,8 +6,9 @@ Where a project lies on disk a session tells only by a digest of the path; its f
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..formats.json_stream import JsonStream, StreamLine
 from ..formats.session_event import Event, moment, word
-from .line_reader import JsonStream, Line, Reading, records
+from .line_reader import Reading, records
 from .messages import message_events
 
 _ROLES = {"user": "user", "gemini": "assistant"}
@@ -30,7 +31,7 @@ def read_document(document: JsonStream, reading: Reading) -> Iterator[Event]:
             _header({key: document.value()}, reading)
 
 
-def read(lines: Iterator[Line], reading: Reading) -> Iterator[Event]:
+def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
     """Yield the events of a session kept a record a line: each message as it was last, and none that was rewound."""
     messages: dict[str, tuple[int, Mapping[str, Any]]] = {}
     for number, data in records(lines, reading):

@@ -2,13 +2,13 @@
 
 import codecs
 import io
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
-from typing import Any, BinaryIO, NamedTuple, TextIO
+from typing import Any, BinaryIO, TextIO
 
+from ..formats.json_stream import StreamLine, bounded_lines, rejoined
 from ..formats.session_event import load
 from ..language.harness_text import injections, recalls_memory, without_injected
 
@@ -21,15 +21,6 @@ LONGEST_LINE = 16 * 1024 * 1024
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
-class Line(NamedTuple):
-    """One line of a transcript."""
-
-    number: int
-    text: str  # without its newline; empty where the line is too long
-    whole: bool = True  # it ended with a newline
-    too_long: bool = False
-
-
 class Feed:
     """A binary file read from where it stands, once and forwards; a pipe will do."""
 
@@ -40,8 +31,9 @@ class Feed:
             more = file.read(HEAD)
             head += more
         encoding = next((name for mark, name in _MARKS if head.startswith(mark)), "utf-8")
-        joined = io.BufferedReader(_Joined(head, file), HEAD)
-        self.stream = io.TextIOWrapper(joined, encoding=encoding, errors="replace", newline="\n")
+        self.stream: TextIO = io.TextIOWrapper(
+            rejoined(head, file, HEAD), encoding=encoding, errors="replace", newline="\n"
+        )
         self.head = head.decode(encoding, errors="replace")
         self.complete = len(more) < HEAD
 
@@ -50,117 +42,9 @@ class Feed:
         lines = self.head.split("\n")
         return lines if self.complete or len(lines) == 1 else lines[:-1]
 
-    def lines(self) -> Iterator[Line]:
-        """Read line by line; only a newline ends a line."""
-        number = 0
-        while text := self.stream.readline(LONGEST_LINE):
-            number += 1
-            if len(text) == LONGEST_LINE and not text.endswith("\n"):
-                while (rest := self.stream.readline(HEAD)) and not rest.endswith("\n"):
-                    pass
-                yield Line(number, "", too_long=True)
-            else:
-                yield Line(number, text.rstrip("\r\n"), text.endswith("\n"))
-
-
-class _Joined(io.RawIOBase):
-    """The beginning that was looked at, then the rest of the file."""
-
-    def __init__(self, head: bytes, file: BinaryIO) -> None:
-        self._head = memoryview(head)
-        self._file = file
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
-        if self._head:
-            piece: bytes | memoryview = self._head[: len(buffer)]
-            self._head = self._head[len(piece) :]
-        else:
-            piece = self._file.read(len(buffer))
-        buffer[: len(piece)] = piece
-        return len(piece)
-
-
-PIECE = 64 * 1024
-LONGEST_VALUE = 16 * 1024 * 1024
-
-
-class CutOffError(Exception):
-    """The document ends, or goes wrong, in the middle of a value."""
-
-
-class JsonStream:
-    """Takes JSON values off a stream of text, one at a time."""
-
-    def __init__(self, stream: TextIO, longest: int = LONGEST_VALUE) -> None:
-        """Begin where the stream stands; no value may be longer than `longest` characters."""
-        self._stream = stream
-        self._longest = longest
-        self._text = ""
-        self._position = 0
-        self._decode = json.JSONDecoder(parse_constant=lambda _: None).raw_decode
-
-    def peek(self) -> str:
-        """Give the next character that is no blank; empty at the end."""
-        while True:
-            while self._position < len(self._text):
-                character = self._text[self._position]
-                if character not in " \t\r\n\ufeff":
-                    return character
-                self._position += 1
-            if not self._more():
-                return ""
-
-    def members(self) -> Iterator[str]:
-        """Yield the keys of an object; the caller takes the value of each."""
-        self._take("{")
-        while (character := self.peek()) != "}":
-            if character == ",":
-                self._take(",")
-            key = self.value()
-            self._take(":")
-            self.peek()
-            yield str(key)
-        self._take("}")
-
-    def items(self) -> Iterator[Any]:
-        """Yield the values of a list."""
-        self._take("[")
-        while (character := self.peek()) != "]":
-            if character == ",":
-                self._take(",")
-            yield self.value()
-        self._take("]")
-
-    def value(self) -> Any:
-        """Take one value, reading on until it is whole."""
-        if not self.peek():
-            raise CutOffError
-        while True:
-            try:
-                found, end = self._decode(self._text, self._position)
-            except (ValueError, RecursionError) as error:
-                if len(self._text) - self._position > self._longest or not self._more():
-                    raise CutOffError from error
-                continue
-            # A number at the end of what was read may go on.
-            if end < len(self._text) or not self._more():
-                self._position = end
-                return found
-
-    def _take(self, wanted: str) -> None:
-        if self.peek() != wanted:
-            raise CutOffError
-        self._position += 1
-
-    def _more(self) -> bool:
-        """Read on, as much again as is held, so that a long value is decoded few times."""
-        rest = self._text[self._position :]
-        piece = self._stream.read(max(PIECE, len(rest)))
-        self._text, self._position = rest + piece, 0
-        return bool(piece)
+    def lines(self) -> Iterator[StreamLine[str]]:
+        """Read line by line."""
+        return bounded_lines(self.stream, LONGEST_LINE)
 
 
 REASONS = 100
@@ -222,16 +106,16 @@ class Reading:
         return self.calls.pop(identifier if identifier in self.calls else "", Call("", recalls=False))
 
 
-def records(lines: Iterator[Line], reading: Reading) -> Iterator[tuple[int, dict[str, Any]]]:
+def records(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[tuple[int, dict[str, Any]]]:
     """Read lines of JSON; those that are no object are counted and passed over."""
     for line in lines:
-        if line.too_long:
+        if line.is_too_long:
             reading.skip("line too long")
-        elif line.text.strip("\ufeff\x00 \t\r"):
-            data = load(line.text)
+        elif line.content.strip("\ufeff\x00 \t\r\n"):
+            data = load(line.content)
             if isinstance(data, dict):
                 yield line.number, data
             elif data is None:
-                reading.skip("not JSON" if line.whole else "cut off at the end")
+                reading.skip("not JSON" if line.is_whole else "cut off at the end")
             else:
                 reading.skip("not an object")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TextIO
 
+from ..formats.json_stream import CutOffError, JsonStream, StreamLine
 from ..formats.session_event import (
     NAMES,
     TYPES,
@@ -20,7 +21,7 @@ from ..formats.session_event import (
     word,
     words_of,
 )
-from .line_reader import CutOffError, JsonStream, Line, Reading, records
+from .line_reader import Reading, records
 from .tool_text import LIMIT, clean, command_of, given, output
 
 _WORDS = ("text", "input_text", "output_text")
@@ -216,7 +217,7 @@ def is_header(data: Mapping[str, Any]) -> bool:
     return kind in ("metadata", "session", "session_meta", "meta", "header") or data.get("__meta__") is True
 
 
-def read_records(lines: Iterator[Line], reading: Reading) -> Iterator[Event]:
+def read_records(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
     """Yield the events of a transcript."""
     first = True
     for number, data in records(lines, reading):

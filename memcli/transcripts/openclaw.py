@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..formats.json_stream import StreamLine
 from ..formats.session_event import Event, is_result_role, moment, role_of, word
-from .line_reader import Line, Reading, records
+from .line_reader import Reading, records
 from .messages import message_events
 
 CHECKPOINT = re.compile(r"\.checkpoint\.[0-9a-f-]{8,}\.jsonl$")
@@ -28,7 +29,7 @@ def is_record(data: Mapping[str, Any]) -> bool:
     return data.get("type") == "message" and isinstance(data.get("message"), Mapping)
 
 
-def read(lines: Iterator[Line], reading: Reading) -> Iterator[Event]:
+def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
     """Yield the events of a session."""
     for number, data in records(lines, reading):
         message = data.get("message")

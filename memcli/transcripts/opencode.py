@@ -6,8 +6,9 @@ They lie in files of their own or in rows of a database (`opencode_store`), and 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from ..formats.json_stream import JsonStream
 from ..formats.session_event import Event, moment, role_of, word
-from .line_reader import JsonStream, Reading
+from .line_reader import Reading
 from .messages import message_events
 
 

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 from ..formats.history import day_in
 from ..formats.ids import blake2b, new_id
+from ..formats.json_stream import CutOffError, JsonStream
 from ..formats.session_event import Event, load
 from ..formats.times import parse_time
 from ..language.harness_text import ASKED_BY_MEM
@@ -32,7 +33,7 @@ from . import (
 )
 from .chat_log import style_of
 from .detect import CUT_OFF, MANY, SILENT, UnknownTranscriptError, detect
-from .line_reader import CutOffError, Feed, JsonStream, Reading
+from .line_reader import Feed, Reading
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _FINE = re.compile(r"\.\d+Z$")

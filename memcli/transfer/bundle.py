@@ -11,9 +11,10 @@ from typing import Any
 
 from ..errors import MemError
 from ..formats.frontmatter.document import load_mapping
+from ..formats.history import day_in
 from ..store import atomic_files
 from ..store.init import MARKER_TEXT
-from ..store.layouts import KINDS
+from ..store.layouts import ARCHIVES, KINDS, Layout, is_archived
 from ..store.placement import place
 from ..store.settings import FORMAT_KEY
 from ..store.workspace import MARKER, Workspace
@@ -28,7 +29,7 @@ USUAL_MODES = (0o644, 0o664)  # told by every umask alike, so not worth a word
 
 
 @dataclass(frozen=True)
-class Parcel:
+class BundledFile:
     """One file: where it lay, of which kind it was, and all its bytes."""
 
     path: str
@@ -39,25 +40,25 @@ class Parcel:
     said: Mapping[str, Any] = field(default_factory=dict)  # of an entry, for who reads the line; never read back
 
 
-def packed(parcel: Parcel) -> str:
-    """Write a parcel as one line, without its newline; text as text, anything else as base64."""
-    line: dict[str, Any] = {"path": parcel.path, "kind": parcel.kind}
-    if parcel.mode not in USUAL_MODES:
-        line["mode"] = f"{parcel.mode:o}"
-    if parcel.modified:
-        line["modified"] = parcel.modified
-    line |= {key: value for key, value in parcel.said.items() if key not in ("path", "kind", "text", "base64")}
+def packed(file: BundledFile) -> str:
+    """Write a file as one line, without its newline; text as text, anything else as base64."""
+    line: dict[str, Any] = {"path": file.path, "kind": file.kind}
+    if file.mode not in USUAL_MODES:
+        line["mode"] = f"{file.mode:o}"
+    if file.modified:
+        line["modified"] = file.modified
+    line |= {key: value for key, value in file.said.items() if key not in ("path", "kind", "text", "base64")}
     try:
-        written = json.dumps(line | {"text": parcel.data.decode("utf-8")}, ensure_ascii=False)
-        if len(written) <= 2 * len(parcel.data) + 4096:  # else it is mostly control characters
+        written = json.dumps(line | {"text": file.data.decode("utf-8")}, ensure_ascii=False)
+        if len(written) <= 2 * len(file.data) + 4096:  # else it is mostly control characters
             return written
     except UnicodeDecodeError:
         pass
-    return json.dumps(line | {"base64": b64encode(parcel.data).decode("ascii")}, ensure_ascii=False)
+    return json.dumps(line | {"base64": b64encode(file.data).decode("ascii")}, ensure_ascii=False)
 
 
-def unpacked(line: Mapping[str, Any]) -> Parcel:
-    """Read a parcel from a line; ValueError says in a few words what is wrong with it."""
+def unpacked(line: Mapping[str, Any]) -> BundledFile:
+    """Read a file from a line; ValueError says in a few words what is wrong with it."""
     path, kind, mode = line["path"], line.get("kind", ""), line.get("mode", "644")
     if not isinstance(path, str):
         raise ValueError("its path is no text")
@@ -71,7 +72,7 @@ def unpacked(line: Mapping[str, Any]) -> Parcel:
         raise ValueError("its text is no text")
     try:
         modified = line.get("modified", "")
-        return Parcel(
+        return BundledFile(
             path,
             kind,
             data.encode("utf-8") if "text" in line else b64decode(data, validate=True),
@@ -95,6 +96,50 @@ def require_sound(path: str) -> None:
         raise ValueError(f"{path!r} is hidden, and hidden files are no memories")
 
 
+SESSION_DATA = "metadata.json"
+"""What belongs to a session's messages and lies beside them."""
+
+
+def place_in(layout: Layout, file: BundledFile) -> str:
+    """Give the path a file has in a layout: its own where that fits, else the one its kind has there.
+
+    Raises ValueError where there is none.
+    """
+    prefix = layout.archive if is_archived(file.path) else ""
+    inner = file.path
+    for archive in ARCHIVES:
+        inner = inner.removeprefix(archive)
+    folder, _, name = inner.rpartition("/")
+    kind = layout.kind_of(f"{folder}/session.jsonl" if name == SESSION_DATA else inner)
+    if kind and file.kind in ("", kind):
+        return prefix + inner
+    for path, wanted in _possible_places(layout, file.kind or "entry", inner.removeprefix("memory/"), name):
+        if layout.kind_of(path) == wanted:
+            return prefix + path
+    raise ValueError(f"{file.path} has no place in the layout {layout.name}")
+
+
+def is_another_tools_store(layout: Layout, file: BundledFile) -> bool:
+    """Tell whether a file is a store of another tool's own form, which only its own layout reads in place."""
+    name = file.path.rpartition("/")[2]
+    is_store = name.endswith((".json", ".jsonl")) and name not in ("session.jsonl", SESSION_DATA)
+    return is_store and file.kind in ("note", "session") and layout.kind_of(file.path) is None
+
+
+def _possible_places(layout: Layout, kind: str, inner: str, name: str) -> Iterator[tuple[str, str]]:
+    """Yield where a file of another layout might go, with the kind it would have there."""
+    day = day_in(name)
+    if kind == "memory" and name.casefold() == "memory.md":
+        yield layout.memory, kind
+    if kind == "note" and day:
+        yield f"{layout.notes.rpartition('/')[0]}/{name}".lstrip("/"), kind
+        yield layout.notes.format(date=day), kind
+    if kind == "history":
+        yield f"{layout.history.rpartition('/')[0]}/{name}".lstrip("/"), kind
+    if kind in ("entry", "memory", "note"):
+        yield f"{layout.entries}/{inner}".lstrip("/"), "entry"
+
+
 _PLACES = ("layout", "paths")
 _TOLD = 5
 _AS_MADE = (MARKER_TEXT.encode(), MARKER_TEXT.rpartition(f"{FORMAT_KEY}:")[0].encode())
@@ -103,15 +148,15 @@ _AS_MADE = (MARKER_TEXT.encode(), MARKER_TEXT.rpartition(f"{FORMAT_KEY}:")[0].en
 
 def settings_file(workspace: Workspace) -> list[tuple[str, str]]:
     """Give path and kind of the settings' file, where it says something."""
-    return [(MARKER, SETTINGS)] if _said(_standing(workspace) or b"") else []
+    return [(MARKER, SETTINGS)] if _settings_of(_settings_bytes(workspace) or b"") else []
 
 
-def take_settings(workspace: Workspace, parcel: Parcel, *, dry_run: bool) -> tuple[str, str]:
+def take_settings(workspace: Workspace, file: BundledFile, *, dry_run: bool) -> tuple[str, str]:
     """Take settings over where none were made; give what was done, and what is to be said of it."""
-    if parcel.path != MARKER:
-        raise ValueError(f"settings are in {MARKER}, not in {parcel.path}")
-    new, standing = _said(parcel.data), _standing(workspace)
-    old = _said(standing or b"")
+    if file.path != MARKER:
+        raise ValueError(f"settings are in {MARKER}, not in {file.path}")
+    new, standing = _settings_of(file.data), _settings_bytes(workspace)
+    old = _settings_of(standing or b"")
     others = [name for name, value in new.items() if old.get(name) != value]
     if not others:
         return "unchanged", ""
@@ -119,18 +164,18 @@ def take_settings(workspace: Workspace, parcel: Parcel, *, dry_run: bool) -> tup
         names = ", ".join(others[:_TOLD]) + (", …" if len(others) > _TOLD else "")
         return "left out", f"{MARKER} stays as it is; the file sets {names}: `mem config set` does it here"
     if not dry_run:
-        place(workspace, MARKER, parcel.data, 0o666, None, over=atomic_files.digest(standing))
+        place(workspace, MARKER, file.data, 0o666, None, over=atomic_files.digest(standing))
     return "created", ""
 
 
-def _standing(workspace: Workspace) -> bytes | None:
+def _settings_bytes(workspace: Workspace) -> bytes | None:
     try:
         return atomic_files.read(workspace.root / MARKER)
     except MemError:
         return None
 
 
-def _said(data: bytes) -> dict[str, object]:
+def _settings_of(data: bytes) -> dict[str, object]:
     """Give the settings by their dotted names; of a file that does not parse, none."""
     said = dict(_flat("", load_mapping(data.decode("utf-8", "replace"))[0]))
     said.pop(FORMAT_KEY, None)  # which is the folder's own

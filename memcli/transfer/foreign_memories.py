@@ -5,24 +5,21 @@ metadata, but for what is derived from its text.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from ..formats.entry import EPISODIC, SOURCES, SPELLINGS, TYPES, Entry, read_entry
+from ..formats.entry import EPISODIC, SOURCES, SPELLINGS, TYPES, read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.frontmatter.document import Document
-from ..formats.history import day_in, records
 from ..formats.ids import blake2b, new_id
-from ..formats.text_lines import first_line, with_code
 from ..formats.times import parse_time, stamp
 from ..secrets.scanner import scan
 from ..store.entry_revision import new_fields
-from ..store.layouts import Layout, is_archived
+from ..store.layouts import Layout
 from ..store.redaction import file_words
-from ..store.workspace import Workspace
-from .bundle import Parcel
+from .bundle import BundledFile
 
 FOLDER = "imported"
 """Below the entries; a name there ends with a hash of what it holds, so that a second import finds it done."""
@@ -50,7 +47,7 @@ _NOTHING: tuple[Any, ...] = (None, "", [], {})
 _ID = re.compile(r"[\w.:-]{1,80}")
 
 
-def parcel_from(record: Mapping[str, Any], layout: Layout, now: datetime) -> Parcel:
+def file_from_record(record: Mapping[str, Any], layout: Layout, now: datetime) -> BundledFile:
     """Make an entry's file of a record; ValueError where it is no memory. The same record gives the same path."""
     fields, body = _taken(record)
     if not body.strip():
@@ -68,7 +65,7 @@ def parcel_from(record: Mapping[str, Any], layout: Layout, now: datetime) -> Par
     problem = frontmatter.parse(text).problem
     if problem:
         raise ValueError(f"no entry can hold its fields: {problem.reason}")
-    return Parcel(path, "entry", text.encode("utf-8", "replace"))
+    return BundledFile(path, "entry", text.encode("utf-8", "replace"))
 
 
 def records_in(document: object) -> list[dict[str, Any]] | None:
@@ -91,7 +88,7 @@ def records_in(document: object) -> list[dict[str, Any]] | None:
 
 
 def is_made_here(path: str) -> bool:
-    """Tell whether a path names its content, as those of `parcel_from` do."""
+    """Tell whether a path names its content, as those of `file_from_record` do."""
     return re.search(rf"(?:^|/){FOLDER}/[^/]*-[0-9a-f]{{16}}\.md$", path) is not None
 
 
@@ -177,106 +174,3 @@ def _is_derived(key: str, value: object) -> bool:
     if isinstance(value, list) and len(value) >= _NUMBERS:
         return all(isinstance(one, int | float) for one in value)
     return _DERIVED.fullmatch(key) is not None
-
-
-_PLURALS = {"entity": "Entities", "summary": "Summaries"}
-_HEADING = re.compile(r"(#{1,6})(?=[ \t])")
-
-
-def document(workspace: Workspace, parcels: Iterable[Parcel]) -> Iterator[str]:
-    """Yield the document piece by piece; the parcels come sorted as `in_reading_order` has them."""
-    day = workspace.now.astimezone(workspace.zone).date()
-    yield f"# {workspace.root.name}\n\nExported on {day.isoformat()}.\n"
-    chapter = ""
-    told: set[tuple[str, str]] = set()
-    for parcel in parcels:
-        text = parcel.data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
-        entry = _entry(parcel, text) if parcel.kind == "entry" else None
-        title = _chapter(parcel, entry)
-        if title != chapter:
-            yield f"\n## {title}\n"
-            chapter = title
-        if entry is not None:
-            yield _entry_text(parcel, entry)
-        elif parcel.kind == "history":
-            yield from _records(workspace, text, told)
-        else:
-            yield _page(parcel, text)
-
-
-def in_reading_order(chosen: Iterable[tuple[str, str]], types: dict[str, str]) -> list[tuple[str, str]]:
-    """Sort files by chapter; `types` gives the type of each entry's path. Sessions are no part of a document."""
-    kinds = ("memory", "entry", "note", "history")
-
-    def order(one: tuple[str, str]) -> tuple[int, int, str, bool, str]:
-        path, kind = one
-        name = types.get(path, "")
-        number = TYPES.index(name) if name in TYPES else len(TYPES)
-        # A file that holds every record comes after those of the months, which then have them already.
-        return kinds.index(kind), number, name, path.endswith("HISTORY.md"), path
-
-    return sorted((one for one in chosen if one[1] in kinds), key=order)
-
-
-def _chapter(parcel: Parcel, entry: Entry | None) -> str:
-    if entry is None:
-        return {"memory": "Long-term memory", "note": "Notes"}.get(parcel.kind, "History")
-    name = entry.type.replace("_", " ")
-    return _PLURALS.get(entry.type, f"{name[:1].upper()}{name[1:]}{'' if name.endswith('s') else 's'}")
-
-
-def _entry(parcel: Parcel, text: str) -> Entry:
-    parsed = frontmatter.parse(text)
-    modified = parse_time(parcel.modified)
-    if parsed.problem or modified is None:
-        return Entry(id="", title=parcel.path, body=text.strip("\n"), created_at=parcel.modified)
-    return read_entry(parsed, parcel.path, modified)[0]
-
-
-def _entry_text(parcel: Parcel, entry: Entry) -> str:
-    title = entry.title or first_line(entry.body) or parcel.path
-    body = entry.body.strip("\n")
-    if body.splitlines()[:1] in ([f"# {title}"], [title]):
-        body = body.partition("\n")[2].strip("\n")
-    details = [entry.created_at[:10], entry.source, *(f"#{tag}" for tag in entry.tags), entry.project]
-    if entry.status != "active" or is_archived(parcel.path):
-        details.append("archived" if is_archived(parcel.path) else entry.status)
-    details.append(entry.id or parcel.path)
-    parts = [
-        f"\n### {title}\n",
-        f"\n{lowered(body, 4)}\n" if body else "",
-        f"\n*{' · '.join(filter(None, details))}*\n",
-    ]
-    return "".join(parts)
-
-
-def _page(parcel: Parcel, text: str) -> str:
-    name = day_in(parcel.path) if parcel.kind == "note" else ""
-    return f"\n### {name or parcel.path}\n\n{lowered(text.strip(), 4)}\n"
-
-
-def _records(workspace: Workspace, text: str, told: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield the records of a file that no file before it had."""
-    for record in records(text, workspace.zone):
-        moment = parse_time(record.timestamp)
-        if (record.timestamp, record.text) not in told:
-            told.add((record.timestamp, record.text))
-            head = f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if moment else "Undated"
-            yield f"\n### {head}\n\n{lowered(record.text, 4)}\n"
-
-
-def lowered(text: str, level: int) -> str:
-    """Push the headings of a text down so that its highest is of the level given, or the lowest there is."""
-    lines = text.split("\n")
-    found = list(_headings(text))
-    by = max(level - min((depth for _, depth in found), default=level), 0)
-    for number, depth in found:
-        lines[number] = "#" * min(depth + by, 6) + lines[number][depth:]
-    return "\n".join(lines)
-
-
-def _headings(text: str) -> Iterator[tuple[int, int]]:
-    """Yield number and depth of every heading, those in fenced code excepted."""
-    for number, (line, is_code) in enumerate(with_code(text)):
-        if not is_code and (heading := _HEADING.match(line)):
-            yield number, len(heading[1])

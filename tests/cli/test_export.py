@@ -77,14 +77,14 @@ def test_a_file_is_written_whole_or_not_at_all(mem: Mem, workspace: Path, monkey
         mem("write", text)
     out = workspace.parent / "out.jsonl"
     out.write_text("an older export\n")
-    real = exporting.parcel_of
+    real = exporting.read_file
 
     def fail(*given: Any) -> Any:
         if given[1].startswith("entries/"):
             raise KeyboardInterrupt
         return real(*given)
 
-    monkeypatch.setattr(exporting, "parcel_of", fail)
+    monkeypatch.setattr(exporting, "read_file", fail)
     assert mem("export", "-o", str(out)).code == 130
     assert out.read_text() == "an older export\n"
     assert not [path for path in out.parent.iterdir() if path.name.startswith(PREFIX)]

@@ -14,8 +14,8 @@ from memcli.store import file_steps
 from memcli.store.init import PAGE_TEXT
 from memcli.store.layouts import LAYOUTS
 from memcli.store.temporary_files import PREFIX
-from memcli.transfer import import_, json_lines
-from memcli.transfer.bundle import Parcel
+from memcli.transfer import importer, record_lines
+from memcli.transfer.bundle import BundledFile
 from tests.conftest import FIXTURES, Mem
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 
@@ -271,7 +271,7 @@ def test_a_full_disk_stops_nothing_but_what_does_not_fit(
 
 
 def test_a_line_that_is_too_long_is_passed_over(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_lines, "LONGEST", 1000)
+    monkeypatch.setattr(record_lines, "LONGEST", 1000)
     ran = mem("import", "-", stdin=line("entries/a.md", "x" * 5000) + line("entries/b.md", "B"))
     assert (ran.code, ran.rows) == (3, [["created", "memory/entries/b.md"]])
     assert "standard input:1: longer than" in ran.err
@@ -325,13 +325,13 @@ def test_the_filters_of_ls_choose(mem: Mem, other: Path, world: Path, trusted: C
 def test_everything_passes_one_gate(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
-    def gate(_: Any, parcel: Parcel) -> Parcel:
-        seen.append(parcel.path)
-        if b"secret" in parcel.data:
+    def gate(_: Any, file: BundledFile) -> BundledFile:
+        seen.append(file.path)
+        if b"secret" in file.data:
             raise RefusedError("a secret", "leave it out")
-        return Parcel(parcel.path, parcel.kind, parcel.data.replace(b"tea", b"[REDACTED]"))
+        return BundledFile(file.path, file.kind, file.data.replace(b"tea", b"[REDACTED]"))
 
-    monkeypatch.setattr(import_, "admitted", gate)
+    monkeypatch.setattr(importer, "without_secrets", gate)
     lines = line("entries/a.md", "secret") + line("entries/b.md", "tea") + '{"content": "more tea"}\n'
     ran = mem("import", "-", stdin=lines)
     assert ran.code == 3

@@ -1,6 +1,6 @@
 """Memories as one document for people."""
 
-from memcli.transfer.foreign_memories import in_reading_order, lowered
+from memcli.transfer.export import in_reading_order, lowered
 
 
 def test_headings_are_pushed_below_their_chapter() -> None:

@@ -7,16 +7,16 @@ import pytest
 
 from memcli.formats.frontmatter import document as frontmatter
 from memcli.store.layouts import CLAUDE, LAYOUTS, MEM
-from memcli.transfer.foreign_memories import is_made_here, parcel_from
+from memcli.transfer.foreign_memories import file_from_record, is_made_here
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
 
 
 def made(record: dict[str, Any]) -> tuple[str, dict[str, object], str]:
-    parcel = parcel_from(record, MEM, NOW)
-    document = frontmatter.parse(parcel.data.decode())
+    file = file_from_record(record, MEM, NOW)
+    document = frontmatter.parse(file.data.decode())
     assert document.problem is None
-    return parcel.path, document.fields, document.body.strip("\n")
+    return file.path, document.fields, document.body.strip("\n")
 
 
 def test_an_entity_of_the_mcp_memory_server() -> None:
@@ -90,17 +90,17 @@ def test_any_record_with_a_content(key: str) -> None:
 )
 def test_what_says_nothing_is_no_memory(record: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"it says nothing|neither a path nor a content"):
-        parcel_from(record, MEM, NOW)
+        file_from_record(record, MEM, NOW)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_the_same_record_has_the_same_name_at_any_time_and_in_any_layout(layout: Any) -> None:
     record = {"content": "Likes tea.", "metadata": {"a": 1}}
-    first, later = (parcel_from(record, layout, moment) for moment in (NOW, datetime(2027, 1, 1, tzinfo=UTC)))
+    first, later = (file_from_record(record, layout, moment) for moment in (NOW, datetime(2027, 1, 1, tzinfo=UTC)))
     assert first.path == later.path
     assert layout.kind_of(first.path) == "entry"
     assert is_made_here(first.path)
-    assert parcel_from(record | {"content": "Likes tea"}, layout, NOW).path != first.path
+    assert file_from_record(record | {"content": "Likes tea"}, layout, NOW).path != first.path
 
 
 def test_a_strange_id_is_not_taken_over() -> None:
@@ -110,7 +110,7 @@ def test_a_strange_id_is_not_taken_over() -> None:
 
 
 def test_an_entry_for_claude_is_in_its_manner() -> None:
-    text = parcel_from({"content": "Likes tea.", "type": "preference"}, CLAUDE, NOW).data.decode()
+    text = file_from_record({"content": "Likes tea.", "type": "preference"}, CLAUDE, NOW).data.decode()
     assert text.startswith("---\nname: likes-tea\ndescription: Likes tea.\nmetadata: {node_type: memory, type: user}\n")
 
 
@@ -124,4 +124,4 @@ def test_fields_that_no_reader_would_take_are_refused() -> None:
     for _ in range(100):
         deep = [deep]
     with pytest.raises(ValueError, match="nested more than"):
-        parcel_from({"content": "Tea at five.", "path_of": deep}, MEM, NOW)
+        file_from_record({"content": "Tea at five.", "path_of": deep}, MEM, NOW)

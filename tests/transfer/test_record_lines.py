@@ -4,13 +4,13 @@ import io
 
 import pytest
 
-from memcli.transfer import json_lines as module
-from memcli.transfer.json_lines import json_lines
+from memcli.transfer import record_lines as module
+from memcli.transfer.record_lines import record_lines
 
 
 def read(data: bytes) -> list[tuple[int, object]]:
     return [
-        (line.number, line.record if line.record is not None else line.fault) for line in json_lines(io.BytesIO(data))
+        (line.number, line.record if line.record is not None else line.fault) for line in record_lines(io.BytesIO(data))
     ]
 
 
@@ -40,7 +40,6 @@ def test_a_broken_line_is_told_and_the_next_one_read(data: bytes, fault: str) ->
 
 def test_a_line_that_is_too_long_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LONGEST", 100)
-    monkeypatch.setattr(module, "_PIECE", 30)
     long = b'{"a": "' + b"x" * 500 + b'"}\n'
     found = read(b'{"a": 1}\n' + long + b'{"a": 2}\n' + long.rstrip())
     assert [number for number, _ in found] == [1, 2, 3, 4]

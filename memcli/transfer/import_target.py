@@ -1,0 +1,192 @@
+"""The workspace an import writes into: what it holds already, and how one file is compared with that and made.
+
+Never overwrites what stands there.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ..errors import MemError, NotFoundError, RefusedError
+from ..formats.entry import Entry, read_entry
+from ..formats.frontmatter import document as frontmatter
+from ..formats.times import parse_time
+from ..index.filters import Filter
+from ..index.index import Index
+from ..index.lookups import entry_texts_with, ids
+from ..store import atomic_files, local_log
+from ..store.init import PAGE_TEXT
+from ..store.placement import place
+from ..store.redaction import Redactor, names_blanked
+from ..store.workspace import Workspace
+from .bundle import USUAL_MODES, BundledFile
+from .foreign_memories import is_made_here
+
+IMPORT_SOURCE = "import:"
+"""Prefix of a value of `sources` that names an imported memory."""
+DERIVED_FIELDS = frozenset(
+    ["status", "superseded_by", "conflicts_with", "likely_same", "references", "sources", "strength"]
+) | frozenset(["updated_at", "access_count", "last_accessed_at", "superseded_at", "wordings", "distinct"])
+"""Fields that mem changes by itself: two files that differ in them alone hold the same memory."""
+_NAMED_SOURCE = re.compile(rf"{IMPORT_SOURCE}(.+?)(?=[\"']?\s*(?:[,\]\n]|$))")
+_FRESH_PAGE = atomic_files.digest(PAGE_TEXT.encode())
+"""The page of a workspace just made: nobody's words, so an imported page may take its place."""
+
+
+@dataclass(frozen=True)
+class KnownMemories:
+    """What a workspace holds before an import."""
+
+    paths: dict[str, str]  # id of an entry → path
+    taken_in: Mapping[str, str]  # imported memory → path of the entry that took it in
+    is_empty: bool  # of active entries
+
+
+def known_memories(index: Index) -> KnownMemories:
+    """Return what the index knows once it is brought in step with the files."""
+    index.refresh()
+    taken = {
+        found[1]: path
+        for path, text in entry_texts_with(index, IMPORT_SOURCE)
+        for found in _NAMED_SOURCE.finditer(text)
+    }
+    paths = ids(index)
+    for one, noted in local_log.confirmations(index.workspace).items():
+        names = (source.removeprefix(IMPORT_SOURCE) for source in noted.sources if source.startswith(IMPORT_SOURCE))
+        taken |= {name: paths[one] for name in names if one in paths}
+    return KnownMemories(paths, taken, not index.list_entries(Filter(kinds=("entry",)), "path", 1))
+
+
+def lasting_name(file: BundledFile, entry: Entry) -> str:
+    """Return the name of an imported memory that is the same at every import.
+
+    An undated record gets another id every time, but never another path.
+    """
+    return file.path if is_made_here(file.path) else entry.id
+
+
+def is_same_memory(one: bytes, other: bytes) -> bool:
+    """Tell whether two files of one id differ only in the fields that mem itself changes."""
+    try:
+        documents = [frontmatter.parse(data.decode("utf-8")) for data in (one, other)]
+    except UnicodeDecodeError:
+        return False
+    ours, theirs = (
+        {key: value for key, value in document.fields.items() if key not in DERIVED_FIELDS} for document in documents
+    )
+    return not any(one.problem for one in documents) and documents[0].body == documents[1].body and ours == theirs
+
+
+class ImportTarget:
+    """Compares files with what stands in a workspace, and makes them; a dry run only plans to."""
+
+    def __init__(self, workspace: Workspace, known: KnownMemories, *, dry_run: bool = False) -> None:
+        """Remember the workspace and what it holds."""
+        self.workspace = workspace
+        self.known = known
+        self.dry_run = dry_run
+        self._planned: dict[str, str] = {}  # path → digest of what is about to be made, or would be
+
+    def plan(self, file: BundledFile, entry: Entry) -> None:
+        """Count a file as made, since it waits to be let in."""
+        self._planned[file.path] = atomic_files.digest(file.data)
+        self.known.paths.setdefault(entry.id, file.path)
+
+    def unplan(self, path: str) -> None:
+        """Count a file as made no more, just before it is."""
+        if not self.dry_run:
+            self._planned.pop(path, None)
+
+    def entry_of(self, file: BundledFile) -> Entry | None:
+        """Return the entry a file holds; one without fields where its frontmatter is broken, None for another kind."""
+        if file.kind != "entry":
+            return None
+        document = frontmatter.parse(file.data.decode("utf-8", "replace"))
+        modified = parse_time(file.modified) or self.workspace.now
+        return Entry(id=file.path, body="") if document.problem else read_entry(document, file.path, modified)[0]
+
+    def compare(self, file: BundledFile, entry: Entry | None) -> tuple[str, str]:
+        """Return why a file is not to be made, as action and reason; both are empty where its name and id are free."""
+        digest = atomic_files.digest(file.data)
+        there = self._digest(file.path)
+        if there == digest or (there and is_made_here(file.path)):
+            return "unchanged", ""
+        if entry is not None and (path := self.known.taken_in.get(lasting_name(file, entry))):
+            return "unchanged", f"{path} took it in"
+        other = self.known.paths.get(entry.id, file.path) if entry is not None else file.path
+        if other != file.path:
+            if self._digest(other) == digest or self._holds(other, file):
+                return "unchanged", f"it stands at {other}"
+            return "conflict", f"{other} has its id {entry.id if entry else ''} and says something else"
+        if there is None or self._is_fresh_page(file, there):
+            return "", ""
+        if entry is not None and self._holds(file.path, file):
+            return "unchanged", ""
+        return "conflict", "it exists and says something else"
+
+    def make(self, file: BundledFile) -> tuple[str, str]:
+        """Make the file as it is; return what was done and why nothing was."""
+        digest = atomic_files.digest(file.data)
+        if self.dry_run:
+            self._planned[file.path] = digest
+            return "created", ""
+        there = self._digest(file.path)
+        fresh = there if there is not None and self._is_fresh_page(file, there) else None
+        try:
+            modified = parse_time(file.modified)
+            mode = 0o666 if file.mode in USUAL_MODES else file.mode
+            place(self.workspace, file.path, file.data, mode, modified, over=fresh)
+        except FileExistsError:  # by somebody else, just now
+            is_same = self._digest(file.path) == digest
+            return ("unchanged", "") if is_same else ("conflict", "somebody else made it just now")
+        return "created", ""
+
+    def _is_fresh_page(self, file: BundledFile, there: str) -> bool:
+        return file.path == self.workspace.layout.memory and there == _FRESH_PAGE
+
+    def _holds(self, path: str, file: BundledFile) -> bool:
+        try:
+            return is_same_memory(atomic_files.read(self.workspace.path(path)), file.data)
+        except MemError:
+            return False
+
+    def _digest(self, path: str) -> str | None:
+        """Return the digest of what stands at a path; None where nothing does."""
+        if path in self._planned:
+            return self._planned[path]
+        try:
+            return atomic_files.digest(atomic_files.read(self.workspace.path(path)))
+        except NotFoundError:
+            return None
+
+
+def without_secrets(guard: Redactor | None, file: BundledFile) -> BundledFile:
+    """Return a file without its secrets: the one gate that everything imported passes.
+
+    Raise RefusedError where a session's line would not be JSON any more without them.
+    """
+    if guard is None:
+        return file
+    try:
+        text, encoding = file.data.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:  # one byte that is none must not let a secret in: search shows such files too
+        text, encoding = file.data.decode("latin-1"), "latin-1"
+    guard.name = file.path
+    if file.kind == "session":
+        clean = "\n".join(_json_without_secrets(guard, text))
+    else:
+        clean = names_blanked(guard, guard.text(text))
+    return file if clean == text else replace(file, data=clean.encode(encoding))
+
+
+def _json_without_secrets(guard: Redactor, text: str) -> Iterator[str]:
+    """Yield lines of JSON with their secrets blanked out; each stays JSON."""
+    for number, line in enumerate(text.split("\n"), 1):
+        clean = guard.text(line, number, one_line=True)
+        if clean is not line:
+            try:
+                json.loads(clean)
+            except ValueError:
+                raise RefusedError(f"line {number} of it holds a secret", "blank it out, or --allow-secret") from None
+        yield clean

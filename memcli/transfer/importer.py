@@ -1,0 +1,209 @@
+"""Bring the lines of an export, or of another tool, into a workspace: each file whole or not at all, and none twice.
+
+Never overwrites what stands there, and never leaves the workspace. Secrets are blanked out, and memories are let in by
+`import_admission`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, BinaryIO
+
+from ..beliefs.admission import Admitted
+from ..errors import MemError
+from ..index.filters import Filter
+from ..store.local_log import note_added
+from ..store.privacy import require_open
+from ..store.redaction import Redacted, nameable, redactor
+from ..store.workspace import Workspace
+from .bundle import SETTINGS, BundledFile, is_another_tools_store, place_in, take_settings, unpacked
+from .export import passes
+from .foreign_memories import file_from_record
+from .import_admission import ImportCandidate, admit_files, import_candidate
+from .import_target import ImportTarget, KnownMemories, without_secrets
+from .record_lines import RecordLine, record_lines
+
+if TYPE_CHECKING:
+    from ..beliefs.llm_judge import LlmJudge
+
+TOGETHER = 1000
+"""Memories that are let in as one change."""
+
+
+@dataclass(frozen=True)
+class ImportedLine:
+    """What became of one line of an import."""
+
+    line: int
+    action: str
+    """`created`, `merged`, `unchanged`, `conflict`, `refused` or `left out`."""
+    path: str = ""
+    reason: str = ""
+    id: str = ""
+    """The entry that says it now."""
+    supersedes: tuple[str, ...] = ()
+    superseded_by: str = ""
+    conflicts_with: tuple[str, ...] = ()
+    likely_same: tuple[str, ...] = ()
+
+
+class Importer:
+    """One run over one file."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        wanted: Filter,
+        known: KnownMemories,
+        *,
+        dedup: bool = True,
+        judge: "LlmJudge | None" = None,
+        dry_run: bool = False,
+        allow_secret: bool = False,
+    ) -> None:
+        """Take where the memories go and which are wanted; a dry run writes nothing and says the same.
+
+        Without `dedup` memories are compared with nothing that stands; a judge says what each is to what does.
+        Memories of one's own that come into an empty workspace are not asked about; all others wait for somebody to
+        look at them.
+        """
+        self.workspace = workspace
+        self.wanted = wanted
+        self.dedup = dedup
+        self.judge = judge
+        self.dry_run = dry_run
+        self.notices: list[str] = []  # what is to be said of the whole
+        self.unheard = ""  # why the judge said nothing of some
+        self._target = ImportTarget(workspace, known, dry_run=dry_run)
+        self._guard = None if allow_secret else redactor(workspace, "")
+        self._names = redactor(workspace, "")
+        self._made: list[str] = []  # ids of entries for somebody to look at
+        self._together: set[str] = set()  # paths that stand here and in the file: they lived together before
+
+    @property
+    def redacted(self) -> Sequence[Redacted]:
+        """Return where secrets were blanked out."""
+        return self._guard.found if self._guard else ()
+
+    def run(self, stream: BinaryIO, name: str = "an import") -> Iterator[ImportedLine]:
+        """Take in line after line and yield what became of each, in their order; `name` is what is imported."""
+        try:
+            yield from self._run(stream)
+        finally:
+            if not self.dry_run:
+                note_added(self.workspace, self._made, name)
+
+    def _run(self, stream: BinaryIO) -> Iterator[ImportedLine]:
+        waiting: list[ImportedLine | ImportCandidate] = []
+        count = 0
+        for line in record_lines(stream):
+            try:
+                taken = self._take(line)
+            except (ValueError, MemError) as error:
+                taken = ImportedLine(line.number, "refused", "", str(error))
+            except RecursionError:
+                taken = ImportedLine(line.number, "refused", "", "its lists and objects are nested too deeply")
+            if isinstance(taken, ImportedLine) and not waiting:
+                yield taken
+                continue
+            waiting.append(taken)
+            count += isinstance(taken, ImportCandidate)
+            if count == TOGETHER:
+                yield from self._admit(waiting)
+                waiting, count = [], 0
+        yield from self._admit(waiting)
+
+    def _take(self, line: RecordLine) -> "ImportedLine | ImportCandidate":
+        if line.record is None:
+            raise ValueError(line.fault)
+        layout, target = self.workspace.layout, self._target
+        own = "path" in line.record
+        file = unpacked(line.record) if own else file_from_record(line.record, layout, self.workspace.now)
+        if file.kind == SETTINGS:
+            return self._take_settings(line, file)
+        if is_another_tools_store(layout, file):
+            return ImportedLine(line.number, "left out", file.path, "import the file by itself")
+        path = nameable(self._names, place_in(layout, file))
+        if self._guard is not None:
+            require_open(self.workspace.root / path)
+        file = replace(file, path=path, kind=file.kind or layout.kind_of(path) or "")
+        if not passes(self.wanted, file, target.entry_of(file)):
+            return ImportedLine(line.number, "left out", file.path)
+        file = without_secrets(self._guard, file)
+        entry = target.entry_of(file)
+        is_restored = own and target.known.is_empty
+        action, reason = target.compare(file, entry)
+        if not action and entry is not None and self.dedup and not is_restored:
+            found = import_candidate(line.number, file, entry)
+            if found is not None:
+                target.plan(file, entry)
+                return found
+        if not action:
+            action, reason = target.make(file)
+        if action == "created" and entry is not None:
+            if entry.id != file.path:
+                target.known.paths.setdefault(entry.id, file.path)
+            if not is_restored:
+                self._made.append(entry.id)
+        if own and action in ("created", "unchanged"):
+            self._together.add(file.path)
+        return ImportedLine(line.number, action, file.path, reason)
+
+    def _take_settings(self, line: RecordLine, file: BundledFile) -> ImportedLine:
+        if not passes(self.wanted, file, None):
+            return ImportedLine(line.number, "left out", file.path)
+        action, notice = take_settings(self.workspace, without_secrets(self._guard, file), dry_run=self.dry_run)
+        self.notices += [notice] if notice else []
+        return ImportedLine(line.number, action, file.path, notice)
+
+    def _admit(self, waiting: Sequence["ImportedLine | ImportCandidate"]) -> Iterator[ImportedLine]:
+        """Let in what waits as one change and yield all results in their order."""
+        candidates = [one for one in waiting if isinstance(one, ImportCandidate)]
+        if not candidates:
+            return
+        faults: dict[str, tuple[str, str]] = {}
+
+        def make(file: BundledFile) -> None:
+            action, reason = self._target.make(file)
+            if action != "created":
+                faults[file.path] = action, reason
+
+        for held in candidates:
+            self._target.unplan(held.file.path)
+        together = frozenset(self._together)
+        try:
+            done = admit_files(self.workspace, candidates, together, make, self.judge, dry_run=self.dry_run)
+        except MemError as error:
+            for one in waiting:
+                if isinstance(one, ImportCandidate):
+                    yield ImportedLine(one.line, "refused", one.file.path, str(error))
+                else:
+                    yield one
+            return
+        self.notices += [one for one in done.notices if one not in self.notices]
+        self.unheard = self.unheard or done.unheard
+        became = iter(done.admitted)
+        for one in waiting:
+            if isinstance(one, ImportCandidate):
+                admitted = next(became)
+                if admitted is None:
+                    make(one.file)
+                yield self._imported(one, admitted, faults)
+            else:
+                yield one
+
+    def _imported(
+        self, one: ImportCandidate, done: Admitted | None, faults: dict[str, tuple[str, str]]
+    ) -> ImportedLine:
+        path = one.file.path
+        if path in faults:
+            return ImportedLine(one.line, faults[path][0], path, faults[path][1])
+        self._together.add(path)
+        if done is None or (done.action == "created" and not done.superseded_by):
+            self._made.append(one.entry.id)
+        if done is None:
+            return ImportedLine(one.line, "created", path, id=one.entry.id)
+        if done.action == "merged":
+            self._target.known.paths.pop(one.entry.id, None)
+            return ImportedLine(one.line, "merged", done.path, done.reason, done.id)
+        settled = done.supersedes, done.superseded_by, done.conflicts_with, done.likely_same
+        return ImportedLine(one.line, "created", path, done.reason, done.id, *settled)
