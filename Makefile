@@ -36,7 +36,7 @@ format: setup ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 
 bench: setup ## measure speed and memory (see bench/README.md)
-	$(BIN)/python bench/speed.py
+	$(BIN)/python -m bench speed
 
 man: setup ## write the man pages anew
 	$(BIN)/python man/generate.py

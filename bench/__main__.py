@@ -1,23 +1,35 @@
-"""`python -m bench NAME …` runs the script of that name: `python -m bench beliefs DATA --write`."""
+"""`python -m bench NAME …` measures one subject; without a name it lists them."""
 
 import runpy
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).parent
+NAMES = {
+    "agents": "what an agent waits for: hooks and MCP",
+    "beliefs": "what becomes of new memories",
+    "consolidation": "what is kept of conversations without an LLM",
+    "gate": "whether a turn of a conversation gets memories",
+    "imports": "a home with a thousand transcripts, imported and consolidated",
+    "packs": "what recall gives a turn, and how much of it is right",
+    "retrieval": "search on labelled sets, beside plain references",
+    "secrets": "secrets found and false alarms, beside other scanners",
+    "sessions": "long conversations",
+    "speed": "commands as ratios to what they cannot do without",
+    "tending": "decay, check and statistics of a large workspace",
+    "training.attribution": "train the model of who said a passage",
+    "training.pair_model": "train the comparison of two memories",
+    "training.second_look": "train the second look at what is kept",
+    "training.worth": "train the score of what is worth keeping",
+}
 
 
 def main() -> None:
-    """Run it with what follows its name; without a name say which there are."""
-    names = sorted(
-        path.stem for path in HERE.glob("[!_]*.py") if 'if __name__ == "__main__"' in path.read_text("utf-8")
-    )
-    if sys.argv[1:2] == [] or sys.argv[1] not in names:
-        raise SystemExit(f"python -m bench NAME …, one of {', '.join(names)}")
-    script = HERE / f"{sys.argv[1]}.py"
-    sys.path.insert(0, str(HERE))
-    sys.argv = [str(script), *sys.argv[2:]]
-    runpy.run_path(str(script), run_name="__main__")
+    """Run the subject with what follows its name."""
+    if len(sys.argv) < 2 or sys.argv[1] not in NAMES:
+        width = max(map(len, NAMES))
+        known = "\n".join(f"  {name:{width}}  {told}" for name, told in NAMES.items())
+        raise SystemExit(f"python -m bench NAME …\n\n{known}")
+    name = sys.argv.pop(1)
+    runpy.run_module(f"bench.{name}", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
-"""Measure what an agent waits for: its hooks, `mem recall`, a search over MCP; `--write` puts it into README.md.
+"""Measure what an agent waits for: its hooks, `mem recall`, a search over MCP; `--write` puts it into results/.
 
-Usage: agents.py [--entries 10000] [--runs 10] [--place DIR] [--write]. Every row is the median of so many runs after a
-warm-up. DIR keeps the workspace that was made for the next time.
+Usage: python -m bench agents [--entries 10000] [--runs 10] [--place DIR] [--write]. Every row is the median of so
+many runs after a warm-up. DIR keeps the workspace that was made for the next time.
 """
 
 import argparse
 import json
-import re
 import statistics
 import subprocess
 import tempfile
@@ -14,8 +13,9 @@ import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from speed import HERE, PYTHON, QUERY, Bench, Row, row, say, table
-from workspaces import make
+from bench import measures
+from bench.timing import PYTHON, QUERY, Bench, Row, row, say, table
+from bench.workspaces import make
 
 MEM = [PYTHON, "-m", "memcli"]
 QUESTION = "Which editor theme did the release team approve for the login form?"
@@ -79,7 +79,7 @@ def main() -> None:
     options.add_argument("--entries", type=int, default=10_000)
     options.add_argument("--runs", type=int, default=10)
     options.add_argument("--place", type=Path, help="keep the workspace here for the next time")
-    options.add_argument("--write", action="store_true", help="put the table into README.md")
+    options.add_argument("--write", action="store_true", help="keep the table in results/")
     told = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = told.place or Path(folder)
@@ -87,10 +87,7 @@ def main() -> None:
         text = table(measured(Bench(place, told.runs), place, told.entries), told.entries, told.runs)
     print(text)
     if told.write:
-        page = HERE / "README.md"
-        old = page.read_text(encoding="utf-8")
-        marks = r"(?s)(<!-- agents -->\n).*?(<!-- /agents -->)"
-        page.write_text(re.sub(marks, lambda found: found[1] + text + found[2], old), encoding="utf-8")
+        measures.keep("agents", text)
 
 
 def measured(bench: Bench, place: Path, entries: int) -> list[Row]:

@@ -1,12 +1,12 @@
 """What consolidation without an LLM keeps of conversations, and what is found afterwards, through the product.
 
-Usage: consolidation.py DATA [DATA ...], each of them
+Usage: python -m bench consolidation DATA [DATA ...], each of them
   a folder of talks: `<talk>.jsonl` with role and content a line, and `gold.jsonl` with keep, drop and questions,
   a file of conversations: a line each with messages, keep, drop and questions,
   memorybench_jenverse.jsonl: conversations of several sessions with the facts to be known after them,
   a folder `locomo-obs/CONVERSATION` of facts two people told; its turns lie in `locomo-turn`,
-  or any other folder: transcripts as agents leave them (`imports.py --keep DIR` makes some), of which the time, the
-  memory and the share of the sentences that are embedded are measured.
+  or any other folder: transcripts as agents leave them (`python -m bench imports --keep DIR` makes some), of which
+  the time, the memory and the share of the sentences that are embedded are measured.
 
 Judged by text alone. A keep is kept when one entry has all its words; a drop when an entry repeats it; a question is
 answered when one of the first five hits has the words of the answer. A fact is found when one of the first five hits
@@ -16,10 +16,10 @@ learning is what `mem check --recall` reports: the questions the conversation it
 alone.
 """
 
+import argparse
 import json
 import os
 import re
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -318,4 +318,6 @@ def main(sets: Sequence[Path]) -> None:
 
 
 if __name__ == "__main__":
-    main([Path(name) for name in sys.argv[1:]])
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("data", type=Path, nargs="+", metavar="DATA")
+    main(options.parse_args().data)

@@ -1,6 +1,6 @@
 """The least a one-shot semantic search can do: import, open the model, embed one query, scan the vectors.
 
-Usage: floor.py MATRIX ROWS QUERY. Knows nothing of files, words, filters or freshness.
+Usage: python bench/floor.py MATRIX ROWS QUERY. Knows nothing of files, words, filters or freshness.
 """
 
 import os

@@ -1,27 +1,26 @@
 """Measure which turns of a conversation get memories: the gate of `recall`, over the turns of a data folder.
 
-Usage: gate.py DATA [--write]. DATA is `gate-turns.jsonl` or its folder: {turn, pages, should_retrieve} a line. Pages
-of all turns are one workspace, since a memory is never that of one conversation alone. `--write` puts the curve into
-README.md.
+Usage: python -m bench gate DATA [--write]. DATA is `gate-turns.jsonl` or its folder: {turn, pages, should_retrieve} a
+line. Pages of all turns are one workspace, since a memory is never that of one conversation alone. `--write` puts the
+curve into results/.
 """
 
 import argparse
 import json
 import os
-import re
 import tempfile
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from bench import measures
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
 from memcli.search.search import Request, search_index
 from memcli.search.thresholds import asks_memory, thresholds
 from memcli.store.workspace import Surroundings, Workspace, opened
 
-HERE = Path(__file__).parent
 STEPS = [round(0.05 + 0.025 * step, 3) for step in range(15)]
 
 
@@ -49,12 +48,7 @@ def main() -> None:
     )
     print(table)
     if told.write:
-        page = HERE / "README.md"
-        text = page.read_text(encoding="utf-8")
-        fresh = f"<!-- gate -->\n{table}\n<!-- /gate -->"
-        page.write_text(
-            re.sub(r"<!-- gate -->.*<!-- /gate -->", lambda _: fresh, text, flags=re.DOTALL), encoding="utf-8"
-        )
+        measures.keep("gate", table)
 
 
 def build(rows: list[dict[str, object]], root: Path) -> Workspace:

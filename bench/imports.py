@@ -1,9 +1,9 @@
 """Measure what it costs to start with the conversations of a home: import them, find what was said, consolidate them.
 
-Usage: imports.py [--transcripts 1000] [--megabytes 50] [--like FILE ...] [--consolidate] [--keep DIR]. A home is made
-with sessions of Claude Code, Codex, Gemini CLI and opencode, a quarter each. What is said in them are the turns of real
-conversations with other names and numbers in every session, with code and the output of tools between them. Then the
-real command line is run, each time in a process of its own.
+Usage: python -m bench imports [--transcripts 1000] [--megabytes 50] [--like FILE ...] [--consolidate] [--keep DIR]. A
+home is made with sessions of Claude Code, Codex, Gemini CLI and opencode, a quarter each. What is said in them are
+the turns of real conversations with other names and numbers in every session, with code and the output of tools
+between them. Then the real command line is run, each time in a process of its own.
 """
 
 import argparse
@@ -19,7 +19,6 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
 
 from tests.transcripts.homes import Turn, claude_code, codex, gemini, opencode  # noqa: E402
 

@@ -4,6 +4,9 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
 
 DEPTH = 10
 
@@ -48,3 +51,8 @@ def paired_error(ours: Sequence[float], theirs: Sequence[float], draws: int = 10
 
 def _gain(grades: Sequence[float]) -> float:
     return sum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
+
+
+def keep(name: str, text: str) -> None:
+    """Write the figures of a benchmark into its page of the results folder."""
+    (RESULTS / f"{name}.md").write_text(f"# {name}\n\n{text.rstrip()}\n", encoding="utf-8")

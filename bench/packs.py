@@ -1,13 +1,12 @@
 """Measure what of a pack is worth its place: `recall` on turns whose memories are known, at several cutoffs.
 
-Usage: packs.py DATA [--write]. Below DATA lie `gate-turns.jsonl` and folders of corpus.jsonl, queries.jsonl and
-qrels.tsv. A turn counts where the gate lets it through. `--write` puts the table into README.md.
+Usage: python -m bench packs DATA [--write]. Below DATA lie `gate-turns.jsonl` and folders of corpus.jsonl,
+queries.jsonl and qrels.tsv. A turn counts where the gate lets it through. `--write` puts the table into results/.
 """
 
 import argparse
 import json
 import os
-import re
 import tempfile
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,13 +14,13 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from bench import measures
 from memcli.index.index import ask
 from memcli.recall.pack import RELEVANT
 from memcli.recall.recall import Recall, gather
 from memcli.recall.selection import packed
 from memcli.store.workspace import Surroundings, Workspace, opened
 
-HERE = Path(__file__).parent
 CUTOFFS = (0.0, 0.4, 0.5, 0.6)
 FOLDERS = {
     "pages of a notebook": ("gbrain-pages",),
@@ -60,7 +59,7 @@ def main() -> None:
     """Measure every set, print the table and keep it."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("data", type=Path)
-    options.add_argument("--write", action="store_true", help="put the table into README.md")
+    options.add_argument("--write", action="store_true", help="keep the table in results/")
     told = options.parse_args()
     found: dict[tuple[str, str], list[Shown]] = {}
     for name, memories, turns in sets(told.data):
@@ -74,10 +73,7 @@ def main() -> None:
     text = table(found)
     print(text)
     if told.write:
-        page = HERE / "README.md"
-        marks = r"(?s)(<!-- packs -->\n).*?(<!-- /packs -->)"
-        old = page.read_text(encoding="utf-8")
-        page.write_text(re.sub(marks, lambda match: match[1] + text + match[2], old), encoding="utf-8")
+        measures.keep("packs", text)
 
 
 def sets(data: Path) -> list[tuple[str, dict[str, str], list[Asked]]]:

@@ -1,6 +1,7 @@
 """Measure what long conversations cost: bringing one in, adding to it, finding what was said in it.
 
-Usage: sessions.py [--megabytes 50]. Times are of one process each, the median of three; memory is above a bare start.
+Usage: python -m bench sessions [--megabytes 50]. Times are of one process each, the median of three; memory is above
+a bare start.
 """
 
 import argparse

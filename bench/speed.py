@@ -1,71 +1,21 @@
-"""Measure commands against what they cannot do without, as ratios in one run; `--write` puts them into README.md.
+"""Measure commands against what they cannot do without, as ratios in one run; `--write` keeps them in results/.
 
-Usage: speed.py [--entries 10000] [--runs 10] [--write]. Every row is the median of so many runs after a warm-up.
+Usage: python -m bench speed [--entries 10000] [--runs 10] [--write]. Every row is the median of so many runs after a
+warm-up.
 """
 
 import argparse
-import json
-import os
-import platform
-import re
 import shutil
-import statistics
 import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
-from workspaces import make
+from bench import measures
+from bench.timing import PYTHON, QUERY, Bench, Row, row, say, table
+from bench.workspaces import make
 
-HERE = Path(__file__).parent
-PYTHON = sys.executable
-QUERY = "which editor theme does the user like"
-
-
-class Bench:
-    """Processes run in a home of their own, one after the other, interleaved so that a busy moment hits them all."""
-
-    def __init__(self, place: Path, runs: int) -> None:
-        self.place = place
-        self.runs = runs
-        self.environ = {**os.environ, "HOME": str(place), "CI": "1"}
-        self.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-
-    def timed(self, commands: dict[str, list[str]]) -> dict[str, float]:
-        """Give the median milliseconds of each command; a new number is put in the place of {n}."""
-        times: dict[str, list[float]] = {name: [] for name in commands}
-        for turn in range(self.runs + 1):
-            for name, command in commands.items():
-                words = [word.replace("{n}", str(turn)) for word in command]
-                start = time.perf_counter()
-                done = subprocess.run(words, env=self.environ, cwd=self.place, capture_output=True, check=False)
-                if done.returncode not in (0, 1):
-                    raise SystemExit(f"{' '.join(words)}: {done.returncode}\n{done.stderr.decode()}")
-                if turn:
-                    times[name].append(1000 * (time.perf_counter() - start))
-        return {name: statistics.median(values) for name, values in times.items()}
-
-    def peak(self, command: list[str]) -> float:
-        """Give the peak memory of a command in MB."""
-        code = (
-            "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL);"
-            "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)"
-        )
-        done = subprocess.run(
-            [PYTHON, "-c", code, *command], env=self.environ, cwd=self.place, capture_output=True, check=True
-        )
-        return float(done.stdout)
-
-    def inside(self, code: str, *arguments: str) -> dict[str, float]:
-        """Run a script that prints JSON."""
-        done = subprocess.run(
-            [PYTHON, "-c", code, *arguments], env=self.environ, cwd=self.place, capture_output=True, check=False
-        )
-        if done.returncode:
-            raise SystemExit(done.stderr.decode())
-        result: dict[str, float] = json.loads(done.stdout)
-        return result
+ROOT = Path(__file__).parents[1]
+FLOOR = str(ROOT / "bench" / "floor.py")
 
 
 SCAN = """
@@ -170,7 +120,7 @@ EMBEDDING = """
 import json, os, random, sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from workspaces import sentence
+from bench.workspaces import sentence
 from memcli.index import embedder as module
 random_ = random.Random(2)
 texts = [" ".join(sentence(random_) for _ in range(random_.choice((1, 1, 2, 3)))) for _ in range(1500)]
@@ -210,23 +160,14 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--entries", type=int, default=10_000)
     options.add_argument("--runs", type=int, default=10)
-    options.add_argument("--write", action="store_true", help="put the table into README.md")
+    options.add_argument("--write", action="store_true", help="keep the table in results/")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         rows = measure(Bench(Path(folder), chosen.runs), Path(folder), chosen.entries)
     text = table(rows, chosen.entries, chosen.runs)
     print(text)
     if chosen.write:
-        page = HERE / "README.md"
-        old = page.read_text(encoding="utf-8")
-        page.write_text(
-            re.sub(r"(?s)(<!-- speed -->\n).*?(<!-- /speed -->)", lambda found: found[1] + text + found[2], old),
-            encoding="utf-8",
-        )
-
-
-Row = tuple[str, str, str, float, float | None]
-"""What was measured, the figure, what it is compared with, the ratio and its limit."""
+        measures.keep("speed", text)
 
 
 def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
@@ -264,9 +205,9 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
         "typer": [PYTHON, "-c", "import typer"],
         "ls": on(big, "ls", "-n", "20"),
         "keyword": on(big, "search", QUERY, "--mode", "keyword"),
-        "floor middle": [PYTHON, str(HERE / "floor.py"), str(place / "middle.f32"), str(counts["middle"]), QUERY],
+        "floor middle": [PYTHON, FLOOR, str(place / "middle.f32"), str(counts["middle"]), QUERY],
         "search middle": on(middle, "search", QUERY),
-        "floor": [PYTHON, str(HERE / "floor.py"), str(place / "big.f32"), str(counts["big"]), QUERY],
+        "floor": [PYTHON, FLOOR, str(place / "big.f32"), str(counts["big"]), QUERY],
         "search": on(big, "search", QUERY),
         "recall": on(big, "recall", QUERY, "--session", "bench", "--within", "60000"),
         "grep": on(big, "grep", "port 12[0-9]+ and"),
@@ -279,14 +220,16 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
         "write": on(big, "write", "The bench admits number {n} there."),
     })  # fmt: skip
     say("tending")
-    run = f"import runpy, sys; sys.path.insert(0, {str(HERE)!r}); runpy.run_path(sys.argv.pop(1), run_name='__main__')"
-    tending = bench.inside(run, str(HERE / "tending.py"), "--json", "--entries", str(entries), "--runs", "3")
+    run = (
+        f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); runpy.run_module(sys.argv.pop(1), run_name='__main__')"
+    )
+    tending = bench.inside(run, "bench.tending", "--json", "--entries", str(entries), "--runs", "3")
     twins = bench.inside(DEDUP, str(big), str(max(3, bench.runs // 3)))
     scan = start["scan"] - start["pass"]
     say("refreshing")
     inner = bench.inside(IN_PROCESS, str(big), str(bench.runs))
     say("embedding")
-    speed = bench.inside(EMBEDDING, str(HERE), str(place / "models"))
+    speed = bench.inside(EMBEDDING, str(ROOT), str(place / "models"))
     peak = bench.peak(on(big, "search", QUERY))
     rows: list[Row] = [
         row("`mem --version`", start["version"], "`python -c pass`", start["pass"], 3),
@@ -326,30 +269,6 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
     if "rg" in find:
         rows.append(row("`mem grep`", find["grep"], "5 × rg + typer", 5 * find["rg"] + find["typer"], 1))
     return rows
-
-
-def row(what: str, figure: float, against: str, base: float, limit: float | None) -> Row:
-    """Compare two times in milliseconds."""
-    return what, f"{figure:.0f} ms", f"{against}, {base:.0f} ms", figure / base, limit
-
-
-def table(rows: list[Row], entries: int, runs: int) -> str:
-    """Write the rows as markdown."""
-    lines = [
-        f"{entries:,} entries unless said, medians of {runs}, Python {platform.python_version()},"
-        f" {os.cpu_count()} cores.\n",
-        "| what | measured | against | ratio | limit |",
-        "|---|---|---|---|---|",
-    ]
-    for what, figure, against, ratio, limit in rows:
-        told = "" if limit is None else f"{limit:.2f}" + ("" if ratio <= limit else " **over**")
-        lines.append(f"| {what} | {figure} | {against} | {ratio:.2f} | {told} |")
-    return "\n".join(lines) + "\n"
-
-
-def say(text: str) -> None:
-    """Tell how far it is."""
-    print(f"{text} …", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

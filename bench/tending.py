@@ -1,6 +1,6 @@
 """What tending costs against reading and parsing the entries: decay, stats, check, and the count of an access.
 
-Usage: tending.py [--entries N] [--runs N]. Prints a table; each ratio is taken in one run on one machine.
+Usage: python -m bench tending [--entries N] [--runs N]. Prints a table; each ratio is taken in one run on one machine.
 """
 
 import argparse
@@ -14,8 +14,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from workspaces import make
-
+from bench.workspaces import make
 from memcli.formats.entry import read_entry
 from memcli.formats.frontmatter import document
 from memcli.index.filters import Filter

@@ -1,25 +1,13 @@
 """The measures of the retrieval bench are what their names say, worked out by hand."""
 
-import importlib.util
 import math
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-
-@pytest.fixture(scope="module")
-def measures() -> ModuleType:
-    """Load the module from the bench, which is no package."""
-    spec = importlib.util.spec_from_file_location("measures", Path(__file__).parent.parent / "bench" / "measures.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from bench import measures
 
 
-def test_a_graded_ranking_is_measured_against_the_best_one(measures: ModuleType) -> None:
+def test_a_graded_ranking_is_measured_against_the_best_one() -> None:
     grades = {"a": 3.0, "b": 1.0, "c": 0.0}
     found = measures.scores(["x", "b", "c", "y", "z", "a"], grades)
     assert found.recall5 == 0.5
@@ -29,14 +17,14 @@ def test_a_graded_ranking_is_measured_against_the_best_one(measures: ModuleType)
     assert found.ndcg10 == pytest.approx(gain / (3 / math.log2(2) + 1 / math.log2(3)))
 
 
-def test_the_right_order_is_all_and_nothing_right_is_nothing(measures: ModuleType) -> None:
+def test_the_right_order_is_all_and_nothing_right_is_nothing() -> None:
     best = measures.scores(["a", "b"], {"a": 1.0, "b": 1.0})
     assert (best.recall5, best.recall10, best.reciprocal, best.ndcg10) == (1, 1, 1, 1)
     none = measures.scores(["x"] * 20 + ["a"], {"a": 1.0})
     assert (none.recall5, none.recall10, none.reciprocal, none.ndcg10) == (0, 0, 0, 0)
 
 
-def test_the_error_of_a_difference_is_that_of_a_mean(measures: ModuleType) -> None:
+def test_the_error_of_a_difference_is_that_of_a_mean() -> None:
     assert measures.paired_error([0.5] * 40, [0.2] * 40) == pytest.approx(0)
     # Half of the queries gain 1: the mean's standard error is ½ / √100.
     assert measures.paired_error([1.0, 0.0] * 50, [0.0] * 100) == pytest.approx(0.05, abs=0.01)

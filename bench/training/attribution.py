@@ -1,4 +1,4 @@
-"""Train the score of whose words a sentence of a prompt is: `python bench/training/attribution.py [--write]`.
+"""Train the score of whose words a sentence of a prompt is: `python -m bench training.attribution [--write]`.
 
 Reads prompts whose sentences are labelled as the user's own or as handed on (`bench/training/data/prompts.jsonl`), and
 the user's messages of the labelled conversations and sentences there, which are their own. Trains like `worth.py`.
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from worth import STRENGTH, area, calibration, fit, left_out, write
 
+from bench.training.worth import STRENGTH, area, calibration, fit, left_out, write
 from memcli.consolidation.attribution import FILE, HANDED_ON, Place, hashed_features, places, plain_features
 from memcli.language.pasted_text import Prompt
 from memcli.language.sentences import sentences

@@ -1,4 +1,4 @@
-"""Train the learned comparison of memories, from nothing to the data file: `python bench/training/pair_model.py`.
+"""Train the learned comparison of memories, from nothing to the data file: `python -m bench training.pair_model`.
 
 Needs `pip install -e '.[train]'`; takes minutes on one core; the same data give the same figures to the third digit.
 Thresholds and calibration come from pairs that were not trained on: every section of an author's pairs is judged by a
@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import lightgbm
 import numpy as np
-from pair_generator import Generator
 
+from bench.training.pair_generator import Generator
 from memcli.beliefs.pair_features import features, read_text
 from memcli.beliefs.pair_model import CLASSES, FORMAT, Axes, columns, default_file, difference, is_foreign
 from memcli.index.embedder import open_embedder

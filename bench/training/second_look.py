@@ -1,4 +1,4 @@
-"""Train the second look at what is worth remembering: `python bench/training/second_look.py [--write]`.
+"""Train the second look at what is worth remembering: `python -m bench training.second_look [--write]`.
 
 Reads what readers said of what was kept of the labelled conversations (`data/kept.tsv`: conversation, keep or no, why,
 text), trains a linear score of plain facts by conversations left out, and writes
@@ -16,8 +16,8 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from worth import DATA, SHORT_SENTENCES, area, calibration, chats, fit, left_out, utterances, write
 
+from bench.training.worth import DATA, SHORT_SENTENCES, area, calibration, chats, fit, left_out, utterances, write
 from memcli.consolidation.backlog import all_events
 from memcli.consolidation.candidates import candidates
 from memcli.consolidation.drafts import Batch

@@ -1,4 +1,4 @@
-"""Train the score of what is worth remembering: `python bench/training/worth.py [--write]`.
+"""Train the score of what is worth remembering: `python -m bench training.worth [--write]`.
 
 Reads the labelled sentences and conversations of `bench/training/data`, trains linear outputs by iteratively reweighted
 least squares in the dual (there are far more features than sentences), chooses the calibration by conversations left

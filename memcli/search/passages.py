@@ -21,7 +21,7 @@ from .thresholds import asks_memory, gate_of, is_telling
 LONGEST = 6
 """Turns of a passage."""
 LEAST = 0.02
-"""Relevance of a turn that joins others unasked: 1 in 100 right ones is below it (`bench/retrieval.py`)."""
+"""Relevance of a turn that joins others unasked: 1 in 100 right ones is below it (`bench/retrieval`)."""
 KIND = "session"
 _EACH = 2  # turns looked at for each hit asked for
 _BUDGET = 0.25  # share of the time for embedding: most of a workspace is not conversations

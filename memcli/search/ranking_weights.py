@@ -3,7 +3,7 @@
 Tuned on half of the queries of ten sets (LoCoMo turns, facts and sessions, MADial, OpenClaw pages, qmd files, gbrain
 pages, LongMemEval; conversations 26 and 30 of LoCoMo, every other query elsewhere) and kept where the other half
 agreed. A gain is the mean of recall@5 and nDCG@10 on that other half, against the same ranking without it
-(`bench/retrieval.py`, `bench/results/retrieval.md`).
+(`bench/retrieval`, `bench/results/retrieval.md`).
 """
 
 from typing import NamedTuple

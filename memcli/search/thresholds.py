@@ -1,6 +1,6 @@
 """Which relevance is enough to be shown, or for a turn to get memories at all; which likeness makes another topic.
 
-The measures are `bench/gate.py` and `bench/retrieval.py`. A threshold belongs to the embedding model, so it is
+The measures are `bench/gate.py` and `bench/retrieval`. A threshold belongs to the embedding model, so it is
 kept by the model's name.
 """
 
@@ -20,7 +20,7 @@ class Thresholds(NamedTuple):
 
     gate: float
     topic: float
-    shown: float  # of a search's hits: 1 in 100 right ones is below it (`bench/retrieval.py`)
+    shown: float  # of a search's hits: 1 in 100 right ones is below it (`bench/retrieval`)
 
 
 WORDS = Thresholds(0.12, 0.3, 0.0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from belief_files import Workspace, flat
+from bench.beliefs.workspace import Workspace, flat
 
 LINKS = (
     " is a citizen of ", " is affiliated with the religion of ", " was founded by ", " is married to ",

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from measures import Scores, mean, paired_error
-from retrieval_references import NAMES
+from bench.measures import Scores, mean, paired_error
+from bench.retrieval.references import NAMES
 
 PUBLISHED: Mapping[str, tuple[tuple[float, float], ...]] = {
     "gbrain-pages": ((0.943, 0.887), (0.902, 0.910), (0.934, 0.947), (0.937, 0.913), (0.944, 0.949)),
@@ -40,7 +40,7 @@ def head(answers: Sequence[Any]) -> str:
     tuned, held = (mean([_both(part) for part in _by_set(answers, half).values()]) for half in (False, True))
     return (
         "# Retrieval, measured\n\n"
-        "`python bench/retrieval.py DATA --ablate --write` made this page: every set is a real workspace, indexed and\n"
+        "`python -m bench retrieval DATA --ablate --write` made this page: every set is a real workspace, indexed and\n"
         "searched by mem's own code, one configuration for all. Cells are recall@5/nDCG@10 unless said. Tuned on\n"
         "conversations 26 and 30 of LoCoMo and on every other query elsewhere; held is the rest.\n\n"
         f"Mean of recall@5 and nDCG@10 over the sets: tuned {tuned:.3f}, held {held:.3f}.\n"

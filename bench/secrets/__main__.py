@@ -1,8 +1,8 @@
 """Measure the secret scanner: what it finds, what it cries wolf about, and what a line costs.
 
-    python bench/secrets.py [FOLDER_OR_FILE …] [--detect-secrets PYTHON] [--show dev|held|unknown|false]
+    python -m bench secrets [FOLDER_OR_FILE …] [--detect-secrets PYTHON] [--show dev|held|unknown|false]
 
-Positives are synthetic (bench/secret_samples.py). Ordinary lines are generated, read from the arguments, and
+Positives are synthetic (bench/secrets/samples.py). Ordinary lines are generated, read from the arguments, and
 taken from Python's standard library. Another scanner is run from the interpreter that has it installed.
 """
 
@@ -21,9 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-import secret_contexts as contexts
-import secret_samples as samples
-
+from bench.secrets import contexts, samples
 from memcli.secrets.scanner import redact, scan
 
 NOUNS = ("token", "api key", "secret", "access token", "secret key")

@@ -1,4 +1,4 @@
-"""Synthetic secrets for bench/secrets.py, made at run time from the shapes services document.
+"""Synthetic secrets for bench/secrets, made at run time from the shapes services document.
 
 The first part is the development half: the rules were written with its texts in sight. HELD families were
 written down before the rules and not looked at while writing them; UNKNOWN ones have no rule of their own.

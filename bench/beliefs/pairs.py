@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from belief_files import Workspace, is_kept
+from bench.beliefs.workspace import Workspace, is_kept
 
 AGAINST = ("update", "conflict")
 ACTIONS = ("merged", "superseded", "flagged", "kept")

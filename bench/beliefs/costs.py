@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from belief_files import Workspace, is_kept
-from speed import Bench
-from workspaces import make
 
+from bench.beliefs.workspace import Workspace, is_kept
+from bench.timing import Bench
+from bench.workspaces import make
 from memcli.beliefs.pair_model import load_pair_model
 from memcli.index.embedder import open_embedder
 
-FIXTURES = Path(__file__).parent.parent / "fixtures" / "workspace"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "workspace"
 RUNS = 15
 
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from measures import Scores, scores
-from retrieval_sets import Collection
 
+from bench.measures import Scores, scores
+from bench.retrieval.sets import Collection
 from memcli.formats.chunking import windows
 
 NAMES = ("BM25", "vector", "0.7 vector + 0.3 BM25", "reciprocal ranks (60)", "0.5 + 0.5, question words dropped")

@@ -1,4 +1,4 @@
-"""The texts around a secret, and the ordinary lines that hold none, for bench/secrets.py."""
+"""The texts around a secret, and the ordinary lines that hold none, for bench/secrets."""
 
 import hashlib
 import random

@@ -17,13 +17,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import retrieval_report as report
-from measures import DEPTH, Scores, scores
-from retrieval_ablations import variants
-from retrieval_crowd import ADDED, moved, strange
-from retrieval_references import rankings
-from retrieval_sets import Collection, Query, build, collections, languages
-
+from bench.measures import DEPTH, RESULTS, Scores, scores
+from bench.retrieval import report
+from bench.retrieval.ablations import variants
+from bench.retrieval.crowd import ADDED, moved, strange
+from bench.retrieval.references import rankings
+from bench.retrieval.sets import Collection, Query, build, collections, languages
 from memcli.index import embeddings, schema
 from memcli.index.filters import Filter
 from memcli.index.index import Index
@@ -33,8 +32,8 @@ from memcli.search.search import MODES, Hit, Request, search_index
 KINDS = ("entry", "memory", "history", "note", "session")
 OTHERS = ("longmemeval-s20",)
 """What other people talked about, unrelated to the other sets."""
-LANGUAGES = Path(__file__).parent.parent / "fixtures" / "languages.tsv"
-RESULTS = Path(__file__).parent / "results" / "retrieval.md"
+LANGUAGES = Path(__file__).parents[2] / "fixtures" / "languages.tsv"
+PAGE = RESULTS / "retrieval.md"
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def main() -> None:
     print(page)
     if chosen.write:
         RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(page, encoding="utf-8")
+        PAGE.write_text(page, encoding="utf-8")
 
 
 def measured(made: Sequence[Made], embedder: Remembering, folder: Path, *, ablate: bool) -> str:

@@ -12,14 +12,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from belief_costs import comparison_time, costs, fixtures_anew, marking
-from belief_facts import FACTS, consolidated, outcome_row
-from belief_pairs import PAIRS, confusion, judged_pairs, pair_rows, worst
-
+from bench import measures
+from bench.beliefs.costs import comparison_time, costs, fixtures_anew, marking
+from bench.beliefs.facts import FACTS, consolidated, outcome_row
+from bench.beliefs.pairs import PAIRS, confusion, judged_pairs, pair_rows, worst
 from memcli.index import embeddings
 from memcli.index.embedder import open_embedder
-
-HERE = Path(__file__).parent
 
 
 def main() -> None:
@@ -44,7 +42,7 @@ def main() -> None:
         page = _page(chosen)
     print(page)
     if chosen.write:
-        (HERE / "results" / "beliefs.md").write_text(page, encoding="utf-8")
+        (measures.RESULTS / "beliefs.md").write_text(page, encoding="utf-8")
 
 
 def _page(chosen: argparse.Namespace) -> str:

@@ -6,8 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from retrieval_sets import build, write_fact
-
+from bench.retrieval.sets import build, write_fact
 from memcli.index import schema
 from memcli.index.filters import Filter
 from memcli.index.index import Index

@@ -49,7 +49,7 @@ def variants() -> Iterator[Variant]:
 
 def _every_word(query: str) -> tuple[str, ...]:
     """Drop the 33 usual stop words only."""
-    from retrieval_references import STOP
+    from bench.retrieval.references import STOP
 
     words = dict.fromkeys(word.lower() for word in question._WORD.findall(query))
     return tuple(word for word in words if word not in STOP)[:64] or ranking.query_terms(query)

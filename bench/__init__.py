@@ -1,0 +1,1 @@
+"""Measurements of mem: `python -m bench` lists them."""

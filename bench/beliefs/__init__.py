@@ -1,0 +1,1 @@
+"""What becomes of new memories: confirmed, superseded, flagged."""

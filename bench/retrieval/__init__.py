@@ -1,0 +1,1 @@
+"""Retrieval on labelled sets, beside plain references."""
