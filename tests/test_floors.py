@@ -20,14 +20,14 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 LEFT = {
-    house.reaches_up: 309,
+    house.reaches_up: 307,
     house.circles: 5,
     house.two_meanings: 32,
     house.sizes: 8,
-    house.entangled: 19,
+    house.entangled: 18,
     house.long_functions: 4,
     house.word_tables: 34,
-    house.sql: 9,
+    house.sql: 8,
 }
 """Faults that are left; a number here only falls."""
 

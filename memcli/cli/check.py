@@ -12,15 +12,15 @@ import typer
 from ..beliefs.citations import Cited, cited, refresh_plan
 from ..beliefs.plan import Plan, applied, shown
 from ..errors import NotFoundError, UsageError
-from ..index import schema
-from ..index.index import ask
 from ..maintenance.checks import Checked, check_staged
 from ..maintenance.checks import check as check_all
-from ..maintenance.fixes import lacks_id, mend_plan, removed
+from ..maintenance.fixes import fix as fixed
+from ..maintenance.fixes import lacks_id, mend_plan
 from ..maintenance.invariants import Fault
+from ..maintenance.leaks import leaks, leaks_in
 from ..search.resolve import locate
 from ..store.archive import adopted
-from ..store.git import in_repository, staged
+from ..store.git import staged
 from ..store.layouts import MEM
 from ..store.privacy import make_derived, write_private
 from ..store.workspace import Workspace
@@ -107,8 +107,10 @@ def check(
     else:
         found = check_all(where)
         plan = mend_plan(where, found.readings, found.faults, lambda seed: context.noise(seed)(0)) if fix else plan
-        found = Checked((*found.faults, *_leaks(where, everywhere=for_secrets)), found.readings)
-    mended = _mended(where, found.faults, plan) if fix and not dry_run else ()
+        found = Checked(
+            (*found.faults, *leaks_in(where, os.environ, Path.cwd(), everywhere=for_secrets)), found.readings
+        )
+    mended = fixed(where, found.faults, plan) if fix and not dry_run else ()
     left = found.faults if not mended or dry_run else _again(where, for_secrets)
     if as_json:
         output.say_json(_document(found, plan, left, mended))
@@ -119,41 +121,14 @@ def check(
 
 
 def _staged(where: Workspace) -> Checked:
-    from ..maintenance.fixes import leaks
-
     files = staged(where, os.environ, Path.cwd())
     found = check_staged(where, files)
     texts = [(one.path, one.data.decode("utf-8", "replace")) for one in files if not one.is_link]
     return Checked((*found.faults, *leaks(where, texts)), found.readings)
 
 
-def _leaks(where: Workspace, *, everywhere: bool) -> list[Fault]:
-    """Look at the files; everywhere: at conversations too and, in a repository, at staged versions not on disk."""
-    from ..maintenance.fixes import all_texts, leaks, misplaced
-
-    texts = dict(all_texts(where, sessions=everywhere))
-    found = [*leaks(where, texts.items()), *misplaced(where, texts)]
-    if everywhere and in_repository(where, os.environ, Path.cwd()):
-        versions = [(one.path, one.data.decode("utf-8", "replace")) for one in staged(where, os.environ, Path.cwd())]
-        others = [(path, text) for path, text in versions if texts.get(path) != text]
-        found += leaks(where, others, " in the version staged for git")
-    return found
-
-
-def _mended(where: Workspace, faults: Sequence[Fault], plan: Plan) -> tuple[str, ...]:
-    """Apply the plan, remove what killed writers left, make a damaged index anew; say what was mended."""
-    applied(where, plan, "mem check --fix")
-    gone = removed(where, [fault.path for fault in faults if fault.rule == "unfinished"])
-    damaged = [fault for fault in faults if fault.rule == "index"]
-    if damaged:
-        schema.discard(where.derived)
-        ask(where, lambda index: index.refresh())
-    anew = [f"{fault.path}: made anew" for fault in damaged]
-    return (*plan.reasons, *(f"{path}: removed" for path in gone), *anew)
-
-
 def _again(where: Workspace, for_secrets: bool) -> tuple[Fault, ...]:
-    return (*check_all(where).faults, *_leaks(where, everywhere=for_secrets))
+    return (*check_all(where).faults, *leaks_in(where, os.environ, Path.cwd(), everywhere=for_secrets))
 
 
 def _document(found: Checked, plan: Plan, left: Sequence[Fault], mended: Sequence[str]) -> dict[str, Any]:

@@ -10,13 +10,9 @@ import typer
 from ..errors import UsageError
 from ..formats.text_lines import FileProblem
 from ..formats.times import parse_when, stamp
-from ..index.filters import Filter
-from ..index.index import Index, ask
-from ..maintenance.access_counters import with_edits
-from ..maintenance.decay import FRACTION, Decayed, needed_fraction
+from ..maintenance.decay import FRACTION, Decayed, needed_fraction, survey
 from ..maintenance.decay import decay as archive
-from ..recall.retention import Judged, judged, last_accessed, unread_paths
-from ..store import local_log
+from ..recall.retention import Judged
 from ..store.layouts import MEM
 from ..store.workspace import Workspace
 from . import context, output
@@ -54,22 +50,12 @@ def decay(
     moment = parse_when(as_of, where.now, where.zone) if as_of else where.now
     if moment is None:
         raise UsageError(f"--as-of {as_of!r} is no date", "write 2027-11-21 or 2027-11")
-    problems: list[FileProblem] = []
-
-    def rows(index: Index) -> list[dict[str, Any]]:
-        index.refresh()
-        problems[:] = index.problems()
-        return index.list_entries(Filter(), "id")
-
-    found = ask(where, rows)
-    named = {one.path for one in problems}
-    unread = unread_paths(where, [row["path"] for row in found if row["path"] in named])
-    counts = with_edits(where, found, local_log.counts(where, last_accessed(found)))
-    entries = judged(found, moment, where.settings, counts, unread)
+    found = survey(where, moment)
+    entries = found.entries
     seed = " ".join(one.row["id"] for one in entries if one.verdict == "archive")
     done = archive(where, entries, context.noise(seed), max_fraction) if apply else None
     if as_json:
-        output.say_json(_document(where, entries, stamp(moment), done, problems))
+        output.say_json(_document(where, entries, stamp(moment), done, found.problems))
     elif done:
         _tell(where, done)
     else:

@@ -7,7 +7,7 @@ import typer
 
 from ..errors import BusyError, UnavailableError, UsageError
 from ..formats.text_lines import FileProblem
-from ..index import schema
+from ..index import lookups, schema
 from ..index.index import Index, ask
 from . import context, output
 from .options import AsJson, InScope, InWorkspace
@@ -68,14 +68,12 @@ def _report(found: Index, *, embed: bool) -> dict[str, Any]:
     try:
         seen = found.refresh(files, talk=True)
         if embed:
-            found.embedding.embed_missing(None, progress=texts)
-            found.embedding.tidy()
-            found.embedding.fold()
+            found.embedding.embed_all(texts)
     finally:
         files.clear()
         texts.clear()
-    coverage = found.embedding.coverage()
-    entries = found.connection.execute("select count(*) from entries").fetchone()[0]
+    coverage = lookups.coverage(found)
+    entries = lookups.entry_count(found)
     return {
         "workspace": str(where.root),
         "files": seen.files,

@@ -34,7 +34,7 @@ def compact(
     Past the soft limit all but the last 20,000 tokens go, past the hard limit as much as is needed. What waits to be
     consolidated is consolidated first, or stays due in the archive. The summary is kept as an entry too.
     """
-    from ..consolidation.compaction import is_long
+    from ..consolidation.backlog import is_long
     from ..llm.command import chosen_llm
 
     if name:

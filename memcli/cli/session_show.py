@@ -131,7 +131,7 @@ def show(
 
 def stats(name: Id, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
     """Show how long a session is, against its limits, and how much of it waits to be consolidated."""
-    from ..consolidation.compaction import limits
+    from ..consolidation.backlog import limits
 
     where, session = found(workspace, scope, name)
     complain(session)

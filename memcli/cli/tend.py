@@ -3,7 +3,8 @@
 import typer
 
 from ..errors import SwitchedOffError
-from ..maintenance.tend import TALK, TASKS
+from ..maintenance.session_tasks import SESSION_TASKS
+from ..maintenance.tend import TASKS
 from ..maintenance.tend import tend as tended
 from . import context, output
 from .options import AsJson, InScope, InWorkspace, Quiet
@@ -31,7 +32,7 @@ def tend(
         elif not quiet:
             output.note(error.message)
         return
-    done = tended(where, lambda seed: context.noise(seed)(0), (*TALK, *TASKS))
+    done = tended(where, lambda seed: context.noise(seed)(0), (*SESSION_TASKS, *TASKS))
     failed = [one.error for one in done if one.error]
     for one in done:
         if one.error:

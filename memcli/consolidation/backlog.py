@@ -1,15 +1,20 @@
-"""Which messages wait to be remembered: those behind a session's last one consolidated, in its archived parts too."""
+"""Which messages wait to be consolidated, in archived parts of sessions too, and which sessions are to be compacted."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from ..formats.session_event import Event
 from ..store.sessions.counts import is_due
 from ..store.sessions.event_file import read_events, standing_ids
 from ..store.sessions.sessions import Session, at, counts, sessions
+from ..store.settings import Settings
 from ..store.workspace import Workspace
-from .llm_extractor import shown_length
 
 MARK = "[Conversation summary]"
+SHARE = 0.8
+"""Part of what the model takes in from which a session is compacted."""
+SOFT, HARD = 100_000, 125_000
+"""Tokens of a session, where the model's window is not known."""
 BATCH = 60_000
 """Characters of conversation an LLM is shown at once; the rest is the next batch."""
 
@@ -33,6 +38,32 @@ def due(workspace: Workspace, window: int = 0, since: str = "") -> list[Session]
 def is_over(session: Session) -> bool:
     """Tell whether no more messages are to come."""
     return session.is_archived or session.metadata.state == "TERMINATED"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Tokens: from `soft` on old messages are compacted, past `hard` the oldest are archived."""
+
+    soft: int
+    hard: int
+    window: int | None = None  # what the model takes in, where that is known
+
+
+def limits(settings: Settings) -> Limits:
+    """Settle the limits: as set, else by the model's window, else as most models have it."""
+    soft, hard = settings["session.soft_limit"], settings["session.hard_limit"]
+    window = None
+    model = settings.values.get("llm.model", "")
+    if model and not (soft and hard):
+        from ..llm.client import context_window
+
+        window = context_window(model)
+    return Limits(soft or int(SHARE * window if window else SOFT), hard or window or HARD, window)
+
+
+def is_long(workspace: Workspace, session: Session) -> bool:
+    """Tell whether a session is past its soft limit."""
+    return not session.document and counts(workspace, session).tokens > limits(workspace.settings).soft
 
 
 def all_events(workspace: Workspace, session: Session) -> list[Event]:
@@ -64,6 +95,8 @@ def but_for(events: Sequence[Event], keep: int) -> list[Event]:
 
 def batches(events: Sequence[Event], room: int = BATCH) -> Iterator[list[Event]]:
     """Cut a long conversation where a user speaks, or where it must be."""
+    from .llm_extractor import shown_length  # the backlog is counted far more often than it is worked off
+
     batch: list[Event] = []
     size = 0
     for event in events:

@@ -22,39 +22,13 @@ from ..store.redaction import redactor
 from ..store.sessions.append import identified, settle_ids
 from ..store.sessions.counts import count_events
 from ..store.sessions.sessions import EVENTS, METADATA, Session, at, counts, require_own
-from ..store.settings import Settings
 from ..store.workspace import Workspace
 from .apply import Outcome
-from .backlog import MARK, all_events, is_summary
+from .backlog import MARK, Limits, all_events, is_summary, limits
 from .consolidate import in_turn, queue
 from .drafts import Batch
 from .stages import FALLBACK_TO
 from .summarizer import material_of, told_by_llm, told_by_rules
-
-SHARE = 0.8
-SOFT, HARD = 100_000, 125_000
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Tokens: from `soft` on old messages are compacted, past `hard` the oldest are archived."""
-
-    soft: int
-    hard: int
-    window: int | None = None  # what the model takes in, where that is known
-
-
-def limits(settings: Settings) -> Limits:
-    """Settle the limits: as set, else by the model's window, else as most models have it."""
-    soft, hard = settings["session.soft_limit"], settings["session.hard_limit"]
-    window = None
-    model = settings.values.get("llm.model", "")
-    if model and not (soft and hard):
-        from ..llm.client import context_window
-
-        window = context_window(model)
-    return Limits(soft or int(SHARE * window if window else SOFT), hard or window or HARD, window)
-
 
 PROTECTED = 20_000
 """Tokens at the end of a session that stay as they are, unless the hard limit is passed."""
@@ -74,11 +48,6 @@ class Compacted:
     entry: str = ""
     consolidated: tuple[Outcome, ...] = ()
     error: str = ""  # why the LLM gave no summary
-
-
-def is_long(workspace: Workspace, session: Session) -> bool:
-    """Tell whether a session is past its soft limit."""
-    return not session.document and counts(workspace, session).tokens > limits(workspace.settings).soft
 
 
 def compact(

@@ -5,7 +5,6 @@ import sqlite3
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,16 +38,6 @@ STRANGERS = (
 KEPT_SECONDS = 30 * 86400  # a vector that nothing refers to is kept this long, for a branch switched back
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """How much of what is indexed has a vector."""
-
-    chunks: int
-    missing: int
-    vectors: int
-    embedded: int  # texts embedded since the index was made
-
-
 class Embedding:
     """Vectors of one index; its model is opened when a text is embedded, not before."""
 
@@ -74,12 +63,12 @@ class Embedding:
         """Use a model that is open already."""
         self._embedder = embedder
 
-    def coverage(self) -> Coverage:
-        """Count chunks, chunks without a vector and vectors."""
-        run = self.index.connection.execute
-        chunks, missing = run("select count(*), coalesce(sum(vector is null), 0) from chunks").fetchone()
-        vectors = run("select count(*) from vectors").fetchone()[0]
-        return Coverage(chunks, missing, vectors, int(self.index.meta("embedded") or 0))
+    def embed_all(self, progress: "Progress | None" = None) -> int:
+        """Embed every chunk without a vector, drop vectors of no chunk and fold the file; return how many are left."""
+        left = self.embed_missing(None, progress=progress)
+        self.tidy()
+        self.fold()
+        return left
 
     def embed_missing(
         self,

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..formats.chunking import WORDING
-from ..formats.frontmatter import document
 from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition
 from .index import Index
 from .stored_text import as_kept
@@ -50,6 +49,8 @@ def aliases(text: str) -> list[str]:
     """Give the other names that a file's frontmatter states."""
     if "alias" not in text:
         return []
+    from ..formats.frontmatter import document
+
     fields = document.parse(text).fields
     said = fields.get("aliases") or fields.get("alias") or ()
     every = said.split(",") if isinstance(said, str) else said
@@ -141,6 +142,30 @@ def known(index: Index, paths: Collection[str]) -> dict[str, Known]:
 
 
 @dataclass(frozen=True)
+class Coverage:
+    """How much of what is indexed has a vector."""
+
+    chunks: int
+    missing: int
+    vectors: int
+    embedded: int  # texts embedded since the index was made
+
+
+def coverage(index: Index) -> Coverage:
+    """Count chunks, chunks without a vector and vectors."""
+    run = index.connection.execute
+    chunks, missing = run("select count(*), coalesce(sum(vector is null), 0) from chunks").fetchone()
+    vectors = run("select count(*) from vectors").fetchone()[0]
+    return Coverage(chunks, missing, vectors, int(index.meta("embedded") or 0))
+
+
+def entry_count(index: Index) -> int:
+    """Count the entries, whatever their status."""
+    count: int = index.connection.execute("select count(*) from entries").fetchone()[0]
+    return count
+
+
+@dataclass(frozen=True)
 class Health:
     """The index in numbers."""
 
@@ -154,14 +179,14 @@ class Health:
 def health(index: Index) -> Health:
     """Count what is in the index."""
     run = index.connection.execute
-    chunks, missing = run("select count(*), coalesce(sum(vector is null), 0) from chunks").fetchone()
+    found = coverage(index)
     folder = index.folder
     size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file()) if folder else 0
     return Health(
         dict(run("select kind, count(*) from files where status <> 'archived' group by kind").fetchall()),
-        chunks,
-        missing,
-        run("select count(*) from vectors").fetchone()[0],
+        found.chunks,
+        found.missing,
+        found.vectors,
         size,
     )
 

@@ -1,13 +1,14 @@
 """Look at what is on disk now: names and stats of a workspace's files, nothing of their content."""
 
 import os
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from ..store.layouts import DOCUMENTS, Layout
-from ..store.temporary_files import is_temporary
+from ..store.temporary_files import is_abandoned, is_temporary
 
 Stat = tuple[int, int, int, int]
 """Modification and change time in nanoseconds, size in bytes, inode."""
@@ -39,6 +40,12 @@ def scan(root: Path, layout: Layout) -> Listing:
         for path in kept_out(root, listing.stats):
             del listing.stats[path]
     return listing
+
+
+def abandoned(root: Path, listing: Listing) -> list[str]:
+    """Return the paths of a listing's unfinished files that no living process writes, sorted."""
+    now = time.time()  # the machine's own clock, which stamped the files
+    return sorted(path for path in listing.unfinished if is_abandoned(root / path, now))
 
 
 def stat_of(status: os.stat_result) -> Stat:

@@ -15,12 +15,11 @@ from ..index.file_reader import Reading, digest_of, read_file, try_bytes
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import aliases
-from ..index.scan import scan
+from ..index.scan import abandoned, scan
 from ..store.archive import strays
 from ..store.git import Staged
 from ..store.journal import unsealed
 from ..store.workspace import MARKER, Workspace
-from .fixes import abandoned
 from .invariants import Fault, Names, doubles, faults, names_of
 
 
@@ -54,7 +53,7 @@ def check(workspace: Workspace) -> Checked:
         Fault(
             _shown(path), 1, "left by a write that was killed: `mem check --fix` removes it", "unfinished", mends=True
         )
-        for path in abandoned(workspace, listing)
+        for path in abandoned(workspace.root, listing)
     ]
     names = _names(readings, [], is_file_in(workspace))
     found += faults(readings, names, workspace.zone, workspace.settings["memory.budget"])

@@ -1,26 +1,53 @@
-"""Decay: move the memories that have faded to the archive as they are.
+"""Move entries that have faded to the archive, and write the counters of the others into their files.
 
-`recall/retention.py` has the formula and says which have faded.
+Archiving moves a file as it is. Which entries have faded is decided in `recall/retention.py`.
 """
 
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from ..beliefs.plan import Plan
 from ..errors import MemError, RefusedError
-from ..recall.retention import Judged
+from ..formats.text_lines import FileProblem
+from ..index.filters import Filter
+from ..index.index import Index, ask
+from ..recall.retention import Judged, judged, last_accessed, unread_paths
 from ..store import atomic_files, local_log
 from ..store.entries import free_name, require_archive
 from ..store.history import history_steps
 from ..store.journal import Move, Step, apply, exclusive
 from ..store.workspace import Workspace
-from .access_counters import countable, folding
+from .access_counters import countable, folding, with_edits
 
 FRACTION = 0.25
 """Share of the active entries that goes in one run unless more is allowed."""
 NAMED = 20
 """Ids that a history record lists at most."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The verdicts on all active entries, the lowest score first, and what is wrong with files."""
+
+    entries: tuple[Judged, ...]
+    problems: tuple[FileProblem, ...]
+
+
+def survey(workspace: Workspace, moment: datetime | None = None) -> Survey:
+    """Judge every active entry as of a moment, by default now; the index is brought up to date first."""
+
+    def asked(index: Index) -> tuple[list[dict[str, Any]], list[FileProblem]]:
+        index.refresh()
+        return index.list_entries(Filter(), "id"), index.problems()
+
+    rows, problems = ask(workspace, asked)
+    named = {one.path for one in problems}
+    unread = unread_paths(workspace, [row["path"] for row in rows if row["path"] in named])
+    counts = with_edits(workspace, rows, local_log.counts(workspace, last_accessed(rows)))
+    return Survey(tuple(judged(rows, moment or workspace.now, workspace.settings, counts, unread)), tuple(problems))
 
 
 @dataclass(frozen=True)
@@ -35,10 +62,10 @@ class Decayed:
 def decay_plan(
     workspace: Workspace, entries: Sequence[Judged], noise: Callable[[int], bytes], fraction: float = FRACTION
 ) -> Plan:
-    """Propose the moves of all that has faded, and the line of history that tells of it.
+    """Return the moves of all that has faded, and the history record of them.
 
-    Raises RefusedError for more than a fraction of the active entries; a file that is gone or cannot be read is left
-    out.
+    `noise` gives the random bytes of the record's id. Raise RefusedError for more than `fraction` of the active
+    entries. A file that is gone or cannot be read is left out.
     """
     faded = [one for one in entries if one.verdict == "archive"]
     if needed := needed_fraction(entries, fraction):
@@ -66,7 +93,10 @@ def decay_plan(
 def decay(
     workspace: Workspace, entries: Sequence[Judged], noise: Callable[[int], bytes], fraction: float = FRACTION
 ) -> Decayed:
-    """Archive what has faded and fold the counters of the rest into their files, as one journaled change."""
+    """Archive what has faded and write the counters of the rest into their files, as one journaled change.
+
+    Raise RefusedError if decay is switched off, the workspace is not trusted or has no archive, and as `decay_plan`.
+    """
     require_archive(workspace)
     if not workspace.settings["decay.enabled"]:
         raise RefusedError("decay is switched off", "switch it on with `mem config set decay.enabled true`")
@@ -96,13 +126,13 @@ def decay(
 
 
 def needed_fraction(entries: Sequence[Judged], fraction: float = FRACTION) -> float:
-    """Give the share that has to be allowed, to two digits, where more than a fraction has faded; else 0."""
+    """Return the share to allow, rounded up to two digits, if more than `fraction` has faded; else 0."""
     faded = sum(one.verdict == "archive" for one in entries)
     return min(1.0, -(-100 * faded // len(entries)) / 100) if faded > fraction * len(entries) else 0.0
 
 
 def _told(ids: Sequence[str]) -> str:
-    """Say for the history what was archived."""
+    """Return the text of the history record."""
     names = ", ".join(ids[:NAMED]) + (f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else "")
     what = "1 entry has" if len(ids) == 1 else f"{len(ids):,} entries have"
     return f"{what} faded and went to the archive: {names}."

@@ -1,29 +1,25 @@
-"""Mend what has one right answer: an id for files that have none, another one for twins, history in order.
+"""Fix what has one right answer: an id for a file that has none or another file's, history in order, a damaged index.
 
-Everything else that `check` finds is for a person to decide. Touches single lines of the frontmatter, never a body.
+Everything else that `check` finds is for a person to decide. Single lines of the frontmatter change, never a body.
 """
 
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from ..beliefs.plan import Plan
+from ..beliefs.plan import Plan, applied
 from ..errors import RefusedError
 from ..formats.entry import SPELLINGS
 from ..formats.frontmatter import document
 from ..formats.history import in_order
 from ..formats.ids import new_id
-from ..formats.ignore_patterns import ignored
 from ..formats.times import parse_time
-from ..index.file_reader import Reading, try_bytes
-from ..index.scan import Listing, scan
-from ..secrets import scanner
+from ..index import schema
+from ..index.file_reader import Reading
+from ..index.index import ask
 from ..store.journal import Change
 from ..store.layouts import MEM
-from ..store.privacy import IGNORE, ignore_text
-from ..store.redaction import redactor
-from ..store.temporary_files import is_abandoned, remove_abandoned
+from ..store.temporary_files import remove_abandoned
 from ..store.workspace import Workspace
 from .invariants import Fault
 
@@ -31,9 +27,9 @@ from .invariants import Fault
 def mend_plan(
     workspace: Workspace, readings: Sequence[Reading], faults: Iterable[Fault], noise: Callable[[str], bytes]
 ) -> Plan:
-    """Propose the mending of what was found; `noise` is the random source of a path's new id.
+    """Return the changes that fix what was found; `noise` gives the random bytes of a new id, by a seed.
 
-    Files of other tools' folders are not given ids: there a path is a name as good.
+    Files of other tools' folders get no ids: there a path names them as well.
     """
     wrong = {(fault.path, fault.rule) for fault in faults if fault.mends}
     steps: list[Change] = []
@@ -82,54 +78,20 @@ def _with_id(reading: Reading, now: datetime, noise: Callable[[str], bytes], tak
     return document.edit(reading.text, changes), reason
 
 
-def leaks(workspace: Workspace, texts: Iterable[tuple[str, str]], where: str = "") -> Iterator[Fault]:
-    """Yield the places in texts, given by path, that look like a secret; `where` says which version of a file it is."""
-    guard = redactor(workspace, "check")
-    allowed = "\n".join(workspace.settings["secrets.allow"])
-    for path, text in texts:
-        if allowed and ignored(allowed, path):
-            continue
-        for one in scanner.scan(text, personal=guard.personal, values=guard.values):
-            what = "personal data" if one.group == "personal" else "a secret"
-            reason = f"looks like {what} ({one.rule}){where}: remove it, or name the file in the setting secrets.allow"
-            yield Fault(path, one.line, reason, "secret")
+def fix(workspace: Workspace, faults: Iterable[Fault], plan: Plan) -> tuple[str, ...]:
+    """Apply the plan, remove what killed writers left and rebuild a damaged index; return what was done, in words."""
+    applied(workspace, plan, "mem check --fix")
+    faults = list(faults)
+    gone = removed(workspace, [fault.path for fault in faults if fault.rule == "unfinished"])
+    damaged = [fault for fault in faults if fault.rule == "index"]
+    if damaged:
+        schema.discard(workspace.derived)
+        ask(workspace, lambda index: index.refresh())
+    anew = [f"{fault.path}: made anew" for fault in damaged]
+    return (*plan.reasons, *(f"{path}: removed" for path in gone), *anew)
 
 
-def misplaced(workspace: Workspace, paths: Iterable[str]) -> Iterator[Fault]:
-    """Yield the lines of ignore files that name memories: exceptions from `check` are a setting."""
-    known = list(paths)
-    for folder, prefix in ((workspace.root, ""), (workspace.root.parent, f"{workspace.root.name}/")):
-        for number, line in enumerate(ignore_text(folder).splitlines(), 1):
-            named = [path for path in known if line.strip() and ignored(line, f"{prefix}{path}")]
-            if not named:
-                continue
-            moved = line.strip().removeprefix("/").removeprefix(prefix)
-            allowed = ", ".join(dict.fromkeys((*workspace.settings["secrets.allow"], moved)))
-            also = f" and {len(named) - 1:,} more" if named[1:] else ""
-            reason = (
-                f"names {named[0]}{also}, in memory already: what it names is kept out, and exceptions of `mem check`"
-                f" are a setting: remove the line and run `mem config set secrets.allow '{allowed}'`"
-            )
-            yield Fault(f"../{IGNORE}" if prefix else IGNORE, number, reason, "secret")
-
-
-def all_texts(workspace: Workspace, *, sessions: bool) -> Iterator[tuple[str, str]]:
-    """Yield path and text of every file of a workspace, conversations included where that is asked."""
-    for path in sorted(scan(workspace.root, workspace.layout).stats):
-        kind = workspace.layout.kind_of(path)
-        got = try_bytes(workspace, path) if kind and (sessions or kind != "session") else ""
-        if not isinstance(got, str):
-            yield path, got[0].decode("utf-8", "replace")
-
-
-def abandoned(workspace: Workspace, listing: Listing | None = None) -> list[str]:
-    """Give the paths of unfinished files that no living process writes."""
-    paths = (listing or scan(workspace.root, workspace.layout)).unfinished
-    now = time.time()
-    return sorted(path for path in paths if is_abandoned(os.fspath(workspace.root / path), now))
-
-
-def removed(workspace: Workspace, paths: Sequence[str]) -> list[str]:
-    """Remove those that still have no living writer, and give their paths."""
+def removed(workspace: Workspace, paths: Iterable[str]) -> list[str]:
+    """Remove unfinished files that still have no living writer; return their paths."""
     now = time.time()
     return [path for path in paths if remove_abandoned(workspace.root / path, now)]

@@ -17,7 +17,10 @@ from ..formats.entry import read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.memory_page import Promoted, heading_of, line_of, read_promoted, size_of_ours, statement_of, with_lines
 from ..formats.times import parse_time
-from ..store import atomic_files
+from ..index.filters import Filter
+from ..index.index import Index, ask
+from ..recall.retention import last_accessed
+from ..store import atomic_files, local_log
 from ..store.entries import decoded
 from ..store.entry_revision import USER
 from ..store.journal import Change
@@ -49,6 +52,22 @@ def is_confirmed(row: Row, workspace: Workspace) -> bool:
         "promote.confidence"
     ]
     return bool((row["strength"] or 1) >= settings["promote.strength"] or sure)
+
+
+def promotion(workspace: Workspace, ids: Collection[str] = (), *, auto: bool = False, by: str = USER) -> Promotion:
+    """Return what `promote_plan` proposes for the entries as they are now."""
+    rows = ask(workspace, _all_rows)
+    return promote_plan(workspace, rows, local_log.counts(workspace, last_accessed(rows)), ids, auto=auto, by=by)
+
+
+def demotion(workspace: Workspace, names: Sequence[str]) -> Promotion:
+    """Return what `demote_plan` proposes for the entries as they are now."""
+    return demote_plan(workspace, ask(workspace, _all_rows), names)
+
+
+def _all_rows(index: Index) -> list[dict[str, Any]]:
+    index.refresh()
+    return index.list_entries(Filter(statuses=()), "path")
 
 
 def promote_plan(
@@ -164,12 +183,9 @@ def _promotion(
     standing = {line.id: line for line in page.promoted.lines}
     headings = {one: heading_of(known[one]["type"]) for one in said}
     text = with_lines(page.text, said, dropped, headings)
-    promoted = [(one, statement) for one, statement in said.items() if one not in standing]
-    changed = [
-        (one, statement)
-        for one, statement in said.items()
-        if one in standing and standing[one].is_ours and standing[one].statement != statement
-    ]
+    promoted = [(one, told) for one, told in said.items() if one not in standing]
+    ours = {one: line.statement for one, line in standing.items() if line.is_ours}
+    changed = [(one, told) for one, told in said.items() if one in ours and ours[one] != told]
     reasons = [f"{one}: promoted" for one, _ in promoted] + [f"{one}: {why}" for one, why in dropped.items()]
     page_steps = [Change(page.path, page.text if page.is_there else None, text)] if text != page.text else []
     size = size_of_ours(text)
@@ -213,16 +229,11 @@ def _said(workspace: Workspace, row: Row) -> tuple[str, str, str]:
         return "", f"line {document.problem.line}: {document.problem.reason}", text
     entry, _ = read_entry(document, path, workspace.now)
     statement = statement_of(entry.title, entry.body)
-    return statement, _fault(statement), text
-
-
-def _fault(statement: str) -> str:
     from ..secrets.scanner import scan
 
-    found = scan(statement)
-    if found:
-        return f"looks like a secret ({found[0].rule})"
-    return "" if statement else "says nothing"
+    if found := scan(statement):
+        return statement, f"looks like a secret ({found[0].rule})", text
+    return statement, "" if statement else "says nothing", text
 
 
 def _over_budget(
@@ -248,30 +259,32 @@ def _over_budget(
         often = max(1, row["strength"] or 1) + (noted.count if noted else 0) / 3
         return bool(row["pinned"]), weight * (1 + math.log(often))
 
-    leaving = []
     total = sum(sizes.values())
-    for one in sorted((one for one in sizes if one not in asked), key=lambda one: (value(one), one)):
-        if total <= budget:
-            break
-        total -= sizes[one]
-        leaving.append(one)
+    leaving = []
+    for one in sorted(sizes.keys() - set(asked), key=lambda one: (value(one), one)):
+        if total > budget:
+            total -= sizes[one]
+            leaving.append(one)
     return leaving
 
 
+def _metadata(text: str) -> dict[str, Any]:
+    found = frontmatter.parse(text).fields.get("metadata")
+    return dict(found) if isinstance(found, Mapping) else {}
+
+
 def _is_demoted(text: str) -> bool:
-    metadata = frontmatter.parse(text).fields.get("metadata")
-    return isinstance(metadata, Mapping) and metadata.get("promote") is False
+    return _metadata(text).get("promote") is False
 
 
 def _marked(path: str, text: str, *, promote: bool) -> list[Change]:
     """Propose to note in an entry that it is not to be promoted by the rule, or to take the note away."""
     if _is_demoted(text) != promote:
         return []
-    metadata = frontmatter.parse(text).fields.get("metadata")
-    new = {key: value for key, value in metadata.items() if key != "promote"} if isinstance(metadata, Mapping) else {}
+    noted = {key: value for key, value in _metadata(text).items() if key != "promote"}
     if not promote:
-        new["promote"] = False
-    return [Change(path, text, frontmatter.edit(text, {"metadata": new or None}))]
+        noted["promote"] = False
+    return [Change(path, text, frontmatter.edit(text, {"metadata": noted or None}))]
 
 
 def _meant(name: str, there: Collection[str], path: str) -> str:

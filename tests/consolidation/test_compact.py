@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memcli.consolidation.backlog import MARK, due
-from memcli.consolidation.compaction import Compacted, compact, is_long
+from memcli.consolidation.backlog import MARK, due, is_long
+from memcli.consolidation.compaction import Compacted, compact
 from memcli.consolidation.consolidate import consolidate
 from memcli.errors import LlmError, RefusedError
 from memcli.formats.session_event import Event

@@ -6,18 +6,19 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import LlmError
-from memcli.maintenance.tend import TALK, Tended, tend
+from memcli.maintenance.session_tasks import SESSION_TASKS
+from memcli.maintenance.tend import Tended, tend
 from memcli.store.sessions.archive import reset
 from memcli.store.sessions.sessions import find
 from memcli.store.workspace import Workspace
 from tests.consolidation.conversations import at, cursor, history, page, say, state
 
-CONSOLIDATE, COMPACT, ROLLUP = TALK
+CONSOLIDATE, COMPACT, ROLLUP = SESSION_TASKS
 WINDOW = {"MEM_CONSOLIDATE_WINDOW": "6", "MEM_CONSOLIDATE_KEEP": "2"}
 
 
 def done(workspace: Workspace) -> list[Tended]:
-    return tend(workspace, lambda seed: seed.encode().ljust(8, b"."), TALK)
+    return tend(workspace, lambda seed: seed.encode().ljust(8, b"."), SESSION_TASKS)
 
 
 @pytest.fixture
