@@ -1,5 +1,6 @@
 """The rules of the house hold, and each is seen to fail on a tree with one violation of it."""
 
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -42,3 +43,11 @@ def test_the_tree_keeps_the_rule(rule: Callable[[house.Tree], Iterator[str]]) ->
 def test_one_violation_is_noticed(rule: Callable[[house.Tree], Iterator[str]]) -> None:
     spoiled = RULES[rule]
     assert set(rule(TREE | spoiled)) - set(rule(TREE))
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "docs/decisions.md", "docs/glossary.md"])
+def test_every_file_that_the_docs_name_is_there(page: str) -> None:
+    text = (house.ROOT.parent / page).read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:\w+/)+\w+\.(?:py|toml|md))`", text))
+    missing = [path for path in named if not (house.ROOT / path).exists() and not (house.ROOT.parent / path).exists()]
+    assert not missing
