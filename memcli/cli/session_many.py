@@ -12,7 +12,7 @@ from .session_show import counted
 
 if TYPE_CHECKING:
     from ..transcripts.import_all import Report, Tally
-    from ..transcripts.places import Found
+    from ..transcripts.places import FoundSources
 
 
 def is_many(file: str) -> bool:
@@ -59,7 +59,7 @@ def import_many(where: Workspace, run: Many, *, as_json: bool) -> None:
         raise typer.Exit(3)
 
 
-def _found(where: Workspace, file: str) -> "Found":
+def _found(where: Workspace, file: str) -> "FoundSources":
     from ..transcripts import places
 
     around = context.surroundings()
@@ -70,7 +70,7 @@ def _found(where: Workspace, file: str) -> "Found":
     path = around.folder / Path(file).expanduser()
     if path.is_dir():
         return places.in_folder(path, near, but_for=where.root)
-    found = places.Found(near=near)
+    found = places.FoundSources(near=near)
     found.add("", path)
     return found
 

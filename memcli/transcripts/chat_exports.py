@@ -7,12 +7,12 @@ and answers made again: what is read is the branch that was last in view.
 import re
 from collections.abc import Iterator, Mapping
 from datetime import tzinfo
-from typing import Any, TextIO
+from typing import Any
 
 from ..formats.json_stream import JsonStream
 from ..formats.session_event import Event, moment, role_of, word
-from .line_reader import Reading
 from .messages import message_events
+from .transcript_format import Conversation, TranscriptFile, TranscriptFormat, TranscriptReading
 
 LONGEST = 64 * 1024 * 1024
 """Characters of one conversation that is read."""
@@ -22,14 +22,14 @@ _CITATION = re.compile("\ue200[^\ue201]{0,2000}\ue201|[\ue200-\ue2ff]|【[^】\n
 _PICTURES = ("image_asset_pointer", "video_container_asset_pointer", "audio_asset_pointer")
 
 
-def conversations(stream: TextIO, zone: tzinfo) -> Iterator[tuple[str, Iterator[Event], Reading]]:
-    """Yield each conversation: its format, its events and what is known of it; CutOffError where the text ends."""
-    document = JsonStream(stream, LONGEST)
+def _conversations(file: TranscriptFile, zone: tzinfo) -> Iterator[Conversation]:
+    """Yield each conversation; raise CutOffError where the text ends in the middle."""
+    document = JsonStream(file.stream, LONGEST)
     values = document.items() if document.peek() == "[" else iter((document.value(),))
     for data in values:
         if not isinstance(data, Mapping):
             continue
-        reading = Reading(zone=zone)
+        reading = TranscriptReading(zone=zone)
         is_chatgpt = isinstance(data.get("mapping"), Mapping)
         _header(data, reading)
         if is_chatgpt:
@@ -38,7 +38,7 @@ def conversations(stream: TextIO, zone: tzinfo) -> Iterator[tuple[str, Iterator[
             yield CLAUDE_AI, _claude_ai(data["chat_messages"], reading), reading
 
 
-def _header(data: Mapping[str, Any], reading: Reading) -> None:
+def _header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
     reading.session_id = next((word(data[key]) for key in ("conversation_id", "id", "uuid") if word(data.get(key))), "")
     reading.started = moment(data.get("create_time")) or moment(data.get("created_at"))
     reading.changed = moment(data.get("update_time")) or moment(data.get("updated_at"))
@@ -47,7 +47,7 @@ def _header(data: Mapping[str, Any], reading: Reading) -> None:
         reading.about["title"] = title
 
 
-def _chatgpt(data: Mapping[str, Any], reading: Reading) -> Iterator[Event]:
+def _chatgpt(data: Mapping[str, Any], reading: TranscriptReading) -> Iterator[Event]:
     for message in _branch(data["mapping"], word(data.get("current_node")), reading):
         author, about = message.get("author"), message.get("metadata")
         role = role_of(author.get("role")) if isinstance(author, Mapping) else ""
@@ -76,7 +76,7 @@ def _chatgpt(data: Mapping[str, Any], reading: Reading) -> Iterator[Event]:
             yield from message_events(parts, role, reading, timestamp=when, identity=identity)
 
 
-def _branch(mapping: Mapping[str, Any], leaf: str, reading: Reading) -> list[Mapping[str, Any]]:
+def _branch(mapping: Mapping[str, Any], leaf: str, reading: TranscriptReading) -> list[Mapping[str, Any]]:
     """Follow the tree from a leaf to its root; where no leaf is named, from the latest message that none follows."""
     nodes = {name: node for name, node in mapping.items() if isinstance(node, Mapping)}
     if leaf not in nodes:
@@ -97,7 +97,7 @@ def _written(node: Mapping[str, Any]) -> str:
     return moment(message.get("create_time")) if isinstance(message, Mapping) else ""
 
 
-def _chatgpt_parts(content: Any, reading: Reading) -> Iterator[dict[str, Any]]:
+def _chatgpt_parts(content: Any, reading: TranscriptReading) -> Iterator[dict[str, Any]]:
     if not isinstance(content, Mapping):
         return
     kind = content.get("content_type")
@@ -119,7 +119,7 @@ def _chatgpt_parts(content: Any, reading: Reading) -> Iterator[dict[str, Any]]:
             reading.skip_type(inner)
 
 
-def _claude_ai(messages: list[Any], reading: Reading) -> Iterator[Event]:
+def _claude_ai(messages: list[Any], reading: TranscriptReading) -> Iterator[Event]:
     for message in messages:
         role = role_of(message.get("sender")) if isinstance(message, Mapping) else ""
         if role not in ("user", "assistant"):
@@ -134,3 +134,10 @@ def _claude_ai(messages: list[Any], reading: Reading) -> Iterator[Event]:
             parts += [{"type": "document"} for _ in attached] if isinstance(attached, list) else []
         when = moment(message.get("created_at"))
         yield from message_events(parts, role, reading, timestamp=when, identity=word(message.get("uuid")))
+
+
+EXPORT = TranscriptFormat(
+    "conversations",
+    document=re.compile(r'"chat_messages"\s*:\s*\[|"mapping"\s*:\s*\{\s*["}]'),
+    conversations=_conversations,
+)

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
 
-from ..formats.json_stream import StreamLine
 from ..formats.session_event import Event, moment, role_of
-from .line_reader import Reading
 from .tool_text import clean
+from .transcript_format import TranscriptFile, TranscriptFormat, TranscriptReading
 
 _ROLE = (
     r"(?P<name>user|human|you|me|customer|assistant|ai|bot|model|agent|chatgpt|gpt(?:-[\w.]{1,9})?|claude"
@@ -28,7 +27,7 @@ _HEADING = (
 
 
 @dataclass(frozen=True)
-class Style:
+class ChatStyle:
     """One way of writing: the line that opens a message, and how sure a match makes us."""
 
     name: str
@@ -37,8 +36,8 @@ class Style:
     roles: bool = False  # only words for user, assistant and system open a message
 
 
-def _style(name: str, pattern: str, *, timed: bool = False, roles: bool = False) -> Style:
-    return Style(name, re.compile(pattern, re.IGNORECASE), timed, roles)
+def _style(name: str, pattern: str, *, timed: bool = False, roles: bool = False) -> ChatStyle:
+    return ChatStyle(name, re.compile(pattern, re.IGNORECASE), timed, roles)
 
 
 STYLES = (
@@ -74,14 +73,14 @@ class Opening:
     zone: str
 
 
-def without_marks(line: str) -> str:
+def _without_marks(line: str) -> str:
     """Take off the marks of writing direction that some apps begin a line with."""
     return _MARKS.sub("", line)
 
 
-def opening(line: str, style: Style) -> Opening | None:
+def _opening(line: str, style: ChatStyle) -> Opening | None:
     """Read a line that opens a message; None for any other line."""
-    found = style.opening.match(without_marks(line))
+    found = style.opening.match(_without_marks(line))
     if not found:
         return None
     parts = found.groupdict()
@@ -96,22 +95,22 @@ def opening(line: str, style: Style) -> Opening | None:
     return Opening(speaker, role, parts.get("text") or "", **when) if name else None
 
 
-def style_of(lines: Iterable[str]) -> Style | None:
+def style_of(lines: Iterable[str]) -> ChatStyle | None:
     """Find the way a text is written by its beginning; None where it is no chat.
 
     A stray line that looks like one does not make a chat: its openings must come early and more than once, and where
     they bear no time, somebody must speak again or both sides of a conversation must speak.
     """
     said = [line for line in lines if line.strip() and not _DAY_LINE.match(line)]
-    best: tuple[int, Style] | None = None
+    best: tuple[int, ChatStyle] | None = None
     for style in STYLES:
-        found = [(index, made) for index, line in enumerate(said) if (made := opening(line, style))]
+        found = [(index, made) for index, line in enumerate(said) if (made := _opening(line, style))]
         if _is_chat(style, found, len(said)) and (best is None or len(found) > best[0]):
             best = len(found), style
     return best[1] if best else None
 
 
-def _is_chat(style: Style, found: list[tuple[int, Opening]], lines: int) -> bool:
+def _is_chat(style: ChatStyle, found: list[tuple[int, Opening]], lines: int) -> bool:
     if not found or found[0][0] >= _EARLY:
         return False
     if style.timed:
@@ -127,17 +126,17 @@ def _is_chat(style: Style, found: list[tuple[int, Opening]], lines: int) -> bool
     return len(found) >= enough * lines and 1 < len(set(speakers)) < len(speakers)
 
 
-def day_line(line: str) -> str:
+def _day_line(line: str) -> str:
     """Give the day of a line that is only a day; empty for any other."""
     found = _DAY_LINE.match(line)
     return found[1] if found else ""
 
 
-def is_day_first(lines: Iterable[str], style: Style) -> bool:
+def _is_day_first(lines: Iterable[str], style: ChatStyle) -> bool:
     """Tell 15/03/24 from 3/15/24: by a number above 12, else by the clock, for am and pm go with the month first."""
     twelve_hours = False
     for line in lines:
-        made = opening(line, style)
+        made = _opening(line, style)
         numbers = re.split(r"[/.]", made.date) if made else []
         if made and len(numbers) == 3:
             if int(numbers[0]) > 12:
@@ -148,7 +147,7 @@ def is_day_first(lines: Iterable[str], style: Style) -> bool:
     return not twelve_hours
 
 
-def when(made: Opening, day: str, day_first: bool, zone: tzinfo) -> tuple[str, str]:
+def _when(made: Opening, day: str, day_first: bool, zone: tzinfo) -> tuple[str, str]:
     """Give the day and the instant of an opening; the instant is empty where no day is known."""
     numbers = re.split(r"[/.]", made.date)
     if len(numbers) == 3:
@@ -175,27 +174,31 @@ _RULE = re.compile(r"\s*^-{3,}\s*\Z", re.MULTILINE)
 _MEDIA = re.compile(r"(?i)\u200e?(?:<(?:media|image|video) omitted>|(?:image|sticker|video|audio) omitted)")
 
 
-def read(lines: Iterator[StreamLine[str]], reading: Reading, style: Style, head: list[str]) -> Iterator[Event]:
-    """Yield the messages of a chat written in one style."""
-    day_first = is_day_first(head, style)
+def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+    """Yield the messages of a chat written in one style, which its beginning shows."""
+    head = file.head_lines()
+    style = style_of(head)
+    if style is None:
+        return
+    day_first = _is_day_first(head, style)
     message: _Message | None = None
     fenced = False
-    for line in lines:
+    for line in file.lines():
         if line.is_too_long:
             reading.skip("line too long")
             continue
         text = line.content.rstrip("\r\n")
         # A conversation about conversations quotes their headers in code.
         fenced = fenced != bool(_FENCE.match(text)) if not style.timed else False
-        made = None if fenced else opening(text, style)
-        day = "" if fenced else day_line(text)
+        made = None if fenced else _opening(text, style)
+        day = "" if fenced else _day_line(text)
         if made or day:
             if message:
                 yield from message.events(reading)
                 message = None
             reading.day = day or reading.day
         if made:
-            reading.day, timestamp = when(made, reading.day, day_first, reading.zone)
+            reading.day, timestamp = _when(made, reading.day, day_first, reading.zone)
             message = _Message(made, timestamp, line.number)
         elif message and not day:
             message.add(text)
@@ -221,7 +224,7 @@ class _Message:
         if self.length <= LONGEST:
             self.lines.append(text)
 
-    def events(self, reading: Reading) -> Iterator[Event]:
+    def events(self, reading: TranscriptReading) -> Iterator[Event]:
         """Yield the message, if it says anything."""
         if self.length > LONGEST:
             reading.skip("message cut")
@@ -233,3 +236,6 @@ class _Message:
             yield Event("", "message", self.made.role, text, self.timestamp, self.made.speaker, line=self.line)
         else:
             reading.skip("no text")
+
+
+CHAT = TranscriptFormat("chat", _read)

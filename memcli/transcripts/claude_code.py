@@ -6,11 +6,10 @@ The format is internal to Claude Code and changes with its releases, so whatever
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..formats.json_stream import StreamLine
 from ..formats.session_event import Event, moment, word
 from ..language.harness_text import opened_by
-from .line_reader import Reading, records
 from .messages import message_events
+from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading
 
 _MARKED = {
     "isSidechain": "sidechain",
@@ -33,7 +32,7 @@ _BOOKKEEPING = (
 _ABOUT = {"cwd": "cwd", "gitBranch": "branch", "version": "version"}
 
 
-def is_record(data: Mapping[str, Any]) -> bool:
+def _holds_message(data: Mapping[str, Any]) -> bool:
     """Tell a line of Claude Code by itself."""
     message = data.get("message")
     return (data.get("type") in ("user", "assistant") and "message" in data) or (
@@ -41,15 +40,15 @@ def is_record(data: Mapping[str, Any]) -> bool:
     )
 
 
-def is_line(data: Mapping[str, Any]) -> bool:
+def _is_line(data: Mapping[str, Any]) -> bool:
     """Tell any line of Claude Code, one without a message too."""
     known = data.get("type") in _BOOKKEEPING and ("sessionId" in data or "leafUuid" in data or "messageId" in data)
-    return known or is_record(data)
+    return known or _holds_message(data)
 
 
-def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
+def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
     """Yield the events of a transcript."""
-    for number, data in records(lines, reading):
+    for number, data in file.objects(reading):
         reading.session_id = reading.session_id or word(data.get("sessionId"))
         for key, name in _ABOUT.items():
             if word(data.get(key)):
@@ -57,10 +56,10 @@ def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
         yield from _events(data, number, reading)
 
 
-def _events(data: Mapping[str, Any], line: int, reading: Reading) -> Iterator[Event]:
+def _events(data: Mapping[str, Any], line: int, reading: TranscriptReading) -> Iterator[Event]:
     queued = _queued_prompt(data)
     message = {"role": "user", "content": queued} if queued else data.get("message")
-    if not isinstance(message, Mapping) or not (queued or is_record(data)):
+    if not isinstance(message, Mapping) or not (queued or _holds_message(data)):
         reading.skip_type(data.get("type"))
         return
     role = message.get("role") or data.get("type")
@@ -99,3 +98,8 @@ def _opening(content: Any) -> str:
     first = content[0] if isinstance(content, list) and content else content
     text = first.get("text") if isinstance(first, Mapping) else first
     return text if isinstance(text, str) else ""
+
+
+SESSION = TranscriptFormat("claude-code", _read, _is_line, is_named_by_file=True)
+"""A session that is resumed begins with the lines, and the id, of the one it goes on from: the file has its own."""
+TOOL = Tool("claude-code", "CLAUDE_CONFIG_DIR", (".claude", ".config/claude"), ("projects/*/*.jsonl",), ("agent-*",))

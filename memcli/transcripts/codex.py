@@ -7,14 +7,13 @@ person typed is shown on the screen too, so where a rollout has the screen's log
 import json
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from ..formats.json_stream import StreamLine
 from ..formats.session_event import Event, moment, word, words_of
-from .line_reader import Reading, records
 from .messages import message_events
+from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading
 
 _EXIT = re.compile(r"(?:^|\n)(?:Exit code|Process exited with code):? (\d+)")
 _PREFACE = re.compile(
@@ -22,7 +21,9 @@ _PREFACE = re.compile(
 )
 
 
-def tool_events(item: Mapping[str, Any], reading: Reading, *, timestamp: str = "", line: int = 0) -> Iterator[Event]:
+def _tool_events(
+    item: Mapping[str, Any], reading: TranscriptReading, *, timestamp: str = "", line: int = 0
+) -> Iterator[Event]:
     """Yield the events of a response item that is no message."""
     kind = str(item.get("type"))
     identifier = word(item.get("call_id"))
@@ -87,7 +88,7 @@ _NEAR = 16
 """Messages between which the two logs are matched."""
 
 
-def is_record(data: Mapping[str, Any]) -> bool:
+def _is_line(data: Mapping[str, Any]) -> bool:
     """Tell a line of a rollout by itself, of the older kind too."""
     kind = data.get("type")
     if kind in ENVELOPES and "payload" in data:
@@ -100,10 +101,10 @@ def is_record(data: Mapping[str, Any]) -> bool:
     return kind in _BARE or "record_type" in data or (kind is None and header)
 
 
-def read(lines: Iterator[StreamLine[str]], reading: Reading, head: Iterable[dict[str, Any]]) -> Iterator[Event]:
-    """Yield the events of a rollout; the head tells whether the screen's log shows the prompts."""
-    screen = _Screen(reading, any(_shown_prompt(data) is not None for data in head))
-    for number, data in records(lines, reading):
+def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+    """Yield the events of a rollout; its beginning tells whether the screen's log shows the prompts."""
+    screen = _Screen(reading, any(_shown_prompt(data) is not None for data in file.head_objects()))
+    for number, data in file.objects(reading):
         kind = data.get("type")
         payload = data.get("payload") if kind in ENVELOPES else data
         timestamp = moment(data.get("timestamp"))
@@ -118,7 +119,7 @@ def read(lines: Iterator[StreamLine[str]], reading: Reading, head: Iterable[dict
         elif payload.get("type", "message") == "message":
             yield from screen.seen(payload, timestamp, number)
         else:
-            made = list(tool_events(payload, reading, timestamp=timestamp, line=number))
+            made = list(_tool_events(payload, reading, timestamp=timestamp, line=number))
             yield from chain(screen.settled() if made else (), made)
     yield from screen.settled()
 
@@ -126,7 +127,7 @@ def read(lines: Iterator[StreamLine[str]], reading: Reading, head: Iterable[dict
 class _Screen:
     """Both logs of a rollout, told apart: each message once."""
 
-    def __init__(self, reading: Reading, shows_prompts: bool) -> None:
+    def __init__(self, reading: TranscriptReading, shows_prompts: bool) -> None:
         self.reading = reading
         self.shows_prompts = shows_prompts
         self.said: deque[str] = deque(maxlen=_NEAR)  # taken from what the model saw, not yet met on the screen
@@ -204,7 +205,7 @@ class _Screen:
         return {"type": "text", "text": typed}
 
 
-def _header(payload: Mapping[str, Any], timestamp: str, reading: Reading) -> None:
+def _header(payload: Mapping[str, Any], timestamp: str, reading: TranscriptReading) -> None:
     """Note whose session it is; a rollout that was forked repeats its parent's header, so the first holds."""
     if "record_type" in payload or reading.session_id:
         reading.skip_type("session_meta" if reading.session_id else "state")
@@ -226,3 +227,7 @@ def _shown_prompt(data: Mapping[str, Any]) -> str | None:
         return None
     text = payload.get("message")
     return text if payload.get("type") == "user_message" and isinstance(text, str) else None
+
+
+ROLLOUT = TranscriptFormat("codex", _read, _is_line)
+TOOL = Tool("codex", "CODEX_HOME", (".codex",), ("sessions/**/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl"))

@@ -1,30 +1,38 @@
-"""GitHub Copilot CLI's sessions: `session-state/<id>/events.jsonl`, an event a line with its data."""
+"""GitHub Copilot: the sessions of its command line, and the chats of VS Code.
 
+The command line writes `session-state/<id>/events.jsonl`, an event a line with its data. "Chat: Export Chat…" of
+VS Code writes what VS Code also keeps of a chat: requests of a person, each with the pieces of one answer: markdown,
+names put in between, tools and what they did. Newer versions keep the document as it was first and then each change of
+it, a line each.
+"""
+
+import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from ..formats.json_stream import StreamLine
 from ..formats.session_event import Event, moment, word
-from .line_reader import Reading, records
 from .messages import message_events
+from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading, read_page
 
 _FAMILIES = ("session.", "user.", "assistant.", "tool.", "hook.", "subagent.", "skill.", "system.")
 
 
-def is_line(data: Mapping[str, Any]) -> bool:
+def _is_session_line(data: Mapping[str, Any]) -> bool:
     """Tell an event by itself."""
     kind = data.get("type")
     return isinstance(kind, str) and kind.startswith(_FAMILIES) and isinstance(data.get("data"), Mapping)
 
 
-def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
+def _read_session(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
     """Yield what was said and done in a session; what agents below the first one did is left out."""
-    for number, record in records(lines, reading):
+    for number, record in file.objects(reading):
         kind, data = record.get("type"), record.get("data")
         if not isinstance(data, Mapping):
             reading.skip_type(kind)
         elif kind in ("session.start", "session.resume", "session.context_changed"):
-            _header(data, reading)
+            _session_header(data, reading)
         elif word(data.get("parentToolCallId")):
             reading.skip("sidechain")
         elif kind in _PARTS:
@@ -41,7 +49,7 @@ def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
             reading.skip_type(kind)
 
 
-def _header(data: Mapping[str, Any], reading: Reading) -> None:
+def _session_header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
     stated = data.get("context")
     context = stated if isinstance(stated, Mapping) else data
     reading.session_id = reading.session_id or word(data.get("sessionId"))
@@ -89,3 +97,177 @@ _PARTS = {
     "tool.execution_start": _started,
     "tool.execution_complete": _completed,
 }
+
+
+_WHOLE, _SET, _PUSH, _DELETE = range(4)
+"""What a line of the log of changes does: give the document, set a value, lengthen a list, delete a value."""
+
+
+def _is_chat_log(data: Mapping[str, Any]) -> bool:
+    """Tell the first line of a log of changes by itself."""
+    whole = data.get("v")
+    return data.get("kind") == _WHOLE and isinstance(whole, Mapping) and "requests" in whole
+
+
+def _read_chat_log(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+    """Yield the events of a chat kept as a log of changes."""
+    state: Any = {}
+    for _, change in file.objects(reading):
+        if change.get("kind") == _WHOLE:
+            state = change.get("v")
+        elif not _changed(state, change):
+            reading.skip("change of something unknown")
+    chat = state if isinstance(state, Mapping) else {}
+    requests = chat.get("requests")
+    _chat_header(chat, reading)
+    for request in requests if isinstance(requests, list) else ():
+        if isinstance(request, Mapping):
+            yield from _events(request, reading)
+
+
+def _changed(state: Any, change: Mapping[str, Any]) -> bool:
+    """Make one change; False where what it changes is not there."""
+    path, kind = change.get("k"), change.get("kind")
+    if not isinstance(path, list) or not path:
+        return False
+    try:
+        for key in path[:-1]:
+            state = state[key]
+        if kind == _SET:
+            state[path[-1]] = change.get("v")
+        elif kind == _PUSH:
+            kept = change.get("i")
+            del state[path[-1]][len(state[path[-1]]) if kept is None else kept :]
+            state[path[-1]].extend(change.get("v") or ())
+        elif kind == _DELETE:
+            del state[path[-1]]
+    except (KeyError, IndexError, TypeError, AttributeError):
+        return False
+    return kind in (_SET, _PUSH, _DELETE)
+
+
+def _read_chat(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+    """Yield the events of a chat kept as one document."""
+    document = file.document()
+    for key in document.members():
+        if key == "requests" and document.peek() == "[":
+            for request in document.items():
+                if isinstance(request, Mapping):
+                    yield from _events(request, reading)
+                else:
+                    reading.skip("not an object")
+        else:
+            _chat_header({key: document.value()}, reading)
+
+
+def _chat_header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
+    reading.session_id = reading.session_id or word(data.get("sessionId"))
+    reading.started = reading.started or moment(data.get("creationDate"))
+
+
+def _events(request: Mapping[str, Any], reading: TranscriptReading) -> Iterator[Event]:
+    asked, when = request.get("message"), moment(request.get("timestamp"))
+    identity = word(request.get("requestId"))
+    text = asked.get("text") if isinstance(asked, Mapping) else asked
+    if text is None and isinstance(asked, Mapping):
+        pieces = asked.get("parts")
+        text = "".join(_text(piece) for piece in pieces) if isinstance(pieces, list) else ""
+    yield from message_events(text, "user", reading, timestamp=when, identity=identity)
+    response = request.get("response")
+    parts = _answer(response if isinstance(response, list) else [response], reading)
+    answered = word(request.get("responseId")) or (identity and f"{identity}.answer")
+    if parts:
+        yield from message_events(parts, "assistant", reading, timestamp=when, identity=answered)
+
+
+def _answer(pieces: list[Any], reading: TranscriptReading) -> list[dict[str, Any]]:
+    """Put the pieces of an answer together: text that names interrupt is one text."""
+    parts: list[dict[str, Any]] = []
+    for piece in pieces:
+        kind = piece.get("kind") if isinstance(piece, Mapping) else None
+        if kind in (None, "markdownContent", "inlineReference"):
+            text = _named(piece) if kind == "inlineReference" else _text(piece)
+            if parts and parts[-1]["type"] == "text":
+                parts[-1]["text"] += text
+            elif text:
+                parts.append({"type": "text", "text": text})
+        elif kind == "toolInvocationSerialized":
+            parts += _tool(piece)
+        elif kind == "thinking":
+            reading.skip("thinking")
+        else:
+            reading.skip_type(kind)
+    return parts
+
+
+def _text(piece: Any) -> str:
+    """Give the text of markdown, however deep it is wrapped."""
+    while isinstance(piece, Mapping):
+        piece = next((piece[key] for key in ("value", "content", "text") if piece.get(key) is not None), "")
+    return piece if isinstance(piece, str) else ""
+
+
+def _named(piece: Mapping[str, Any]) -> str:
+    """Give what stands in the text for a file or a symbol."""
+    reference = piece.get("inlineReference")
+    inner: Mapping[str, Any] = reference if isinstance(reference, Mapping) else {}
+    name = word(piece.get("name")) or word(inner.get("name"))
+    if not name:
+        place = inner.get("uri", inner.get("location", inner))
+        place = place.get("uri", place) if isinstance(place, Mapping) else {}
+        path = word(place.get("path")) if isinstance(place, Mapping) else ""
+        name = path.rpartition("/")[2]
+    return f"`{name}`" if name else ""
+
+
+def _tool(piece: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Write a tool that was run: what it was asked is told in words, and for a terminal by its command."""
+    specific = piece.get("toolSpecificData")
+    about: Mapping[str, Any] = specific if isinstance(specific, Mapping) else {}
+    line = about.get("commandLine")
+    command = (
+        next((line[key] for key in ("userEdited", "original") if line.get(key)), "")
+        if isinstance(line, Mapping)
+        else about.get("command")
+    )
+    details = piece.get("resultDetails")
+    given = command or (details.get("input") if isinstance(details, Mapping) else None)
+    told = _text(piece.get("pastTenseMessage")) or _text(piece.get("invocationMessage"))
+    identifier, name = word(piece.get("toolCallId")), word(piece.get("toolId"))
+    made: list[dict[str, Any]] = [{"type": "tool_use", "id": identifier, "name": name, "input": given or told}]
+    output = details.get("output") if isinstance(details, Mapping) else None
+    if output is not None:
+        pieces = output if isinstance(output, list) else [output]
+        answer = "\n".join(filter(None, map(_text, pieces)))
+        failed = isinstance(details, Mapping) and details.get("isError") is True
+        made.append({"type": "tool_result", "tool_use_id": identifier, "content": answer, "is_error": failed})
+    return made
+
+
+def _folder_of(path: Path, _: tuple[Path, ...]) -> str:
+    if path.parent.name != "chatSessions":
+        return ""
+    place = urlsplit(word(read_page(path.parent.parent / "workspace.json").get("folder")))
+    return unquote(place.path) if place.scheme == "file" else ""
+
+
+SESSION = TranscriptFormat("copilot", _read_session, _is_session_line)
+CHAT_LOG = TranscriptFormat("copilot-chat-log", _read_chat_log, is_first_line=_is_chat_log)
+CHAT = TranscriptFormat(
+    "copilot-chat",
+    _read_chat,
+    document=re.compile(r'"requests"\s*:\s*\[(?:\s*\]|\s*\{\s*"(?:requestId|message)")'),
+)
+TOOL = Tool("copilot", "COPILOT_HOME", (".copilot",), ("session-state/*/events.jsonl", "session-state/*.jsonl"))
+VSCODE = Tool(
+    "vscode",
+    "",
+    (".config/Code/User", ".vscode-server/data/User", "Library/Application Support/Code/User"),
+    (
+        "workspaceStorage/*/chatSessions/*.json",
+        "workspaceStorage/*/chatSessions/*.jsonl",
+        "globalStorage/emptyWindowChatSessions/*.json",
+        "globalStorage/emptyWindowChatSessions/*.jsonl",
+    ),
+    folder_of=_folder_of,
+)

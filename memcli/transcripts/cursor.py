@@ -1,32 +1,36 @@
 """Cursor's agent transcripts: a message a line, with parts as the Anthropic API has them and no times.
 
-The markdown of Cursor's "Export chat" is a chat as text (`exchange/chat_text`).
+The markdown of Cursor's "Export chat" is a chat as text (`chat_log`).
 """
 
+import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from ..formats.json_stream import StreamLine
 from ..formats.session_event import Event, moment, role_of, word
-from .line_reader import Reading, records
 from .messages import message_events
+from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading
 
+_SYMBOL = re.compile(r"[^A-Za-z0-9]+")
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
 _CONTEXT = re.compile(r"\s*<(?:user_info|rules|timestamp|attached_files|open_and_recently_viewed_files|git_status)\b")
 
 
-def is_line(data: Mapping[str, Any]) -> bool:
+def _is_line(data: Mapping[str, Any]) -> bool:
     """Tell a line of a transcript by itself."""
     message = data.get("message")
     return bool(role_of(data.get("role"))) and isinstance(message, Mapping) and "content" in message
 
 
-def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
+def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
     """Yield the events of a transcript."""
-    for number, data in records(lines, reading):
+    for number, data in file.objects(reading):
         role = role_of(data.get("role"))
-        if not is_line(data) or role not in ("user", "assistant"):
+        if not _is_line(data) or role not in ("user", "assistant"):
             reading.skip_type(data.get("type"))
             continue
         content = data["message"]["content"]
@@ -40,7 +44,7 @@ def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
             )
 
 
-def _said(part: Any, reading: Reading) -> Any:
+def _said(part: Any, reading: TranscriptReading) -> Any:
     """Give what a person said of a part of a prompt; None where the editor alone wrote it."""
     text = part.get("text") if isinstance(part, Mapping) else None
     if not isinstance(text, str):
@@ -52,3 +56,41 @@ def _said(part: Any, reading: Reading) -> Any:
         reading.skip("environment")
         return None
     return part
+
+
+def _folder_of(path: Path, near: tuple[Path, ...]) -> str:
+    parts = path.parts
+    is_cursors = "agent-transcripts" in parts[:-1]
+    return _unshortened(parts[parts.index("agent-transcripts") - 1], near) if is_cursors else ""
+
+
+@cache
+def _unshortened(name: str, near: tuple[Path, ...]) -> str:
+    """Return the folder whose path Cursor has written with `-` for every other character, among those that exist."""
+    likely = next((str(one) for one in near if _shortened(str(one)) == _shortened(name)), "")
+    return likely or _below(Path("/"), _shortened(name))
+
+
+def _below(folder: Path, rest: str) -> str:
+    with suppress(OSError):
+        for one in sorted(os.scandir(folder), key=lambda one: -len(one.name)):
+            short = _shortened(one.name)
+            if short and (rest == short or rest.startswith(f"{short}-")) and one.is_dir():
+                deeper = one.path if rest == short else _below(Path(one.path), rest[len(short) + 1 :])
+                if deeper:
+                    return deeper
+    return ""
+
+
+def _shortened(text: str) -> str:
+    return _SYMBOL.sub("-", text).strip("-")
+
+
+SESSION = TranscriptFormat("cursor", _read, _is_line)
+TOOL = Tool(
+    "cursor",
+    "",
+    (".cursor",),
+    ("projects/*/agent-transcripts/*.jsonl", "projects/*/agent-transcripts/*/*.jsonl"),
+    folder_of=_folder_of,
+)

@@ -1,28 +1,33 @@
 """Gemini CLI's sessions: one JSON document each, in newer versions a record a line where a later one replaces.
 
-Where a project lies on disk a session tells only by a digest of the path; its folder may tell more (see `places`).
+Where a project lies on disk a session tells only by a digest of the path; its folder may tell more.
 """
 
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
-from ..formats.json_stream import JsonStream, StreamLine
 from ..formats.session_event import Event, moment, word
-from .line_reader import Reading, records
 from .messages import message_events
+from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading, read_page
 
 _ROLES = {"user": "user", "gemini": "assistant"}
 _REFERENCED = "--- Content from referenced files ---"
 """What the files a person named with @ hold follows this line."""
 
 
-def is_line(data: Mapping[str, Any]) -> bool:
+def _is_line(data: Mapping[str, Any]) -> bool:
     """Tell a line of a session by itself."""
     return ("sessionId" in data and "projectHash" in data) or (data.get("type") == "gemini" and "content" in data)
 
 
-def read_document(document: JsonStream, reading: Reading) -> Iterator[Event]:
+def _read_document(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
     """Yield the events of a session kept as one document."""
+    document = file.document()
     for key in document.members():
         if key == "messages" and document.peek() == "[":
             for message in document.items():
@@ -31,10 +36,10 @@ def read_document(document: JsonStream, reading: Reading) -> Iterator[Event]:
             _header({key: document.value()}, reading)
 
 
-def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
+def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
     """Yield the events of a session kept a record a line: each message as it was last, and none that was rewound."""
     messages: dict[str, tuple[int, Mapping[str, Any]]] = {}
-    for number, data in records(lines, reading):
+    for number, data in file.objects(reading):
         back, told = word(data.get("$rewindTo")), data.get("$set")
         if back:
             ids = list(messages)
@@ -54,7 +59,7 @@ def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
         yield from _events(message, reading, line)
 
 
-def _header(data: Mapping[str, Any], reading: Reading) -> None:
+def _header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
     reading.session_id = reading.session_id or word(data.get("sessionId"))
     reading.started = reading.started or moment(data.get("startTime"))
     if word(data.get("projectHash")):
@@ -63,7 +68,7 @@ def _header(data: Mapping[str, Any], reading: Reading) -> None:
         reading.about["subagent"] = True
 
 
-def _events(message: Any, reading: Reading, line: int = 0) -> Iterator[Event]:
+def _events(message: Any, reading: TranscriptReading, line: int = 0) -> Iterator[Event]:
     kind = message.get("type") if isinstance(message, Mapping) else None
     if kind not in _ROLES:
         reading.skip_type(kind)
@@ -87,7 +92,7 @@ def _events(message: Any, reading: Reading, line: int = 0) -> Iterator[Event]:
     )
 
 
-def _parts(content: Any, reading: Reading) -> Iterator[dict[str, Any]]:
+def _parts(content: Any, reading: TranscriptReading) -> Iterator[dict[str, Any]]:
     """Yield the parts of a message as others write them, up to what files hold that it only names."""
     for part in content if isinstance(content, list) else [content]:
         text = part.get("text") if isinstance(part, Mapping) else part
@@ -126,3 +131,34 @@ def _answer(result: Any) -> str:
         elif isinstance(part, str):
             found.append(part)
     return "\n".join(text for text in found if text)
+
+
+def _folder_of(path: Path, near: tuple[Path, ...]) -> str:
+    is_session = path.parent.name == "chats" and path.parent.parent.parent.name == "tmp"
+    return _project(path.parent.parent, near) if is_session else ""
+
+
+@cache
+def _project(folder: Path, near: tuple[Path, ...]) -> str:
+    """Return the project of a temporary folder: it says so, or its name is given to a path, or is a path's digest."""
+    with suppress(OSError):
+        return (folder / ".project_root").read_text(encoding="utf-8", errors="replace").strip()
+    home = folder.parent.parent
+    named = read_page(home / "projects.json").get("projects")
+    names = named if isinstance(named, Mapping) else {}
+    known = [*names, *read_page(home / "trustedFolders.json"), *map(str, near)]
+    digest = next((one for one in known if sha256(one.encode("utf-8", "replace")).hexdigest() == folder.name), "")
+    return next((path for path, name in names.items() if name == folder.name), digest)
+
+
+SESSION = TranscriptFormat("gemini", _read, _is_line)
+DOCUMENT = TranscriptFormat(
+    "gemini-json", _read_document, document=re.compile(r'\A\{(?:[^{}\[\]]{0,2000}?)"projectHash"\s*:')
+)
+TOOL = Tool(
+    "gemini",
+    "",
+    (".gemini",),
+    ("tmp/*/chats/session-*.json", "tmp/*/chats/session-*.jsonl"),
+    folder_of=_folder_of,
+)

@@ -35,7 +35,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Taken:
+class ImportedConversation:
     """A conversation that was brought in, or would be."""
 
     session: str
@@ -62,7 +62,7 @@ class Report:
     """What became of all sources."""
 
     tallies: dict[str, Tally] = field(default_factory=dict)  # by tool
-    taken: list[Taken] = field(default_factory=list)
+    taken: list[ImportedConversation] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)  # path → what is wrong
     redacted: list[Redacted] = field(default_factory=list)
 
@@ -201,7 +201,7 @@ class ImportRun:
         tally.new, tally.grown = tally.new + (not known), tally.grown + bool(known)
         self.report.redacted += spool.cleaner.found
         source, started = reading.source, spool.transcript.started
-        self.report.taken.append(Taken(session, reading.tool, source.path, added, known, started))
+        self.report.taken.append(ImportedConversation(session, reading.tool, source.path, added, known, started))
 
     def _kept(self, spool: Spool, into: str) -> tuple[str, int, int]:
         done = spool.keep_once(into, self._listing)

@@ -21,15 +21,15 @@ from ..store.sessions.append import Appended, Noise, append
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import Session, made
 from ..store.workspace import Workspace
-from .line_reader import Reading
 from .messages import call_id, is_header, is_record, record_events
+from .transcript_format import TranscriptReading
 
 _HEARD = 20  # events before, among which the last message is
 _SHAPE = 'write {"role": "user", "content": "…"}; a type is message, tool_call or tool_result'
 
 
 @dataclass(frozen=True)
-class Taken(Appended):
+class AddedEvents(Appended):
     """What became of events that came in."""
 
     skipped: Mapping[str, int] = field(default_factory=Counter)
@@ -42,7 +42,7 @@ def add_events(
     given: Sequence[Mapping[str, Any]],
     noise: Noise,
     told: Mapping[str, Any] | None = None,
-) -> Taken:
+) -> AddedEvents:
     """Add events given as JSON objects to a session, made if need be; those without a time are of now.
 
     Raises UsageError, and adds nothing, where an object is no event.
@@ -54,14 +54,14 @@ def add_events(
     for event in before[-_HEARD:]:
         cleaner.hear(event)
     done = append(workspace, into, [cleaner.event(event) for event in events], noise, told)
-    return Taken(**vars(done), skipped=skipped, redacted=tuple(cleaner.found))
+    return AddedEvents(**vars(done), skipped=skipped, redacted=tuple(cleaner.found))
 
 
 def spoken(
     given: Iterable[Mapping[str, Any]], before: Sequence[Event], zone: tzinfo
 ) -> tuple[list[Event], Counter[str]]:
     """Make events of JSON objects, and count what is left out; `before` is what was said last in the session."""
-    reading = Reading(zone=zone)
+    reading = TranscriptReading(zone=zone)
     for event in before:
         if event.type == "tool_call":
             reading.call(call_id(event.extra).get("call_id", ""), event.name, event.text)

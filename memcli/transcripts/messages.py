@@ -4,11 +4,12 @@ Claude Code, OpenClaw, OpenAI's chat format and others all write a message as a 
 in what they call things.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TextIO
+from typing import Any
 
-from ..formats.json_stream import CutOffError, JsonStream, StreamLine
+from ..formats.json_stream import JsonStream
 from ..formats.session_event import (
     NAMES,
     TYPES,
@@ -21,8 +22,8 @@ from ..formats.session_event import (
     word,
     words_of,
 )
-from .line_reader import Reading, records
 from .tool_text import LIMIT, clean, command_of, given, output
+from .transcript_format import TranscriptFile, TranscriptFormat, TranscriptReading
 
 _WORDS = ("text", "input_text", "output_text")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
@@ -35,7 +36,7 @@ _PICTURES = {
 
 
 def message_events(
-    content: Any, role: str, reading: Reading, *, timestamp: str = "", identity: str = "", line: int = 0
+    content: Any, role: str, reading: TranscriptReading, *, timestamp: str = "", identity: str = "", line: int = 0
 ) -> Iterator[Event]:
     """Yield the events of one message's content; the first has the id given, the others that and their number."""
     parts = content if isinstance(content, list) else [content]
@@ -68,7 +69,7 @@ def message_events(
         elif "result" in kind:
             yield from message()
             call = reading.answered(call_id(part).get("call_id", ""))
-            text, failed = answer(part, reading)
+            text, failed = tool_answer(part, reading)
             if call.recalls:
                 reading.skip("recalled memory")
                 text = ""
@@ -91,7 +92,7 @@ def call_id(part: Mapping[str, Any]) -> dict[str, str]:
     return {"call_id": found} if found else {}
 
 
-def called(part: Mapping[str, Any], reading: Reading) -> tuple[str, str]:
+def called(part: Mapping[str, Any], reading: TranscriptReading) -> tuple[str, str]:
     """Read a tool call: what the tool was given and its name."""
     function = part.get("function")
     source = {**part, **function} if isinstance(function, Mapping) else part
@@ -103,7 +104,7 @@ def called(part: Mapping[str, Any], reading: Reading) -> tuple[str, str]:
     return given(arguments), name
 
 
-def answer(part: Mapping[str, Any], reading: Reading) -> tuple[str, bool]:
+def tool_answer(part: Mapping[str, Any], reading: TranscriptReading) -> tuple[str, bool]:
     """Read a tool's answer: its text and whether the tool failed."""
     content = part.get("content", part.get("output", part.get("text")))
     text = reading.said("\n".join(_answer_parts(content)))
@@ -140,7 +141,7 @@ def is_tool_event(data: Mapping[str, Any]) -> bool:
     return kind == "tool_result" and any(key in data for key in ("result", "output", "error", "content"))
 
 
-def record_events(data: Mapping[str, Any], reading: Reading, line: int = 0) -> Iterator[Event]:
+def record_events(data: Mapping[str, Any], reading: TranscriptReading, line: int = 0) -> Iterator[Event]:
     """Yield the events of one record."""
     if not is_record(data):
         reading.skip_type(data.get("type"))
@@ -182,7 +183,7 @@ def tells_of_session(data: Mapping[str, Any]) -> bool:
     return "type" not in data and any(key in data for key in (*_IDS, *_STARTS))
 
 
-def header(data: Mapping[str, Any], reading: Reading) -> None:
+def header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
     """Note what a transcript's own page or first line says of it."""
     reading.session_id = reading.session_id or next((word(data[key]) for key in _IDS if word(data.get(key))), "")
     reading.started = reading.started or next(
@@ -191,7 +192,7 @@ def header(data: Mapping[str, Any], reading: Reading) -> None:
     reading.about.update(data)
 
 
-def _own(event: Event, timestamp: str, reading: Reading) -> Iterator[Event]:
+def _own(event: Event, timestamp: str, reading: TranscriptReading) -> Iterator[Event]:
     """Take an event of ours as it is, but for what it may have been made to say."""
     text = clean(event.text)
     identifier = call_id(event.extra).get("call_id", "")
@@ -217,10 +218,10 @@ def is_header(data: Mapping[str, Any]) -> bool:
     return kind in ("metadata", "session", "session_meta", "meta", "header") or data.get("__meta__") is True
 
 
-def read_records(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
-    """Yield the events of a transcript."""
+def _read_lines(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+    """Yield the events of a transcript with a message a line."""
     first = True
-    for number, data in records(lines, reading):
+    for number, data in file.objects(reading):
         if is_header(data) or (first and not is_record(data) and tells_of_session(data)):
             header(data, reading)
         else:
@@ -228,31 +229,32 @@ def read_records(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator
         first = False
 
 
-def read_document(stream: TextIO, reading: Reading) -> Iterator[Event]:
+def _read_document(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
     """Yield the events of a document; what it says of itself besides its messages is noted."""
-    scanner = JsonStream(stream)
-    try:
-        yield from _events(scanner, reading)
-        if scanner.peek():
-            reading.skip("after the end of the document")
-    except CutOffError:
-        reading.skip("the rest is cut off or not JSON")
+    document = file.document()
+    if document.peek() == "[":
+        yield from _messages(document, reading)
+    else:
+        for key in document.members():
+            if key == "messages" and document.peek() == "[":
+                yield from _messages(document, reading)
+            else:
+                header({key: document.value()}, reading)
+    if document.peek():
+        reading.skip("after the end of the document")
 
 
-def _events(scanner: JsonStream, reading: Reading) -> Iterator[Event]:
-    if scanner.peek() == "[":
-        yield from _messages(scanner, reading)
-        return
-    for key in scanner.members():
-        if key == "messages" and scanner.peek() == "[":
-            yield from _messages(scanner, reading)
-        else:
-            header({key: scanner.value()}, reading)
-
-
-def _messages(scanner: JsonStream, reading: Reading) -> Iterator[Event]:
-    for value in scanner.items():
+def _messages(document: JsonStream, reading: TranscriptReading) -> Iterator[Event]:
+    for value in document.items():
         if isinstance(value, dict):
             yield from record_events(value, reading)
         else:
             reading.skip("not an object")
+
+
+JSON_LINES = TranscriptFormat("jsonl", _read_lines, is_record)
+DOCUMENT = TranscriptFormat(
+    "golemcore",
+    _read_document,
+    document=re.compile(r'"messages"\s*:\s*\[|\A\[\s*\{[^{}\[\]]{0,2000}?"role"\s*:'),
+)

@@ -4,13 +4,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..formats.json_stream import StreamLine
 from ..formats.session_event import Event, is_result_role, moment, role_of, word
-from .line_reader import Reading, records
 from .messages import message_events
-
-CHECKPOINT = re.compile(r"\.checkpoint\.[0-9a-f-]{8,}\.jsonl$")
-"""Copies OpenClaw makes of a session, which hold nothing that the session does not."""
+from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading
 
 # What the gateway puts before a person's words: who wrote, on which channel, when.
 _ABOUT_SENDER = re.compile(
@@ -22,16 +18,16 @@ _MESSAGE_ID = re.compile(r"\n?^\[message_id: [^\]\n]{1,100}\][ \t]*$", re.MULTIL
 _SILENT = ("HEARTBEAT_OK", "NO_REPLY")
 
 
-def is_record(data: Mapping[str, Any]) -> bool:
+def _is_line(data: Mapping[str, Any]) -> bool:
     """Tell a line of OpenClaw by itself."""
     if data.get("type") == "session":
         return "version" in data and "id" in data
     return data.get("type") == "message" and isinstance(data.get("message"), Mapping)
 
 
-def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
+def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
     """Yield the events of a session."""
-    for number, data in records(lines, reading):
+    for number, data in file.objects(reading):
         message = data.get("message")
         if data.get("type") == "session":
             reading.session_id = reading.session_id or word(data.get("id"))
@@ -44,7 +40,9 @@ def read(lines: Iterator[StreamLine[str]], reading: Reading) -> Iterator[Event]:
             reading.skip_type(data.get("type"))
 
 
-def _events(data: Mapping[str, Any], message: Mapping[str, Any], line: int, reading: Reading) -> Iterator[Event]:
+def _events(
+    data: Mapping[str, Any], message: Mapping[str, Any], line: int, reading: TranscriptReading
+) -> Iterator[Event]:
     timestamp = moment(data.get("timestamp")) or moment(message.get("timestamp"))
     identity, stated, content = word(data.get("id")), message.get("role"), message.get("content")
     if stated == "bashExecution":  # a command its user ran by hand
@@ -73,7 +71,7 @@ def _events(data: Mapping[str, Any], message: Mapping[str, Any], line: int, read
         yield from message_events(kept, role, reading, timestamp=timestamp, identity=identity, line=line)
 
 
-def _without_envelope(part: Any, role: str, reading: Reading) -> Any:
+def _without_envelope(part: Any, role: str, reading: TranscriptReading) -> Any:
     """Give a part of a message without what the gateway added; None where nothing else is in it."""
     text = part.get("text") if isinstance(part, Mapping) else None
     if not isinstance(text, str):
@@ -88,3 +86,16 @@ def _without_envelope(part: Any, role: str, reading: Reading) -> Any:
     if found:
         reading.skip("about the sender", found)
     return {**part, "text": said}
+
+
+_CHECKPOINT = re.compile(r"\.checkpoint\.[0-9a-f-]{8,}\.jsonl$")
+"""Copies OpenClaw makes of a session, which hold nothing that the session does not."""
+SESSION = TranscriptFormat("openclaw", _read, _is_line, copies=_CHECKPOINT)
+TOOL = Tool(
+    "openclaw",
+    "OPENCLAW_STATE_DIR",
+    (".openclaw", ".clawdbot", ".moltbot"),
+    ("agents/*/sessions/*.jsonl",),
+    ("*.checkpoint.*", "*.trajectory.jsonl"),
+)
+PI = Tool("pi", "PI_CODING_AGENT_DIR", (".pi/agent",), ("sessions/*/*.jsonl",))

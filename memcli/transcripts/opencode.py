@@ -1,19 +1,20 @@
 """opencode's sessions: a page about the session, messages, and parts of messages, each a JSON object.
 
-They lie in files of their own or in rows of a database (`opencode_store`), and in what `opencode export` prints.
+They lie in files of their own or in rows of a database (`opencode_database`), and in what `opencode export` prints.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..formats.json_stream import JsonStream
 from ..formats.session_event import Event, moment, role_of, word
-from .line_reader import Reading
 from .messages import message_events
+from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading
 
 
-def read_document(document: JsonStream, reading: Reading) -> Iterator[Event]:
+def _read_export(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
     """Yield the events of what `opencode export` prints."""
+    document = file.document()
     for key in document.members():
         if key == "messages" and document.peek() == "[":
             for message in document.items():
@@ -28,7 +29,7 @@ def read_document(document: JsonStream, reading: Reading) -> Iterator[Event]:
                 header(value, reading)
 
 
-def header(info: Mapping[str, Any], reading: Reading) -> None:
+def header(info: Mapping[str, Any], reading: TranscriptReading) -> None:
     """Note what the page of a session says."""
     time = info.get("time")
     times = time if isinstance(time, Mapping) else {}
@@ -40,7 +41,7 @@ def header(info: Mapping[str, Any], reading: Reading) -> None:
         reading.about["subagent"] = True
 
 
-def events(info: Mapping[str, Any], parts: Iterable[Any], reading: Reading) -> Iterator[Event]:
+def events(info: Mapping[str, Any], parts: Iterable[Any], reading: TranscriptReading) -> Iterator[Event]:
     """Yield the events of one message."""
     role = role_of(info.get("role"))
     if role not in ("user", "assistant"):
@@ -61,7 +62,7 @@ def events(info: Mapping[str, Any], parts: Iterable[Any], reading: Reading) -> I
     )
 
 
-def _part(part: Mapping[str, Any], reading: Reading) -> list[dict[str, Any]]:
+def _part(part: Mapping[str, Any], reading: TranscriptReading) -> list[dict[str, Any]]:
     """Write a part as others write it; nothing for what nobody said."""
     kind = part.get("type")
     if kind == "text":
@@ -93,3 +94,18 @@ def _tool(part: Mapping[str, Any]) -> list[dict[str, Any]]:
         answer = state.get("error" if failed else "output")
         made.append({"type": "tool_result", "tool_use_id": identifier, "content": answer, "is_error": failed})
     return made
+
+
+EXPORT = TranscriptFormat(
+    "opencode",
+    _read_export,
+    document=re.compile(r'"messages"\s*:\s*\[\s*\{\s*"info"\s*:|\A\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"ses_'),
+)
+DATABASE = "opencode.db"
+TOOL = Tool(
+    "opencode",
+    "",
+    (".local/share/opencode",),
+    ("storage/session/*/*.json", DATABASE),
+    data_folder="opencode",
+)

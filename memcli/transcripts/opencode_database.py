@@ -14,8 +14,8 @@ from typing import Any
 from ..formats.session_event import Event, load, word
 from . import opencode
 from .detect import FOREIGN, UnknownTranscriptError
-from .line_reader import Reading
 from .reader import Transcript, begun
+from .transcript_format import TranscriptReading
 
 _TRIES = 5
 _LOG = "-wal"
@@ -79,7 +79,6 @@ def _copy(path: Path, target: Path) -> None:
 
 
 FORMAT = "opencode"
-DATABASE = "opencode.db"
 _LONGEST = 64 << 20
 _TABLES = {
     "session": {"id", "directory"},
@@ -111,7 +110,7 @@ def session_from_files(path: Path, zone: tzinfo) -> Iterator[Transcript]:
     info = _object(path)
     if info is None:
         raise UnknownTranscriptError(f"{path} is damaged", "it is passed over")
-    reading = Reading(zone=zone)
+    reading = TranscriptReading(zone=zone)
     opencode.header(info, reading)
     reading.session_id = reading.session_id or path.stem
     yield begun(FORMAT, _events_from_files(path, reading), reading, path.name)
@@ -126,7 +125,7 @@ def sessions_from_database(path: Path, zone: tzinfo, beside: Path) -> Iterator[T
                 f"{path} has no table {missing} that mem can read", "update mem, or use `opencode export`", FOREIGN
             )
         for told in database.rows("session", "id"):
-            reading = Reading(zone=zone)
+            reading = TranscriptReading(zone=zone)
             times = {"created": told.get("time_created"), "updated": told.get("time_updated")}
             opencode.header({**told, "parentID": told.get("parent_id"), "time": times}, reading)
             reading.changed = word(told.get("time_updated"))
@@ -134,7 +133,7 @@ def sessions_from_database(path: Path, zone: tzinfo, beside: Path) -> Iterator[T
                 yield begun(FORMAT, _events_from_rows(database, reading), reading, f"{path.name}#{told['id']}")
 
 
-def _events_from_files(path: Path, reading: Reading) -> Iterator[Event]:
+def _events_from_files(path: Path, reading: TranscriptReading) -> Iterator[Event]:
     storage = path.parent.parent.parent
     for message in _files(storage / "message" / path.stem, reading):
         info = _object(message)
@@ -147,7 +146,7 @@ def _events_from_files(path: Path, reading: Reading) -> Iterator[Event]:
         yield from opencode.events({"id": message.stem, **info}, [part for part in parts if part], reading)
 
 
-def _files(folder: Path, reading: Reading) -> list[Path]:
+def _files(folder: Path, reading: TranscriptReading) -> list[Path]:
     """List the files of a folder; their names are ids, which sort by the time they were made."""
     try:
         return sorted(one for one in folder.iterdir() if one.suffix == ".json")
@@ -168,7 +167,7 @@ def _object(path: Path) -> dict[str, Any] | None:
     return data if isinstance(data, dict) else None
 
 
-def _events_from_rows(database: Copy, reading: Reading) -> Iterator[Event]:
+def _events_from_rows(database: Copy, reading: TranscriptReading) -> Iterator[Event]:
     order = "time_created, id"
     for row in database.rows("message", order, session_id=reading.session_id):
         info = _data(row)

@@ -5,7 +5,7 @@ Nothing here writes, and nothing is held but the line at hand, so that a transcr
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from itertools import chain, islice
@@ -14,26 +14,12 @@ from typing import Any, BinaryIO
 
 from ..formats.history import day_in
 from ..formats.ids import blake2b, new_id
-from ..formats.json_stream import CutOffError, JsonStream
-from ..formats.session_event import Event, load
+from ..formats.json_stream import CutOffError
+from ..formats.session_event import Event
 from ..formats.times import parse_time
 from ..language.harness_text import ASKED_BY_MEM
-from . import (
-    chat_exports,
-    chat_log,
-    claude_code,
-    codex,
-    copilot,
-    copilot_chat,
-    cursor,
-    gemini,
-    messages,
-    openclaw,
-    opencode,
-)
-from .chat_log import style_of
-from .detect import CUT_OFF, MANY, SILENT, UnknownTranscriptError, detect
-from .line_reader import Feed, Reading
+from .detect import CUT_OFF, SILENT, UnknownTranscriptError, detect
+from .transcript_format import TranscriptFile, TranscriptFormat, TranscriptReading
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _FINE = re.compile(r"\.\d+Z$")
@@ -47,7 +33,7 @@ class Transcript:
 
     format: str
     events: Iterator[Event]
-    reading: Reading
+    reading: TranscriptReading
 
     @property
     def session_id(self) -> str:
@@ -80,45 +66,48 @@ class Transcript:
         return self.reading.skipped
 
 
-def read_transcripts(feed: Feed, name: str, zone: tzinfo = UTC) -> Iterator[Transcript]:
+def read_transcripts(file: TranscriptFile, name: str, zone: tzinfo = UTC) -> Iterator[Transcript]:
     """Begin to read each conversation of a file in turn: most hold one, the export of a chat service many.
 
-    Raises UnknownTranscriptError where the content is no conversation, or goes wrong behind those that were given.
+    Raise UnknownTranscriptError where the content is no conversation, or goes wrong behind those that were given.
     """
-    if detect(feed, name) not in MANY:
-        yield _one(feed, name, zone)
+    form = detect(file, name)
+    if form.conversations is None:
+        yield _one(file, form, name, zone)
         return
     try:
-        for found, events, reading in chat_exports.conversations(feed.stream, zone):
+        for found, events, reading in form.conversations(file, zone):
             yield begun(found, events, reading, name)
     except CutOffError:
         raise UnknownTranscriptError(f"{name} is cut off or not JSON", "export it again", CUT_OFF) from None
 
 
-def read_transcript(file: BinaryIO | Feed, name: str, zone: tzinfo = UTC) -> Transcript:
+def read_transcript(file: BinaryIO | TranscriptFile, name: str, zone: tzinfo = UTC) -> Transcript:
     """Begin to read a transcript; `name` is its file's, `zone` that of times which name none.
 
-    Raises `UnknownTranscriptError` where the content is no conversation that can be read.
+    Raise UnknownTranscriptError where the content is no conversation that can be read.
     """
-    transcript = _one(file if isinstance(file, Feed) else Feed(file), name, zone)
+    whole = file if isinstance(file, TranscriptFile) else TranscriptFile(file)
+    transcript = _one(whole, detect(whole, name), name, zone)
     if transcript.is_asked_by_mem:
         raise UnknownTranscriptError(f"{name} is a question that mem asked an agent", "there is nothing to import")
     return transcript
 
 
-def _one(feed: Feed, name: str, zone: tzinfo) -> Transcript:
-    found = detect(feed, name)
-    if found in MANY:
+def _one(file: TranscriptFile, form: TranscriptFormat, name: str, zone: tzinfo) -> Transcript:
+    if form.conversations is not None:
         raise UnknownTranscriptError(
             f"{name} holds many conversations", "give the name of the file to `mem session import`"
         )
-    if found == "openclaw" and openclaw.CHECKPOINT.search(name):
+    if form.copies is not None and form.copies.search(name):
         raise UnknownTranscriptError(f"{name} is a checkpoint's copy", "import the session's own file instead", SILENT)
-    reading = Reading(zone=zone, day=day_in(name))
-    return begun(found, _events(feed, found, reading), reading, name)
+    reading = TranscriptReading(zone=zone, day=day_in(name))
+    return begun(form.name, _events(file, form, reading), reading, name, is_named_by_file=form.is_named_by_file)
 
 
-def begun(found: str, events: Iterator[Event], reading: Reading, name: str) -> Transcript:
+def begun(
+    found: str, events: Iterator[Event], reading: TranscriptReading, name: str, *, is_named_by_file: bool = False
+) -> Transcript:
     """Begin to read the events of one conversation; its file's name names it where nothing else does."""
     events = _kept(events, reading)
     head = _head(events)
@@ -126,8 +115,7 @@ def begun(found: str, events: Iterator[Event], reading: Reading, name: str) -> T
     first = head[0] if head else None
     stem = PurePath(name).name.removesuffix(".gz").rpartition(".")[0] or PurePath(name).name
     uuid = _UUID.search(stem)
-    if found == "claude-code" and uuid and uuid[0] == stem:
-        # A resumed session begins with the lines, and the id, of the one it goes on from.
+    if is_named_by_file and uuid and uuid[0] == stem:
         reading.session_id = stem
     reading.nameless = not (reading.session_id or uuid)
     reading.session_id = reading.session_id or (uuid[0] if uuid else stem)
@@ -146,49 +134,14 @@ def _head(events: Iterator[Event]) -> list[Event]:
     return head
 
 
-def _events(feed: Feed, found: str, reading: Reading) -> Iterator[Event]:
-    lines = feed.lines()
-    if found == "claude-code":
-        return claude_code.read(lines, reading)
-    if found == "codex":
-        head = (data for line in feed.head_lines() if isinstance(data := load(line), dict))
-        return codex.read(lines, reading, head)
-    if found == "openclaw":
-        return openclaw.read(lines, reading)
-    if found == "golemcore":
-        return messages.read_document(feed.stream, reading)
-    if found == "jsonl":
-        return messages.read_records(lines, reading)
-    if found in _LINES:
-        return _LINES[found](lines, reading)
-    if found in _DOCUMENTS:
-        return _document(_DOCUMENTS[found], feed, reading)
-    head_lines = feed.head_lines()
-    style = style_of(head_lines)
-    return chat_log.read(lines, reading, style, head_lines) if style else iter(())
-
-
-_LINES = {
-    "gemini": gemini.read,
-    "cursor": cursor.read,
-    "copilot": copilot.read,
-    "copilot-chat-log": copilot_chat.read,
-}
-_DOCUMENTS = {
-    "gemini-json": gemini.read_document,
-    "opencode": opencode.read_document,
-    "copilot-chat": copilot_chat.read_document,
-}
-
-
-def _document(read: Callable[[JsonStream, Reading], Iterator[Event]], feed: Feed, reading: Reading) -> Iterator[Event]:
+def _events(file: TranscriptFile, form: TranscriptFormat, reading: TranscriptReading) -> Iterator[Event]:
     try:
-        yield from read(JsonStream(feed.stream), reading)
+        yield from form.read(file, reading)
     except CutOffError:
         reading.skip("the rest is cut off or not JSON")
 
 
-def _kept(events: Iterator[Event], reading: Reading) -> Iterator[Event]:
+def _kept(events: Iterator[Event], reading: TranscriptReading) -> Iterator[Event]:
     """Take each event once: a session that was resumed repeats what went before."""
     seen: set[int] = set()
     ids: set[int] = set()
@@ -207,7 +160,7 @@ def _kept(events: Iterator[Event], reading: Reading) -> Iterator[Event]:
         yield event if identity == event.id else replace(event, id=identity)
 
 
-def _identified(events: Iterator[Event], reading: Reading) -> Iterator[Event]:
+def _identified(events: Iterator[Event], reading: TranscriptReading) -> Iterator[Event]:
     """Give an id to events that have none: the same at every reading of the same transcript."""
     for position, event in enumerate(events, 1):
         if event.id:

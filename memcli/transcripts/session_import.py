@@ -22,8 +22,8 @@ from ..store.sessions.counts import Counts
 from ..store.sessions.event_file import read_events, standing_ids
 from ..store.sessions.sessions import EVENTS, METADATA, Listing, Session, made
 from ..store.workspace import Workspace
-from .line_reader import Feed
 from .reader import Transcript, read_transcript
+from .transcript_format import TranscriptFile
 
 STANDARD_INPUT = "standard input"
 UNREADABLE = frozenset(
@@ -66,7 +66,7 @@ class Imported:
 
 
 @dataclass(frozen=True)
-class Standing:
+class SessionContent:
     """What a session holds already."""
 
     session: str
@@ -82,7 +82,7 @@ class Spool:
     transcript: Transcript
     file: IO[str]
     cleaner: Redactor
-    standing: Standing
+    standing: SessionContent
     events: int = 0  # that are new
     known: int = 0
     last: str = ""  # time of the latest event
@@ -155,7 +155,7 @@ class Spool:
         return Imported(appended.session, self.transcript.format, *counts, skipped, tuple(self.cleaner.found))
 
 
-def bring_in(workspace: Workspace, file: BinaryIO | Feed, name: str, into: str = "") -> Imported:
+def bring_in(workspace: Workspace, file: BinaryIO | TranscriptFile, name: str, into: str = "") -> Imported:
     """Import a transcript into the session of its own id, or into the one named; what is known is left alone.
 
     Raises UnknownTranscriptError where the content is no conversation that can be read.
@@ -165,7 +165,7 @@ def bring_in(workspace: Workspace, file: BinaryIO | Feed, name: str, into: str =
         return spool.keep(into)
 
 
-def standing_of(workspace: Workspace, name: str, listing: Listing) -> Standing:
+def standing_of(workspace: Workspace, name: str, listing: Listing) -> SessionContent:
     """Look what a session holds, in the archive too."""
     session = made(workspace, name, listing.elsewhere)
     ids = standing_ids([workspace.path(part.path) for part in listing.archived(session.id)])
@@ -174,12 +174,12 @@ def standing_of(workspace: Workspace, name: str, listing: Listing) -> Standing:
         ids.add(event.id)
         if event.type == "message":
             said.append((event.id, event.role, _fingerprint(event.text)))
-    return Standing(name, frozenset(ids), tuple(said))
+    return SessionContent(name, frozenset(ids), tuple(said))
 
 
 @contextmanager
 def spooled(
-    workspace: Workspace, transcript: Transcript, name: str, standing: Standing | None = None
+    workspace: Workspace, transcript: Transcript, name: str, standing: SessionContent | None = None
 ) -> Iterator[Spool]:
     """Write a conversation down, so that neither its length nor a slow source is felt by others who write.
 
@@ -189,7 +189,7 @@ def spooled(
     if secret_in_name(cleaner, name):
         cleaner.name = "the transcript"
     with _spool(workspace) as (file, folder):
-        spool = Spool(workspace, transcript, file, cleaner, standing or Standing(""))
+        spool = Spool(workspace, transcript, file, cleaner, standing or SessionContent(""))
         for event in transcript.events:
             spool.opening = spool.opening or f"{event.timestamp}\n{event.role}\n{event.text}".encode("utf-8", "replace")
             spool.last = max(spool.last, event.timestamp)

@@ -13,10 +13,10 @@ from typing import BinaryIO, cast
 
 from ..store.privacy import make_derived, opener, write_private
 from ..store.workspace import Surroundings, Workspace, nearest
-from . import opencode_database
-from .detect import FOREIGN, MANY, UnknownTranscriptError, detect
-from .line_reader import Feed
+from . import opencode, opencode_database
+from .detect import FOREIGN, UnknownTranscriptError, detect
 from .reader import Transcript, read_transcripts
+from .transcript_format import TranscriptFile
 
 Stamp = tuple[int, ...]
 _EXPORTED = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
@@ -41,7 +41,7 @@ class Source:
 
     def read(self, zone: tzinfo, beside: Path) -> Iterator[Transcript]:
         """Begin to read its conversations in turn; `beside` is a folder for a copy that is needed meanwhile."""
-        if self.path.name == opencode_database.DATABASE:
+        if self.path.name == opencode.DATABASE:
             return opencode_database.sessions_from_database(self.path, zone, beside)
         if opencode_database.is_session_file(self.path):
             return opencode_database.session_from_files(self.path, zone)
@@ -59,11 +59,11 @@ class Source:
 
 def holds_many(path: Path) -> bool:
     """Tell whether a file holds many conversations, or one that lies in many files."""
-    if path.suffix == ".zip" or path.name == opencode_database.DATABASE or opencode_database.is_session_file(path):
+    if path.suffix == ".zip" or path.name == opencode.DATABASE or opencode_database.is_session_file(path):
         return True
     try:
         with path.open("rb") as file:
-            return detect(Feed(file), path.name) in MANY
+            return detect(TranscriptFile(file), path.name).conversations is not None
     except (OSError, UnknownTranscriptError):
         return False  # whoever reads it says why
 
@@ -76,7 +76,7 @@ def source(tool: str, path: Path, folder: str = "") -> Source:
 def stamp_of(path: Path) -> Stamp:
     """Give what changes whenever the content does."""
     special: Callable[[Path], Stamp] | None = None
-    if path.name == opencode_database.DATABASE:
+    if path.name == opencode.DATABASE:
         special = opencode_database.stamp_of
     elif opencode_database.is_session_file(path):
         special = opencode_database.session_stamp
@@ -88,7 +88,7 @@ def stamp_of(path: Path) -> Stamp:
 
 def _file(path: Path, name: str, zone: tzinfo) -> Iterator[Transcript]:
     with path.open("rb") as file:
-        yield from read_transcripts(Feed(file), name, zone)
+        yield from read_transcripts(TranscriptFile(file), name, zone)
 
 
 def _archive(path: Path, zone: tzinfo) -> Iterator[Transcript]:
@@ -100,7 +100,7 @@ def _archive(path: Path, zone: tzinfo) -> Iterator[Transcript]:
                 raise UnknownTranscriptError(f"{path.name} has no conversations.json in it", "unpack it first", FOREIGN)
             for name in names:
                 with archive.open(name) as file:
-                    yield from read_transcripts(Feed(cast("BinaryIO", file)), name, zone)
+                    yield from read_transcripts(TranscriptFile(cast("BinaryIO", file)), name, zone)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise UnknownTranscriptError(f"{path.name} cannot be unpacked: {error}", "unpack it first") from None
 

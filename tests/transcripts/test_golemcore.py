@@ -2,11 +2,13 @@
 
 import io
 import json
+from typing import TextIO, cast
 
 import pytest
 
+from memcli.formats.session_event import Event
 from memcli.transcripts import messages
-from memcli.transcripts.line_reader import Reading
+from memcli.transcripts.transcript_format import TranscriptFile, TranscriptReading
 from tests.transcripts.reading_data import DATA, read, said, taken, tools
 
 
@@ -51,11 +53,13 @@ class Dribble(io.TextIOBase):
 
 def test_where_the_pieces_are_cut_changes_nothing() -> None:
     text = (DATA / "golemcore.json").read_text(encoding="utf-8")
-    whole, dribbled = Reading(), Reading()
-    assert list(messages.read_document(Dribble(text), dribbled)) == list(
-        messages.read_document(io.StringIO(text), whole)
-    )
-    assert dribbled == whole
+
+    def taken_from(stream: TextIO) -> tuple[list[Event], TranscriptReading]:
+        file, reading = TranscriptFile(io.BytesIO()), TranscriptReading()
+        file.stream = stream
+        return list(messages.DOCUMENT.read(file, reading)), reading
+
+    assert taken_from(cast("TextIO", Dribble(text))) == taken_from(io.StringIO(text))
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.7, 0.9])

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from memcli.transcripts.line_reader import Feed
 from memcli.transcripts.reader import read_transcripts
+from memcli.transcripts.transcript_format import TranscriptFile
 from tests.transcripts.reading_data import read, said, tools
 
 GEMINI: dict[str, Any] = {
@@ -301,7 +301,7 @@ CLAUDE_AI = {
 
 def conversations(data: object) -> list[tuple[str, list[tuple[str, str]]]]:
     """Read an export: the id of each conversation and what was said."""
-    feed = Feed(io.BytesIO(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")))
+    feed = TranscriptFile(io.BytesIO(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")))
     return [(one.session_id, said(list(one.events))) for one in read_transcripts(feed, "conversations.json", UTC)]
 
 

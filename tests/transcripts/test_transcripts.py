@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memcli.transcripts import line_reader
+from memcli.transcripts import transcript_format
 from memcli.transcripts.detect import UnknownTranscriptError
 from memcli.transcripts.reader import read_transcript
 from tests.transcripts.reading_data import DATA, read, said
@@ -52,11 +52,11 @@ def test_events_come_before_the_file_has_ended(found: str) -> None:
     transcript = read_transcript(io.BufferedReader(file), "endless")
     assert transcript.format == found
     assert len(list(islice(transcript.events, 1000))) == 1000
-    assert file.given < 4 * line_reader.HEAD
+    assert file.given < 4 * transcript_format.HEAD
 
 
 def test_a_line_too_long_is_passed_over_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_reader, "LONGEST_LINE", 5000)
+    monkeypatch.setattr(transcript_format, "LONGEST_LINE", 5000)
     rows = ["short", "x" * 20_000, "short too"]
     text = "\n".join(json.dumps({"role": "user", "content": row}) for row in rows)
     transcript, events = read(text, "s.jsonl")

@@ -1,0 +1,47 @@
+"""Every transcript format that mem reads, and every tool whose conversations it looks for on this machine.
+
+A new format is a module with its `TranscriptFormat` (and `Tool`), a line in each tuple here, its name in `READS`, and
+its tests.
+"""
+
+from . import chat_exports, chat_log, claude_code, codex, copilot, cursor, gemini, messages, openclaw, opencode
+from .transcript_format import Tool, TranscriptFormat
+
+FORMATS: tuple[TranscriptFormat, ...] = (
+    copilot.CHAT_LOG,
+    chat_exports.EXPORT,
+    opencode.EXPORT,
+    gemini.DOCUMENT,
+    copilot.CHAT,
+    codex.ROLLOUT,
+    copilot.SESSION,
+    gemini.SESSION,
+    openclaw.SESSION,
+    claude_code.SESSION,
+    cursor.SESSION,
+    messages.JSON_LINES,
+)
+"""From the most telling to the least: nearly every line of a log has a type, many have a role. In a JSON document a
+text has a backslash before each quotation mark, so that no text fits the pattern of a document."""
+
+MESSAGES_DOCUMENT, CHAT = messages.DOCUMENT, chat_log.CHAT
+"""What is tried where nothing above fits: a JSON document with messages, and text that is no JSON."""
+
+TOOLS: tuple[Tool, ...] = (
+    claude_code.TOOL,
+    codex.TOOL,
+    openclaw.TOOL,
+    openclaw.PI,
+    gemini.TOOL,
+    opencode.TOOL,
+    cursor.TOOL,
+    copilot.TOOL,
+    copilot.VSCODE,
+)
+
+READS = (
+    "mem reads transcripts of Claude Code, Codex, OpenClaw, Gemini CLI, opencode, Cursor, GitHub Copilot and "
+    "golemcore, exports of ChatGPT and Claude.ai, JSON lines with role and content, "
+    'and chats as text ("User: …", "[10:02] name: …", "### User")'
+)
+"""What a person is told whose file is none of them."""

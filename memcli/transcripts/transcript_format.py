@@ -1,0 +1,191 @@
+"""What a transcript format is: how its transcripts are told from others and read, and where its tool keeps them.
+
+A transcript streams in: its beginning is looked at once, then it is read line by line, never the whole of it.
+"""
+
+import codecs
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+from ..formats.json_stream import JsonStream, StreamLine, bounded_lines, rejoined
+from ..formats.session_event import Event, load
+from ..language.harness_text import injections, recalls_memory, without_injected
+
+HEAD = 256 * 1024
+"""Bytes looked at to find out the format."""
+LONGEST_LINE = 16 * 1024 * 1024
+"""Bytes of a line that is read; a longer one, a video in base64 for instance, is passed over."""
+REASONS = 100
+"""Different reasons that are counted apart; a file may make up its own types without end."""
+OPEN_CALLS = 1000
+"""Tool calls remembered until their answer comes."""
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_SMALL = 4 << 20  # bytes
+_BLANK = "\ufeff\x00 \t\r\n"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool at work."""
+
+    name: str
+    recalls: bool  # it asks a memory, so its answer is nothing new
+
+
+@dataclass
+class TranscriptReading:
+    """What is learnt of a conversation while its events are read, and what was left out."""
+
+    session_id: str = ""
+    nameless: bool = False  # only its file names it
+    asked: bool = False  # mem itself asked
+    changed: str = ""  # a mark of the conversation's last change, where its source keeps one
+    started: str = ""
+    zone: tzinfo = UTC  # of times that name none
+    day: str = ""  # of times that name no day
+    about: dict[str, Any] = field(default_factory=dict)  # what the transcript says of itself
+    skipped: Counter[str] = field(default_factory=Counter)
+    calls: dict[str, Call] = field(default_factory=dict)
+
+    def skip(self, reason: str, count: int = 1) -> None:
+        """Count what is left out."""
+        known = reason in self.skipped or len(self.skipped) < REASONS
+        self.skipped[reason if known else "other"] += count
+
+    def skip_type(self, stated: object) -> None:
+        """Count a kind of record that holds nothing to remember."""
+        self.skip(f"type {stated[:40]!r}" if isinstance(stated, str) else "no type")
+
+    def said(self, text: str) -> str:
+        """Return what was really said, and count what a harness put in."""
+        for injection in injections(text):
+            self.skip(injection.reason)
+        return without_injected(text)
+
+    def call(self, identifier: str, name: str, command: str) -> None:
+        """Note a tool that was called, for the answer to come; of those without an id only the last is known."""
+        self.calls[identifier] = Call(name, recalls_memory(name, command))
+        if len(self.calls) > OPEN_CALLS:
+            del self.calls[next(iter(self.calls))]
+
+    def answered(self, identifier: str) -> Call:
+        """Return the call that an answer belongs to: the one of its id, else the last that had none.
+
+        Return a call without a name where none is known.
+        """
+        return self.calls.pop(identifier if identifier in self.calls else "", Call("", recalls=False))
+
+
+class TranscriptFile:
+    """A binary file read from where it stands, once and forwards; a pipe will do."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        """Look at the beginning: to the end of the first line that is not blank, where that is not too far."""
+        head = more = file.read(HEAD)
+        while len(more) == HEAD and b"\n" not in head.lstrip() and len(head) < LONGEST_LINE:
+            more = file.read(HEAD)
+            head += more
+        encoding = next((name for mark, name in _MARKS if head.startswith(mark)), "utf-8")
+        whole = rejoined(head, file, HEAD)
+        self.stream: TextIO = io.TextIOWrapper(whole, encoding=encoding, errors="replace", newline="\n")
+        self.head = head.decode(encoding, errors="replace")
+        self.complete = len(more) < HEAD
+
+    def head_lines(self) -> list[str]:
+        """Return the lines of the beginning, without one that the look has cut."""
+        lines = self.head.split("\n")
+        return lines if self.complete or len(lines) == 1 else lines[:-1]
+
+    def head_objects(self) -> Iterator[dict[str, Any]]:
+        """Yield the lines of the beginning that are JSON objects."""
+        return (data for line in self.head_lines() if isinstance(data := load(line), dict))
+
+    def lines(self) -> Iterator[StreamLine[str]]:
+        """Yield the lines, each with its newline."""
+        return bounded_lines(self.stream, LONGEST_LINE)
+
+    def objects(self, reading: TranscriptReading) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield number and object of each line of JSON; lines that hold no object are counted and passed over."""
+        for line in self.lines():
+            if line.is_too_long:
+                reading.skip("line too long")
+            elif line.content.strip(_BLANK):
+                data = load(line.content)
+                if isinstance(data, dict):
+                    yield line.number, data
+                elif data is None:
+                    reading.skip("not JSON" if line.is_whole else "cut off at the end")
+                else:
+                    reading.skip("not an object")
+
+    def document(self) -> JsonStream:
+        """Return the file as one JSON document, to be taken apart value by value."""
+        return JsonStream(self.stream)
+
+
+EventReader = Callable[[TranscriptFile, TranscriptReading], Iterator[Event]]
+Conversation = tuple[str, Iterator[Event], TranscriptReading]
+"""Its format, its events, and what is learnt of it meanwhile."""
+
+
+def _never(_: Mapping[str, Any]) -> bool:
+    return False
+
+
+def _no_events(_: TranscriptFile, __: TranscriptReading) -> Iterator[Event]:
+    return iter(())
+
+
+@dataclass(frozen=True)
+class TranscriptFormat:
+    """How transcripts of one kind are told from others, and read."""
+
+    name: str
+    read: EventReader = _no_events
+    """Yields the events; CutOffError may end them."""
+    is_line: Callable[[Mapping[str, Any]], bool] = _never
+    """Tells a JSON line of such a transcript by itself."""
+    is_first_line: Callable[[Mapping[str, Any]], bool] = _never
+    """Tells the first line, before the file is taken for a document."""
+    document: re.Pattern[str] | None = None
+    """What is in the beginning of such a JSON document and of no other."""
+    conversations: Callable[[TranscriptFile, tzinfo], Iterator[Conversation]] | None = None
+    """Yields the conversations of a file that holds many, instead of `read`."""
+    copies: re.Pattern[str] | None = None
+    """What the names of files end with that repeat another transcript."""
+    is_named_by_file: bool = False
+    """The name of the file is the session's id, whatever the lines say."""
+
+
+def read_page(path: Path) -> Mapping[str, Any]:
+    """Return the JSON object of a small file a tool keeps beside its transcripts; empty where there is none."""
+    with suppress(OSError):
+        if path.stat().st_size <= _SMALL:
+            data = load(path.read_text(encoding="utf-8", errors="replace"))
+            return data if isinstance(data, dict) else {}
+    return {}
+
+
+def _no_folder(_: Path, __: tuple[Path, ...]) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool that keeps conversations: by which variable its folder is named, where it is else, and what lies there."""
+
+    name: str
+    variable: str
+    folders: tuple[str, ...]  # below home
+    patterns: tuple[str, ...]  # below that; `**` stands for any folders
+    passed_over: tuple[str, ...] = ()  # names of files that hold no conversation of a person's
+    data_folder: str = ""  # below XDG_DATA_HOME, where that is set
+    folder_of: Callable[[Path, tuple[Path, ...]], str] = _no_folder
+    """Returns the working directory that the place of a transcript tells, given folders it may be near to."""
