@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from memcli import __version__
-from memcli.cli.app import COMMANDS, FAMILIES, door
+from memcli.cli.app import FAMILIES, commands, door
 from memcli.cli.help import page
 
 HERE = Path(__file__).parent
@@ -64,7 +64,7 @@ def overview() -> str:
     lines += _paragraphs(inspect.cleandoc(door.registered_callback.callback.__doc__ or ""))  # type: ignore[union-attr]
     lines += [".SH COMMANDS"]
     for family in FAMILIES:
-        named = [(name, one) for name, one in COMMANDS.items() if one.family == family]
+        named = [(name, one) for name, one in commands().items() if one.family == family]
         if named:
             lines += [f".SS {_roff(family.capitalize())}"]
             for name, one in named:
@@ -134,7 +134,7 @@ def _documented(name: str, command: Any, depth: str) -> list[str]:
 
 def _commands() -> dict[str, Any]:
     group: Any = typer.main.get_command(door)
-    return {name: group.get_command(None, name) for name in COMMANDS}
+    return {name: group.get_command(None, name) for name in commands()}
 
 
 def _inner(command: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.cli.app import COMMANDS, door
+from memcli.cli.app import commands, door
 from memcli.cli.help import TOPICS
 from tests.conftest import Mem
 
@@ -21,17 +21,17 @@ def test_the_manual_is_current() -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_every_command_explains_itself(mem: Mem, name: str) -> None:
     ran = mem(name, "--help")
     assert ran.code == 0
-    assert COMMANDS[name].help.split()[0] in ran.out
+    assert commands()[name].help.split()[0] in ran.out
     assert mem("help", name).out == ran.out
 
 
 def test_the_overview_names_every_command(mem: Mem) -> None:
     said = mem().out
-    assert all(f"  {name} " in said for name in COMMANDS)
+    assert all(f"  {name} " in said for name in commands())
     assert door.registered_callback
 
 

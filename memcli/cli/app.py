@@ -3,7 +3,9 @@
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
@@ -22,42 +24,13 @@ class Command(NamedTuple):
 
 
 FAMILIES = ("keep", "find", "tend", "talk", "join")
-COMMANDS = {
-    "init": Command("init", "keep", "Make a workspace, by default in ./memory."),
-    "write": Command("write", "keep", "Remember something, or change an entry with --id."),
-    "edit": Command("edit", "keep", "Change the text of an entry or of another file, in place or in your editor."),
-    "forget": Command("forget", "keep", "Move entries to the archive."),
-    "restore": Command("forget", "keep", "Bring entries back from the archive, and superseded ones back into use."),
-    "note": Command("history", "keep", "Add a line to the notes of today."),
-    "history": Command("history", "keep", "Add to history, and show it."),
-    "search": Command("find", "find", "Find memories by meaning and by words."),
-    "grep": Command("grep", "find", "Find lines by their exact text, in every file."),
-    "read": Command("read", "find", "Show what an id, a path or a hit's address names."),
-    "ls": Command("find", "find", "List entries."),
-    "supersede": Command("edit", "tend", "Let one entry take the place of another."),
-    "review": Command("review", "tend", "Settle what needs a person's yes or no."),
-    "dedup": Command("tidy", "tend", "Merge entries that say the same."),
-    "consolidate": Command("consolidate", "tend", "Turn conversations into history and memories."),
-    "rollup": Command("tidy", "tend", "Sum up the episodes of a project in one page."),
-    "decay": Command("decay", "tend", "Show how far entries have faded, and archive what has."),
-    "recall": Command("recall", "find", "Give the memories that a prompt should have, as text to put before it."),
-    "replay": Command("proof", "find", "Say what a prompt of a session was given then, what it gets now, and why."),
-    "promote": Command("tidy", "tend", "Make confirmed memories lines of MEMORY.md, or take lines off again."),
-    "check": Command("check", "tend", "Find what is wrong with the files, and mend what has one right answer."),
-    "stats": Command("stats", "tend", "Show what is in memory, how it grows, what is used and what fades."),
-    "tend": Command("tend", "tend", "Do what is due: for cron."),
-    "index": Command("index", "tend", "Bring the index up to date, embedding every text."),
-    "session": Command("session", "talk", "Keep conversations, look at them, put them away."),
-    "export": Command("transfer", "join", "Write memories as lines of JSON, or as one document."),
-    "import": Command("transfer", "join", "Bring memories in from an export, or from another tool."),
-    "hook": Command("hook", "join", "Let agents, git and cron run mem."),
-    "mcp": Command("mcp", "join", "Serve the memory to agents over the Model Context Protocol."),
-    "memory-tool": Command("mcp", "join", "Answer one command of Anthropic's memory tool."),
-    "completion": Command("value_completion", "join", "Print the completion script for bash, zsh or fish."),
-    "help": Command("help", "join", "Show the help of a command or of a topic."),
-    "trust": Command("init", "join", "Believe what a workspace says that came with a repository."),
-    "config": Command("init", "join", "Show and change settings."),
-}
+
+
+@cache
+def commands() -> dict[str, Command]:
+    """Return the commands there are, by name, from `commands.txt`: name, module, family and what each does."""
+    rows = Path(__file__).with_name("commands.txt").read_text(encoding="utf-8").splitlines()
+    return {name: Command(*rest) for name, *rest in (row.split(maxsplit=3) for row in rows)}
 
 
 class _PipeClosed(Exception):
@@ -78,11 +51,11 @@ class Door(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Name all commands."""
-        return list(COMMANDS)
+        return list(commands())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import one command's module and build the command."""
-        place = COMMANDS.get(cmd_name)
+        place = commands().get(cmd_name)
         if place is None:
             return None
         module = import_module(f".{place.module}", __package__)
@@ -99,23 +72,23 @@ class Door(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command meant; a wrong name gets a guess at the right one."""
         name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
+        if name not in commands() and not name.startswith("-"):
             from .suggestions import meant
 
-            raise UsageError(f"no command {name!r}", meant(name, COMMANDS))
+            raise UsageError(f"no command {name!r}", meant(name, commands()))
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """Offer the commands without importing them."""
         from typer.core import CompletionItem  # type: ignore[attr-defined]
 
-        return [CompletionItem(name, help=one.help) for name, one in COMMANDS.items() if name.startswith(incomplete)]
+        return [CompletionItem(name, help=one.help) for name, one in commands().items() if name.startswith(incomplete)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """List the commands by family without importing them."""
         for family in FAMILIES:
             with formatter.section(family.capitalize()):
-                rows = [(name, one.help) for name, one in COMMANDS.items() if one.family == family]
+                rows = [(name, one.help) for name, one in commands().items() if one.family == family]
                 formatter.write_dl(rows, col_max=12)
 
 
@@ -208,7 +181,7 @@ def _told(error: Any, arguments: Sequence[str]) -> tuple[str, str]:
     from .suggestions import said
 
     message = error.format_message().strip().rstrip(".")
-    named = next((word for word in arguments if word in COMMANDS), "")
+    named = next((word for word in arguments if word in commands()), "")
     command = error.ctx.command_path if getattr(error, "ctx", None) else f"mem {named}".rstrip()
     better = said(message, command, arguments)
     if better:

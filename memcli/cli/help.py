@@ -82,14 +82,14 @@ def help_(
     Topics are workspace (what lies where, and the formats of the files), settings, and json (the fields of every
     document); with --json the last is a JSON Schema, and any other help is its text.
     """
-    from .app import COMMANDS, run
+    from .app import commands, run
 
     topic, *below = words or [""]
     if topic == "json" and as_json and not below:
         output.say_json(schema())
         return
     is_page = topic in TOPICS and not below
-    if not (is_page or topic in COMMANDS or not topic):
+    if not (is_page or topic in commands() or not topic):
         raise UsageError(f"no command or topic {topic!r}", f"commands: see `mem --help`; topics: {', '.join(TOPICS)}")
     text = io.StringIO()
     code = 0

@@ -5,30 +5,20 @@ from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 
 ELSEWHERE = {
-    "add": 'write "…"',
-    "new": 'write "…"',
-    "remember": 'write "…"',
-    "save": 'write "…"',
-    "store": 'write "…"',
-    "ask": 'search "…"',
-    "find": 'search "…"',
-    "query": 'search "…"',
-    "cat": "read ID",
-    "get": "read ID",
-    "open": "read ID",
-    "show": "read ID",
-    "view": "read ID",
-    "list": "ls",
-    "change": "edit ID",
-    "update": "edit ID",
-    "archive": "forget ID",
-    "delete": "forget ID",
-    "remove": "forget ID",
-    "rm": "forget ID",
-    "log": "history show",
-    "status": "stats",
-    "doctor": "check",
-    "sync": "index",
+    name: ours
+    for ours, names in {
+        'write "…"': "add new remember save store",
+        'search "…"': "ask find query",
+        "read ID": "cat get open show view",
+        "ls": "list",
+        "edit ID": "change update",
+        "forget ID": "archive delete remove rm",
+        "history show": "log",
+        "stats": "status",
+        "check": "doctor",
+        "index": "sync",
+    }.items()
+    for name in names.split()
 }
 """Names other programs have for what a command of ours does."""
 _UNDO = "undo", "revert", "unforget", "undelete"

@@ -49,26 +49,20 @@ The page is larger than {limit:,} bytes. Write it shorter in "memory_update": me
 keep names, numbers and rules.
 """
 
+_TEXT, _TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+_ENTRY = {
+    **dict.fromkeys(("content", "type", "source"), _TEXT),
+    "message": {"type": "integer"},
+    **dict.fromkeys(("files", "tags"), _TEXTS),
+    "key": _TEXT,
+}
 SCHEMA: Mapping[str, object] = {
     "type": "object",
     "properties": {
-        "history_entry": {"type": "string"},
-        "memory_update": {"type": "string"},
+        **dict.fromkeys(("history_entry", "memory_update"), _TEXT),
         "entries": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "content": {"type": "string"},
-                    "type": {"type": "string"},
-                    "source": {"type": "string"},
-                    "message": {"type": "integer"},
-                    "files": {"type": "array", "items": {"type": "string"}},
-                    "tags": {"type": "array", "items": {"type": "string"}},
-                    "key": {"type": "string"},
-                },
-                "required": ["content"],
-            },
+            "items": {"type": "object", "properties": _ENTRY, "required": ["content"]},
         },
     },
 }

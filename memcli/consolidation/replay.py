@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from ..data import table
 from ..formats.entry import read_entry
 from ..formats.frontmatter.document import parse
 from ..formats.times import parse_time, stamp
@@ -31,20 +32,6 @@ WHY = {
     "budget": "there was no room for it",
 }
 """Why a memory that was found is not given."""
-_PARTS = {
-    "vector": "by meaning",
-    "keyword": "by its words",
-    "title": "its title stands in the prompt",
-    "speaker": "the prompt names who speaks",
-    "question": "it is a question",
-    "asks": "it asks the same and does not answer",
-    "exact": "a phrase of the prompt stands in it",
-    "name": "the prompt names it",
-    "date": "it is of the time the prompt names",
-    "flagged": "flagged with a better one",
-    "base": "subtracted from all",
-    "cut": "more than 1 is not possible",
-}
 _SHOWN = 6  # words that prompt and memory share
 
 
@@ -140,7 +127,7 @@ def _why(memory: Memory, words: Sequence[str]) -> str:
     for name, value in memory.parts.items():
         if abs(value) >= 0.005 or name in ("vector", "keyword"):
             also = f" ({', '.join(shared)})" if name == "keyword" and shared else ""
-            told.append(f"{_PARTS.get(name, name)} {value:.2f}{also}")
+            told.append(f"{table('relevance_parts.toml').get(name, name)} {value:.2f}{also}")
     fading = f"{memory.kept:.0%} of it is left by age, trust and use"
     return f"{', '.join(told)} = relevance {memory.relevance:.2f}; {fading}: score {memory.score:.2f}"
 

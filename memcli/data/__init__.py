@@ -1,5 +1,12 @@
-"""Word tables, patterns and trained models, kept as files and read when they are first used."""
+"""Word tables, patterns and trained models, kept as files and read when they are first used.
 
+The tables are TOML of a plain form, which this module reads itself: to import `tomllib` would add 3 ms to every hook.
+The form: tables, and arrays of tables one level deep; strings without escapes but `\\\\`, those of several lines
+beginning on a line of their own; lists of strings in double quotes; numbers and booleans.
+"""
+
+import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +22,68 @@ def path(name: str) -> Path:
 @cache
 def table(name: str) -> dict[str, Any]:
     """Return the content of a TOML file; it is read once in a process."""
-    import tomllib
+    content: dict[str, Any] = {}
+    current = content
+    lines = iter(path(name).read_text(encoding="utf-8").split("\n"))
+    for line in lines:
+        if line.startswith("[["):
+            current = {}
+            content.setdefault(line[2 : line.index("]")], []).append(current)
+        elif line.startswith("["):
+            current = content
+            for part in line[1 : line.index("]")].split("."):
+                current = current.setdefault(part, {})
+        elif line and line[0] != "#":
+            key, _, value = line.partition("=")
+            current[key.strip(' "')] = _value(value.partition("  #")[0].strip(), lines)
+    return content
 
-    return tomllib.loads(path(name).read_text(encoding="utf-8"))
+
+@cache
+def words(name: str, key: str) -> frozenset[str]:
+    """Return the words, separated by white space, of one string of a TOML file."""
+    return frozenset(table(name)[key].split())
+
+
+@cache
+def expression(name: str, key: str) -> str:
+    """Return one string of a TOML file as a regular expression.
+
+    Line breaks are left out, and `{other}` is replaced by the string of that key.
+    """
+    joined = table(name)[key].replace("\n", "")
+    return re.sub(r"\{([a-z_]+)\}", lambda match: expression(name, match[1]), joined)
+
+
+@cache
+def pattern(name: str, key: str) -> re.Pattern[str]:
+    """Return one string of a TOML file as a pattern, compiled at the first call."""
+    return re.compile(expression(name, key))
+
+
+def _value(value: str, lines: Iterator[str]) -> object:
+    """Return a value that begins on a line; `lines` yields those that follow it."""
+    mark = value[:3]
+    if mark in ("'''", '"""'):
+        first = value[3:].removesuffix(mark)
+        if len(value) > 5 and value.endswith(mark):
+            return first
+        return "\n".join([*([first] if first else []), *_until(lines, mark)])
+    if value[0] == "[":
+        whole = value if value[-1] == "]" else " ".join([value, *_until(lines, "]")])
+        return [one.replace("\\\\", "\\") for one in whole.split('"')[1::2]]
+    if value[0] == '"':
+        return value[1 : value.index('"', 1)].replace("\\\\", "\\")
+    if value[0] == "'":
+        return value[1 : value.index("'", 1)]
+    if value in ("true", "false"):
+        return value == "true"
+    return float(value) if "." in value else int(value)
+
+
+def _until(lines: Iterator[str], mark: str) -> Iterator[str]:
+    """Yield lines up to the one that ends with a mark, which is left out."""
+    for line in lines:
+        yield line.removesuffix(mark)
+        if line.endswith(mark):
+            return

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ..data import table
 from ..errors import RefusedError
 from .privacy import SESSIONS, folder_mode, narrowed
 from .temporary_files import is_temporary, temporary_name
@@ -20,18 +21,6 @@ _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF)
 _MOST_WAITING = 200  # open files that wait to be synced; systems allow 256 and more
 _SYNCS = 16  # at once: a journaling file system makes one commit of them
 _batch = threading.local()
-_FIXES = {
-    errno.ENOSPC: "free some space and run it again",
-    errno.EDQUOT: "free some space and run it again",
-    errno.EFBIG: "raise the limit on file sizes (ulimit -f) and run it again",
-    errno.EROFS: "make the file system writable (mount -o remount,rw) and run it again",
-    errno.EACCES: "change its permissions (chmod) or its owner (chown) and run it again",
-    errno.EPERM: "change its permissions (chmod) or its owner (chown) and run it again",
-    errno.ENOTDIR: "something above it is a file, not a folder: move that away",
-    errno.ENAMETOOLONG: "choose a shorter name",
-    errno.ENOSYS: "keep the workspace on a file system with locks",
-    errno.ENOLCK: "keep the workspace on a file system with locks",
-}
 
 
 @contextmanager
@@ -48,7 +37,9 @@ def naming(verb: str, path: Path) -> Iterator[None]:
 def refusal(verb: str, path: Path, error: OSError) -> RefusedError:
     """Say which file could not be read, written, moved or locked, and why."""
     reason = (error.strerror or str(error)).lower()
-    return RefusedError(f"cannot {verb} {path}: {reason}", _FIXES.get(error.errno or 0, ""))
+    return RefusedError(
+        f"cannot {verb} {path}: {reason}", table("file_refusals.toml").get(errno.errorcode.get(error.errno or 0, ""), "")
+    )
 
 
 def require_regular(path: Path, seen: os.stat_result) -> None:

@@ -1,6 +1,7 @@
-"""Every setting there is: one annotated table, which also makes the docs. Values come from files and `MEM_*`.
+"""Every setting there is, in one table, and its value, from files and `MEM_*`.
 
-A workspace's `mem.yaml` may have come with a clone, so it can set only what neither runs, connects nor spends.
+What each does is said in `data/settings.toml`, which also makes the docs. A workspace's `mem.yaml` may
+have come with a clone, so it can set only what neither runs, connects nor spends.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,6 +10,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
+from ..data import table
 from ..errors import RefusedError, UsageError
 from ..formats.frontmatter.document import load_mapping
 from ..formats.text_lines import decoded
@@ -18,16 +20,20 @@ from .layouts import KINDS, LAYOUTS, adjusted
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: its dotted name, default, what it does and who may set it."""
+    """One setting: its dotted name, default and who may set it."""
 
     name: str
     default: Any
-    doc: str
     user_only: bool = False  # read only from the user's own file and the environment
     is_secret: bool = False  # may hold a secret, and is not shown unasked
     choices: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
+
+    @property
+    def doc(self) -> str:
+        """Return what it does, in a sentence."""
+        return str(table("settings.toml")[self.name])
 
     @property
     def variable(self) -> str:
@@ -110,238 +116,86 @@ _DECAY_DAYS = {
 }
 
 TABLE = (
-    Setting("memory.enabled", True, "Memory as a whole: where it is off, nothing is kept, found or recalled."),
-    Setting(
-        "timezone",
-        "",
-        "Time zone of days and of the times in notes, such as Europe/Lisbon; empty: the system's.",
-    ),
-    Setting(
-        "layout",
-        "mem",
-        "Where things live in this folder: mem's own way, or that of the tool whose folder it is.",
-        choices=tuple(LAYOUTS),
-    ),
-    Setting("paths.memory", "", "Page of long-term memory, such as docs/MEMORY.md; empty: as the layout has it."),
-    Setting("paths.history", "", "History files, such as log/HISTORY-{month}.md; empty: as the layout has it."),
-    Setting("paths.notes", "", "Daily notes, such as journal/{date}.md; empty: as the layout has it."),
-    Setting("paths.entries", "", "Folder of entries, such as docs/memories; empty: as the layout has it."),
-    Setting(
-        "write.source",
-        "",
-        "Source of a new entry where `write` is given none; empty: user if typed at a terminal, else observed.",
-        user_only=True,
-        choices=("", "user", "observed", "inferred"),
-    ),
-    Setting("write.type", "fact", "Type of a new entry where `write` is given none."),
-    Setting(
-        "write.merge_similarity",
-        0.0,
-        "Cosine from which a new text confirms the entry it is like, whatever it says, both wordings kept; 0: never.",
-        low=0,
-        high=1,
-    ),
-    Setting("search.limit", 5, "Hits shown where `-n` is not given.", low=1, high=1000),
-    Setting(
-        "search.kinds",
-        ("entry", "memory", "history", "note"),
-        "What `search` looks through where `--kind` is not given.",
-        choices=(*KINDS, "document"),
-    ),
-    Setting(
-        "search.conversations",
-        True,
-        "Where the best hit is weak, search and recall look for passages of conversations too.",
-    ),
-    Setting(
-        "search.min_score",
-        -1.0,
-        "Hits below this relevance are left out; -1: by what was measured for the model (0.02 for the built-in one).",
-        low=-1,
-        high=1,
-    ),
-    Setting(
-        "search.vector_weight",
-        -1.0,
-        "Share of meaning against words in a hybrid search, from 0 to 1; below 0 it follows from the kind of text.",
-        low=-1,
-        high=1,
-    ),
-    Setting(
-        "search.embed_budget",
-        2.0,
-        "Seconds a search may spend embedding new texts before it answers; the rest is found by its words.",
-        low=0,
-        high=600,
-    ),
-    Setting("decay.enabled", True, "Whether memories may be archived when they have faded."),
-    Setting("decay.auto", False, "Whether `tend` archives what has faded."),
-    Setting("decay.threshold", 0.1, "Entries whose score is below this have faded.", low=0, high=1),
-    *(
-        Setting(
-            f"decay.days.{kind}", days, f"Time constant of {kind}: days in which its score falls to 37 %.", low=0.01
-        )
-        for kind, days in _DECAY_DAYS.items()
-    ),
-    Setting("decay.tags", (), "Days by tag, used in place of the type's, such as work=90."),
-    Setting(
-        "recall.soft_budget",
-        1800,
-        "Tokens of a pack after which no further memory is added; a token counts as 3.5 characters.",
-        low=0,
-    ),
-    Setting("recall.hard_budget", 3500, "Tokens a pack never exceeds.", low=0),
-    Setting("recall.share.long_term", 0.4, "Share of the pack for MEMORY.md; what is left goes on.", low=0, high=1),
-    Setting("recall.share.notes", 0.1, "Share of the pack for the notes of today.", low=0, high=1),
-    Setting("recall.share.recent", 0.1, "Share of the pack for the days before.", low=0, high=1),
-    Setting("recall.share.relevant", 0.3, "Share of the pack for what fits the prompt.", low=0, high=1),
-    Setting("recall.share.documents", 0.1, "Share of the pack for documents.", low=0, high=1),
-    Setting("recall.limit.working", 6, "At most so many memories of this session in a pack.", low=0, high=1000),
-    Setting("recall.limit.episodic", 8, "At most so many episodes, history records and older notes.", low=0, high=1000),
-    Setting("recall.limit.semantic", 6, "At most so many facts, preferences and the like.", low=0, high=1000),
-    Setting("recall.limit.procedural", 4, "At most so many procedures and lessons.", low=0, high=1000),
-    Setting("recall.limit.documents", 3, "At most so many passages from `index.include`.", low=0, high=1000),
-    Setting("recall.days", 7, "Days of recent context.", low=0, high=366),
-    Setting(
-        "recall.recency_weight",
-        0.3,
-        "How much age, use and trust order what is relevant: 0 not at all, 1 as much as relevance itself.",
-        low=0,
-        high=1,
-    ),
-    Setting("recall.min_score", 0.12, "What fits the prompt less than this is left out.", low=0, high=1),
-    Setting("recall.cutoff", 0.5, "What fits less than this share of what fits best is left out.", low=0, high=1),
-    Setting("recall.embed_budget", 0.3, "Seconds a recall may spend embedding new texts.", low=0, high=600),
-    Setting("recall.turns", 50, "Turns of a session after which memories may be shown again.", low=1),
-    Setting(
-        "recall.gate",
-        -1.0,
-        "Relevance from which a turn gets memories where the gate is asked; below 0: as measured for the model.",
-        low=-1,
-        high=1,
-    ),
-    Setting(
-        "recall.topic",
-        -1.0,
-        "Likeness of two turns below which the topic has changed; below 0: as measured for the model.",
-        low=-1,
-        high=1,
-    ),
-    Setting("recall.judge", False, "Let the LLM judge what is recalled before it is shown.", user_only=True),
-    Setting(
-        "index.include",
-        (),
-        "Folders of documents that recall and `search --kind document` read, such as ../docs; from a workspace's own"
-        " file only within its repository.",
-    ),
-    Setting("promote.enabled", True, "Whether confirmed memories may become lines of MEMORY.md."),
-    Setting("promote.auto", False, "Whether `tend` promotes what is confirmed."),
-    Setting("promote.budget", 4096, "Bytes that promoted lines may take in MEMORY.md.", low=0, high=1_000_000),
-    Setting("promote.strength", 3, "Confirmations that make a memory ready for MEMORY.md.", low=1),
-    Setting("promote.trust", 0.75, "Trust that makes it so, together with `promote.confidence`.", low=0, high=1),
-    Setting("promote.confidence", 0.75, "Confidence that makes it so, together with `promote.trust`.", low=0, high=1),
-    Setting("memory.budget", 8192, "Bytes that MEMORY.md should not exceed; `check` says when it does.", low=0),
-    Setting(
-        "history.single_file",
-        "",
-        "Keep a second copy of history in one file, HISTORY.md, for older tools: on, off; empty: as the layout has it.",
-        choices=("", "on", "off"),
-    ),
-    Setting(
-        "session.soft_limit",
-        0,
-        "Tokens from which a session is compacted; 0: 0.8 of what the model takes, 100,000 where that is not known.",
-        low=0,
-    ),
-    Setting(
-        "session.hard_limit",
-        0,
-        "Tokens a session does not exceed; 0: what the model takes, 125,000 where that is not known.",
-        low=0,
-    ),
-    Setting("session.compact", True, "Let `mem tend` make sessions shorter that are past their soft limit."),
-    Setting(
-        "llm.model",
-        "",
-        "LLM that consolidates, as litellm names it, such as gpt-4o-mini or ollama/llama3; empty: none, rules do it.",
-        user_only=True,
-    ),
-    Setting("llm.api_base", "", "Address of an OpenAI-compatible server.", user_only=True),
-    Setting(
-        "llm.api_key",
-        "",
-        "Key for it; better set as MEM_LLM_API_KEY or the provider's own variable.",
-        user_only=True,
-        is_secret=True,
-    ),
-    Setting(
-        "llm.command",
-        "",
-        "An LLM without a key: `claude`, `codex`, `gemini`, `llm` or `ollama MODEL`; or any command that reads a prompt"
-        " on standard input and prints the answer.",
-        user_only=True,
-    ),
-    Setting(
-        "llm.timeout",
-        0.0,
-        "Seconds an answer may take; 0: 30 of a server, 120 of a command.",
-        user_only=True,
-        low=0,
-        high=3600,
-    ),
-    Setting(
-        "llm.decides",
-        False,
-        "Let the LLM settle by `mem review --judge` what the rules of trust allow; otherwise it only proposes.",
-        user_only=True,
-    ),
-    Setting("consolidate.enabled", True, "Let `mem consolidate`, `mem tend` and hooks make memory of conversations."),
-    Setting("consolidate.window", 50, "Messages that must wait before `mem tend` and hooks consolidate.", low=1),
-    Setting("consolidate.keep", 10, "Latest messages they leave for next time.", low=0),
-    Setting(
-        "consolidate.page", True, "Let consolidation without an LLM put lines into MEMORY.md, between mem's marks."
-    ),
-    Setting(
-        "consolidate.page_size", 8192, "Bytes of MEMORY.md past which an LLM is asked to make it shorter.", low=256
-    ),
-    Setting("consolidate.episodes", True, "Keep an episode of every conversation consolidated."),
-    Setting("hooks.enabled", True, "Let the hooks of agents recall, and keep what was said."),
-    Setting("hooks.notes", True, "Let them keep each turn: a line of the day's notes, and the session."),
-    Setting("hooks.within", 1500, "Milliseconds a recall in a hook may take.", low=50, high=60_000),
-    Setting(
-        "secrets.personal",
-        "refuse",
-        "Personal data in what is written on purpose: refuse it as secrets are, redact it, or off; where nobody watches"
-        " it is redacted.",
-        choices=("off", "redact", "refuse"),
-    ),
+    Setting("memory.enabled", True),
+    Setting("timezone", ""),
+    Setting("layout", "mem", choices=tuple(LAYOUTS)),
+    Setting("paths.memory", ""),
+    Setting("paths.history", ""),
+    Setting("paths.notes", ""),
+    Setting("paths.entries", ""),
+    Setting("write.source", "", user_only=True, choices=("", "user", "observed", "inferred")),
+    Setting("write.type", "fact"),
+    Setting("write.merge_similarity", 0.0, low=0, high=1),
+    Setting("search.limit", 5, low=1, high=1000),
+    Setting("search.kinds", ("entry", "memory", "history", "note"), choices=(*KINDS, "document")),
+    Setting("search.conversations", True),
+    Setting("search.min_score", -1.0, low=-1, high=1),
+    Setting("search.vector_weight", -1.0, low=-1, high=1),
+    Setting("search.embed_budget", 2.0, low=0, high=600),
+    Setting("decay.enabled", True),
+    Setting("decay.auto", False),
+    Setting("decay.threshold", 0.1, low=0, high=1),
+    *(Setting(f"decay.days.{kind}", days, low=0.01) for kind, days in _DECAY_DAYS.items()),
+    Setting("decay.tags", ()),
+    Setting("recall.soft_budget", 1800, low=0),
+    Setting("recall.hard_budget", 3500, low=0),
+    Setting("recall.share.long_term", 0.4, low=0, high=1),
+    Setting("recall.share.notes", 0.1, low=0, high=1),
+    Setting("recall.share.recent", 0.1, low=0, high=1),
+    Setting("recall.share.relevant", 0.3, low=0, high=1),
+    Setting("recall.share.documents", 0.1, low=0, high=1),
+    Setting("recall.limit.working", 6, low=0, high=1000),
+    Setting("recall.limit.episodic", 8, low=0, high=1000),
+    Setting("recall.limit.semantic", 6, low=0, high=1000),
+    Setting("recall.limit.procedural", 4, low=0, high=1000),
+    Setting("recall.limit.documents", 3, low=0, high=1000),
+    Setting("recall.days", 7, low=0, high=366),
+    Setting("recall.recency_weight", 0.3, low=0, high=1),
+    Setting("recall.min_score", 0.12, low=0, high=1),
+    Setting("recall.cutoff", 0.5, low=0, high=1),
+    Setting("recall.embed_budget", 0.3, low=0, high=600),
+    Setting("recall.turns", 50, low=1),
+    Setting("recall.gate", -1.0, low=-1, high=1),
+    Setting("recall.topic", -1.0, low=-1, high=1),
+    Setting("recall.judge", False, user_only=True),
+    Setting("index.include", ()),
+    Setting("promote.enabled", True),
+    Setting("promote.auto", False),
+    Setting("promote.budget", 4096, low=0, high=1_000_000),
+    Setting("promote.strength", 3, low=1),
+    Setting("promote.trust", 0.75, low=0, high=1),
+    Setting("promote.confidence", 0.75, low=0, high=1),
+    Setting("memory.budget", 8192, low=0),
+    Setting("history.single_file", "", choices=("", "on", "off")),
+    Setting("session.soft_limit", 0, low=0),
+    Setting("session.hard_limit", 0, low=0),
+    Setting("session.compact", True),
+    Setting("llm.model", "", user_only=True),
+    Setting("llm.api_base", "", user_only=True),
+    Setting("llm.api_key", "", user_only=True, is_secret=True),
+    Setting("llm.command", "", user_only=True),
+    Setting("llm.timeout", 0.0, user_only=True, low=0, high=3600),
+    Setting("llm.decides", False, user_only=True),
+    Setting("consolidate.enabled", True),
+    Setting("consolidate.window", 50, low=1),
+    Setting("consolidate.keep", 10, low=0),
+    Setting("consolidate.page", True),
+    Setting("consolidate.page_size", 8192, low=256),
+    Setting("consolidate.episodes", True),
+    Setting("hooks.enabled", True),
+    Setting("hooks.notes", True),
+    Setting("hooks.within", 1500, low=50, high=60_000),
+    Setting("secrets.personal", "refuse", choices=("off", "redact", "refuse")),
     Setting(
         "secrets.personal_rules",
         ("card-number", "national-id", "iban"),
-        "Which personal data is meant: card-number, national-id, iban, email, phone.",
         choices=("card-number", "national-id", "iban", "email", "phone"),
     ),
-    Setting(
-        "secrets.allow",
-        (),
-        "Files in which `check` looks for no secrets, as in a .gitignore, such as entries/fixtures/.",
-    ),
-    Setting("lock.wait", 10.0, "Seconds to wait for another process that is writing.", low=0, high=3600),
-    Setting("grep.timeout", 5.0, "Seconds a regular expression may work on the files.", low=0.1, high=600),
-    Setting(
-        "embedding.model",
-        "",
-        "Folder of a sentence-transformers model in ONNX form; empty: the all-MiniLM-L6-v2 that is installed with mem.",
-        user_only=True,
-    ),
-    Setting(
-        "embedding.threads",
-        0,
-        "Processor threads for the model; 0: all there are.",
-        user_only=True,
-        low=0,
-        high=256,
-    ),
+    Setting("secrets.allow", ()),
+    Setting("lock.wait", 10.0, low=0, high=3600),
+    Setting("grep.timeout", 5.0, low=0.1, high=600),
+    Setting("embedding.model", "", user_only=True),
+    Setting("embedding.threads", 0, user_only=True, low=0, high=256),
 )
 FORMAT_KEY = "format"
 FORMAT = 1

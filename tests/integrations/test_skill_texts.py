@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.cli.app import COMMANDS
+from memcli.cli.app import commands
 from memcli.formats.frontmatter.document import parse
 from tests.conftest import Mem
 
@@ -34,7 +34,7 @@ def test_every_command_and_option_they_name_is_there(mem: Mem, text: str) -> Non
     calls = _CALL.findall(text)
     assert len(calls) >= 4
     for name, rest in calls:
-        assert name in COMMANDS
+        assert name in commands()
         command = [name, *(["add"] if name == "history" else [])]
         told = mem(*command, "--help").out
         for option in re.findall(r"(?<!\w)--[a-z]+", rest.split("`")[0]):

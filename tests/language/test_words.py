@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memcli.index.schema import TOKENIZE
 from memcli.language.keyword_tokens import (
     MAX_TERMS,
     STOP_WORDS,
-    TOKENIZE,
     index_text,
     latin_share,
     phrases,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from ...data import table
 from .yaml_tree import UNPRINTABLE, WORDS, read_plain
 
 BEGINS_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_/.(+$")
@@ -134,30 +135,6 @@ def _flow_item(text: str) -> object:
     return read_plain(text)
 
 
-# A part of the parser's words, whether to point at the problem or at what it is in, and our words.
-MEANINGS = (
-    ("mapping values are not allowed", "problem", "mapping values are not allowed here; quote the value"),
-    ("quoted scalar found unknown escape", "problem", "a \\ between double quotes begins an escape; write \\\\"),
-    ("quoted scalar did not find", "problem", "a \\ between double quotes begins an escape; write \\\\"),
-    ("scanning a quoted scalar", "context", "a quote is opened here and not closed"),
-    ("cannot start any token", "problem", "{char} cannot begin a value; quote the value"),
-    ("parsing a flow sequence", "context", "a list is opened here with [ and not closed with ]"),
-    ("parsing a flow mapping", "context", "a map is opened here with {{ and not closed with }}"),
-    ("parsing a flow node", "problem", "between brackets something is missing here, or they are not closed"),
-    ("simple key", "context", "this line is not `key: value`; mind the space after the colon"),
-    ("scanning a block scalar", "problem", "the text after | or > must begin on the next line, indented"),
-    ("scanning an alias", "context", "* begins an alias; quote the value"),
-    ("scanning an anchor", "context", "& begins an anchor; quote the value"),
-    ("directive", "context", "% cannot begin a line; quote it"),
-    ("tag", "problem", "! begins a tag; quote the value"),
-    ("sequence entries are not allowed", "problem", "- begins a list; quote the value, or give the list its own lines"),
-    ("parsing a block collection", "problem", "indented unlike the list items above"),
-    ("parsing a block mapping", "problem", "does not fit here; mend the indentation, or quote the whole value"),
-    ("parsing a block node", "problem", "{char} cannot begin a value; quote the value"),
-    ("expected <document start>", "problem", "does not fit here; mend the indentation, or quote the whole value"),
-)  # fmt: skip
-
-
 def complaint(error: Exception, head: str) -> tuple[int, str]:
     """Return where in the block an error of the YAML parser points, and the reason in plain words."""
     conflict = re.search(r"^<<<<<<< ", head, re.MULTILINE)
@@ -167,7 +144,9 @@ def complaint(error: Exception, head: str) -> tuple[int, str]:
     if odd:
         return odd.start(), f"character U+{ord(odd.group()):04X} cannot stand in frontmatter; remove it"
     told = f"{getattr(error, 'context', '')} {getattr(error, 'problem', '')}"
-    where, reason = next((rest for words, *rest in MEANINGS if words in told), ("problem", told.strip()))
+    errors = table("yaml_errors.toml")["errors"]
+    known = next((error for error in errors if error["part"] in told), {"where": "problem", "reason": told.strip()})
+    where, reason = known["where"], known["reason"]
     last = len(head.rstrip()) - 1
     index = max(0, min(_index(error, where), last))
     if "mapping values" in told:
