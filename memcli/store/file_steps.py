@@ -38,7 +38,8 @@ def refusal(verb: str, path: Path, error: OSError) -> RefusedError:
     """Say which file could not be read, written, moved or locked, and why."""
     reason = (error.strerror or str(error)).lower()
     return RefusedError(
-        f"cannot {verb} {path}: {reason}", table("file_refusals.toml").get(errno.errorcode.get(error.errno or 0, ""), "")
+        f"cannot {verb} {path}: {reason}",
+        table("file_refusals.toml").get(errno.errorcode.get(error.errno or 0, ""), ""),
     )
 
 
