@@ -93,7 +93,7 @@ def reaches_up(sources: Tree) -> Iterator[str]:
 def strangers(sources: Tree) -> Iterator[str]:
     """Yield imports of a heavy library outside its owner."""
     for path, source in sources.items():
-        for node in ast.walk(_parsed(source)):
+        for node in _nodes(source):
             names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -161,7 +161,7 @@ def entangled(sources: Tree) -> Iterator[str]:
 def long_functions(sources: Tree) -> Iterator[str]:
     """Yield functions that are too long or take too much; a command takes its options, an MCP tool its arguments."""
     for path, source in sources.items():
-        for node in ast.walk(_parsed(source)):
+        for node in _nodes(source):
             if not isinstance(node, ast.FunctionDef):
                 continue
             length = (node.end_lineno or 0) - node.lineno + 1
@@ -189,7 +189,7 @@ def sql(sources: Tree) -> Iterator[str]:
     for path, source in sources.items():
         if path.startswith("index/") or path == "transcripts/opencode_database.py":
             continue
-        for node in ast.walk(_parsed(source)):
+        for node in _nodes(source):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 text = node.value.lstrip().casefold()
                 if text.startswith(("select ", "insert into", "delete from", "create table")) and (
@@ -201,7 +201,7 @@ def sql(sources: Tree) -> Iterator[str]:
 def git_calls(sources: Tree) -> Iterator[str]:
     """Yield command lines of git outside the one module that runs it with every guard."""
     for path, source in sources.items():
-        for node in ast.walk(_parsed(source)):
+        for node in _nodes(source):
             if path != "store/git.py" and isinstance(node, ast.List) and node.elts:
                 first = node.elts[0]
                 if isinstance(first, ast.Constant) and first.value == "git":
@@ -214,7 +214,7 @@ def _own(sources: Tree) -> dict[str, set[str]]:
     for path, source in sources.items():
         package = path.split("/")[:-1]
         targets: set[str] = set()
-        for node in ast.walk(_parsed(source)):
+        for node in _nodes(source):
             if not isinstance(node, ast.ImportFrom) or not node.level:
                 continue
             base = [*package[: len(package) - node.level + 1], *(node.module.split(".") if node.module else [])]
@@ -237,3 +237,9 @@ def _words(node: ast.AST) -> int:
 @cache
 def _parsed(source: str) -> ast.Module:
     return ast.parse(source)
+
+
+@cache
+def _nodes(source: str) -> tuple[ast.AST, ...]:
+    wanted = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.Constant, ast.List)
+    return tuple(node for node in ast.walk(_parsed(source)) if isinstance(node, wanted))
