@@ -22,11 +22,11 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 LEFT = {
-    house.reaches_up: 307,
+    house.reaches_up: 272,
     house.circles: 5,
     house.two_meanings: 22,
-    house.sizes: 8,
-    house.entangled: 18,
+    house.sizes: 7,
+    house.entangled: 15,
     house.long_functions: 4,
     house.word_tables: 26,
     house.sql: 8,

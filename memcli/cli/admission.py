@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import RefusedError, UsageError
+from ..errors import UsageError
 from ..store.redaction import Redacted
 from ..store.workspace import Workspace
 from . import output
@@ -18,14 +18,8 @@ if TYPE_CHECKING:
 Judge = Annotated[bool, typer.Option("--judge", help="Let your LLM say what repeats or contradicts what is known.")]
 
 
-def judge_of(where: Workspace, *, is_wanted: bool, no_dedup: bool = False) -> "LlmJudge | None":
-    """Give the judge that --judge asks for; UsageError where no LLM is configured, or nothing is to be compared."""
-    if not is_wanted:
-        return None
-    if no_dedup:
-        raise UsageError("--judge and --no-dedup", "give one of them")
-    from ..beliefs.llm_judge import llm_judge
-
+def judge_progress() -> Callable[[int, int], None]:
+    """Return what shows how many questions the judge has answered, where there are several."""
     bar = output.Bar("questions answered by the LLM:", 1)
 
     def progress(done: int, total: int) -> None:
@@ -34,7 +28,18 @@ def judge_of(where: Workspace, *, is_wanted: bool, no_dedup: bool = False) -> "L
         else:
             bar.clear()
 
-    return llm_judge(where, progress)
+    return progress
+
+
+def judge_of(where: Workspace, *, is_wanted: bool, no_dedup: bool = False) -> "LlmJudge | None":
+    """Give the judge that --judge asks for; UsageError where no LLM is configured, or nothing is to be compared."""
+    if not is_wanted:
+        return None
+    if no_dedup:
+        raise UsageError("--judge and --no-dedup", "give one of them")
+    from ..beliefs.llm_judge import llm_judge
+
+    return llm_judge(where, judge_progress())
 
 
 def tell_unheard(error: str) -> None:
@@ -73,14 +78,6 @@ def relations(
     return "; ".join(f"{words} {', '.join(ids)}" for words, ids in told if ids)
 
 
-def kept_by_trust(old: str, new: str) -> str:
-    """Say why a memory did not give way to another one, and who settles it."""
-    return (
-        f"{old} stays: {new} is trusted less; both are flagged, and `mem review` settles which holds (--source user"
-        " where the user said so)"
-    )
-
-
 def counted(admitted: Sequence["Admitted"]) -> str:
     """Count what was more than made anew: `2 merged, 1 superseded`; empty where all was."""
     numbers = {
@@ -94,70 +91,6 @@ def counted(admitted: Sequence["Admitted"]) -> str:
 
 Redact = Annotated[bool, typer.Option("--redact", help="Put [REDACTED:rule] in the place of secrets.")]
 AllowSecret = Annotated[bool, typer.Option("--allow-secret", help="Keep what looks like a secret all the same.")]
-_FIX = "leave it out; --redact blanks it, --allow-secret keeps it"
-
-
-def looked_through(
-    workspace: Workspace, body: str, told: dict[str, Any], *, redact: bool, allow: bool
-) -> tuple[str, dict[str, Any]]:
-    """Give text and fields as they may be kept; RefusedError names the line and the rule."""
-    if redact and allow:
-        raise UsageError("--redact and --allow-secret", "give one of them")
-    if allow:
-        return body, told
-    from ..store.redaction import redactor, require_no_secret
-
-    for option in ("tags", "key", "project") if not redact else ():
-        names = told.get(option) or ()
-        for name in [names] if isinstance(names, str) else names:
-            require_no_secret(workspace, name, f"--{option}")
-    guard = redactor(workspace, "the text")
-    body = guard.text(body)
-    for key, value in told.items():
-        guard.name = f"--{key.replace('_', '-')}"
-        told = {**told, key: _cleaned(guard.text, value)}
-    if guard.refused and not redact:
-        first = guard.refused[0]
-        where = f"line {first.line} of the text" if first.name == "the text" else first.name
-        raise RefusedError(f"{where} looks like a secret ({first.rule})", _FIX)
-    if guard.found:
-        tell_redacted(guard.found)
-    return body, told
-
-
-def guarded_change(
-    workspace: Workspace, path: str, change: Callable[[str], str], *, redact: bool, allow: bool
-) -> Callable[[str], str]:
-    """Give a change of a file's text that brings no secret in; what stood there before is not held against it."""
-    if redact and allow:
-        raise UsageError("--redact and --allow-secret", "give one of them")
-    if allow:
-        return change
-    from ..integrations.hooks.turn_flush import keepable
-    from ..store.redaction import redactor
-
-    def looked(text: str) -> str:
-        new = change(text)
-        if not redact:
-            return keepable(workspace, path, new, text, _FIX)
-
-        guard = redactor(workspace, path)
-        new = guard.text(new)
-        tell_redacted(guard.found)
-        return new
-
-    return looked
-
-
-def _cleaned(clean: Callable[[str], str], value: Any) -> Any:
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, list):
-        return [_cleaned(clean, one) for one in value]
-    if isinstance(value, dict):
-        # What a value is may be said by its key.
-        return {key: clean(f"{key}={one}").removeprefix(f"{key}=") for key, one in value.items()}
-    return value
 
 
 MOST = 20

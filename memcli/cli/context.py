@@ -23,14 +23,19 @@ def reading(workspace: str, scope: str, *, even_off: bool = False) -> list[Works
     return found
 
 
-def writing(workspace: str, scope: str, done: str = "written to", *, even_off: bool = False) -> Workspace:
-    """Open the one workspace to write to, or to do something else with."""
+def writable(workspace: str, scope: str, done: str = "written to", *, even_off: bool = False) -> list[Workspace]:
+    """Open the workspaces that names are looked for in, first the one to write to, or to do something else with."""
     if scope == "all":
         raise UsageError(f"a memory is {done} one workspace", "use --scope project or --scope user")
-    where = reading(workspace, scope, even_off=even_off)[0]
-    if output.is_watched() and not where.is_trusted:
-        output.note(f"{where.root} came with a repository and is not trusted: see `mem trust --help`")
-    return where
+    found = reading(workspace, scope, even_off=even_off)
+    if output.is_watched() and not found[0].is_trusted:
+        output.note(f"{found[0].root} came with a repository and is not trusted: see `mem trust --help`")
+    return found
+
+
+def writing(workspace: str, scope: str, done: str = "written to", *, even_off: bool = False) -> Workspace:
+    """Open the one workspace to write to, or to do something else with."""
+    return writable(workspace, scope, done, even_off=even_off)[0]
 
 
 def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:
@@ -49,15 +54,6 @@ def here(workspace: Workspace, path: str) -> str:
     is_near = workspace.root.is_relative_to(folder) or folder.is_relative_to(workspace.root.parent)
     whole = workspace.root / path
     return os.path.relpath(whole, folder) if is_near else str(whole)
-
-
-def within(workspace: Workspace, path: str) -> str:
-    """Take the path of a new file that begins with a dot, or with the workspace's own name, from the current folder."""
-    folder = Path.cwd()
-    inside = workspace.root.is_relative_to(folder) and workspace.root != folder
-    named = path.startswith(("./", "../", f"{workspace.root.relative_to(folder)}/" if inside else "./"))
-    closing = "/" if path.endswith("/") else ""
-    return f"{os.path.normpath(folder / path)}{closing}" if named else path
 
 
 def tell_problems(found_in: Sequence[Workspace], problems: Iterable[FileProblem]) -> None:
@@ -84,9 +80,14 @@ def is_typed() -> bool:
     return at_terminal() and output.is_watched()
 
 
+def speaker() -> str:
+    """Return whose word it is that comes without a source: the user's where a person types."""
+    return "user" if is_typed() else "observed"
+
+
 def author(workspace: Workspace, source: str = "") -> str:
-    """Give whose word it is that a command keeps or changes: what was said, or set by the user, or a terminal's."""
-    return source or str(workspace.settings["write.source"]) or ("user" if is_typed() else "observed")
+    """Return whose word it is that a command keeps or changes: what was said, or set by the user, or a terminal's."""
+    return workspace.author(source, speaker())
 
 
 def standard_input(what: str) -> str:

@@ -1,13 +1,11 @@
 """`mem history`."""
 
-from dataclasses import asdict, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ..errors import MemError, UsageError
-from ..formats.history import exchange
-from ..formats.text_lines import FileProblem
+from ..api.history import add_history, add_note, read_history
+from ..errors import MemError
 from . import context, output
 from .admission import tell_redacted
 from .app import STYLE
@@ -24,22 +22,18 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add a record to the month's history; it is kept whole. Secrets are blanked out and told."""
-    from ..store.history import add_record
-    from ..store.redaction import redactor
-
     if text == "-":
         text = context.standard_input("the record")
     where = context.writing(workspace, scope)
-    cleaner = redactor(where, "the record")
-    step = add_record(where, cleaner.text(text), context.noise(text))
-    tell_redacted(cleaner.found)
+    done = add_history(where, text)
+    tell_redacted(done.redacted)
+    path = context.here(where, done.path)
     if as_json:
-        redacted = [asdict(one) for one in cleaner.found]
-        output.say_json({"id": step.mark, "path": step.path, "redacted": redacted})
+        output.say_json(done.as_dict())
     elif output.is_watched():
-        output.say(f"recorded {step.mark} ({context.here(where, step.path)})")
+        output.say(f"recorded {done.id} ({path})")
     else:
-        output.say_row(("recorded", step.mark, context.here(where, step.path)))
+        output.say_row(("recorded", done.id, path))
 
 
 @history_app.command("show")
@@ -52,32 +46,17 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show history, the oldest first: all files as one, each record once."""
-    from ..store.history import read_log
-
-    if limit < 0:
-        raise UsageError(f"-n {limit}", "ask for at least one, or leave it out for all")
-    rows: list[dict[str, Any]] = []
-    problems: list[FileProblem] = []
     found_in = context.reading(workspace, scope)
-    for where in found_in:
-        first, last = where.moment("since", since), where.moment("until", until, end=True)
-        log = read_log(where)
-        problems += [replace(one, scope=where.scope, left_out=True) for one in log.problems]
-        for told in log.records:
-            if (not first or told.record.timestamp >= first) and (not last or told.record.timestamp[:19] <= last[:19]):
-                record = {"id": told.record.id, "timestamp": told.record.timestamp, "text": told.record.text}
-                rows.append({**record, "path": told.path, "line": told.record.line, "scope": where.scope})
-    rows.sort(key=lambda row: str(row["timestamp"]))
-    rows = rows[-limit:] if limit else rows
-    context.tell_problems(found_in, problems)
+    found = read_history(found_in, since=since, until=until, limit=limit)
+    context.tell_problems(found_in, found.problems)
     if as_json:
-        output.say_json({"records": rows, "problems": [asdict(one) for one in problems]})
+        output.say_json(found.as_dict())
     elif output.is_watched():
-        for row in rows:
-            output.say(f"{row['text']}\n")
+        for one in found.records:
+            output.say(f"{one.text}\n")
     else:
-        for row in rows:
-            output.say_row((row["id"] or f"{row['path']}#L{row['line']}", row["timestamp"], row["text"]))
+        for one in found.records:
+            output.say_row((one.id or f"{one.path}#L{one.line}", one.timestamp, one.text))
 
 
 def note(
@@ -104,26 +83,15 @@ def note(
 
 
 def _note(text: str, user: str, assistant: str, workspace: str, scope: str, *, as_json: bool) -> None:
-    from ..store.history import add_note
-    from ..store.redaction import redactor
-
-    if bool(text) == bool(user or assistant):
-        raise UsageError("a note is a text, or what was said by --user and --assistant", 'such as mem note "…"')
-    if text == "-":
+    if text == "-" and not (user or assistant):
         text = context.standard_input("the note")
-    if not (text + user + assistant).strip():
-        raise UsageError("there is nothing to note", 'such as mem note "…"')
     where = context.writing(workspace, scope)
-    cleaner = redactor(where, "the note")
-    # Before it is cut: half a secret is one too, and no rule would see it.
-    line = cleaner.text(text) if text else exchange(cleaner.text(user), cleaner.text(assistant))
-    path, written = add_note(where, line)
-    tell_redacted(cleaner.found)
+    done = add_note(where, text, user=user, assistant=assistant)
+    tell_redacted(done.redacted)
+    path = context.here(where, done.path)
     if as_json:
-        output.say_json(
-            {"path": path, "line": written.rstrip("\n"), "redacted": [asdict(one) for one in cleaner.found]}
-        )
+        output.say_json(done.as_dict())
     elif output.is_watched():
-        output.say(f"noted in {context.here(where, path)}")
+        output.say(f"noted in {path}")
     else:
-        output.say_row(("noted", context.here(where, path)))
+        output.say_row(("noted", path))

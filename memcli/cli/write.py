@@ -1,28 +1,14 @@
 """`mem write`."""
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ..api.choice import require_types
+from ..api.write import SOURCES, TYPES, NewEntry, Written
+from ..api.write import write as write_entry
 from ..errors import UsageError
-from ..formats.entry import SOURCES, TYPES
-from ..store import entries
-from ..store.privacy import require_open
-from ..store.workspace import Workspace
 from . import context, output, value_completion
-from .admission import (
-    AllowSecret,
-    Judge,
-    Redact,
-    document,
-    judge_of,
-    kept_by_trust,
-    looked_through,
-    relations,
-    tell_unheard,
-)
+from .admission import AllowSecret, Judge, Redact, judge_progress, relations, tell_redacted, tell_unheard
 from .options import AsJson, InScope, InWorkspace
 
 
@@ -144,140 +130,67 @@ def write(
     text stays in the archive with its own source: `mem read ID --history` lists it. Other words that no user is known
     to have said make the entry `observed`.
     """
-    told: dict[str, Any] = {
-        "type": kind, "key": key, "title": title, "tags": _split(tag), "project": project, "source": source,
-        "trust": trust, "confidence": confidence, "salience": salience, "strength": strength, "sources": sources,
-        "references": references, "files": about, "status": status, "superseded_by": superseded_by,
-        "conflicts_with": conflicts_with, "pinned": pinned, "expires_at": expires_at, "created_at": created_at,
-        "metadata": _pairs(metadata),
-    }  # fmt: skip
-    told = {key: value for key, value in told.items() if value is not None}
-    if kind and kind not in TYPES:
-        require_types([kind], [context.writing(workspace, scope)])
-    body = _body(text, file, allow_secret=allow_secret)
-    if identifier and path:
-        raise UsageError("--id changes an entry where it is", "leave out --path")
-    if supersedes and (identifier or path):
-        raise UsageError("--supersedes makes a new entry in a place of its own", "leave out --id and --path")
-    if judge and (identifier or path or supersedes):
-        raise UsageError("--judge compares a new memory with what is known", "leave out --id, --path and --supersedes")
-    if identifier:
-        where, place = context.locate(workspace, scope, identifier, strict=True)
-        if body is None and not told:
-            raise UsageError("nothing to change", "give a text or a field")
-        kept, told = looked_through(where, body or "", told, redact=redact, allow=allow_secret)
-        told |= _cited(where, told, allow_secret=allow_secret)
-        by = context.author(where, source or "")
-        changed = entries.update(where, place.path, told, None if body is None else kept, by=by)
-        done = _as_it_is(where, changed, told)
+    entry = NewEntry(
+        text=_body(text, file, allow_secret=allow_secret),
+        id=identifier,
+        path=path,
+        supersedes=supersedes,
+        type=kind,
+        key=key,
+        title=title,
+        tags=_split(tag),
+        project=project,
+        source=source,
+        trust=trust,
+        confidence=confidence,
+        salience=salience,
+        strength=strength,
+        sources=sources,
+        references=references,
+        files=about,
+        status=status,
+        superseded_by=superseded_by,
+        conflicts_with=conflicts_with,
+        pinned=pinned,
+        expires_at=expires_at,
+        created_at=created_at,
+        metadata=_pairs(metadata),
+    )
+    done = write_entry(
+        context.reading(workspace, scope) if identifier else context.writable(workspace, scope),
+        entry,
+        by=context.speaker(),
+        dedup=not no_dedup,
+        judge=judge,
+        redact=redact,
+        allow_secret=allow_secret,
+        progress=judge_progress(),
+    )
+    tell_redacted(done.redacted)
+    for notice in done.notices:
+        output.note(notice)
+    tell_unheard(done.error)
+    if as_json:
+        output.say_json(done.as_dict())
     else:
-        if body is None:
-            raise UsageError("nothing to remember", 'give the text: mem write "…", or - to read standard input')
-        where = context.writing(workspace, scope)
-        by = context.author(where, source or "")
-        body, told = looked_through(where, body, told, redact=redact, allow=allow_secret)
-        told |= _cited(where, told, allow_secret=allow_secret)
-        if path and not allow_secret:
-            for target in (path, f"{where.layout.entries}/{path}"):
-                require_open(where.root / target)
-        by_hand = any(told.get(key) for key in ("status", "superseded_by", "conflicts_with"))
-        if supersedes:
-            done = _in_place_of(where, workspace, scope, supersedes, {"source": by, **told}, body)
-        elif path or by_hand or (no_dedup and not key and not judge):
-            written = entries.write(where, told, body, context.noise(body), context.within(where, path), by=by)
-            done = _as_it_is(where, written, told)
-        else:
-            done = _admitted(where, {"source": by, **told}, body, judge=judge, by_key_alone=no_dedup)
-    _tell(where, done, as_json=as_json)
-    if done.pop("error", ""):
+        _tell(done)
+    if done.error:
         raise typer.Exit(7)
 
 
-def _cited(where: Workspace, told: dict[str, Any], *, allow_secret: bool) -> dict[str, Any]:
-    """Cite the lines that --files names; what is cited goes with the files."""
-    if "files" not in told or not any(":" in name for name in told["files"]):
-        return {"cited": []} if "files" in told else {}
-    from ..beliefs.citations import cite
-
-    found, unwatched = cite(where, told["files"], Path.cwd(), allow_secret=allow_secret)
-    for why in unwatched:
-        output.note(f"{why}: its lines are not watched")
-    return {"cited": found}
-
-
-def _as_it_is(where: Workspace, written: entries.Written, told: dict[str, Any]) -> dict[str, Any]:
-    """Tell what was done to a file, and what its key took the place of."""
-    done: dict[str, Any] = {"action": written.action, "id": written.id, "path": written.path}
-    if told.get("key"):
-        from ..beliefs.slots import fill
-
-        filled = fill(where, written.path, "mem write")
-        named = (("supersedes", filled.supersedes), ("conflicts_with", filled.conflicts_with))
-        done |= {name: list(ids) for name, ids in named if ids}
-    return done
-
-
-def _in_place_of(
-    where: Workspace, workspace: str, scope: str, old: str, told: dict[str, Any], body: str
-) -> dict[str, Any]:
-    """Make a new entry and mark the one it takes the place of, as one change."""
-    from ..beliefs.plan import applied, without_lines
-    from ..beliefs.supersession import replacing_plan, standing
-
-    there, place = context.locate(workspace, scope, old, strict=True)
-    if there.root != where.root:
-        raise UsageError(f"{old} is in another workspace", "name the workspace with --workspace or --scope")
-    before = standing(where, place.path)
-    by_user = told["source"] == "user" or context.is_typed()
-    new = replacing_plan(where, before, told, body, context.noise(body), by_user=by_user)
-    gone = [] if new.is_flagged else [before.entry.id]
-    applied(where, new.plan + without_lines(where, gone), "mem write")
-    flagged = [before.entry.id] if new.is_flagged else []
-    if new.is_flagged:
-        output.note(kept_by_trust(before.entry.id, new.id))
-    if told.get("key") and told["key"] != before.entry.key:
-        from ..beliefs.slots import fill
-
-        filled = fill(where, new.path, "mem write")
-        gone += filled.supersedes
-        flagged += filled.conflicts_with
-    done = {"action": "created", "id": new.id, "path": new.path}
-    return done | ({"supersedes": gone} if gone else {}) | ({"conflicts_with": flagged} if flagged else {})
-
-
-def _admitted(
-    where: Workspace, told: dict[str, Any], body: str, *, judge: bool, by_key_alone: bool = False
-) -> dict[str, Any]:
-    from ..beliefs.admission import Draft
-    from ..beliefs.admit import admit
-
-    draft = Draft(told, body, context.noise(body))
-    asked = judge_of(where, is_wanted=judge, no_dedup=by_key_alone)
-    settled = admit(where, [draft], "mem write", asked, by_key_alone=by_key_alone)
-    for notice in settled.notices:
-        output.note(notice)
-    tell_unheard(settled.error)
-    return {**document(settled.admitted[0]), "error": settled.error}
-
-
-def _tell(where: Workspace, done: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        fields = {key: value for key, value in done.items() if key != "error"}
-        output.say_json({**fields, "workspace": str(where.root)})
-        return
-    path = context.here(where, done["path"])
-    row = [done["action"], done["id"], path]
-    names = ("supersedes", "superseded_by", "conflicts_with", "likely_same")
-    remark = relations(**{name: done[name] for name in names if name in done})
-    if output.is_watched():
-        said = f"confirmed {done['strength']} times" if done["action"] == "merged" else remark
-        action = "merged into" if done["action"] == "merged" else done["action"]
-        output.say(f"{action} {done['id']} ({path})" + (f": {said}" if said else ""))
-        if done.get("conflicts_with"):
-            alike = len(done["conflicts_with"]) == len(done.get("likely_same", ()))
-            output.note(f"`mem review` settles {'whether they are one' if alike else 'which of them holds'}")
-    else:
+def _tell(done: Written) -> None:
+    path = context.here(done.workspace, done.path)
+    remark = relations(done.supersedes, done.superseded_by, done.conflicts_with, done.likely_same)
+    if not output.is_watched():
+        row = [done.action, done.id, path]
         output.say_row([*row, remark] if remark else row)
+        return
+    said = f"confirmed {done.strength} times" if done.action == "merged" else remark
+    action = "merged into" if done.action == "merged" else done.action
+    output.say(f"{action} {done.id} ({path})" + (f": {said}" if said else ""))
+    if done.conflicts_with:
+        alike = len(done.conflicts_with) == len(done.likely_same)
+        output.note(f"`mem review` settles {'whether they are one' if alike else 'which of them holds'}")
 
 
 def _body(text: str, file: str, *, allow_secret: bool) -> str | None:

@@ -17,8 +17,8 @@ from ..store.entry_revision import attributed
 from ..store.file_moves import remove_folder
 from ..store.privacy import require_open
 from ..store.redaction import require_no_secret
+from ..store.secret_guard import keepable
 from ..store.workspace import Workspace
-from .hooks.turn_flush import keepable
 from .memory_folder import ROOT, Place, by_key, existing, listed, place
 
 BY = "observed"

@@ -54,6 +54,15 @@ def by_path(workspace: Workspace, name: str, folder: Path) -> Place | None:
     return None
 
 
+def from_folder(workspace: Workspace, path: str) -> str:
+    """Return the path of a new file: from the current folder if it begins with a dot or the workspace's own name."""
+    folder = workspace.folder
+    inside = workspace.root.is_relative_to(folder) and workspace.root != folder
+    named = path.startswith(("./", "../", f"{workspace.root.relative_to(folder)}/" if inside else "./"))
+    closing = "/" if path.endswith("/") else ""
+    return f"{os.path.normpath(folder / path)}{closing}" if named else path
+
+
 def prefixes(workspace: Workspace, name: str, folder: Path) -> tuple[str, ...]:
     """Give what the paths of a workspace may begin with where a person asks for those below `name`.
 

@@ -32,7 +32,7 @@ _OTHERWISE = {
 
 
 @dataclass(frozen=True)
-class Written:
+class EntryChange:
     """What a change did to which file."""
 
     id: str
@@ -49,7 +49,7 @@ def write(
     path: str = "",
     *,
     by: str = "",
-) -> Written:
+) -> EntryChange:
     """Create an entry of the fields told and a body; `noise(n)` is the random source of the n-th try.
 
     Takes no lock: the file system refuses a name that exists, and another id is drawn. What stands at a path of one's
@@ -69,7 +69,7 @@ def write(
             if place == chosen:
                 return update(workspace, place, told, body, by=by or draft.source)
             continue
-        return Written(entry.id, place, "created", text)
+        return EntryChange(entry.id, place, "created", text)
     raise RefusedError(f"no free name for {first_line(body)!r} after {TRIES} tries", "give one with --path")
 
 
@@ -95,7 +95,9 @@ def entry_text(
     return entry.id, path, document.render(new_fields(workspace.layout, entry), entry.body)
 
 
-def update(workspace: Workspace, path: str, told: Mapping[str, Any], body: str | None, *, by: str = USER) -> Written:
+def update(
+    workspace: Workspace, path: str, told: Mapping[str, Any], body: str | None, *, by: str = USER
+) -> EntryChange:
     """Change fields and, where one is given, the body of the entry in a file; the rest of the file stays.
 
     An empty value takes its key away. `by` is whose words the change brings, as in `edit`; a weight that is told holds.
@@ -129,7 +131,7 @@ def edit(
     *,
     keeps: bool = True,
     by: str = USER,
-) -> Written:
+) -> EntryChange:
     """Change a file's text through a function, under the lock; `updated_at` follows where the file keeps it.
 
     The text that goes stays in the archive, unless a person edits the file: then `keeps` is false. Of what another than
@@ -150,13 +152,13 @@ def edit(
             new = checked_text(workspace, path, text, without_old_wordings(text, new) if keeps else new)
         identifier = stated_id(document.parse(new).fields) or path
         if new == text:
-            return Written(identifier, path, "unchanged", text)
+            return EntryChange(identifier, path, "unchanged", text)
         held.check()
         if keeps:
             keep_replaced(workspace, path, text, new)
         explain(workspace, {path: new.encode("utf-8")})
         atomic_files.replace(target, new.encode("utf-8"), atomic_files.digest(data))
-    return Written(identifier, path, "updated", new)
+    return EntryChange(identifier, path, "updated", new)
 
 
 def forget(workspace: Workspace, path: str) -> str:

@@ -82,6 +82,10 @@ class Workspace:
         """Return the source of random bytes for the ids of what a text makes, by the number of the attempt."""
         return random_source(self.environ.get("MEM_SEED"), text)
 
+    def author(self, source: str = "", by: str = "observed") -> str:
+        """Return whose word something is: the source told, or the one the settings say, or that of who gives it."""
+        return source or str(self.settings["write.source"]) or by
+
     def path(self, relative: str) -> Path:
         """Give the file of a relative path, refusing one that leads out of the workspace."""
         return contained(self.root, self.root / relative)

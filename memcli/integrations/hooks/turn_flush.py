@@ -1,6 +1,5 @@
 """Bring what was said into memory: the day's notes, the session, and history when enough of it waits."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
@@ -9,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ...errors import MemError, RefusedError
+from ...errors import MemError
 from ...formats.times import day_of
 from ...store.redaction import redactor
 from ...store.workspace import Workspace
@@ -118,7 +117,6 @@ def _note(workspace: Workspace, user: str, assistant: str, when: str, *, once: b
     from ...formats.history import exchange
     from ...language.harness_text import without_injected
     from ...store.history import add_note
-    from ...store.redaction import redactor
 
     guard = redactor(workspace, "the note")
     # Before it is cut: half a secret is one too, and no rule would see it.
@@ -151,26 +149,6 @@ def _from_transcript(workspace: Workspace, session: str, transcript: str) -> "Se
         return bring_in(workspace, file, str(path), session).session
 
 
-def keepable(workspace: Workspace, path: str, new: str, old: str = "", fix: str = "leave it out") -> str:
-    """Give the text as it may be kept: without personal data where the settings say so.
-
-    Raise RefusedError, naming line and rule, where it holds a secret that the text before did not.
-    """
-    guard = redactor(workspace, path)
-    kept = new if guard.refuses_personal else guard.text(new, only="personal")
-    guard.text(kept)
-    found, guard.found = guard.refused, []
-    if not found:
-        return kept
-    guard.text(old)
-    known = Counter(one.rule for one in guard.found)
-    for one in found:
-        known[one.rule] -= 1
-        if known[one.rule] < 0:
-            raise RefusedError(f"{path}:{one.line}: looks like a secret ({one.rule})", fix)
-    return kept
-
-
 _LONGEST = 200  # characters told back
 
 
@@ -191,7 +169,6 @@ def remember(
     from ...consolidation.drafts import paths
     from ...consolidation.standing_rules import plain_type
     from ...language.dates import dated
-    from ...store.redaction import redactor
 
     guard = redactor(workspace, "the prompt")
     text = dated(guard.text(text), day_of(workspace.now, workspace.zone))

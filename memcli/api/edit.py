@@ -1,0 +1,206 @@
+"""Change what is kept: the text of a file, which entry holds, what lies in the archive."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..beliefs.replacing import Superseded, supersede_entry
+from ..errors import AmbiguousError, NotFoundError, UsageError
+from ..maintenance.archiving import Archived, Failure, Named, forget_each, restore_each
+from ..store.editing import EditCopy, copy_to_edit, edit_text
+from ..store.entries import EntryChange, replaced
+from ..store.redaction import Redacted
+from ..store.secret_guard import SecretGuard
+from .choice import require_source
+from .workspace import Workspace, Workspaces, locate, unsaid
+
+__all__ = [
+    "Archived",
+    "EditCopy",
+    "Edited",
+    "Failure",
+    "Filed",
+    "Superseded",
+    "apply_patch",
+    "begin_edit",
+    "edit",
+    "end_edit",
+    "forget",
+    "replace_words",
+    "restore",
+    "supersede",
+]
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What became of a file whose text was to change."""
+
+    workspace: Workspace
+    action: str
+    """`updated` or `unchanged`."""
+    id: str
+    """Of an entry; of another file its path."""
+    path: str
+    """Within the workspace."""
+    redacted: tuple[Redacted, ...] = ()
+    """Where secrets were blanked out."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem edit`."""
+        return {"action": self.action, "id": self.id, "path": self.path}
+
+
+@dataclass(frozen=True)
+class Filed:
+    """What became of each of the entries named, in their order."""
+
+    entries: tuple[Archived, ...]
+    failed: tuple[Failure, ...] = ()
+    """Those that nothing could be done about."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem forget` and `mem restore`."""
+        wrong = [{"name": one.name, "message": one.error.message, "fix": one.error.fix} for one in self.failed]
+        said = [{key: unsaid(text, [row["name"]]) for key, text in row.items()} for row in wrong]
+        return {"entries": [one.as_dict() for one in self.entries], "failed": said}
+
+
+def edit(
+    workspaces: Workspaces,
+    name: str,
+    change: Callable[[str], str],
+    *,
+    source: str = "",
+    by: str = "observed",
+    redact: bool = False,
+    allow_secret: bool = False,
+) -> Edited:
+    """Change the text of the file that a name means through a function; the text that goes stays in the archive.
+
+    `source` is whose word the entry is from then on; without it, other words than the user's make it `by`'s where the
+    settings say nothing. A new secret is refused; `redact` blanks secrets out, `allow_secret` keeps them. Raise
+    NotFoundError, AmbiguousError, UsageError for names and sources, RefusedError for a secret, for broken frontmatter
+    and for a file that is not UTF-8.
+    """
+    require_source(source)
+    where, place = locate(workspaces, name, strict=True)
+    guard = SecretGuard(where, redact, allow_secret)
+    done = edit_text(where, place.path, change, guard, source=source, by=where.author(source, by))
+    return _edited(where, done, guard)
+
+
+def replace_words(
+    workspaces: Workspaces,
+    name: str,
+    old: str,
+    new: str,
+    *,
+    source: str = "",
+    by: str = "observed",
+    redact: bool = False,
+    allow_secret: bool = False,
+) -> Edited:
+    """Replace words that stand in a text exactly once, as `edit`; RefusedError where they stand never or more often."""
+
+    def change(text: str) -> str:
+        return replaced(text, old, new)
+
+    return edit(workspaces, name, change, source=source, by=by, redact=redact, allow_secret=allow_secret)
+
+
+def apply_patch(
+    workspaces: Workspaces,
+    name: str,
+    diff: str,
+    *,
+    source: str = "",
+    by: str = "observed",
+    redact: bool = False,
+    allow_secret: bool = False,
+) -> Edited:
+    """Apply a unified diff to a text, as `edit`; RefusedError where it does not fit."""
+    from ..formats.unified_diff import apply_patch as patched
+
+    def change(text: str) -> str:
+        return patched(text, diff)
+
+    return edit(workspaces, name, change, source=source, by=by, redact=redact, allow_secret=allow_secret)
+
+
+def begin_edit(
+    workspaces: Workspaces,
+    name: str,
+    *,
+    source: str = "",
+    by: str = "observed",
+    redact: bool = False,
+    allow_secret: bool = False,
+) -> EditCopy:
+    """Return a copy of a text, for an editor: `end_edit` takes it back as `edit` would, its `discard` removes it."""
+    require_source(source)
+    where, place = locate(workspaces, name, strict=True)
+    return copy_to_edit(
+        where, place.path, SecretGuard(where, redact, allow_secret), source=source, by=where.author(source, by)
+    )
+
+
+def end_edit(copy: EditCopy) -> Edited:
+    """Put an edited copy in the place of the text; where that is refused the copy stays, and the error names it."""
+    return _edited(copy.workspace, copy.take(), copy.guard)
+
+
+def supersede(
+    workspaces: Workspaces, old: str, new: str, *, source: str = "", by: str = "observed", dry_run: bool = False
+) -> Superseded:
+    """Let one entry take the place of another; both are flagged where the old one is trusted more.
+
+    Where `source` or `by` is `user` everything gives way. With `dry_run` nothing changes, and `diff` of the result says
+    what would. Raise UsageError for what is no entry of one workspace, RefusedError for a circle.
+    """
+    require_source(source)
+    where, before = locate(workspaces, old, strict=True)
+    there, after = locate(workspaces, new, strict=True)
+    if where.root != there.root:
+        raise UsageError(f"{old} and {new} are in two workspaces", "an entry is superseded within its own")
+    for name, place in ((old, before), (new, after)):
+        if where.layout.kind_of(place.path) != "entry" or place.anchor:
+            raise UsageError(f"{name} is not an entry", "name two entries; `mem ls` lists them")
+    by_user = "user" in (by, where.author(source, by))
+    return supersede_entry(where, before.path, after.path, by_user=by_user, dry_run=dry_run)
+
+
+def forget(workspaces: Workspaces, names: Sequence[str], *, purge: bool = False) -> Filed:
+    """Move entries to the archive, or delete them for good with `purge`; all names are found before anything changes.
+
+    Raise NotFoundError or AmbiguousError for a name, and change nothing then; a purge passes over what is gone.
+    """
+    named, failed = [], []
+    for name in names:
+        try:
+            named += _named(workspaces, [name])
+        except NotFoundError as error:
+            if not purge or isinstance(error, AmbiguousError):
+                raise
+            # A purge leaves nothing to be found by: one that was cut off is finished by the same words.
+            failed.append(Failure(name, error))
+    done, refused = forget_each(named, purge=purge)
+    return Filed(tuple(done), (*failed, *refused))
+
+
+def restore(workspaces: Workspaces, names: Sequence[str]) -> Filed:
+    """Bring entries back from the archive, superseded ones into use, and an earlier text in the place of the later.
+
+    Raise NotFoundError or AmbiguousError for a name, and change nothing then.
+    """
+    done, failed = restore_each(_named(workspaces, names), several=len(names) > 1)
+    return Filed(tuple(done), tuple(failed))
+
+
+def _named(workspaces: Workspaces, names: Sequence[str]) -> list[Named]:
+    places = [(name, locate(workspaces, name, strict=True)) for name in names]
+    return [Named(name, where, place.path) for name, (where, place) in places]
+
+
+def _edited(workspace: Workspace, done: EntryChange, guard: SecretGuard) -> Edited:
+    return Edited(workspace, done.action, done.id, done.path, tuple(guard.redacted))

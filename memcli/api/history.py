@@ -1,0 +1,125 @@
+"""Add to history and to the notes of a day, and read history as one log."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from ..errors import UsageError
+from ..store.redaction import Redacted
+from .workspace import FileProblem, Workspace, Workspaces, every
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A record of history that was added."""
+
+    id: str
+    path: str
+    """Of the month's file, within the workspace."""
+    redacted: tuple[Redacted, ...] = ()
+    """Where secrets were blanked out."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem history add`."""
+        return {"id": self.id, "path": self.path, "redacted": [asdict(one) for one in self.redacted]}
+
+
+@dataclass(frozen=True)
+class NoteAdded:
+    """A line of the notes of today that was added."""
+
+    path: str
+    """Of the day's file, within the workspace."""
+    line: str
+    redacted: tuple[Redacted, ...] = ()
+    """Where secrets were blanked out."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem note`."""
+        return {"path": self.path, "line": self.line, "redacted": [asdict(one) for one in self.redacted]}
+
+
+@dataclass(frozen=True)
+class HistoryRecord:
+    """A record of history, as a file has it."""
+
+    id: str
+    """Empty for a record that another tool wrote."""
+    timestamp: str
+    text: str
+    path: str
+    """Of its file, within the workspace."""
+    line: int
+    scope: str
+    """Of the workspace: `project` or `user`."""
+
+
+@dataclass(frozen=True)
+class HistoryRead:
+    """Records, the oldest first, and what could not be read."""
+
+    records: tuple[HistoryRecord, ...]
+    problems: tuple[FileProblem, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem history show`."""
+        return {
+            "records": [asdict(one) for one in self.records],
+            "problems": [asdict(one) for one in self.problems],
+        }
+
+
+def add_history(workspace: Workspace, text: str) -> Recorded:
+    """Add a record to the month's history, with its secrets blanked out.
+
+    Raise UsageError where there is nothing to record, RefusedError for a conflict marker, BusyError.
+    """
+    from ..store.history import add_record
+    from ..store.redaction import redactor
+
+    cleaner = redactor(workspace, "the record")
+    step = add_record(workspace, cleaner.text(text), workspace.noise(text))
+    return Recorded(step.mark, step.path, tuple(cleaner.found))
+
+
+def read_history(workspaces: Workspaces, *, since: str = "", until: str = "", limit: int = 0) -> HistoryRead:
+    """Read history as one log, each record once; `limit` keeps the last so many, 0 all.
+
+    `since` and `until` are dates as a person writes them: `2026-11-21`, `2026-11`, `yesterday`, `7d`. Raise UsageError
+    for what is no date.
+    """
+    from ..store.history import read_log
+
+    if limit < 0:
+        raise UsageError(f"-n {limit}", "ask for at least one, or leave it out for all")
+    records: list[HistoryRecord] = []
+    problems: list[FileProblem] = []
+    for where in every(workspaces):
+        first, last = where.moment("since", since), where.moment("until", until, end=True)
+        log = read_log(where)
+        problems += [replace(one, scope=where.scope, left_out=True) for one in log.problems]
+        for told in log.records:
+            one = told.record
+            if (not first or one.timestamp >= first) and (not last or one.timestamp[:19] <= last[:19]):
+                records.append(HistoryRecord(one.id, one.timestamp, one.text, told.path, one.line, where.scope))
+    records.sort(key=lambda one: one.timestamp)
+    return HistoryRead(tuple(records[-limit:] if limit else records), tuple(problems))
+
+
+def add_note(workspace: Workspace, text: str = "", *, user: str = "", assistant: str = "") -> NoteAdded:
+    """Add a line to the notes of today: a text, or what was said by `user` and `assistant`, cut to their length.
+
+    Secrets are blanked out. Raise UsageError where there is nothing to note, or both a text and an exchange.
+    """
+    from ..formats.history import exchange
+    from ..store.history import add_note as added
+    from ..store.redaction import redactor
+
+    if bool(text) == bool(user or assistant):
+        raise UsageError("a note is a text, or what was said by --user and --assistant", 'such as mem note "…"')
+    if not (text + user + assistant).strip():
+        raise UsageError("there is nothing to note", 'such as mem note "…"')
+    cleaner = redactor(workspace, "the note")
+    # Before it is cut: half a secret is one too, and no rule would see it.
+    line = cleaner.text(text) if text else exchange(cleaner.text(user), cleaner.text(assistant))
+    path, written = added(workspace, line)
+    return NoteAdded(path, written.rstrip("\n"), tuple(cleaner.found))

@@ -1,0 +1,52 @@
+"""Remember something, or change an entry: `write(workspace, NewEntry("The staging port is 8443."))`."""
+
+from collections.abc import Callable
+
+from ..beliefs.writing import NewEntry, Written, change_entry, write_entry
+from ..errors import UsageError
+from ..store.redaction import Redacted
+from ..store.secret_guard import SecretGuard
+from .choice import SOURCES, TYPES, require_types
+from .workspace import Workspaces, every, locate
+
+__all__ = ["SOURCES", "TYPES", "NewEntry", "Redacted", "Written", "write"]
+
+
+def write(
+    workspaces: Workspaces,
+    entry: NewEntry,
+    *,
+    by: str = "observed",
+    dedup: bool = True,
+    judge: bool = False,
+    redact: bool = False,
+    allow_secret: bool = False,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> Written:
+    """Keep an entry, or change the one it names by its id; return what became of it and of others.
+
+    A new entry goes into the first workspace; `id` and `supersedes` are looked for in all of them. `by` is whose word
+    it is where neither the entry nor the settings say: `user` for one who types it. `dedup` compares it with what is
+    known, `judge` asks the configured LLM about that and tells `progress` how many of how many answers are there.
+    Secrets are refused; `redact` blanks them out instead, `allow_secret` keeps them. Raise UsageError for what is told
+    wrong, NotFoundError and AmbiguousError for names, RefusedError for secrets, conflict markers and paths outside,
+    BusyError if another process holds the workspace. What was there is unchanged then.
+    """
+    found = every(workspaces)
+    if entry.type:
+        require_types([entry.type], found[:1])
+    if judge and (entry.id or entry.path or entry.supersedes):
+        raise UsageError("--judge compares a new memory with what is known", "leave out --id, --path and --supersedes")
+    if entry.id:
+        where, place = locate(found, entry.id, strict=True)
+        return change_entry(where, place.path, entry, SecretGuard(where, redact, allow_secret), by=by)
+    where, old = found[0], ""
+    guard = SecretGuard(where, redact, allow_secret)
+    if entry.supersedes:
+        there, place = locate(found, entry.supersedes, strict=True)
+        if there.root != where.root:
+            raise UsageError(
+                f"{entry.supersedes} is in another workspace", "name the workspace with --workspace or --scope"
+            )
+        old = place.path
+    return write_entry(where, entry, guard, by=by, old=old, dedup=dedup, judge=judge, progress=progress)

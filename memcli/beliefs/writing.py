@@ -1,0 +1,217 @@
+"""Write one entry: as it is, let in among what is known, in the place of another one, or as a change of an entry.
+
+Which of the four it is follows from the entry alone, and is decided here.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from ..errors import UsageError
+from ..store import entries
+from ..store.addresses import from_folder
+from ..store.privacy import require_open
+from ..store.redaction import Redacted
+from ..store.secret_guard import SecretGuard
+from ..store.workspace import Workspace
+
+COMMAND = "mem write"
+
+
+@dataclass(frozen=True)
+class NewEntry:
+    """What to remember; of a field that is None nothing is said. With `id` it changes the entry that has it.
+
+    The fields are those of an entry's frontmatter. An empty value takes a field of a changed entry away.
+    """
+
+    text: str | None = None
+    type: str | None = None
+    key: str | None = None
+    """The slot it fills, such as `staging/port`: what filled it before is superseded."""
+    title: str | None = None
+    tags: Sequence[str] | None = None
+    project: str | None = None
+    source: str | None = None
+    """Who said it: `user`, `observed` or `inferred`."""
+    trust: float | str | None = None
+    """From 0 to 1, as confidence and salience."""
+    confidence: float | str | None = None
+    salience: float | str | None = None
+    strength: int | None = None
+    sources: Sequence[str] | None = None
+    references: Sequence[str] | None = None
+    files: Sequence[str] | None = None
+    """Files it is about; of `path:12-20` the lines are watched."""
+    status: str | None = None
+    superseded_by: str | None = None
+    conflicts_with: Sequence[str] | None = None
+    pinned: bool | None = None
+    expires_at: str | None = None
+    created_at: str | None = None
+    metadata: Mapping[str, str] | None = None
+    id: str = ""
+    """An id, a unique part of one, or a path."""
+    path: str = ""
+    """The place below the entries to keep it at, unless that is left to the layout."""
+    supersedes: str = ""
+    """The id of the entry it takes the place of."""
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for what cannot be told together, and where there is nothing to remember."""
+        if self.id and self.path:
+            raise UsageError("--id changes an entry where it is", "leave out --path")
+        if self.supersedes and (self.id or self.path):
+            raise UsageError("--supersedes makes a new entry in a place of its own", "leave out --id and --path")
+        if not self.id and self.text is None:
+            raise UsageError("nothing to remember", 'give the text: mem write "…", or - to read standard input')
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """Return the fields of the frontmatter that are told."""
+        names = [one.name for one in fields(self)][1:-3]
+        values = {name: getattr(self, name) for name in names}
+        return {name: _plain(value) for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Written:
+    """What became of an entry that was to be written."""
+
+    workspace: Workspace
+    action: str
+    """`created`, `updated`, `unchanged`, or `merged` into an entry that says the same."""
+    id: str
+    path: str
+    """Of the file, within the workspace."""
+    supersedes: tuple[str, ...] = ()
+    """The ids it took the place of."""
+    superseded_by: str = ""
+    """The id of the entry that is believed in its stead."""
+    conflicts_with: tuple[str, ...] = ()
+    likely_same: tuple[str, ...] = ()
+    """Those of the conflicts that probably say the same."""
+    reason: str = ""
+    strength: int = 1
+    """How often it was confirmed, this time included."""
+    notices: tuple[str, ...] = ()
+    """What a person is to be told."""
+    redacted: tuple[Redacted, ...] = ()
+    """Where secrets were blanked out."""
+    error: str = ""
+    """Why the judge asked for was not heard; the rules decided then."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem write`; what does not apply is left out."""
+        known = {
+            "supersedes": list(self.supersedes),
+            "superseded_by": self.superseded_by,
+            "conflicts_with": list(self.conflicts_with),
+            "likely_same": list(self.likely_same),
+            "reason": self.reason,
+            "strength": self.strength if self.action == "merged" else 0,
+        }
+        told = {"action": self.action, "id": self.id, "path": self.path}
+        return told | {key: value for key, value in known.items() if value} | {"workspace": str(self.workspace.root)}
+
+
+def change_entry(workspace: Workspace, path: str, new: NewEntry, guard: SecretGuard, *, by: str) -> Written:
+    """Change the fields told and, where one is given, the text of the entry at a path."""
+    told = new.told
+    if new.text is None and not told:
+        raise UsageError("nothing to change", "give a text or a field")
+    body, told, notices = _looked_through(workspace, new, guard)
+    author = workspace.author(new.source or "", by)
+    done = entries.update(workspace, path, told, None if new.text is None else body, by=author)
+    return replace(_as_it_is(workspace, done, told), notices=notices, redacted=tuple(guard.redacted))
+
+
+def write_entry(
+    workspace: Workspace,
+    new: NewEntry,
+    guard: SecretGuard,
+    *,
+    by: str,
+    old: str = "",
+    dedup: bool = True,
+    judge: bool = False,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> Written:
+    """Make an entry; `old` is the path of the one whose place it takes, `by` who gives the command.
+
+    It is kept as it is at a path of its own, with a status or conflicts of its own, and without `dedup` unless a key or
+    a judge asks what is known. Else it is let in among what is known.
+    """
+    body, told, notices = _looked_through(workspace, new, guard)
+    author = workspace.author(new.source or "", by)
+    if new.path and not guard.allow:
+        for target in (new.path, f"{workspace.layout.entries}/{new.path}"):
+            require_open(workspace.root / target)
+    by_hand = any(told.get(key) for key in ("status", "superseded_by", "conflicts_with"))
+    if old:
+        from .replacing import replace_entry
+
+        by_user = "user" in (author, by)
+        new_one = replace_entry(workspace, old, {"source": author, **told}, body, COMMAND, by_user=by_user)
+        done = Written(workspace, "created", **vars(new_one))
+    elif new.path or by_hand or not (dedup or new.key or judge):
+        place = from_folder(workspace, new.path)
+        written = entries.write(workspace, told, body, workspace.noise(body), place, by=author)
+        done = _as_it_is(workspace, written, told)
+    elif judge and not dedup:
+        raise UsageError("--judge and --no-dedup", "give one of them")
+    else:
+        done = _admitted(
+            workspace, {"source": author, **told}, body, progress if judge else None, by_key_alone=not dedup
+        )
+    return replace(done, notices=(*notices, *done.notices), redacted=tuple(guard.redacted))
+
+
+def _looked_through(
+    workspace: Workspace, new: NewEntry, guard: SecretGuard
+) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+    """Return text and fields as they may be kept, the lines of files cited, and what is not watched of them."""
+    body, told = guard.entry(new.text or "", new.told)
+    named = told.get("files", ())
+    if not any(":" in name for name in named):
+        return body, told | ({"cited": []} if "files" in told else {}), ()
+    from .citations import cite
+
+    found, unwatched = cite(workspace, named, workspace.folder, allow_secret=guard.allow)
+    return body, told | {"cited": found}, tuple(f"{why}: its lines are not watched" for why in unwatched)
+
+
+def _as_it_is(workspace: Workspace, done: entries.EntryChange, told: Mapping[str, Any]) -> Written:
+    """Tell what was done to a file, and what its key took the place of."""
+    written = Written(workspace, done.action, done.id, done.path)
+    if not told.get("key"):
+        return written
+    from .slots import fill
+
+    filled = fill(workspace, done.path, COMMAND)
+    return replace(written, supersedes=filled.supersedes, conflicts_with=filled.conflicts_with)
+
+
+def _admitted(
+    workspace: Workspace,
+    told: dict[str, Any],
+    body: str,
+    judged: Callable[[int, int], object] | None,
+    *,
+    by_key_alone: bool,
+) -> Written:
+    """Let an entry in among what is known; a judge is asked where its progress is to be told."""
+    from .admission import Draft
+    from .admit import admit
+    from .llm_judge import llm_judge
+
+    judge = None if judged is None else llm_judge(workspace, judged)
+    draft = Draft(told, body, workspace.noise(body))
+    settled = admit(workspace, [draft], COMMAND, judge, by_key_alone=by_key_alone)
+    return Written(workspace, **vars(settled.admitted[0]), notices=settled.notices, error=settled.error)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return value
+    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, Sequence) else value
