@@ -60,14 +60,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from memcli.index.filters import Filter
 from memcli.index.index import ask
-from memcli.search.search import Request, search_index
+from memcli.search.index_search import SearchRequest, search_index
 from memcli.store.workspace import Surroundings, opened
 root, query, runs = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 times = []
 for _ in range(runs + 1):
     begun = time.perf_counter()
     workspace = opened(Surroundings(root, os.environ, datetime.now(UTC)), root)
-    ask(workspace, lambda index: search_index(index, Request(query, 5, Filter(), "hybrid")))
+    ask(workspace, lambda index: search_index(index, SearchRequest(query, 5, Filter(), "hybrid")))
     times.append(1000 * (time.perf_counter() - begun))
 print(json.dumps(times[1:]))
 """

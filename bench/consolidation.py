@@ -40,7 +40,8 @@ from memcli.formats.frontmatter import document
 from memcli.index.embedder import OnnxEmbedder, open_embedder
 from memcli.index.filters import Filter
 from memcli.language.sentences import sentences
-from memcli.search.search import Request, search
+from memcli.search.index_search import SearchRequest
+from memcli.search.search import search
 from memcli.store.history import read_log
 from memcli.store.sessions.sessions import sessions
 from memcli.store.workspace import Surroundings, Workspace, opened
@@ -201,7 +202,7 @@ def _bodies(workspace: Workspace) -> list[tuple[str, str]]:
 def _hits(workspace: Workspace, asked: str, kinds: tuple[str, ...] | None, *, titled: bool = True) -> list[str]:
     """Return the texts of the first hits among these kinds, or among those that `mem search` looks at by itself."""
     wanted = Filter(kinds=kinds or tuple(workspace.settings["search.kinds"]))
-    request = Request(asked, HITS, wanted, min_score=None, embed_budget=60.0, draws_on_talk=kinds is None)
+    request = SearchRequest(asked, HITS, wanted, min_score=None, embed_budget=60.0, draws_on_talk=kinds is None)
     hits = search([workspace], replace(request, may_mean_alone=True)).hits
     return [_text(hit.id, titled=titled) for hit in hits]
 

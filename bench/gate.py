@@ -17,7 +17,7 @@ from typing import NamedTuple
 from bench import measures
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
-from memcli.search.search import Request, search_index
+from memcli.search.index_search import SearchRequest, search_index
 from memcli.search.thresholds import asks_memory, thresholds
 from memcli.store.workspace import Surroundings, Workspace, opened
 
@@ -70,7 +70,7 @@ def asked(rows: list[dict[str, object]], mode: str, index: Index) -> tuple[list[
     turns = []
     for row in rows:
         text = str(row["turn"])
-        found = search_index(index, Request(text, 1, Filter(kinds=("entry",)), mode))
+        found = search_index(index, SearchRequest(text, 1, Filter(kinds=("entry",)), mode))
         model = found.model or model
         turns.append(Turn(text, bool(row["should_retrieve"]), found.hits[0].relevance if found.hits else 0.0))
     return turns, model

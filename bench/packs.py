@@ -17,8 +17,9 @@ from typing import NamedTuple
 from bench import measures
 from memcli.index.index import ask
 from memcli.recall.pack import RELEVANT
-from memcli.recall.recall import Recall, gather
-from memcli.recall.selection import packed
+from memcli.recall.recall import gather
+from memcli.recall.request import RecallRequest
+from memcli.recall.selection import select_pack
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 CUTOFFS = (0.0, 0.4, 0.5, 0.6)
@@ -121,12 +122,12 @@ def filled(root: Path, memories: dict[str, str]) -> tuple[Workspace, dict[str, s
 
 def measured(workspace: Workspace, names: dict[str, str], turn: Asked) -> list[Shown]:
     """Recall for a turn and count what is shown with each cutoff."""
-    request = Recall(turn.text, gate=True, sections=(RELEVANT,))
+    request = RecallRequest(turn.text, gate=True, sections=(RELEVANT,))
     found = gather([workspace], request, "hybrid")
     counted = []
     for cutoff in CUTOFFS:
         settings = replace(workspace.settings, values={**workspace.settings.values, "recall.cutoff": cutoff})
-        pack, _ = packed(settings, request, found)
+        pack, _ = select_pack(settings, request, found)
         right = {names[memory.path] for memory in pack.chosen} & turn.right
         most = min(len(turn.right), settings["recall.limit.semantic"])
         counted.append(Shown(len(pack.chosen), len(right), len(right) / most, 1) if pack.chosen else Shown())

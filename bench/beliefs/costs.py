@@ -98,7 +98,7 @@ import io, json, sys, time
 from contextlib import redirect_stdout
 from memcli.cli.app import run
 from memcli.search import search
-real, spent = search.marked, []
+real, spent = search.mark_changed, []
 
 def timed(*words):
     start, busy = time.perf_counter(), time.process_time()
@@ -107,7 +107,7 @@ def timed(*words):
     spent[-1] += (sum(bool(hit.changed) for hit in found.hits), len(found.hits))
     return found
 
-search.marked = timed
+search.mark_changed = timed
 with redirect_stdout(io.StringIO()):
     run(["search", *sys.argv[1:]])
 print(json.dumps(spent[0]))

@@ -26,8 +26,9 @@ from bench.retrieval.sets import Collection, Query, build, collections, language
 from memcli.index import embeddings, schema
 from memcli.index.filters import Filter
 from memcli.index.index import Index
+from memcli.search.index_search import SearchRequest, search_index
 from memcli.search.ranking_weights import WEIGHTS, Weights
-from memcli.search.search import MODES, Hit, Request, search_index
+from memcli.search.results import MODES, Hit
 
 KINDS = ("entry", "memory", "history", "note", "session")
 OTHERS = ("longmemeval-s20",)
@@ -195,7 +196,7 @@ def answered(made: Sequence[Made], weights: Weights = WEIGHTS, mode: str = "hybr
     """Ask every query."""
     for one in made:
         for query in one.collection.queries:
-            request = Request(query.text, DEPTH, Filter(kinds=KINDS), mode, weights=weights, may_mean_alone=True)
+            request = SearchRequest(query.text, DEPTH, Filter(kinds=KINDS), mode, weights=weights, may_mean_alone=True)
             hits = search_index(one.index, request).hits
             documents = tuple(map(one.document, hits))
             ranking = tuple(dict.fromkeys(documents))
@@ -208,7 +209,9 @@ def explain(made: Sequence[Made], words: str) -> None:
         for query in one.collection.queries:
             if words.lower() not in query.text.lower():
                 continue
-            hits = search_index(one.index, Request(query.text, 1000, Filter(kinds=KINDS), may_mean_alone=True)).hits
+            hits = search_index(
+                one.index, SearchRequest(query.text, 1000, Filter(kinds=KINDS), may_mean_alone=True)
+            ).hits
             ranks: dict[str, tuple[int, Hit]] = {}
             for hit in hits:
                 ranks.setdefault(one.document(hit), (len(ranks) + 1, hit))

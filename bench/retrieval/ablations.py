@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from math import exp
 from typing import Any
 
+from memcli.search import index_search, ranking
 from memcli.search import query as question
-from memcli.search import ranking, search
 from memcli.search.ranking_weights import WEIGHTS, Weights
 
 Variant = tuple[str, Weights, str, AbstractContextManager[None]]
@@ -43,8 +43,8 @@ def variants() -> Iterator[Variant]:
     yield "question words asked for too", WEIGHTS, "hybrid", _instead(question, "query_terms", _every_word)
     yield "by words alone", WEIGHTS, "keyword", nullcontext()
     yield "by meaning alone", WEIGHTS, "vector", nullcontext()
-    yield "tried: newer is better, by .02 at most", WEIGHTS, "hybrid", _instead(search, "fuse", _recent)
-    yield "tried: the query drawn to its first hits", WEIGHTS, "hybrid", _instead(search, "_by_meaning", _fed_back)
+    yield "tried: newer is better, by .02 at most", WEIGHTS, "hybrid", _instead(index_search, "fuse", _recent)
+    yield "tried: the query drawn to its hits", WEIGHTS, "hybrid", _instead(index_search, "_by_meaning", _fed_back)
 
 
 def _every_word(query: str) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ def _moment(timestamp: str) -> float:
     return datetime.fromisoformat(timestamp).astimezone(UTC).timestamp() if timestamp else 0.0
 
 
-_ask_by_meaning = search._by_meaning
+_ask_by_meaning = index_search._by_meaning
 
 
 def _fed_back(index: Any, question: Any, postings: Any, request: Any, pool: int, also: Any) -> Any:

@@ -10,7 +10,7 @@ from bench.retrieval.sets import build, write_fact
 from memcli.index import schema
 from memcli.index.filters import Filter
 from memcli.index.index import Index
-from memcli.search.search import Request, search_index
+from memcli.search.index_search import SearchRequest, search_index
 
 ADDED = 1000
 SETS = ("gbrain-pages", "locomo-obs", "madial-lastturn", "openclaw_bm-small", "qmd-files")
@@ -49,6 +49,6 @@ def moved(made: Sequence[Any], folder: Path, crowds: Mapping[str, Sequence[str]]
 
 def changes_of(index: Index, crowded: Index, query: str) -> list[float]:
     """Give the change of the relevance of each of the first five hits."""
-    before = search_index(index, Request(query, 5, Filter())).hits
-    after = {hit.path: hit.relevance for hit in search_index(crowded, Request(query, 1000, Filter())).hits}
+    before = search_index(index, SearchRequest(query, 5, Filter())).hits
+    after = {hit.path: hit.relevance for hit in search_index(crowded, SearchRequest(query, 1000, Filter())).hits}
     return [after[hit.path] - hit.relevance for hit in before if hit.path in after]

@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -12,14 +12,10 @@ from ..errors import UsageError
 from ..formats.text_lines import FileProblem
 from ..index.filters import SORTS, Filter
 from ..index.index import Index, ask
-from ..search.results import DOCUMENT, MODES, Found, Hit
+from ..search.results import DOCUMENT, MODES, Hit, SearchResults
 from ..store.addresses import prefixes
-from ..store.workspace import Workspace
 from . import context, output, value_completion
 from .options import AsJson, InScope, InWorkspace, choosing
-
-if TYPE_CHECKING:
-    from ..search.search import Request
 
 
 @choosing
@@ -46,7 +42,7 @@ def search(
     the best hit is weak (below 0.5), passages of conversations compete with the others, and stderr says how many more
     turns match; --kind session shows these alone.
     """
-    from ..search.search import Request
+    from ..search.index_search import SearchRequest
     from ..search.search import search as find
 
     if query == "-":
@@ -62,7 +58,7 @@ def search(
         raise UsageError(f"-n {limit}", "ask for at least one hit")
     if min_score is not None and not 0 <= min_score <= 1:
         raise UsageError(f"--min-score {min_score}", "relevance is between 0 and 1")
-    request = Request(
+    request = SearchRequest(
         query=query,
         limit=limit or settings["search.limit"],
         wanted=replace(
@@ -77,7 +73,7 @@ def search(
         draws_on_talk=settings["search.conversations"] and choice.is_open,
         folder=Path.cwd(),
     )
-    found = find(found_in, request) if DOCUMENT not in request.wanted.kinds else _with_documents(found_in, request)
+    found = find(found_in, request)
     if as_json:
         output.say_json(_document(query, found, explain))
     else:
@@ -98,13 +94,7 @@ def search(
         raise typer.Exit(1)
 
 
-def _with_documents(found_in: list[Workspace], request: "Request") -> Found:
-    from ..search.document_search import search_with_documents
-
-    return search_with_documents(found_in, request)
-
-
-def _document(query: str, found: Found, explain: bool) -> dict[str, Any]:
+def _document(query: str, found: SearchResults, explain: bool) -> dict[str, Any]:
     hits = []
     for hit in found.hits:
         fields = asdict(hit)

@@ -11,7 +11,7 @@ from ..errors import UsageError
 from ..formats.text_lines import FileProblem
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..search.grep import Line, Pattern, count, first
+from ..search.grep import GrepLine, Pattern, count_matches, first_matches
 from ..search.grep import grep as matches
 from ..store.layouts import KINDS
 from ..store.workspace import Workspace
@@ -66,10 +66,10 @@ def grep(
             late: list[FileProblem] = []
             index.refresh(talk="session" in wanted.kinds)
             if names or counts:
-                files = [{"path": path, "count": number} for path, number in count(index, looked, wanted, late)]
+                files = [{"path": path, "count": number} for path, number in count_matches(index, looked, wanted, late)]
                 found, more = files[:room], len(files) > len(files[:room])
             else:
-                lines, more = first(matches(index, looked, wanted, context, late), room, context)
+                lines, more = first_matches(matches(index, looked, wanted, context, late), room, context)
                 found = [asdict(line) for line in lines]
             return found, more, index.problems(wanted, within="texts"), late
 
@@ -98,7 +98,7 @@ def grep(
         for place, row in zip(places, rows, strict=True):
             output.say(f"{place}:{row['count']}")
     else:
-        _show([Line(**{**row, "path": place}) for place, row in zip(places, rows, strict=True)], context)
+        _show([GrepLine(**{**row, "path": place}) for place, row in zip(places, rows, strict=True)], context)
     if is_cut and not as_json:
         output.note(f"more than {limit:,} match: raise --limit, or look for less")
     if late or not rows:
@@ -120,8 +120,8 @@ def _named(workspace: Workspace, all_of_them: list[Workspace], rows: list[dict[s
     return [{**row, "path": str(workspace.root / row["path"])} for row in rows]
 
 
-def _show(lines: Iterable[Line], context: int) -> None:
-    last: Line | None = None
+def _show(lines: Iterable[GrepLine], context: int) -> None:
+    last: GrepLine | None = None
     for line in lines:
         if context and last is not None and (last.path != line.path or last.line + 1 != line.line):
             output.say("--")

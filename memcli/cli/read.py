@@ -146,12 +146,12 @@ def _located(
     """Find what a name or a key means now, or meant at a date."""
     if not (key or as_of):
         return context.locate(workspace, scope, name)
-    from ..search.resolve import believed, filling
+    from ..search.resolve import believed_at, values_of_key
 
     found_in = context.reading(workspace, scope)
     moment = found_in[0].moment("as-of", as_of, end=True)
     if key:
-        where, values = filling(found_in, key, project, moment)
+        where, values = values_of_key(found_in, key, project, moment)
         if len(values) > 1:
             others = ", ".join(one.id for one in values[1:])
             output.note(f"{values[0].id} and {others} both fill {key}: `mem supersede` the one that is over")
@@ -165,7 +165,7 @@ def _located(
     document = frontmatter.parse(decoded(atomic_files.read(where.path(place.path)))[0])
     identifier = stated_id(document.fields) or place.path
     links = ask(where, lambda index: chain(index, identifier)).links
-    return where, believed(where, [one.id for one in links], moment, name)
+    return where, believed_at(where, [one.id for one in links], moment, name)
 
 
 def _conflict(text: str) -> Problem | None:

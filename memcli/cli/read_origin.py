@@ -44,9 +44,9 @@ def show_chain(where: Workspace, path: str, document: Document, *, as_json: bool
 
 def show_values(found_in: Sequence[Workspace], key: str, project: str, *, as_json: bool) -> None:
     """Print every value that a key had, the earliest first, with its time and who said it."""
-    from ..search.resolve import history
+    from ..search.resolve import key_history
 
-    found = [(where, one) for where in found_in for one in history(where, key, project)]
+    found = [(where, one) for where in found_in for one in key_history(where, key, project)]
     if not found:
         raise NotFoundError(f"nothing has filled the key {key!r}", "`mem ls --key '*'` lists the keys there are")
     if as_json:

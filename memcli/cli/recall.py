@@ -8,8 +8,8 @@ import typer
 
 from ..errors import UsageError
 from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, SECTIONS
-from ..recall.recall import Judge, Recall
 from ..recall.recall import recall as find
+from ..recall.request import Judge, RecallRequest
 from ..store.settings import Settings
 from . import context, output
 from .options import AsJson, InScope, InWorkspace
@@ -69,7 +69,7 @@ def recall(
         found_in = [replace(one, now=datetime.fromisoformat(moment)) for one in found_in]
     pack = find(
         found_in,
-        Recall(
+        RecallRequest(
             query,
             session,
             within,

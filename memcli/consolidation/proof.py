@@ -14,8 +14,8 @@ from ..formats.session_event import Event
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..language.sentences import READ, is_question, sentences
+from ..search.index_search import SearchRequest, search_index
 from ..search.results import Hit
-from ..search.search import Request, search_index
 from ..search.thresholds import ENOUGH_WORDS, telling_count
 from ..store import addresses, atomic_files
 from ..store.workspace import Workspace
@@ -80,7 +80,7 @@ def proof(workspace: Workspace, questions: Sequence[Asked]) -> list[Answer]:
 
 
 def _answer(index: Index, asked: Asked) -> Answer:
-    request = Request(asked.question, _LOOKED_AT, Filter(kinds=_KINDS))
+    request = SearchRequest(asked.question, _LOOKED_AT, Filter(kinds=_KINDS))
     texts: dict[str, str] = {}
     for hit in search_index(index, request).hits:
         text = _text_of(index.workspace, hit)

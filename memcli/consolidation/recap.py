@@ -11,7 +11,7 @@ from ..formats.session_event import Event
 from ..formats.text_lines import shorten
 from ..formats.times import parse_time, stamp
 from ..language.sentences import QUESTION_MARKS, is_question, sentences
-from ..search.query import ask
+from ..search.query import parse_query
 from ..store.history import read_log
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import Session, counts, sessions
@@ -99,7 +99,7 @@ def _open(said: Sequence[Event]) -> list[str]:
 
 
 def _wants_something(text: str) -> bool:
-    return any(mark in text for mark in (*QUESTION_MARKS, "please", "Please")) or not ask(text).is_statement
+    return any(mark in text for mark in (*QUESTION_MARKS, "please", "Please")) or not parse_query(text).is_statement
 
 
 def _history(workspace: Workspace, session: Session, last: str) -> str:

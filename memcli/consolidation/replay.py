@@ -18,9 +18,10 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import known
 from ..language.keyword_tokens import query_terms
-from ..recall.pack import RELEVANT, Memory, Recall, asked_for
+from ..recall.pack import RELEVANT, Memory
 from ..recall.recall import gather
-from ..recall.selection import packed
+from ..recall.request import RecallRequest, query_of
+from ..recall.selection import select_pack
 from ..store.sessions.event_file import read_events
 from ..store.sessions.sessions import Session
 from ..store.workspace import Workspace
@@ -89,7 +90,7 @@ def prompts(workspace: Workspace, session: Session) -> list[Prompt]:
     return [
         Prompt(position, event.timestamp, event.text)
         for position, event in read_events(workspace.path(session.path))
-        if event.type == "message" and event.role == "user" and asked_for(event.text)
+        if event.type == "message" and event.role == "user" and query_of(event.text)
     ]
 
 
@@ -106,12 +107,12 @@ def replay(workspaces: Sequence[Workspace], session: str, prompt: Prompt) -> Rep
 
 
 def _side(workspaces: Sequence[Workspace], session: str, query: str, moment: str) -> Side:
-    request = Recall(query, gate=True, sections=(RELEVANT,), as_of=moment)
+    request = RecallRequest(query, gate=True, sections=(RELEVANT,), as_of=moment)
     places = [replace(one, now=datetime.fromisoformat(moment)) for one in workspaces] if moment else workspaces
     found = gather(places, request, "hybrid")
-    pack, _ = packed(places[0].settings, request, found)
+    pack, _ = select_pack(places[0].settings, request, found)
     own = _learnt_from(workspaces, session, pack.chosen)
-    words = query_terms(asked_for(query))
+    words = query_terms(query_of(query))
     given = tuple(Given(one, _why(one, words) + (_OWN if one.id in own else "")) for one in pack.chosen)
     left_out = {one.id: WHY.get(one.why, one.why) for one in pack.left_out}
     return Side(given, left_out, pack.is_gated, pack.relevance, pack.found_by, pack.notices)

@@ -1,7 +1,7 @@
 """Which entries and records a name may mean: ids, parts of ids, and the paths they lie at."""
 
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -233,3 +233,40 @@ def chunks_of(index: Index, ids: Collection[str], wanted: Filter) -> list[int]:
         (*sorted(ids), *where.values),
     )
     return [chunk for (chunk,) in rows]
+
+
+def chunks_named(
+    index: Index,
+    wanted: Filter,
+    limit: int,
+    ids: Sequence[str] = (),
+    paths: Sequence[str] = (),
+    anchor: str = "",
+    line: int = 0,
+) -> list[int]:
+    """Return up to `limit` chunks that pass the filter and belong to one of the ids, or to the place in the paths.
+
+    An id is that of an entry, or the anchor of a record. The place is the whole file, its part with an anchor, or the
+    part that a line, counted from 1, stands in.
+    """
+    conditions: list[str] = []
+    values: list[str | int] = []
+    if ids:
+        marks = ", ".join("?" * len(ids))
+        conditions.append(f"file in (select file from entries where id in ({marks})) or anchor in ({marks})")
+        values += [*ids, *ids]
+    if paths:
+        marks = ", ".join("?" * len(paths))
+        conditions.append(
+            f"file in (select file from files where path in ({marks})) and ? in ('', anchor) and (? = 0 or line ="
+            " (select max(line) from chunks as other where other.file = chunks.file and line <= ?))"
+        )
+        values += [*map(bindable, paths), bindable(anchor), line, line]
+    if not conditions:
+        return []
+    where = chunk_condition(wanted)
+    rows = index.connection.execute(
+        f"select chunk from chunks where ({' or '.join(f'({one})' for one in conditions)}) and {where} limit {limit}",
+        (*values, *where.values),
+    )
+    return [row[0] for row in rows]

@@ -22,12 +22,12 @@ _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
 
 
 def digest(text: str) -> str:
-    """Give the mark by which a text that has changed is told from one that was shown."""
+    """Return 12 hexadecimal digits by which a text that has changed is told from one that was shown."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def standing(workspace: Workspace, wanted: tuple[str, ...]) -> tuple[list[Memory], list[FileProblem]]:
-    """Read the sections wanted, each in the order it is shown; a file that cannot be read is a problem."""
+def always_on_memories(workspace: Workspace, wanted: tuple[str, ...]) -> tuple[list[Memory], list[FileProblem]]:
+    """Return the memories of the sections wanted, in the order they are shown, and the files that cannot be read."""
     found: list[Memory] = []
     problems: list[FileProblem] = []
     today = day_of(workspace.now, workspace.zone)
@@ -45,15 +45,15 @@ def standing(workspace: Workspace, wanted: tuple[str, ...]) -> tuple[list[Memory
     return (found if workspace.is_trusted else [replace(one, source=REPOSITORY) for one in found]), problems
 
 
-def plain(text: str) -> str:
-    """Write a part of a page without its comments; the id behind a promoted line stays, for `mem read` takes it."""
+def strip_comments(text: str) -> str:
+    """Return a part of a page without its comments; the id behind a promoted line stays, for `mem read` takes it."""
     text = _PROMOTED.sub(r" (\1)", text)
     return _BLANK_LINES.sub("\n\n", _COMMENT.sub("", text)).strip()
 
 
 def says_something(part: str) -> bool:
     """Tell whether part of a page is more than a heading."""
-    return any(line.strip() and not re.match(r"#{1,6}\s", line) for line in plain(part).splitlines())
+    return any(line.strip() and not re.match(r"#{1,6}\s", line) for line in strip_comments(part).splitlines())
 
 
 def promoted_ids(page: str) -> set[str]:
@@ -70,7 +70,7 @@ def _long_term(workspace: Workspace, text: str) -> Iterator[Memory]:
             yield Memory(
                 name,
                 LONG_TERM,
-                plain(said),
+                strip_comments(said),
                 kind="memory",
                 path=path,
                 scope=workspace.scope,

@@ -10,15 +10,14 @@ from ..formats.text_lines import FileProblem
 from ..search.thresholds import is_telling
 from ..store.workspace import Workspace
 from . import session_state
-from .always_on_context import standing
-from .pack import DOCUMENTS, RELEVANT, SECTIONS, STANDING, Fitting, Gathered, Judge, Memory, Pack, Recall, asked_for
-from .selection import packed
-from .session_state import Surfaced, Turn
+from .always_on_context import always_on_memories
+from .pack import DOCUMENTS, RELEVANT, SECTIONS, STANDING, Memory, Pack
+from .request import Judge, Matches, PackSources, RecallRequest, query_of
+from .selection import select_pack
+from .session_state import SessionState, SurfacedTurn
 
 if TYPE_CHECKING:
     from .deadline import Race
-
-__all__ = ["Judge", "Recall", "recall"]
 
 _PATIENCE = 0.6
 """Share of the time after which the words are asked alone too."""
@@ -26,20 +25,20 @@ _NOTING = 0.1
 """Share of the time that no judge gets: what is shown must be noted and said."""
 
 
-def recall(workspaces: Sequence[Workspace], request: Recall) -> Pack:
+def recall(workspaces: Sequence[Workspace], request: RecallRequest) -> Pack:
     """Find, choose and note what a prompt should be given; the first workspace keeps the session's state.
 
     Raises UsageError for a budget below 0. With `within_ms` nothing else is raised, and nothing is waited for longer.
     """
     _check(request)
     if request.within_ms is None:
-        pack, turn = packed(workspaces[0].settings, request, gather(workspaces, request, "hybrid"))
+        pack, turn = select_pack(workspaces[0].settings, request, gather(workspaces, request, "hybrid"))
         _note(workspaces, request, pack, turn)
         return pack
     from .deadline import Race
 
     seconds = request.within_ms / 1000
-    race: Race[Gathered] = Race(monotonic() + seconds)
+    race: Race[PackSources] = Race(monotonic() + seconds)
     race.enter(lambda: gather(workspaces, request, "hybrid"))
     found = race.first(seconds * _PATIENCE)
     if found is None:
@@ -49,7 +48,7 @@ def recall(workspaces: Sequence[Workspace], request: Recall) -> Pack:
         why = race.failures or (f"nothing was found within {request.within_ms:,} ms",)
         return Pack(notices=why, is_late=race.is_busy)
     judging: Race[Collection[str]] = Race(race.deadline - _NOTING * seconds)
-    pack, turn = packed(workspaces[0].settings, replace(request, judge=_timely(request.judge, judging)), found)
+    pack, turn = select_pack(workspaces[0].settings, replace(request, judge=_timely(request.judge, judging)), found)
     race.enter(lambda: _note(workspaces, request, pack, turn))
     race.settled()
     return replace(pack, is_late=race.is_busy or judging.is_busy, notices=(*pack.notices, *race.failures))
@@ -70,7 +69,7 @@ def _timely(judge: Judge | None, race: "Race[Collection[str]]") -> Judge | None:
     return judged
 
 
-def _check(request: Recall) -> None:
+def _check(request: RecallRequest) -> None:
     named = (
         ("the soft budget", request.budget_soft),
         ("the hard budget", request.budget_hard),
@@ -85,36 +84,35 @@ def _check(request: Recall) -> None:
             raise UsageError(f"no section {section!r}", f"use some of {', '.join(SECTIONS)}")
 
 
-def gather(workspaces: Sequence[Workspace], request: Recall, mode: str) -> Gathered:
+def gather(workspaces: Sequence[Workspace], request: RecallRequest, mode: str) -> PackSources:
     """Read and search everything, in every workspace."""
-    state = session_state.read(workspaces[0], request.session) if request.session else Surfaced()
+    state = session_state.load_state(workspaces[0], request.session) if request.session else SessionState()
     always: list[Memory] = []
-    fits: list[Fitting] = []
-    papers: list[Fitting] = []
+    fits: list[Matches] = []
+    papers: list[Matches] = []
     problems: list[FileProblem] = []
-    query = asked_for(request.query)
+    query = query_of(request.query)
     if request.gate and not is_telling(query):
         query = ""
     for workspace in workspaces:
         seconds = workspace.settings["recall.embed_budget"]
         if request.within_ms is not None:
             seconds = min(seconds, request.within_ms / 4000)
-        found, wrong = standing(workspace, tuple(one for one in STANDING if one in request.sections))
+        found, wrong = always_on_memories(workspace, tuple(one for one in STANDING if one in request.sections))
         always += found
         problems += wrong
         if query and RELEVANT in request.sections:
-            from .relevant_memories import (
-                relevant,  # with the index and all it needs, which the standing sections do not
-            )
+            # Late: with the index and all it needs, which the standing sections do not.
+            from .relevant_memories import relevant_memories
 
-            fits.append(relevant(workspace, query, request, mode, seconds))
+            fits.append(relevant_memories(workspace, query, request, mode, seconds))
         if query and DOCUMENTS in request.sections and workspace.settings["index.include"]:
-            from .relevant_memories import documents
+            from .relevant_documents import relevant_documents
 
-            papers.append(documents(workspace, query, mode, seconds))
+            papers.append(relevant_documents(workspace, query, mode, seconds))
     fitting = _joined(fits)
     by_meaning = bool(fitting.vector)
-    return Gathered(
+    return PackSources(
         state,
         tuple(always),
         fitting,
@@ -124,9 +122,9 @@ def gather(workspaces: Sequence[Workspace], request: Recall, mode: str) -> Gathe
     )
 
 
-def _joined(found: Sequence[Fitting]) -> Fitting:
+def _joined(found: Sequence[Matches]) -> Matches:
     memories = sorted((memory for one in found for memory in one.memories), key=lambda memory: -memory.score)
-    return Fitting(
+    return Matches(
         tuple(memories),
         tuple(problem for one in found for problem in one.problems),
         tuple(dict.fromkeys(notice for one in found for notice in one.notices)),
@@ -135,12 +133,12 @@ def _joined(found: Sequence[Fitting]) -> Fitting:
     )
 
 
-def _note(workspaces: Sequence[Workspace], request: Recall, pack: Pack, turn: Turn) -> None:
+def _note(workspaces: Sequence[Workspace], request: RecallRequest, pack: Pack, turn: SurfacedTurn) -> None:
     """Note what was shown: for the session, and as an access of each entry."""
     if request.as_of:
         return
     if request.session:
-        session_state.note(workspaces[0], request.session, turn)
+        session_state.record_turn(workspaces[0], request.session, turn)
     for workspace in workspaces:
         ids = [memory.id for memory in pack.chosen if memory.kind == "entry" and memory.scope == workspace.scope]
         if ids:

@@ -9,7 +9,7 @@ from ..llm.command import chosen_llm
 from ..llm.lenient_json import loads_lenient
 from ..store.settings import Settings
 from .pack import Memory
-from .recall import Judge
+from .request import Judge
 
 _TASK = (
     "Memories were found for a prompt. Name those that someone answering the prompt should have in mind: relevant to"

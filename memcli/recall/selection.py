@@ -18,28 +18,26 @@ from .pack import (
     RELEVANT,
     SECTIONS,
     STANDING,
-    Gathered,
     LeftOut,
     Memory,
     Pack,
-    Recall,
-    asked_for,
+    section_text,
 )
-from .pack_format import section_text
-from .session_state import Surfaced, Turn
-from .token_budget import Limits, fitted, limited, limits, tokens, without_last
+from .request import PackSources, RecallRequest, query_of
+from .session_state import SessionState, SurfacedTurn
+from .token_budget import CharacterBudget, fitted, limited, limits, tokens, without_last
 
 LEFT_OUT = 60
 
 
-def packed(settings: Settings, request: Recall, found: Gathered) -> tuple[Pack, Turn]:
+def select_pack(settings: Settings, request: RecallRequest, found: PackSources) -> tuple[Pack, SurfacedTurn]:
     """Choose what to show of what was gathered; give the turn to be noted with it."""
     measured = thresholds(found.fitting.model)
     gate = gate_of(found.fitting.model, settings["recall.gate"])
     topic = measured.topic if settings["recall.topic"] < 0 else settings["recall.topic"]
-    query = asked_for(request.query)
+    query = query_of(request.query)
     reset = _reset(request, found, query, topic, settings["recall.turns"])
-    begun = found.state.after(Turn(reset=reset, turns=0)) if reset else found.state
+    begun = found.state.after(SurfacedTurn(reset=reset, turns=0)) if reset else found.state
     best = max(found.fitting.best, found.documents.best)
     is_gated = request.gate and not asks_memory(query, best, gate)
     out: list[LeftOut] = []
@@ -62,10 +60,10 @@ def packed(settings: Settings, request: Recall, found: Gathered) -> tuple[Pack, 
     )
     while pack.chosen and len(pack.text()) > within.hard:
         pack = replace(pack, chosen=tuple(without_last(pack.chosen)))
-    turn = Turn(
+    turn = SurfacedTurn(
         tuple(_mark(memory) for memory in pack.chosen if memory.section not in STANDING),
         tuple(_mark(memory) for memory in pack.chosen if memory.section in STANDING),
-        session_state.mixed(() if reset else found.state.context, found.fitting.vector),
+        session_state.moved_topic(() if reset else found.state.context, found.fitting.vector),
         reset,
         1 if query else 0,
     )
@@ -73,7 +71,7 @@ def packed(settings: Settings, request: Recall, found: Gathered) -> tuple[Pack, 
 
 
 def _offered(
-    settings: Settings, found: Gathered, begun: Surfaced, out: list[LeftOut], *, is_gated: bool
+    settings: Settings, found: PackSources, begun: SessionState, out: list[LeftOut], *, is_gated: bool
 ) -> tuple[dict[str, list[Memory]], list[Memory]]:
     """Give by section what is new to the session and fits well enough, and what is over the limits of its layer."""
     known = {*begun.shown, *begun.standing}
@@ -98,13 +96,13 @@ def _offered(
     return sections, [*over, *papers_over]
 
 
-def _limits(settings: Settings, request: Recall) -> Limits:
+def _limits(settings: Settings, request: RecallRequest) -> CharacterBudget:
     soft = settings["recall.soft_budget"] if request.budget_soft is None else request.budget_soft
     hard = settings["recall.hard_budget"] if request.budget_hard is None else request.budget_hard
     return limits(soft, hard, request.characters)
 
 
-def _reset(request: Recall, found: Gathered, query: str, topic: float, turns: int) -> str:
+def _reset(request: RecallRequest, found: PackSources, query: str, topic: float, turns: int) -> str:
     """Say why the session begins anew with this turn; empty where it goes on."""
     if not request.session:
         return ""
@@ -162,7 +160,7 @@ def _in_order(chosen: Sequence[Memory], always: Sequence[Memory]) -> tuple[Memor
 
 
 def _judged(
-    request: Recall, query: str, sections: Mapping[str, list[Memory]], out: list[LeftOut], notices: list[str]
+    request: RecallRequest, query: str, sections: Mapping[str, list[Memory]], out: list[LeftOut], notices: list[str]
 ) -> dict[str, list[Memory]]:
     """Keep of what was searched for what the judge finds worth showing; all of it where nobody can judge."""
     found = {section: sections[section] for section in (RELEVANT, DOCUMENTS)}

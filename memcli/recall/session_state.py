@@ -30,7 +30,7 @@ TOPIC, TURNS, ASKED, NEW = "topic", "turns", "asked", "new session"
 
 
 @dataclass(frozen=True)
-class Surfaced:
+class SessionState:
     """What a session was shown since it last began anew."""
 
     shown: tuple[str, ...] = ()  # of what was relevant: `id digest`
@@ -39,12 +39,12 @@ class Surfaced:
     turns: int = 0
     is_new: bool = True
 
-    def after(self, turn: "Turn") -> "Surfaced":
+    def after(self, turn: "SurfacedTurn") -> "SessionState":
         """Give the state after a turn; another topic makes only what was relevant new again."""
         begins = turn.reset in (TURNS, ASKED, NEW)
         shown = () if turn.reset else self.shown
         standing = () if begins else self.standing
-        return Surfaced(
+        return SessionState(
             tuple(dict.fromkeys((*shown, *turn.shown)))[-SHOWN:],
             tuple(dict.fromkeys((*standing, *turn.standing)))[-SHOWN:],
             turn.context or self.context,
@@ -54,7 +54,7 @@ class Surfaced:
 
 
 @dataclass(frozen=True)
-class Turn:
+class SurfacedTurn:
     """One turn: what was shown, and why the session began anew with it if it did."""
 
     shown: tuple[str, ...] = ()
@@ -64,16 +64,16 @@ class Turn:
     turns: int = 1
 
 
-def read(workspace: Workspace, session: str) -> Surfaced:
+def load_state(workspace: Workspace, session: str) -> SessionState:
     """Read a session's state; one that nothing is known of is new."""
-    state = Surfaced()
+    state = SessionState()
     for line in _text(_path(workspace, session)).splitlines():
         turn = _turn(line)
         state = state.after(turn) if turn else state
     return state
 
 
-def note(workspace: Workspace, session: str, turn: Turn) -> None:
+def record_turn(workspace: Workspace, session: str, turn: SurfacedTurn) -> None:
     """Add a turn to a session's state."""
     path = _path(workspace, session)
     with suppress(OSError):
@@ -81,8 +81,8 @@ def note(workspace: Workspace, session: str, turn: Turn) -> None:
             return
         is_first = not path.exists()
         if _append(path, _line(turn)) > LARGE:
-            state = read(workspace, session)
-            whole = Turn(state.shown, state.standing, state.context, NEW, state.turns)
+            state = load_state(workspace, session)
+            whole = SurfacedTurn(state.shown, state.standing, state.context, NEW, state.turns)
             temporary = path.with_name(f"{path.name}.{os.getpid()}")
             temporary.write_bytes(_line(whole))
             os.replace(temporary, path)
@@ -90,7 +90,7 @@ def note(workspace: Workspace, session: str, turn: Turn) -> None:
             _sweep(path.parent)
 
 
-def mixed(context: Sequence[float], vector: Sequence[float]) -> tuple[float, ...]:
+def moved_topic(context: Sequence[float], vector: Sequence[float]) -> tuple[float, ...]:
     """Move the topic on: a turn counts twice what was before it."""
     if not vector or len(context) != len(vector):
         return tuple(vector or context)
@@ -131,7 +131,7 @@ def _append(path: Path, data: bytes) -> int:
         os.close(fd)
 
 
-def _line(turn: Turn) -> bytes:
+def _line(turn: SurfacedTurn) -> bytes:
     told: dict[str, Any] = {"shown": turn.shown, "standing": turn.standing, "reset": turn.reset, "turns": turn.turns}
     if turn.context:
         largest = max(map(abs, turn.context)) or 1.0
@@ -139,12 +139,12 @@ def _line(turn: Turn) -> bytes:
     return f"\n{json.dumps({name: value for name, value in told.items() if value})}\n".encode()
 
 
-def _turn(line: str) -> Turn | None:
+def _turn(line: str) -> SurfacedTurn | None:
     try:
         told = json.loads(line)
         context = tuple(float(one) for one in array("b", b64decode(told.get("context", ""))))
         turns = told.get("turns", 1)
-        return Turn(
+        return SurfacedTurn(
             _texts(told.get("shown", ())),
             _texts(told.get("standing", ())),
             context,

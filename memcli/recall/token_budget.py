@@ -7,8 +7,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from .pack import CHARACTERS_A_TOKEN, DOCUMENTS, LONG_TERM, NOTES, RECENT, RELEVANT, SECTIONS, Memory
-from .pack_format import FRAME, HEADINGS, NAMES, piece
+from .pack import (
+    CHARACTERS_A_TOKEN,
+    DOCUMENTS,
+    FRAME,
+    HEADINGS,
+    LONG_TERM,
+    NAMES,
+    NOTES,
+    RECENT,
+    RELEVANT,
+    SECTIONS,
+    Memory,
+    piece,
+)
 
 _SECOND = (RELEVANT, LONG_TERM, NOTES, DOCUMENTS, RECENT)
 """Who gets what the others did not need, in this order."""
@@ -20,18 +32,18 @@ _GROUP = 60  # the delimiters of a page
 
 
 @dataclass(frozen=True)
-class Limits:
+class CharacterBudget:
     """Characters a pack may have."""
 
     soft: int
     hard: int
 
 
-def limits(soft: int, hard: int, characters: int | None) -> Limits:
+def limits(soft: int, hard: int, characters: int | None) -> CharacterBudget:
     """Turn tokens into characters."""
     most = int(hard * CHARACTERS_A_TOKEN)
     most = most if characters is None else min(most, characters)
-    return Limits(min(int(soft * CHARACTERS_A_TOKEN), most), most)
+    return CharacterBudget(min(int(soft * CHARACTERS_A_TOKEN), most), most)
 
 
 def tokens(text: str) -> int:
@@ -53,7 +65,7 @@ def limited(memories: Iterable[Memory], limits: Mapping[str, int]) -> tuple[list
 
 
 def fitted(
-    found: Mapping[str, Sequence[Memory]], shares: Mapping[str, float], within: Limits
+    found: Mapping[str, Sequence[Memory]], shares: Mapping[str, float], within: CharacterBudget
 ) -> tuple[list[Memory], list[Memory]]:
     """Choose by section, the first of each section first; give what is in and what is not, in the order shown."""
     room = within.soft - FRAME

@@ -20,7 +20,7 @@ _BEYOND = re.compile(r"\(\?(?!:)|\\[AZGKRX]|[*+?}]\+")
 
 
 @dataclass(frozen=True)
-class Line:
+class GrepLine:
     """One line of output: a match, or context beside one."""
 
     path: str
@@ -42,7 +42,7 @@ class Pattern:
 
 def grep(
     index: Index, pattern: Pattern, wanted: Filter, context: int = 0, late: list[FileProblem] | None = None
-) -> Iterator[Line]:
+) -> Iterator[GrepLine]:
     """Yield the matching lines with their context, file by file; files not looked through to their end go to `late`."""
     for path, text, numbers in _matches(index, pattern, wanted, [] if late is None else late):
         yield from _lines(path, text, numbers, context)
@@ -64,10 +64,10 @@ def _matches(
             yield path, text, numbers
 
 
-def first(lines: Iterable[Line], most: int | None, context: int) -> tuple[list[Line], bool]:
+def first_matches(lines: Iterable[GrepLine], most: int | None, context: int) -> tuple[list[GrepLine], bool]:
     """Take the first matches with the context of each, and tell whether there are more."""
-    taken: list[Line] = []
-    kept, last = 0, Line("", -context, "")  # how many belong to the matches so far, and the latest of these
+    taken: list[GrepLine] = []
+    kept, last = 0, GrepLine("", -context, "")  # how many belong to the matches so far, and the latest of these
     left = most
     for line in lines:
         if line.is_match:
@@ -80,7 +80,7 @@ def first(lines: Iterable[Line], most: int | None, context: int) -> tuple[list[L
     return taken, False
 
 
-def count(
+def count_matches(
     index: Index, pattern: Pattern, wanted: Filter, late: list[FileProblem] | None = None
 ) -> Iterator[tuple[str, int]]:
     """Yield every file that matches with its number of matching lines; files not looked through go to `late`."""
@@ -202,7 +202,7 @@ def _numbers(text: str, starts: Iterator[int]) -> list[int]:
     return numbers
 
 
-def _lines(path: str, text: str, numbers: list[int], context: int) -> Iterator[Line]:
+def _lines(path: str, text: str, numbers: list[int], context: int) -> Iterator[GrepLine]:
     """Show the lines of these numbers with the lines around them, each once."""
     lines = _split(text)
     matched = set(numbers)
@@ -210,7 +210,7 @@ def _lines(path: str, text: str, numbers: list[int], context: int) -> Iterator[L
     for number in numbers:
         for near in range(max(number - context, shown + 1), min(number + context + 1, len(lines))):
             shown = near
-            yield Line(path, near + 1, lines[near], near in matched)
+            yield GrepLine(path, near + 1, lines[near], near in matched)
 
 
 def _split(text: str) -> list[str]:

@@ -14,8 +14,8 @@ from ..language.sentences import is_question, sentences
 from ..store.addresses import session_address
 from ..store.sessions.sessions import FOLDER
 from ..store.workspace import Workspace
-from .results import LIMIT, Found, Hit, snippet
-from .search import POOL, Request, search_index
+from .index_search import POOL, SearchRequest, search_index
+from .results import LIMIT, Hit, SearchResults, snippet
 from .thresholds import asks_memory, gate_of, is_telling
 
 LONGEST = 6
@@ -41,7 +41,7 @@ def has_talk(workspace: Workspace) -> bool:
     return any((workspace.root / place).is_dir() for place in (FOLDER, f"{workspace.layout.archive}{FOLDER}"))
 
 
-def talk(index: Index, request: Request, room: int = LIMIT) -> Found:
+def search_talk(index: Index, request: SearchRequest, room: int = LIMIT) -> SearchResults:
     """Search the conversations of a workspace and return passages, each told in at most `room` characters."""
     wanted = replace(request.wanted, kinds=(KIND,))
     budget = _BUDGET * request.embed_budget
@@ -49,7 +49,7 @@ def talk(index: Index, request: Request, room: int = LIMIT) -> Found:
     turns = [hit for hit in found.hits if hit.relevance >= LEAST]
     hits = passages(index, turns[: _EACH * request.limit], request.query, room)
     # What is not embedded is found by its words; who asks for conversations is told how many there are.
-    return Found(hits, found.problems, talk=len(turns))
+    return SearchResults(hits, found.problems, talk=len(turns))
 
 
 def passages(index: Index, hits: Sequence[Hit], query: str, room: int = LIMIT) -> tuple[Hit, ...]:
@@ -134,7 +134,7 @@ def parts_of(prompt: str) -> tuple[str, ...]:
     return told[:MOST] if len(told) > 1 else ()
 
 
-def search_parts(index: Index, request: Request, gate: float) -> tuple[Found, Mapping[str, str]]:
+def search_parts(index: Index, request: SearchRequest, gate: float) -> tuple[SearchResults, Mapping[str, str]]:
     """Search for a prompt and for each of its parts; say by id which part a hit answers better than the whole.
 
     A part adds hits where it would get memories as a prompt of its own: where its best hit reaches the

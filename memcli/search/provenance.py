@@ -13,7 +13,7 @@ from ..store import git
 from ..store.addresses import parse_name, span_events
 from ..store.sessions.sessions import Session, at, find
 from ..store.workspace import Workspace
-from .results import Found
+from .results import SearchResults
 
 if TYPE_CHECKING:
     from ..index.index import Index
@@ -89,7 +89,7 @@ def watch(workspace: Workspace, as_of: str = "") -> Watch:
     return changes
 
 
-def marked(index: "Index", found: Found, as_of: str) -> Found:
+def mark_changed(index: "Index", found: SearchResults, as_of: str) -> SearchResults:
     """Mark the hits whose cited lines changed or are gone."""
     changes = watch(index.workspace, as_of)
     texts = known(index, {hit.path for hit in found.hits if hit.kind == "entry"})

@@ -5,18 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import log
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ..index.filters import Filter, bindable, chunk_condition
 from ..language.keyword_tokens import STOP_WORDS, clean, latin_share, phrases, query_terms
 from ..language.lexicon import common_share, forms, opens_a_question
-from ..store.addresses import prefixes
 from .ranking_weights import WEIGHTS, Weights
-
-if TYPE_CHECKING:
-    from ..index.index import Index
-
 
 _WORD = re.compile(r"[^\W_]+")
 _LEAST_SHARE = 0.2
@@ -34,8 +26,8 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Question:
-    """A query taken apart."""
+class Query:
+    """A parsed query."""
 
     text: str
     terms: tuple[Term, ...]
@@ -70,19 +62,17 @@ class Question:
         return (self.text, 1.0), (" ".join(rest.split()), min(names.values()) * weights.nameless)
 
 
-def ask(query: str) -> Question:
-    """Take a query apart; any text will do."""
+def parse_query(query: str) -> Query:
+    """Return the terms, phrases and form of a query; never raise, whatever the text."""
     text = clean(query).strip()
     names = {name.lower() for name in _NAME.findall(text[:4000])}
     terms = tuple(Term(word, forms(word), word in names) for word in query_terms(query))
     exact = tuple(phrase.lower() for phrase in phrases(query) if len(_WORD.findall(phrase)) > 1)
     readable = latin_share(text) if any(map(str.isalpha, text)) else 0.0  # a model makes something up of digits, emoji
-    return Question(text, terms, exact, readable, _is_statement(text))
+    return Query(text, terms, exact, readable, _is_statement(text))
 
 
-def term_weights(
-    question: Question, counts: Sequence[int | None], texts: int, weights: Weights = WEIGHTS
-) -> list[float]:
+def term_weights(question: Query, counts: Sequence[int | None], texts: int, weights: Weights = WEIGHTS) -> list[float]:
     """Return what each term may add to a keyword score; they sum to 1, or to less where no term tells much.
 
     `counts` holds in how many of the workspace's `texts` a term occurs, None for one that repeats another.
@@ -109,39 +99,3 @@ def _is_statement(text: str) -> bool:
     if not words or opens_a_question(words[0]):
         return False
     return sum(word.lower() in STOP_WORDS for word in words) >= 3
-
-
-_ID = re.compile(r"\b[a-z]+_[0-9a-z]{16}\b")
-_PATH = re.compile(r"(?P<path>[^\n]+?)(?::(?P<line>\d{1,9})|#(?P<anchor>[^\n]+))?")
-MOST = 50
-"""Chunks of what is named, at most: a long history file is not one memory."""
-
-
-def named(index: "Index", query: str, wanted: Filter, folder: Path | None = None) -> list[int]:
-    """Give the chunks of what the query names, of those that may be found; a path may also be one from `folder`."""
-    text = query.strip()
-    ids = list(dict.fromkeys(_ID.findall(text[:4000])))[:MOST]
-    conditions: list[str] = []
-    values: list[str | int] = []
-    if ids:
-        marks = ", ".join("?" * len(ids))
-        conditions.append(f"file in (select file from entries where id in ({marks})) or anchor in ({marks})")
-        values += [*ids, *ids]
-    path = _PATH.fullmatch(text) if "/" in text or ".md" in text else None
-    if path:
-        paths = [path["path"]] if folder is None else prefixes(index.workspace, path["path"], folder)
-        marks = ", ".join("?" * len(paths))
-        conditions.append(
-            f"file in (select file from files where path in ({marks})) and ? in ('', anchor) and (? = 0 or line ="
-            " (select max(line) from chunks as other where other.file = chunks.file and line <= ?))"
-        )
-        line = int(path["line"] or 0)
-        values += [*map(bindable, paths), bindable(path["anchor"] or ""), line, line]
-    if not conditions:
-        return []
-    where = chunk_condition(wanted)
-    rows = index.connection.execute(
-        f"select chunk from chunks where ({' or '.join(f'({one})' for one in conditions)}) and {where} limit {MOST}",
-        (*values, *where.values),
-    )
-    return [row[0] for row in rows]

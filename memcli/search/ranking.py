@@ -14,7 +14,7 @@ from ..language.keyword_tokens import clean, latin_share, query_terms
 from ..language.lexicon import names_a_time
 from ..language.sentences import QUESTION_MARKS, is_question
 from ..store.workspace import Workspace
-from .query import Question
+from .query import Query
 from .ranking_weights import WEIGHTS, Weights
 
 ARMS = ("vector", "keyword")
@@ -56,7 +56,7 @@ class Scored:
 
 
 def fuse(
-    candidates: Iterable[Candidate], question: Question, weights: Weights = WEIGHTS, vector: float | None = None
+    candidates: Iterable[Candidate], question: Query, weights: Weights = WEIGHTS, vector: float | None = None
 ) -> list[Scored]:
     """Score documents by their chunks, the best first, of equals the newer; without those for which nothing speaks.
 
@@ -74,7 +74,7 @@ def fuse(
 
 
 def _score(
-    chunks: list[Candidate], question: Question, weights: Weights, vector: float | None
+    chunks: list[Candidate], question: Query, weights: Weights, vector: float | None
 ) -> tuple[tuple[float, str, int], Scored]:
     share = {id(one): _vector_share(one, question, weights) if vector is None else vector for one in chunks}
     best = max(chunks, key=lambda one: share[id(one)] * (one.cosine or 0.0) + (1 - share[id(one)]) * one.keyword)
@@ -103,7 +103,7 @@ def _score(
     return (line, best.timestamp, -best.chunk), Scored(best.chunk, best.document, relevance, parts)
 
 
-def _vector_share(one: Candidate, question: Question, weights: Weights) -> float:
+def _vector_share(one: Candidate, question: Query, weights: Weights) -> float:
     share = {TURN: weights.vector_turn, SHORT: weights.vector_short}.get(one.shape, weights.vector_long)
     if one.shape == SHORT and question.is_statement:
         share += weights.statement
@@ -128,7 +128,7 @@ Weigh = Callable[[Piece, float, float, float | None], Candidate]
 """Gather what is known of a chunk with its scores by words, its document's, and its cosine."""
 
 
-def candidate(workspace: Workspace, question: Question, called: Container[int] = ()) -> Weigh:
+def candidate(workspace: Workspace, question: Query, called: Container[int] = ()) -> Weigh:
     """Give the function that gathers a chunk's scores and the signs of relevance its text shows.
 
     `called` are the chunks that the query calls by name.
@@ -163,7 +163,7 @@ def candidate(workspace: Workspace, question: Question, called: Container[int] =
     return weigh
 
 
-def _in_time(workspace: Workspace, question: Question) -> Callable[[str], bool]:
+def _in_time(workspace: Workspace, question: Query) -> Callable[[str], bool]:
     """Give the function that tells whether an instant is in the time the question names."""
     # What somebody tells of last week is news, no question for what was written then.
     if question.is_statement or not names_a_time(question.text):

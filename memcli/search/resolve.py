@@ -1,4 +1,4 @@
-"""From the name somebody gives to the one place it means: an id, part of one, a path, or a hit's address."""
+"""Resolve a name to the one place it means: an id, part of one, a path, a title, a key or a hit's address."""
 
 import os
 import re
@@ -31,11 +31,11 @@ SHORTEST = 4
 def locate(
     workspaces: Sequence[Workspace], name: str, folder: Path, *, strict: bool = False
 ) -> tuple[Workspace, Place]:
-    """Find what a name means, in the first workspace that knows it.
+    """Return the place that a name means, in the first workspace that knows it; `folder` is where paths begin.
 
     A whole id is looked for where its file was made before anything is scanned; `strict`, for what changes
     files, always looks at everything, so that two files of one id are noticed, and takes no part of an id that is
-    very short. Raises AmbiguousError with the candidates, NotFoundError or UsageError.
+    very short. Raise AmbiguousError with the candidates, NotFoundError or UsageError.
     """
     if name.startswith("session:"):
         from ..store.addresses import parse_name
@@ -54,34 +54,20 @@ def locate(
         if place is not None:
             return workspace, place
     from ..index.index import ask
-    from ..index.lookups import called
 
-    hasty = False
+    is_hasty = False
     for workspace in workspaces:
-        found = ask(workspace, lambda index: _known(index, name, strict))
+        found = ask(workspace, lambda index: _with_id(index, name, strict))
         if strict and len(name.removeprefix("mem_")) < SHORTEST and any(one != name for one, _ in found):
-            hasty, found = True, []
-        if len(found) > 1:
-            raise AmbiguousError(
-                f"{name!r} may be any of {len(found)}: " + ", ".join(f"{one} ({path})" for one, path in found[:10]),
-                "give more of it, or the path",
-            )
+            is_hasty, found = True, []
         if found:
-            identifier, path = found[0]
+            identifier, path = _only_one(found, f"{name!r} may be any of")
             return workspace, Place(path, identifier if identifier.startswith("hist_") else "")
     for workspace in workspaces:
-        place = by_path(workspace, name, folder) or by_path(workspace, f"{name}.md", folder)
+        place = by_path(workspace, name, folder) or by_path(workspace, f"{name}.md", folder) or _titled(workspace, name)
         if place is not None:
             return workspace, place
-        titled = ask(workspace, lambda index: called(index, bare(name)))
-        if len(titled) > 1:
-            raise AmbiguousError(
-                f"{name!r} is the title of {len(titled)}: " + ", ".join(path for _, path in titled[:10]),
-                "give the path",
-            )
-        if titled:
-            return workspace, Place(titled[0][1])
-    if hasty:
+    if is_hasty:
         raise UsageError(
             f"{name!r} is too little of an id to change a memory by",
             f"give {SHORTEST} characters of it or more, or the path",
@@ -89,6 +75,26 @@ def locate(
     for workspace in workspaces:
         ask(workspace, lambda index: _require_unconflicted(index, name))
     raise NotFoundError(f"no entry {name!r}", 'find it with `mem search "…"` or `mem ls`')
+
+
+def _only_one(found: list[tuple[str, str]], question: str) -> tuple[str, str]:
+    """Return the one candidate there is; raise AmbiguousError where there are more."""
+    if len(found) > 1:
+        named = ", ".join(f"{one} ({path})" for one, path in found[:10])
+        raise AmbiguousError(f"{question} {len(found)}: {named}", "give more of it, or the path")
+    return found[0]
+
+
+def _titled(workspace: Workspace, name: str) -> Place | None:
+    """Return the file with this title; raise AmbiguousError where several have it."""
+    from ..index.index import ask
+    from ..index.lookups import called
+
+    titled = ask(workspace, lambda index: called(index, bare(name)))
+    if len(titled) > 1:
+        named = ", ".join(path for _, path in titled[:10])
+        raise AmbiguousError(f"{name!r} is the title of {len(titled)}: {named}", "give the path")
+    return Place(titled[0][1]) if titled else None
 
 
 def _in_session(workspaces: Sequence[Workspace], name: str, span: str) -> tuple[Workspace, Place]:
@@ -103,7 +109,7 @@ def _in_session(workspaces: Sequence[Workspace], name: str, span: str) -> tuple[
     raise missing
 
 
-def _known(index: "Index", name: str, strict: bool) -> list[tuple[str, str]]:
+def _with_id(index: "Index", name: str, strict: bool) -> list[tuple[str, str]]:
     from ..index.lookups import records, with_id
 
     if ids.is_id(name) and not strict:
@@ -150,13 +156,16 @@ def _holds(workspace: Workspace, path: str, identifier: str) -> bool:
     return frontmatter.parse(text).fields.get("id") == identifier
 
 
-def filling(workspaces: Sequence[Workspace], key: str, project: str, as_of: str) -> "tuple[Workspace, list[Value]]":
-    """Give what fills a key, or did at a time, the most trusted and newest first; NotFoundError where nothing does.
+def values_of_key(
+    workspaces: Sequence[Workspace], key: str, project: str, as_of: str
+) -> "tuple[Workspace, list[Value]]":
+    """Return the values that fill a key, or did at a time (RFC 3339), the most trusted and newest first.
 
-    Without a project, what belongs to none comes first; AmbiguousError where only several projects have it.
+    Without a project, values that belong to none win over those of a project. Raise NotFoundError where nothing fills
+    the key, AmbiguousError where several projects do and none is named.
     """
     for workspace in workspaces:
-        found = [one for one in history(workspace, key, project) if _holds_of_past(one, as_of)]
+        found = [one for one in key_history(workspace, key, project) if _holds_of_past(one, as_of)]
         if not project and len({one.project for one in found}) > 1:
             found = [one for one in found if not one.project] or found
         projects = sorted({one.project for one in found})
@@ -171,9 +180,8 @@ def filling(workspaces: Sequence[Workspace], key: str, project: str, as_of: str)
     )
 
 
-def history(workspace: Workspace, key: str, project: str) -> "list[Value]":
-    """List every value of a key, the earliest first."""
-
+def key_history(workspace: Workspace, key: str, project: str) -> "list[Value]":
+    """Return every value that a key has or had, the earliest first."""
     from ..index.index import ask
     from ..index.lookups import values
 
@@ -185,9 +193,8 @@ def history(workspace: Workspace, key: str, project: str) -> "list[Value]":
     return [one for one in found if one.project == project] if project else found
 
 
-def believed(workspace: Workspace, ids: Sequence[str], as_of: str, name: str) -> Place:
-    """Find which of the memories that took each other's place was believed at a time."""
-
+def believed_at(workspace: Workspace, ids: Sequence[str], as_of: str, name: str) -> Place:
+    """Return the place of the one of these entries that was believed at a time; raise NotFoundError for none."""
     from ..index.filters import Filter
     from ..index.index import ask
 

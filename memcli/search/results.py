@@ -180,7 +180,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResults:
     """The answer to a search: hits, and everything that could not be looked at."""
 
     hits: tuple[Hit, ...]
@@ -194,11 +194,11 @@ class Found:
     talk: int = 0  # turns of conversations that were found besides
 
 
-def joined(found: Iterable[Found], limit: int | None = None) -> Found:
+def joined(found: Iterable[SearchResults], limit: int | None = None) -> SearchResults:
     """Return several answers to one query as one: the best hits of all, at most `limit`, and everything else said."""
     parts = tuple(found)
     hits = sorted((hit for part in parts for hit in part.hits), key=lambda hit: -hit.relevance)
-    return Found(
+    return SearchResults(
         tuple(hits[:limit]),
         tuple(dict.fromkeys(problem for part in parts for problem in part.problems)),
         tuple(dict.fromkeys(notice for part in parts for notice in part.notices)),

@@ -54,9 +54,9 @@ def demand(turn: str, relevance: float) -> float:
     """Weigh the relevance of what was found by the kind of turn; "thanks, go on" asks for nothing."""
     if not is_telling(turn):
         return 0.0
-    from .query import ask
+    from .query import parse_query
 
-    return relevance * (TELLING if "?" not in turn and ask(turn).is_statement else 1.0)
+    return relevance * (TELLING if "?" not in turn and parse_query(turn).is_statement else 1.0)
 
 
 def likeness(one: Sequence[float], other: Sequence[float]) -> float:
@@ -77,7 +77,7 @@ def telling_count(turn: str) -> int:
     """Count the words of a turn that are not everyday ones."""
     from ..language.keyword_tokens import STOP_WORDS
     from ..language.lexicon import common_share
-    from .query import ask
+    from .query import parse_query
 
-    words = (term.word for term in ask(turn).terms if term.is_name or term.word not in STOP_WORDS)
+    words = (term.word for term in parse_query(turn).terms if term.is_name or term.word not in STOP_WORDS)
     return sum(not common_share(word) and word not in ("ok", "pls", "thx") for word in words)

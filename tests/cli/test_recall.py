@@ -107,7 +107,7 @@ def test_an_empty_workspace_says_nothing(mem: Mem, workspace: Path) -> None:
 def test_a_late_answer_leaves_at_once_with_code_0(workspace: Path, spawn: Callable[..., Ran]) -> None:
     stuck = (
         "import sys, time; from memcli.recall import recall; from memcli.cli.app import run;"
-        "recall.standing = lambda *args: time.sleep(60);"
+        "recall.always_on_memories = lambda *args: time.sleep(60);"
         "sys.exit(run(['recall', 'x', '--within', '50', '--workspace', 'memory']))"
     )
     ran = spawn(code=stuck)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.search.query import Question, ask
+from memcli.search.query import Query, parse_query
 from memcli.search.ranking import LONG, SHORT, TURN, Candidate, fuse
 from memcli.search.ranking_weights import WEIGHTS
 
-ASKED = ask("Where did Melanie plant marigolds?")
+ASKED = parse_query("Where did Melanie plant marigolds?")
 SHARE = st.floats(0, 1)
 CANDIDATE = st.builds(
     Candidate,
@@ -36,7 +36,7 @@ def candidate(chunk: int = 1, **known: Any) -> Candidate:
     return Candidate(chunk, whole=known.pop("whole", known["keyword"]), **known)
 
 
-def order(*candidates: Candidate, question: Question = ASKED) -> list[int]:
+def order(*candidates: Candidate, question: Query = ASKED) -> list[int]:
     return [one.chunk for one in fuse(candidates, question)]
 
 
@@ -89,7 +89,7 @@ def test_a_turn_that_asks_stands_behind_one_that_tells() -> None:
 def test_for_a_statement_meaning_decides_and_for_a_question_words() -> None:
     words, meaning = candidate(1, keyword=0.5, cosine=0.3), candidate(2, keyword=0.25, cosine=0.6)
     assert order(words, meaning) == [1, 2]
-    assert order(words, meaning, question=ask("I have been so worried about her all of this week")) == [2, 1]
+    assert order(words, meaning, question=parse_query("I have been so worried about her all of this week")) == [2, 1]
 
 
 def test_a_document_is_one_hit_and_gains_from_its_other_chunks() -> None:

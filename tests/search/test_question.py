@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.search.query import ask, term_weights
+from memcli.search.query import parse_query, term_weights
 from memcli.search.ranking_weights import WEIGHTS
 
 
@@ -20,32 +20,32 @@ from memcli.search.ranking_weights import WEIGHTS
     ],
 )
 def test_a_sentence_that_asks_nothing_is_a_statement(query: str, statement: bool) -> None:
-    assert ask(query).is_statement is statement
+    assert parse_query(query).is_statement is statement
 
 
 def test_a_capital_within_a_sentence_makes_a_name() -> None:
-    terms = {term.word: term.is_name for term in ask("Where did Ingrid meet the board? Later").terms}
+    terms = {term.word: term.is_name for term in parse_query("Where did Ingrid meet the board? Later").terms}
     assert terms == {"ingrid": True, "meet": False, "board": False, "later": False}
 
 
 def test_irregular_forms_of_a_word_are_asked_for_too() -> None:
-    assert {"buy", "bought"} <= set(ask("what did she buy").terms[-1].forms)
+    assert {"buy", "bought"} <= set(parse_query("what did she buy").terms[-1].forms)
 
 
 def test_only_what_is_more_than_one_word_must_stand_exactly() -> None:
-    assert ask('open src/app.py in 2023 at "the second gate"').phrases == ("the second gate", "src/app.py")
+    assert parse_query('open src/app.py in 2023 at "the second gate"').phrases == ("the second gate", "src/app.py")
 
 
 def test_the_last_line_of_a_dialogue_is_embedded_as_well() -> None:
-    assert ask("one line\n").parts() == (("one line", 1.0),)
-    assert ask("Ann: hello\nBob: the roof leaks\n").parts() == (
+    assert parse_query("one line\n").parts() == (("one line", 1.0),)
+    assert parse_query("Ann: hello\nBob: the roof leaks\n").parts() == (
         ("Ann: hello\nBob: the roof leaks", 1.0),
         ("Bob: the roof leaks", WEIGHTS.last_line),
     )
 
 
 def test_a_query_is_embedded_without_its_frequent_names_as_well() -> None:
-    question = ask("What are Melanie's plans for the summer with Ann?")
+    question = parse_query("What are Melanie's plans for the summer with Ann?")
     assert [term.word for term in question.terms] == ["melanie", "plans", "summer", "ann"]
     without = ("What are plans for the summer with Ann?", WEIGHTS.nameless)
     assert question.parts([99, 99, 99, 2]) == ((question.text, 1.0), without)
@@ -55,18 +55,18 @@ def test_a_query_is_embedded_without_its_frequent_names_as_well() -> None:
 
 
 def test_a_query_of_names_alone_is_embedded_as_it_is() -> None:
-    assert ask("who is Melanie").parts([99]) == (("who is Melanie", 1.0),)
+    assert parse_query("who is Melanie").parts([99]) == (("who is Melanie", 1.0),)
 
 
 def test_a_rare_word_weighs_more_than_a_frequent_or_an_everyday_one() -> None:
-    question = ask("zebra melanie make")
+    question = parse_query("zebra melanie make")
     zebra, melanie, make = term_weights(question, [1, 90, 1], 180)
     assert zebra > 2 * melanie
     assert zebra > 2 * make
 
 
 def test_a_rare_name_weighs_more_than_a_rare_word_but_a_frequent_name_does_not() -> None:
-    question = ask("a zebra by Ingrid")
+    question = parse_query("a zebra by Ingrid")
     zebra, ingrid = term_weights(question, [1, 1], 200)
     assert ingrid > zebra
     frequent_zebra, frequent_ingrid = term_weights(question, [150, 150], 200)
@@ -74,11 +74,11 @@ def test_a_rare_name_weighs_more_than_a_rare_word_but_a_frequent_name_does_not()
 
 
 def test_a_term_that_repeats_another_weighs_nothing() -> None:
-    assert term_weights(ask("runs running"), [3, None], 10) == [1.0, 0.0]
+    assert term_weights(parse_query("runs running"), [3, None], 10) == [1.0, 0.0]
 
 
 def test_weights_hardly_move_when_a_thousand_texts_are_added() -> None:
-    question = ask("Where did Melanie plant marigolds?")
+    question = parse_query("Where did Melanie plant marigolds?")
     before = term_weights(question, [90, 3, 1], 180)
     after = term_weights(question, [90, 3, 1], 1180)
     assert max(abs(a - b) for a, b in zip(before, after, strict=True)) < 0.05
@@ -86,7 +86,7 @@ def test_weights_hardly_move_when_a_thousand_texts_are_added() -> None:
 
 @given(st.text(st.characters(exclude_categories=()), max_size=80), st.integers(0, 10**6), st.data())
 def test_weights_of_any_query_sum_to_one_or_less(query: str, texts: int, data: st.DataObject) -> None:
-    question = ask(query)
+    question = parse_query(query)
     counts = [data.draw(st.integers(0, texts)) for _ in question.terms]
     weights = term_weights(question, counts, texts)
     assert all(weight >= 0 for weight in weights)
@@ -94,12 +94,12 @@ def test_weights_of_any_query_sum_to_one_or_less(query: str, texts: int, data: s
 
 
 def test_weights_of_a_query_that_tells_anything_sum_to_one() -> None:
-    assert sum(term_weights(ask("marigolds"), [3], 100)) == pytest.approx(1.0)
-    assert sum(term_weights(ask("garden work"), [30, 30], 100)) == pytest.approx(1.0)
-    assert sum(term_weights(ask("what is it"), [60, 60, 60], 100)) < 0.7
-    assert sum(term_weights(ask("the"), [60], 100)) < 0.6
+    assert sum(term_weights(parse_query("marigolds"), [3], 100)) == pytest.approx(1.0)
+    assert sum(term_weights(parse_query("garden work"), [30, 30], 100)) == pytest.approx(1.0)
+    assert sum(term_weights(parse_query("what is it"), [60, 60, 60], 100)) < 0.7
+    assert sum(term_weights(parse_query("the"), [60], 100)) < 0.6
 
 
 def test_an_english_model_reads_nothing_out_of_digits_and_emoji() -> None:
-    assert [ask(text).readable for text in ("7654", "👍", "12:31", "深色")] == [0, 0, 0, 0]
-    assert [ask(text).readable for text in ("port 7654", "Größe", "👍 fine")] == [1, 1, 1]
+    assert [parse_query(text).readable for text in ("7654", "👍", "12:31", "深色")] == [0, 0, 0, 0]
+    assert [parse_query(text).readable for text in ("port 7654", "Größe", "👍 fine")] == [1, 1, 1]

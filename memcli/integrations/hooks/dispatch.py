@@ -19,7 +19,7 @@ from .session_start import ROOM, session_start, tell_late
 from .turn_flush import Noise, close, flush, hasty, last_answer, waiting
 
 if TYPE_CHECKING:
-    from ...recall.recall import Judge
+    from ...recall.request import Judge
     from .turn_flush import Kept
 
 AGENTS = ("claude-code", "codex")
@@ -188,9 +188,10 @@ def _close_words(scene: Scene) -> list[str]:
 
 def _recalled(scene: Scene, query: str, *, gate: bool) -> Answer:
     from ...recall.pack import DOCUMENTS, RELEVANT
-    from ...recall.recall import Recall, recall
+    from ...recall.recall import recall
+    from ...recall.request import RecallRequest
 
-    request = Recall(
+    request = RecallRequest(
         query=query,
         session=scene.event.session,
         within_ms=int(1000 * scene.left),

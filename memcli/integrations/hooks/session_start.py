@@ -23,13 +23,14 @@ _LOOKED_AT, _NAMED = 1_000, 3
 def session_start(scene: Scene) -> Answer:
     """Give what always holds and, where the conversation was cut, what it was about."""
     from ...recall.pack import STANDING
-    from ...recall.recall import Recall, recall
+    from ...recall.recall import recall
+    from ...recall.request import RecallRequest
 
     event = scene.event
     is_cut = event.source in ("resume", "compact", "fork") and bool(event.session)
     if is_cut:
         pass
-    request = Recall(
+    request = RecallRequest(
         session=event.session,
         within_ms=int(1000 * scene.left),
         characters=ROOM - (LONGEST if is_cut else 0),

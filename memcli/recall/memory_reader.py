@@ -1,0 +1,137 @@
+"""Make the memory that a pack shows of a search hit: its text, layer, source, age, and how much is left of it."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..errors import MemError
+from ..formats.entry import REPOSITORY, layer_of
+from ..formats.frontmatter import document
+from ..formats.session_metadata import folder_name
+from ..formats.times import parse_time
+from ..index.lookups import Known
+from ..search.provenance import watch
+from ..search.results import Hit, snippet
+from ..store import local_log
+from ..store.addresses import Place, part
+from ..store.sessions.sessions import FOLDER as SESSIONS
+from ..store.workspace import Workspace
+from .always_on_context import digest, says_something, strip_comments
+from .pack import EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory
+from .retention import retention
+
+WHOLE, PASSAGE = 500, 320
+"""Characters up to which a memory is shown whole, and of the passage of a longer one: `mem read` shows the rest."""
+NOTHING = Known("", "", {})
+
+
+_RUNS = ("note", "session")
+
+
+class _Said(NamedTuple):
+    """What a memory says, its layer, and the mark by which a change of it is noticed."""
+
+    text: str
+    layer: str
+    digest: str
+
+
+class MemoryReader:
+    """Reads what hits say, for one prompt of one session in one workspace."""
+
+    def __init__(self, workspace: Workspace, query: str, session: str, as_of: str) -> None:
+        """Take the prompt and the session; both may be empty. `as_of` is RFC 3339, empty for now."""
+        self._workspace = workspace
+        self._query = query
+        self._session = session
+        self._noted = local_log.counts(workspace)
+        self._changes = watch(workspace, as_of)
+
+    def memory(self, hit: Hit, file: Known, asked: str) -> Memory | None:
+        """Return what a pack shows of a hit; None for what has expired, and for the prompt itself.
+
+        `asked` is the part of the prompt that the hit fits best, empty where that is the whole.
+        """
+        workspace, noted = self._workspace, self._noted
+        row: Mapping[str, Any] = file.entry
+        said = self._entry_said(hit, file) if row else self._page_said(hit, file)
+        if said is None:
+            return None
+        text, is_whole = excerpt(said.text or hit.title or hit.summary, asked or self._query)
+        accesses = noted[hit.id].count if hit.id in noted else 0
+        # What is no entry fades like an episode, and was observed.
+        source = "" if workspace.is_trusted else REPOSITORY
+        renewed = local_log.renewed(row, noted.get(local_log.CONFIRMED + hit.id))
+        measured = renewed or {"type": "episode", "source": source or "observed"}
+        kept = retention(measured, workspace.now, workspace.settings, accesses)
+        weight = workspace.settings["recall.recency_weight"]
+        return Memory(
+            hit.id,
+            RELEVANT,
+            text,
+            layer=said.layer,
+            kind=hit.kind,
+            type=hit.type,
+            source=source or hit.source,
+            # A page states no date, and that of its file is the day it was cloned.
+            date="" if hit.kind == "memory" else _day(workspace, hit.timestamp),
+            path=hit.path,
+            scope=hit.scope,
+            summary=hit.summary,
+            relevance=hit.relevance,
+            asked=asked,
+            parts=hit.parts,
+            kept=kept,
+            score=hit.relevance * (1 - weight + weight * kept),
+            conflicts=tuple(str(row.get("conflicts_with") or "").split()),
+            likely_same=tuple(str(row.get("likely_same") or "").split()),
+            changed=self._changes(file.text) if row else (),
+            is_whole=is_whole and hit.kind not in _RUNS,
+            digest=said.digest,
+        )
+
+    def _entry_said(self, hit: Hit, file: Known) -> _Said | None:
+        """Read an entry; return None for one that has expired."""
+        expires = parse_time(str(file.entry.get("expires_at") or ""))
+        if expires is not None and expires <= self._workspace.now:
+            return None
+        body = document.parse(file.text).body
+        fields = file.text[: len(file.text) - len(body)]
+        is_own = bool(self._session) and f"session:{self._session}" in fields
+        layer = WORKING if is_own else file.entry.get("layer") or layer_of(hit.type)
+        return _Said(body.strip(), layer, file.digest[:12])
+
+    def _page_said(self, hit: Hit, file: Known) -> _Said | None:
+        """Read what is no entry; return None for a heading alone, and for the prompt itself."""
+        if hit.kind in _RUNS:
+            # It is found as one; the passage says which of them it was, and differs from question to question.
+            is_turn = hit.kind == "session"
+            is_prompt = is_turn and " ".join(self._query.split()) in " ".join(hit.summary.split())
+            folder = f"{SESSIONS}/{folder_name(self._session)}/" if self._session else ""
+            is_own = is_turn and bool(folder) and hit.path.startswith(folder)
+            return None if is_prompt else _Said(hit.summary, WORKING if is_own else EPISODIC, digest(hit.id))
+        told = part_named(self._workspace, hit, file.text)
+        if hit.kind != "memory":
+            return _Said(told, EPISODIC, digest(told))
+        return _Said(strip_comments(told), SEMANTIC, digest(told)) if says_something(told) else None
+
+
+def excerpt(text: str, query: str) -> tuple[str, bool]:
+    """Return a text, or the passage of a long one that fits the query; and whether that is the whole text."""
+    return (text, True) if len(text) <= WHOLE else (snippet(text, query, PASSAGE)[0], False)
+
+
+def part_named(workspace: Workspace, hit: Hit, text: str) -> str:
+    """Read the section, the record or the notes a hit names; its passage where the file has changed meanwhile."""
+    of_file = f"{hit.path}#"
+    anchor = hit.id.removeprefix(of_file) if hit.id.startswith(of_file) else hit.id if hit.kind == "history" else ""
+    try:
+        start, stop = part(workspace, Place(hit.path, anchor), text)
+    except MemError:
+        return hit.summary
+    told = text[start:stop].strip("\ufeff \t\r\n")
+    return told.partition("\n")[2].strip() if hit.kind == "history" and told.startswith("##") else told
+
+
+def _day(workspace: Workspace, timestamp: str) -> str:
+    moment = parse_time(timestamp)
+    return moment.astimezone(workspace.zone).date().isoformat() if moment else ""

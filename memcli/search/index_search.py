@@ -1,0 +1,201 @@
+"""Search one index: from a query to ranked hits of what is on disk now, best first."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import nlargest
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from ..errors import UnavailableError
+from ..index.filters import Filter
+from ..index.full_text import Posting, scores
+from ..index.index import Index
+from ..index.lookups import chunks_named
+from ..store.addresses import prefixes
+from .query import Query, parse_query, term_weights
+from .ranking import candidate, fuse
+from .ranking_weights import WEIGHTS, Weights
+from .results import SearchResults, completed, distinct, hit_of
+from .thresholds import thresholds
+
+POOL = 100
+"""Candidates each arm brings, unless more hits are asked for; both scores are looked up for all of them."""
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """What a search asks for."""
+
+    query: str
+    limit: int
+    wanted: Filter
+    mode: str = "hybrid"
+    min_score: float | None = 0.0  # relevance below which hits are left out; None: as measured for the model
+    vector_weight: float | None = None  # share of meaning; None: by the shape of the text
+    embed_budget: float = 2.0
+    weights: Weights = WEIGHTS
+    folder: Path | None = None  # from which a query that is a path may be named
+    may_mean_alone: bool = False  # a question was asked on purpose: words that stand nowhere need not hold it down
+    draws_on_talk: bool = False  # passages of conversations join the hits where those are weak
+
+
+def search_index(index: Index, request: SearchRequest) -> SearchResults:
+    """Refresh an index from the disk, search it, and return its hits, the best first, at most `request.limit`.
+
+    Raise UnavailableError where the request asks for meaning alone and there is no model.
+    """
+    index.refresh(talk=_asks_talk(request))
+    if _asks_talk(request):
+        from ..store.sessions.sessions import compacted
+
+        request = replace(request, wanted=replace(request.wanted, besides=compacted(index.workspace)))
+    question = parse_query(request.query)
+    postings = index.postings([term.forms for term in question.terms]) if question.terms else []
+    own, whole = ({}, {}) if request.mode == "vector" else _by_words(index, question, postings, request)
+    first = dict(nlargest(_pool(request), own.items(), key=itemgetter(1)))
+    meaning = _NO_MEANING if request.mode == "keyword" else _meaning(index, question, postings, request, first)
+    near = meaning.cosines
+    called = frozenset(_named(index, request))
+    best = nlargest(
+        _pool(request),
+        {*first, *near} - called,
+        key=lambda chunk: 0.4 * near.get(chunk, 0.0) + 0.6 * max(own.get(chunk, 0.0), whole.get(chunk, 0.0)),
+    )
+    pieces = index.pieces([*called, *best])
+    weigh = candidate(index.workspace, question, called)
+    candidates = [
+        weigh(piece, own.get(chunk, 0.0), whole.get(chunk, 0.0), near.get(chunk)) for chunk, piece in pieces.items()
+    ]
+    share = _vector_share(request, question, has_words=bool(own), has_vectors=bool(near))
+    scored = fuse(candidates, question, request.weights, share)
+    enough = [one for one in scored if one.relevance >= _least(request, question, meaning.model)]
+    shown, pieces = completed(index, distinct(enough, pieces, request.limit), pieces, request.wanted)
+    return SearchResults(
+        tuple(hit_of(index.workspace, pieces, one, request.query) for one in shown[: request.limit]),
+        tuple(index.problems(request.wanted, whole=True)),
+        meaning.notices,
+        meaning.missing,
+        meaning.total,
+        meaning.vector,
+        meaning.model,
+        len(scored) - len(enough),
+    )
+
+
+@dataclass(frozen=True)
+class _Meaning:
+    """What the vectors say of a query."""
+
+    cosines: Mapping[int, float]  # of the nearest chunks, and of those found by words
+    vector: tuple[float, ...] = ()  # of the query
+    model: str = ""
+    notices: tuple[str, ...] = ()
+    missing: int = 0  # chunks without a vector
+    total: int = 0
+
+
+_NO_MEANING = _Meaning({})
+
+
+def _meaning(
+    index: Index,
+    question: Query,
+    postings: Sequence[Posting | None],
+    request: SearchRequest,
+    first: Collection[int],
+) -> _Meaning:
+    """Embed what the time allows and the query, and compare; without a model, say so where words can do."""
+    try:
+        missing = index.embedding.embed_missing(request.embed_budget, frozenset(first), request.wanted)
+        vector, near = _by_meaning(index, question, postings, request, _pool(request), first)
+    except UnavailableError as error:
+        if request.mode == "vector":
+            raise
+        return _Meaning({}, notices=(f"searching by words alone: {error}",))
+    total = index.chunk_count() if missing else 0
+    notices = (f"{missing:,} of {total:,} texts not embedded yet: run `mem index`",) if missing else ()
+    return _Meaning(near, tuple(vector.tolist()), index.embedding.embedder().model, notices, missing, total)
+
+
+def _vector_share(request: SearchRequest, question: Query, *, has_words: bool, has_vectors: bool) -> float | None:
+    """Give the share of meaning that is the same for every text, or None where it goes by the text's shape."""
+    if request.mode != "hybrid":
+        return 1.0 if request.mode == "vector" else 0.0
+    if not has_vectors:
+        return 0.0
+    # Where none of the question's words can be found, meaning alone has something to say.
+    if request.may_mean_alone and not has_words and question.readable > 0:
+        return 1.0
+    return request.vector_weight
+
+
+def _least(request: SearchRequest, question: Query, model: str) -> float:
+    """Give the relevance below which nothing is told; for scripts that the model cannot read none was measured."""
+    if request.min_score is not None:
+        return request.min_score
+    return thresholds(model).shown * question.readable if request.mode == "hybrid" else 0.0
+
+
+def _pool(request: SearchRequest) -> int:
+    return max(POOL, request.limit)
+
+
+def _by_words(
+    index: Index, question: Query, postings: Sequence[Posting | None], request: SearchRequest
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Score the chunks that may be found, and documents of several, by the words of the question."""
+    if not any(postings):
+        return {}, {}
+    weights = term_weights(question, _counts(postings), index.chunk_count(), request.weights)
+    # The turns around a turn count too, so that there the ones found are not enough.
+    among = None if _asks_talk(request) else {chunk for one in postings for chunk in one or ()}
+    documents = index.documents(request.wanted, among)
+    turns = index.turns(request.wanted) if _asks_talk(request) else {}
+    return scores(postings, weights, documents, turns, request.weights.saturation, request.weights.window)
+
+
+def _by_meaning(
+    index: Index,
+    question: Query,
+    postings: Sequence[Posting | None],
+    request: SearchRequest,
+    pool: int,
+    also: Collection[int],
+) -> tuple[Any, dict[int, float]]:
+    """Give the query's vector, and the cosines of the chunks nearest to it and of the chunks named."""
+    # How names are told from other words is known of English only.
+    counts = [] if index.workspace.settings["embedding.model"] else _counts(postings)
+    vector = index.embedding.vector(question.parts(counts, request.weights))
+    near, named = index.embedding.nearest(vector, request.wanted, pool, also)
+    floor = index.embedding.floor()
+    return vector, {chunk: (cosine - floor) / (1 - floor) for chunk, cosine in (near | named).items()}
+
+
+def _counts(postings: Sequence[Posting | None]) -> list[int | None]:
+    return [None if one is None else len(one) for one in postings]
+
+
+def _asks_talk(request: SearchRequest) -> bool:
+    return not request.wanted.kinds or "session" in request.wanted.kinds
+
+
+_ID = re.compile(r"\b[a-z]+_[0-9a-z]{16}\b")
+_PATH = re.compile(r"(?P<path>[^\n]+?)(?::(?P<line>\d{1,9})|#(?P<anchor>[^\n]+))?")
+_MOST_NAMED = 50
+"""Chunks of what is named, at most: a long history file is not one memory."""
+
+
+def _named(index: Index, request: SearchRequest) -> list[int]:
+    """Return the chunks that the query names by id or path; a path may also be relative to the request's folder."""
+    text = request.query.strip()
+    ids = list(dict.fromkeys(_ID.findall(text[:4000])))[:_MOST_NAMED]
+    path = _PATH.fullmatch(text) if "/" in text or ".md" in text else None
+    if path is None:
+        return chunks_named(index, request.wanted, _MOST_NAMED, ids)
+    folder = request.folder
+    paths = [path["path"]] if folder is None else prefixes(index.workspace, path["path"], folder)
+    return chunks_named(
+        index, request.wanted, _MOST_NAMED, ids, paths, anchor=path["anchor"] or "", line=int(path["line"] or 0)
+    )
