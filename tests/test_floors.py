@@ -22,14 +22,14 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 LEFT = {
-    house.reaches_up: 272,
-    house.circles: 5,
-    house.two_meanings: 22,
+    house.reaches_up: 269,
+    house.circles: 3,
+    house.two_meanings: 17,
     house.sizes: 7,
-    house.entangled: 15,
-    house.long_functions: 4,
+    house.entangled: 14,
+    house.long_functions: 3,
     house.word_tables: 26,
-    house.sql: 8,
+    house.sql: 7,
 }
 """Faults that are left; a number here only falls."""
 

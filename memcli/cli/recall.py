@@ -1,16 +1,12 @@
 """`mem recall`."""
 
-from dataclasses import replace
-from datetime import datetime
 from typing import Annotated
 
 import typer
 
+from ..api.recall import FORMATS, Budget
+from ..api.recall import recall as find
 from ..errors import UsageError
-from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, SECTIONS
-from ..recall.recall import recall as find
-from ..recall.request import Judge, RecallRequest
-from ..store.settings import Settings
 from . import context, output
 from .options import AsJson, InScope, InWorkspace
 
@@ -61,27 +57,16 @@ def recall(
     if query == "-":
         query = context.standard_input("the prompt")
     found_in = context.reading(workspace, scope)
-    sections = tuple(only) if only else SECTIONS
-    moment = found_in[0].moment("as-of", as_of, end=True)
-    if moment:
-        # A page says what holds now, and what it said then only git knows.
-        sections = tuple(one for one in sections if one not in (LONG_TERM, DOCUMENTS))
-        found_in = [replace(one, now=datetime.fromisoformat(moment)) for one in found_in]
     pack = find(
         found_in,
-        RecallRequest(
-            query,
-            session,
-            within,
-            budget,
-            most,
-            characters,
-            gate,
-            _judge(found_in[0].settings),
-            sections,
-            fresh,
-            moment,
-        ),
+        query,
+        session=session,
+        within_ms=within,
+        sections=tuple(only or ()),
+        budget=Budget(budget, most, characters),
+        gate=gate,
+        as_of=as_of,
+        fresh=fresh,
     )
     text = pack.text(form)
     if text:
@@ -91,11 +76,3 @@ def recall(
     context.tell_problems(found_in, pack.problems)
     if pack.is_late:
         output.leave()
-
-
-def _judge(settings: Settings) -> Judge | None:
-    if not settings["recall.judge"]:
-        return None
-    from ..recall.relevance_judge import judge_of
-
-    return judge_of(settings)

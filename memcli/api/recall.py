@@ -1,0 +1,73 @@
+"""Recall the memories a prompt should have, replay what those of a session were given, prove what it taught."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, RELEVANT, SECTIONS, STANDING, Memory, Pack
+from ..recall.recall import recall as _recall
+from ..recall.request import Judge, RecallRequest
+from .workspace import Workspace, Workspaces, every
+
+__all__ = ["DOCUMENTS", "FORMATS", "RELEVANT", "SECTIONS", "STANDING", "Budget", "Memory", "Pack", "recall"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a pack may be; None takes the setting, or no limit for `characters`."""
+
+    soft: int | None = None  # tokens after which no further memory begins; the setting is recall.soft_budget
+    hard: int | None = None  # tokens never exceeded; the setting is recall.hard_budget
+    characters: int | None = None  # characters never exceeded
+
+
+def recall(
+    workspaces: Workspaces,
+    query: str = "",
+    *,
+    session: str = "",
+    within_ms: int | None = None,
+    sections: Sequence[str] = (),
+    budget: Budget = Budget(),
+    gate: bool = False,
+    as_of: str = "",
+    fresh: bool = False,
+) -> Pack:
+    """Return the memories that the prompt `query` should have, as a pack whose `text()` stands before the prompt.
+
+    An empty query recalls only what follows from the day. With `session` nothing is given twice in that session, of
+    which the first workspace keeps the state; `fresh` forgets it. `within_ms` is the time to answer in, with what there
+    is by then; a pack that `is_late` has left threads at work. `sections` are some of `SECTIONS`, all if empty. With
+    `gate` a prompt that asks for no memory gets none. `as_of` is a date, to give what was believed then without
+    MEMORY.md and documents. Raise UsageError for a budget or time below 0, for no section and for no date.
+    """
+    found_in = every(workspaces)
+    chosen = tuple(sections) or SECTIONS
+    moment = found_in[0].moment("as-of", as_of, end=True)
+    if moment:
+        # A page says what holds now, and what it said then only git knows.
+        chosen = tuple(one for one in chosen if one not in (LONG_TERM, DOCUMENTS))
+        found_in = [replace(one, now=datetime.fromisoformat(moment)) for one in found_in]
+    request = RecallRequest(
+        query=query,
+        session=session,
+        within_ms=within_ms,
+        budget_soft=budget.soft,
+        budget_hard=budget.hard,
+        characters=budget.characters,
+        gate=gate,
+        judge=_judge(found_in[0], chosen),
+        sections=chosen,
+        fresh=fresh,
+        as_of=moment,
+    )
+    return _recall(found_in, request)
+
+
+def _judge(workspace: Workspace, sections: Sequence[str]) -> Judge | None:
+    """Return the judge that the settings ask for, if anything is searched for that could be judged."""
+    if not workspace.settings["recall.judge"] or not {RELEVANT, DOCUMENTS} & set(sections):
+        return None
+    from ..recall.relevance_judge import judge_of
+
+    return judge_of(workspace.settings)
