@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from memcli.index.embedder import Embedder
+from memcli.index.text_vectors import Embedder
 from tests.fakes import CountingEmbedder
 from tests.processes import run
 

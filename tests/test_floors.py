@@ -22,10 +22,9 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 LEFT = {
-    house.reaches_up: 269,
-    house.circles: 3,
+    house.reaches_up: 268,
     house.two_meanings: 17,
-    house.sizes: 7,
+    house.sizes: 4,
     house.entangled: 14,
     house.long_functions: 3,
     house.word_tables: 26,

@@ -14,7 +14,7 @@ from ..formats.frontmatter.document import parse
 from ..formats.times import stamp
 from ..index.index import ask
 from ..store import atomic_files, local_log
-from ..store.entries import free_name, require_archive, revised
+from ..store.entries import require_archive, revised
 from ..store.journal import Change, Move, apply, exclusive
 from ..store.local_log import confirmations
 from ..store.lock import next_turn
@@ -215,7 +215,7 @@ def _forgetting(workspace: Workspace, question: Question) -> Plan:
     for one in question.sides:
         require_archive(workspace, one.path)
         digest = atomic_files.digest(atomic_files.read(workspace.path(one.path)))
-        steps.append(Move(one.path, free_name(workspace, workspace.layout.archive + one.path), digest))
+        steps.append(Move(one.path, workspace.free_name(workspace.layout.archive + one.path), digest))
     ids = [one.entry.id for one in question.sides]
     return Plan(tuple(steps), tuple(f"{one} is forgotten" for one in ids)) + without_lines(workspace, ids)
 

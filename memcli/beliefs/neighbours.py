@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UnavailableError
 from ..formats.entry import same_key
 from ..index.filters import Filter
-from ..index.full_text import sharing_words
 from ..index.index import Index, ask, glance
-from ..index.lookups import keyed
-from ..index.similarity import ReadTexts
+from ..index.lookups import keyed, sharing_words
+from ..index.text_vectors import ReadTexts
 from ..store.workspace import Workspace
 from .pair_model import Learned, is_learned_for
 
 if TYPE_CHECKING:
-    from ..index.embedder import Embedder
+    from ..index.text_vectors import Embedder
 
 NEAREST = 5  # in 16 of 16 cases the contradicted memory was among these
 NEAREST_IN_BULK = 2  # of 140 pairs of which one repeats or contradicts the other, 138 were so near among 1,500 texts

@@ -14,7 +14,7 @@ from .pair_words import KINDS, Words, are_swapped, has_other_words, is_stop, opp
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..index.embedder import TokenVectors
+    from ..index.text_vectors import TokenVectors
 
     Floats = NDArray[np.float32]
     Flags = NDArray[np.bool_]

@@ -31,11 +31,10 @@ from .pair_words import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..index.embedder import TokenVectors
+    from ..index.text_vectors import TokenVectors
 
     Floats = NDArray[np.float32]
-    from ..index.embedder import Embedder
-    from ..index.similarity import ReadTexts
+    from ..index.text_vectors import Embedder, ReadTexts
 
 
 FORMAT = 3

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BusyError, MemError
 from ..index.index import ask
-from ..index.similarity import ReadTexts
+from ..index.text_vectors import ReadTexts
 from ..store import local_log
 from ..store.workspace import Workspace
 from .comparison import Kind, Likelihoods, compare, is_comparable
@@ -19,7 +19,7 @@ from .pair_model import Learned
 from .review import Question, QuestionKind
 
 if TYPE_CHECKING:
-    from ..index.embedder import Embedder
+    from ..index.text_vectors import Embedder
 
 
 _DECISIONS: Mapping[Kind, Decision] = {"same": "same", "update": "newer", "distinct": "keep"}

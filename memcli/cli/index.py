@@ -7,7 +7,7 @@ import typer
 
 from ..errors import BusyError, UnavailableError, UsageError
 from ..formats.text_lines import FileProblem
-from ..index import lookups, schema
+from ..index import schema
 from ..index.index import Index, ask
 from . import context, output
 from .options import AsJson, InScope, InWorkspace
@@ -72,26 +72,25 @@ def _report(found: Index, *, embed: bool) -> dict[str, Any]:
     finally:
         files.clear()
         texts.clear()
-    coverage = lookups.coverage(found)
-    entries = lookups.entry_count(found)
+    state = found.health()
     return {
         "workspace": str(where.root),
         "files": seen.files,
         "added": seen.added,
         "changed": seen.changed,
         "removed": seen.removed,
-        "entries": entries,
-        "chunks": coverage.chunks,
-        "not_embedded": coverage.missing,
-        "vectors": coverage.vectors,
-        "embedded": coverage.embedded,
+        "entries": state.entries,
+        "chunks": state.chunks,
+        "not_embedded": state.not_embedded,
+        "vectors": state.vectors,
+        "embedded": state.embedded,
         "model": found.meta("model"),
         "elsewhere": str(found.folder) if found.folder not in (None, where.derived) else "",
-        "unfinished": _obstacle(found) if embed and coverage.missing else "",
+        "unfinished": _obstacle(found) if embed and state.not_embedded else "",
         "found": found.problems(),
         "lines": [
             f"{where.root}: {seen.files:,} files ({seen.added:,} new, {seen.changed:,} changed, {seen.removed:,} gone),"
-            f" {coverage.chunks:,} texts, {coverage.missing:,} not embedded",
+            f" {state.chunks:,} texts, {state.not_embedded:,} not embedded",
         ],
     }
 

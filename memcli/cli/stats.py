@@ -6,8 +6,8 @@ from typing import Any
 
 from ..formats.text_lines import FileProblem
 from ..index.filters import Filter
+from ..index.health import Health
 from ..index.index import Index, ask
-from ..index.lookups import Health, health
 from ..maintenance.access_counters import with_edits
 from ..maintenance.stats import TOP, Stats
 from ..maintenance.stats import stats as counted
@@ -51,7 +51,7 @@ def stats(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = Fa
 
 def _asked(index: Index) -> tuple[list[dict[str, Any]], list[FileProblem], Health]:
     index.refresh()
-    return index.list_entries(Filter(statuses=()), "id"), index.problems(), health(index)
+    return index.list_entries(Filter(statuses=()), "id"), index.problems(), index.health()
 
 
 def _document(

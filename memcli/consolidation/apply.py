@@ -21,7 +21,7 @@ from ..formats.session_event import Event
 from ..formats.text_lines import shorten
 from ..formats.times import day_of, parse_time
 from ..store import atomic_files
-from ..store.entries import decoded, entry_text, free_name
+from ..store.entries import decoded, entry_text
 from ..store.history import history_steps
 from ..store.journal import Append, Change, Step
 from ..store.redaction import Redacted
@@ -183,7 +183,7 @@ def _proposed_page(batch: Batch, proposed: str, page: Page) -> tuple[list[Step],
         f"an update of {size:,} bytes is too large" if size > max(4 * limit, 2 * len(page.text.encode())) else ""
     )
     if fault:
-        place = free_name(workspace, f"{workspace.layout.archive}{page.path.removesuffix('.md')}-proposed.md")
+        place = workspace.free_name(f"{workspace.layout.archive}{page.path.removesuffix('.md')}-proposed.md")
         return [Change(place, None, proposed + "\n")], (f"{fault}: the proposed page is in {place}",)
     shrink_to = limit if len(shown.encode()) > limit else 0
     update = accepted(shown, proposed, page.text, shrink_to=shrink_to, is_borne_out=_bearing_out(batch))

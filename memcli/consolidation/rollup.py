@@ -18,7 +18,7 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..llm.client import Llm
 from ..store import atomic_files
-from ..store.entries import decoded, entry_text, free_name
+from ..store.entries import decoded, entry_text
 from ..store.journal import Change, Step
 from ..store.redaction import file_words, redactor
 from ..store.workspace import Workspace
@@ -152,7 +152,7 @@ def _steps(
     block = _BLOCK.search(text)
     if block and block["told"] != _digest(block["body"]):
         # A person has written between the marks: what they wrote is kept aside.
-        steps.append(Change(free_name(workspace, f"{workspace.layout.archive}{path}"), None, text))
+        steps.append(Change(workspace.free_name(f"{workspace.layout.archive}{path}"), None, text))
     newline = "\r\n" if "\r\n" in text else "\n"
     written = written.replace("\n", newline)
     if block:

@@ -12,8 +12,8 @@ from itertools import pairwise
 from ..beliefs.admission import Draft
 from ..beliefs.change_phrases import is_ended_by, tells_of_change
 from ..index.filters import Filter
-from ..index.full_text import sharing_words
 from ..index.index import Index, ask
+from ..index.lookups import sharing_words
 from ..language.dates import dated
 from ..language.sentences import is_question
 from .candidates import Candidate, binds, is_one_off, states_something, telling_words

@@ -4,10 +4,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
 from .embedding_model import WEIGHTS, Model, built_in_name, discard, find_model, prepare, prepared_file
+from .text_vectors import TokenVectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,38 +36,6 @@ _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")
 _BULK_BATCH = 256  # word pieces in a batch, padding counted: 8 texts of 32, 1 of 256; measured best on one core
 _RUN = 20  # word pieces that take as long as beginning another run: padding beyond that costs more than it spares
 _QUICK_BATCH = 1024  # a model opened quickly unpacks its weights anew for each batch (40 ms): fewer, larger ones
-
-
-class TokenVectors(NamedTuple):
-    """A text's word pieces, without the marks that a tokenizer puts around a text.
-
-    `vectors` is (n, dimension) float32, a row for each piece as the model's last layer gives it; `pooled` is the unit
-    vector of the whole text, as `embed` gives it. A text longer than the model reads has the pieces that were read.
-    """
-
-    text: str
-    pieces: tuple[int, ...]  # the number of each in the vocabulary
-    spans: tuple[tuple[int, int], ...]  # start and end of each in the text, in characters
-    vectors: "NDArray[np.float32]"
-    pooled: "NDArray[np.float32]"
-
-
-class Embedder(Protocol):
-    """Something that turns texts into unit vectors."""
-
-    @property
-    def model(self) -> str:
-        """Name the model; vectors of two names are never compared."""
-
-    @property
-    def dimension(self) -> int:
-        """Give the length of a vector."""
-
-    def embed(self, texts: Sequence[str], *, is_query: bool = False) -> "NDArray[np.float32]":
-        """Give a row of length 1 for each text, in the order of the texts; some models tell a query from a text."""
-
-    def embed_tokens(self, texts: Sequence[str]) -> "tuple[NDArray[np.float32], list[TokenVectors]]":
-        """Give what `embed` gives, and the word pieces of each text with their vectors, from one pass of the model."""
 
 
 def default_model_name() -> str:

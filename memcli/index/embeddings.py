@@ -9,39 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BusyError, UnavailableError
-from .embedder import Embedder, default_model_name, open_embedder
+from .database import Database, text_hash, texts_of
+from .embedder import default_model_name, open_embedder
 from .embedding_model import find_model
 from .filters import Filter, chunk_condition
-from .nearest import Neighbours
+from .hnsw import Neighbours
 from .schema import is_busy
-from .stored_text import text_hash, texts_of
+from .text_vectors import Embedder, unrelated_cosine
 from .vector_file import Matrix
 
 if TYPE_CHECKING:
-    from .index import Index
     from .updater import Progress
 
 FILE = "vectors.f32"
 FIRST, BATCH, BULK_BATCH = 8, 64, 512  # texts between two looks at the clock and two commits
 MEND_SECONDS = 2.0  # for embedding anew what was found damaged
-STRANGERS = (
-    "The bakery opens at seven.",
-    "Restart the router after the update.",
-    "Her sister plays the cello in an orchestra.",
-    "Invoices are due within thirty days.",
-    "Penguins huddle against the wind.",
-    "The regular expression misses accented letters.",
-    "We hiked along the ridge until it rained.",
-    "Parliament voted on the new water law.",
-)
-"""Texts that have nothing to do with each other."""
 KEPT_SECONDS = 30 * 86400  # a vector that nothing refers to is kept this long, for a branch switched back
 
 
 class Embedding:
     """Vectors of one index; its model is opened when a text is embedded, not before."""
 
-    def __init__(self, index: "Index") -> None:
+    def __init__(self, index: Database) -> None:
         """Belong to an index; `index.embedding` is the way to get one."""
         self.index = index
         folder = index.workspace.settings["embedding.model"]
@@ -239,7 +228,7 @@ class Embedding:
                 self.index.set_meta("token", matrix.token.hex())
                 self.index.set_meta("dimension", matrix.dimension)
                 if self.folder is not None:
-                    self.index.set_meta("floor", _floor(self.embedder()))
+                    self.index.set_meta("floor", unrelated_cosine(self.embedder()))
                 Matrix.sweep(folder / FILE, matrix.token)
             first = matrix.rows
             matrix.append(first, vectors)
@@ -299,10 +288,3 @@ class Embedding:
         except sqlite3.OperationalError:  # another process writes; the next one to ask finds them again
             return False
         return True
-
-
-def _floor(embedder: Embedder) -> float:
-    vectors = embedder.embed(STRANGERS)
-    count = len(vectors)
-    mean = (float((vectors @ vectors.T).sum()) - count) / (count * (count - 1))
-    return min(max(mean, 0.0), 0.95)

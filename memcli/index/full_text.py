@@ -7,36 +7,14 @@ they weigh (retrieval/question). No numpy: a search by words alone must not pay 
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from math import log
-from typing import TYPE_CHECKING
 
-from .filters import Filter
 from .schema import TOKENIZE
-
-if TYPE_CHECKING:
-    from .index import Index
 
 _FORMS = 16  # of one word, at most
 _LAST = "\U0010ffff"
 
 Posting = dict[int, int]
 """Chunk → how often a word occurs in it, in any of its forms."""
-
-
-def sharing_words(index: "Index", text: str, wanted: Filter, most: int) -> list[int]:
-    """Return the chunks of what passes that share the most telling words with a text, the most telling first."""
-    from ..language.keyword_tokens import query_terms
-    from ..language.lexicon import forms  # late: most commands ask for no words
-
-    found = [one for one in index.postings([forms(word) for word in query_terms(text)]) if one]
-    among = {chunk for posting in found for chunk in posting}
-    weights: dict[int, float] = dict.fromkeys(index.documents(wanted, among), 0.0)
-    count = index.chunk_count()
-    for posting in found:
-        weight = log(1 + count / len(posting))
-        for chunk in posting.keys() & weights.keys():
-            weights[chunk] += weight
-    return sorted(weights, key=lambda chunk: (-weights[chunk], chunk))[:most]
 
 
 def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -> list[Posting | None]:

@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,21 +13,16 @@ from ..formats.text_lines import BINARY, ONLY_BEGINNING, FileProblem
 from ..store.local_log import confirmations
 from ..store.workspace import Workspace
 from . import schema, updater
+from .database import Database, texts_of
 from .filters import Filter, chunk_condition, entry_condition, file_condition
 from .full_text import Posting, postings
-from .stored_text import texts_of
 from .updater import Progress, Refreshed
 
 if TYPE_CHECKING:
     from .embeddings import Embedding
+    from .health import Health
 
 T = TypeVar("T")
-_CIRCUMSTANCES = (
-    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
-    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM),
-)
-
-
 _FEW = 5_000
 """Chunks up to which naming them is quicker than looking at all, and the statement far from too long."""
 
@@ -61,28 +55,25 @@ class _MovedError(Exception):
     """Another process took in changes in the middle of a question: what was found first is not there any more."""
 
 
-class Index:
-    """The derived data of one workspace, open for one command."""
+class Index(Database):
+    """The index of one workspace, open for one command: the questions it answers."""
 
-    def __init__(
-        self, workspace: Workspace, connection: sqlite3.Connection, folder: Path | None, is_overtaken: bool = False
-    ) -> None:
-        """Take an open connection; use `ask` to get one."""
-        self.workspace = workspace
-        self.connection = connection
-        self.folder = folder  # None when the index lives in memory and cannot keep anything
-        self.matrix_folder = folder  # where vectors are read from, also for a copy in memory
-        self.is_overtaken = is_overtaken  # another process was writing, so that this one keeps nothing
-        self._embedding: Embedding | None = None
+    _embedding: "Embedding | None" = None
 
     @property
     def embedding(self) -> "Embedding":
-        """Give the part that knows vectors, loaded when first used."""
+        """Return the vectors of the index; their modules are loaded when first used."""
         if self._embedding is None:
             from .embeddings import Embedding
 
             self._embedding = Embedding(self)
         return self._embedding
+
+    def health(self) -> "Health":
+        """Return the index in numbers."""
+        from .health import health
+
+        return health(self)
 
     def refresh(self, progress: Progress | None = None, *, talk: bool = False) -> Refreshed:
         """Take in what changed on disk; while another process writes the index, do so in a copy.
@@ -97,11 +88,6 @@ class Index:
             self.is_overtaken = schema.is_busy(error)
         self.detach()
         return updater.refresh(self.connection, self.workspace, progress, talk=talk)
-
-    def detach(self) -> None:
-        """Go on in a copy in memory, where no other process changes anything and nothing is kept."""
-        self.connection = schema.copied(self.connection)
-        self.folder = None
 
     def documents(self, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
         """Give the document of each chunk that may be found, of those named where any are: a number all its own."""
@@ -227,31 +213,6 @@ class Index:
         ]
         return found
 
-    def meta(self, key: str) -> Any:
-        """Read a note of the index about itself; None where there is none."""
-        row = self.connection.execute("select value from meta where key = ?", (key,)).fetchone()
-        return row[0] if row else None
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Hold the index's write lock for a moment; what is done is kept whole or not at all."""
-        self.connection.execute("begin immediate")
-        try:
-            yield
-            self.connection.execute("commit")
-        except BaseException:
-            if self.connection.in_transaction:  # a full disk may have ended it
-                self.connection.execute("rollback")
-            raise
-
-    def set_meta(self, key: str, value: Any) -> None:
-        """Write a note of the index about itself."""
-        self.connection.execute("insert or replace into meta values(?, ?)", (key, value))
-
-    def close(self) -> None:
-        """Let go of the file."""
-        self.connection.close()
-
     def _pairs(self, value: str, where: str, values: Sequence[Any]) -> dict[int, int]:
         """Read a number for each chunk, as two long texts: a tuple for each of 10,000 rows takes twice as long."""
         columns = self.connection.execute(
@@ -280,9 +241,9 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
         except _MovedError:
             return _answer(workspace, question, kept, apart=True)
         except Exception as error:
-            if _is_circumstance(error):
+            if schema.is_circumstance(error):
                 return _answer_in_memory(workspace, question, overtaken=schema.is_busy(error))
-            if not _is_damage(error):
+            if not schema.is_damage(error):
                 # What fails here and not on a new index is this one's fault: SQLite does not check what it reads.
                 _answer_in_memory(workspace, question)
             schema.discard(kept)
@@ -321,16 +282,6 @@ def _answer_in_memory(workspace: Workspace, question: Callable[[Index], T], *, o
         raise UnavailableError(
             f"the index in {workspace.derived} fails ({error})", "free some disk space, then `mem index --rebuild`"
         ) from None
-
-
-def _is_circumstance(error: Exception) -> bool:
-    """Tell whether the index is as good as before: locked, not to be written, no space left."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in _CIRCUMSTANCES
-
-
-def _is_damage(error: Exception) -> bool:
-    return type(error) is sqlite3.DatabaseError  # malformed, or no database at all; its children mean other things
 
 
 def _rows(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:

@@ -1,14 +1,13 @@
 """Which entries and records a name may mean: ids, parts of ids, and the paths they lie at."""
 
-import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import log
 from typing import Any
 
 from ..formats.chunking import WORDING
 from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition
 from .index import Index
-from .stored_text import as_kept
 
 
 def with_id(index: Index, name: str) -> list[tuple[str, str]]:
@@ -141,86 +140,6 @@ def known(index: Index, paths: Collection[str]) -> dict[str, Known]:
     return {path: Known(text, digest, entries.get(file, {})) for file, path, text, digest in files}
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """How much of what is indexed has a vector."""
-
-    chunks: int
-    missing: int
-    vectors: int
-    embedded: int  # texts embedded since the index was made
-
-
-def coverage(index: Index) -> Coverage:
-    """Count chunks, chunks without a vector and vectors."""
-    run = index.connection.execute
-    chunks, missing = run("select count(*), coalesce(sum(vector is null), 0) from chunks").fetchone()
-    vectors = run("select count(*) from vectors").fetchone()[0]
-    return Coverage(chunks, missing, vectors, int(index.meta("embedded") or 0))
-
-
-def entry_count(index: Index) -> int:
-    """Count the entries, whatever their status."""
-    count: int = index.connection.execute("select count(*) from entries").fetchone()[0]
-    return count
-
-
-@dataclass(frozen=True)
-class Health:
-    """The index in numbers."""
-
-    kinds: Mapping[str, int]  # files by kind, the archive's not counted
-    chunks: int
-    not_embedded: int
-    vectors: int
-    size: int  # bytes on disk
-
-
-def health(index: Index) -> Health:
-    """Count what is in the index."""
-    run = index.connection.execute
-    found = coverage(index)
-    folder = index.folder
-    size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file()) if folder else 0
-    return Health(
-        dict(run("select kind, count(*) from files where status <> 'archived' group by kind").fetchall()),
-        found.chunks,
-        found.missing,
-        found.vectors,
-        size,
-    )
-
-
-def verify(index: Index) -> None:
-    """Read the whole index once; DatabaseError where its texts or words are not as they were written."""
-    run = index.connection.execute
-    (answer,) = run("pragma quick_check(1)").fetchone()
-    if answer != "ok":
-        raise sqlite3.DatabaseError(answer)
-    run("insert into words(words) values('integrity-check')")
-    # A file at a time: SQLite would read the whole of a file's text for each of its chunks.
-    file, text = None, ""
-    for of, start, stop, prefix, turn, hash_ in run(
-        "select chunks.file, start, stop, prefix, turns.text, hash from chunks left join turns using(chunk)"
-        " order by chunks.file"
-    ):
-        if turn is None and of != file:
-            file, text = of, (run("select text from texts where file = ?", (of,)).fetchone() or ("",))[0]
-        as_kept(prefix + (text[start:stop] if turn is None else turn), hash_)
-
-
-def out_of_step(index: Index, digests: Mapping[str, str]) -> list[str]:
-    """List the paths of which the index has another content than the digests given, or none, or too much.
-
-    What it could not read has no digest there and is passed over.
-    """
-    verify(index)
-    kept = dict(
-        index.connection.execute("select path, digest from files where kind <> 'session' and digest <> ''").fetchall()
-    )
-    return sorted(path for path in kept.keys() | digests.keys() if kept.get(path) != digests.get(path))
-
-
 def chunks_of(index: Index, ids: Collection[str], wanted: Filter) -> list[int]:
     """Give the first chunk of each entry that may be found, by its id."""
     if not ids:
@@ -270,3 +189,19 @@ def chunks_named(
         (*values, *where.values),
     )
     return [row[0] for row in rows]
+
+
+def sharing_words(index: Index, text: str, wanted: Filter, most: int) -> list[int]:
+    """Return the chunks of what passes that share the most telling words with a text, the most telling first."""
+    from ..language.keyword_tokens import query_terms
+    from ..language.lexicon import forms  # late: most commands ask for no words
+
+    found = [one for one in index.postings([forms(word) for word in query_terms(text)]) if one]
+    among = {chunk for posting in found for chunk in posting}
+    weights: dict[int, float] = dict.fromkeys(index.documents(wanted, among), 0.0)
+    count = index.chunk_count()
+    for posting in found:
+        weight = log(1 + count / len(posting))
+        for chunk in posting.keys() & weights.keys():
+            weights[chunk] += weight
+    return sorted(weights, key=lambda chunk: (-weights[chunk], chunk))[:most]

@@ -16,6 +16,10 @@ NO_PLACE = ("the index cannot be kept here", "give write access or free disk spa
 LOCK_WAIT = 0.25  # seconds; whoever cannot write by then answers from a copy in memory
 
 _SCHEMA = data.path("index.sql").read_text(encoding="utf-8").replace("@tokenize", TOKENIZE)
+_CIRCUMSTANCES = (
+    *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN),
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM),
+)
 _READING = 6  # to be raised when files are read or cut differently
 _OURS = 0x6D656D31  # application_id: a database of somebody else is not emptied but put aside
 VERSION = int.from_bytes(blake2b(f"{_READING}{_SCHEMA}".encode(), digest_size=4).digest()) >> 1
@@ -81,6 +85,17 @@ def is_busy(error: BaseException) -> bool:
     """Tell whether another process held the lock, rather than that nothing can be written."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def is_circumstance(error: BaseException) -> bool:
+    """Return whether the index itself is sound: it is locked, cannot be written, or no space is left."""
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in _CIRCUMSTANCES
+
+
+def is_damage(error: BaseException) -> bool:
+    """Return whether the file is malformed, or no database at all; subclasses of the error mean other things."""
+    return type(error) is sqlite3.DatabaseError
 
 
 def copied(connection: sqlite3.Connection) -> sqlite3.Connection:

@@ -12,9 +12,9 @@ from ..formats.text_lines import Problem
 from ..formats.times import date_words
 from ..language.keyword_tokens import index_text
 from ..store.layouts import Layout
+from .database import text_hash
 from .file_reader import Known, Reading, Talk
 from .scan import Stat
-from .stored_text import text_hash
 
 _HELD = 4_000_000  # characters
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..formats.history import records
-from ..index import lookups
 from ..index.file_reader import Reading, digest_of, read_file, try_bytes
 from ..index.filters import Filter
+from ..index.health import out_of_step
 from ..index.index import Index, ask
 from ..index.lookups import aliases
 from ..index.scan import abandoned, scan
@@ -145,7 +145,7 @@ def _index(index: Index, readings: Sequence[Reading]) -> list[Fault]:
         for one in index.problems()
         if workspace.layout.kind_of(one.path) == "session"
     ]
-    stale = lookups.out_of_step(index, {one.path: one.digest for one in readings})
+    stale = out_of_step(index, {one.path: one.digest for one in readings})
     # A file that changed while this looked is not the index's fault.
     stale = [path for path in stale if not _changed(workspace, path, readings)]
     if stale:

@@ -16,7 +16,7 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..recall.retention import Judged, judged, last_accessed, unread_paths
 from ..store import atomic_files, local_log
-from ..store.entries import free_name, require_archive
+from ..store.entries import require_archive
 from ..store.history import history_steps
 from ..store.journal import Move, Step, apply, exclusive
 from ..store.workspace import Workspace
@@ -81,7 +81,7 @@ def decay_plan(
             digest = atomic_files.digest(atomic_files.read(workspace.path(path)))
         except MemError:
             continue
-        steps.append(Move(path, free_name(workspace, workspace.layout.archive + path), digest))
+        steps.append(Move(path, workspace.free_name(workspace.layout.archive + path), digest))
         reasons.append(f"{one.row['id']}: {one.reason}")
     if steps:
         gone = {step.path for step in steps if isinstance(step, Move)}

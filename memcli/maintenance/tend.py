@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ..errors import MemError, UnavailableError
 from ..formats.times import stamp
 from ..index.index import Index, ask
-from ..index.lookups import coverage
 from ..index.scan import abandoned, scan
 from ..store import file_steps
 from ..store.lock import locked
@@ -117,7 +116,7 @@ def _unembedded(workspace: Workspace) -> int:
 
     def counted(index: Index) -> int:
         index.refresh()
-        return coverage(index).missing
+        return index.health().not_embedded
 
     return ask(workspace, counted)
 

@@ -176,7 +176,7 @@ def forget(workspace: Workspace, path: str) -> str:
 def put_away(workspace: Workspace, path: str, command: str) -> str:
     """Move any file of the workspace to the archive; give its new path."""
     require_archive(workspace, path)
-    return _moved(workspace, path, lambda: free_name(workspace, workspace.layout.archive + path), command)
+    return _moved(workspace, path, lambda: workspace.free_name(workspace.layout.archive + path), command)
 
 
 def require_archive(workspace: Workspace, path: str = "") -> None:
@@ -249,16 +249,6 @@ def decoded(path: str, data: bytes) -> str:
     if problem:
         raise RefusedError(f"{path}:{problem.line}: {problem.reason}")
     return text
-
-
-def free_name(workspace: Workspace, path: str) -> str:
-    """Give the path itself, or with a number before its ending where that name is taken."""
-    stem, dot, ending = path.rpartition(".")
-    for number in range(1, 10_000):
-        place = path if number == 1 else f"{stem}-{number}{dot}{ending}"
-        if not (workspace.root / place).exists():
-            return place
-    raise RefusedError(f"no free name beside {path}", "tidy the folder")
 
 
 def _place(workspace: Workspace, entry: Entry) -> str:

@@ -217,15 +217,13 @@ def _moved(workspace: Workspace, steps: Sequence[Step], held: Held, at: _Places)
 
 def _put_aside(workspace: Workspace, step: Change) -> str:
     """Keep our text in the archive where somebody else's stands in its place; once, however often it is tried."""
-    from .entries import free_name
-
     archive = workspace.layout.archive
     stem, _, ending = step.path.removeprefix(archive).rpartition(".")
     text = step.after or ""
     for other in workspace.path(f"{archive}{stem}").parent.glob("*"):
         if other.is_file() and other.read_bytes() == text.encode():
             return workspace.relative(other)
-    place = free_name(workspace, f"{archive}{stem}-not-applied.{ending}")
+    place = workspace.free_name(f"{archive}{stem}-not-applied.{ending}")
     explain(workspace, {place: text.encode()})
     atomic_files.create(workspace.path(place), text.encode())
     return place

@@ -90,6 +90,15 @@ class Workspace:
         """Give the file of a relative path, refusing one that leads out of the workspace."""
         return contained(self.root, self.root / relative)
 
+    def free_name(self, path: str) -> str:
+        """Return the path, with a number before its ending if the name is taken; RefusedError if all are taken."""
+        stem, dot, ending = path.rpartition(".")
+        for number in range(1, 10_000):
+            place = path if number == 1 else f"{stem}-{number}{dot}{ending}"
+            if not (self.root / place).exists():
+                return place
+        raise RefusedError(f"no free name beside {path}", "tidy the folder")
+
     def relative(self, path: Path) -> str:
         """Name a file of the workspace by its path within it."""
         return path.relative_to(self.root).as_posix()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memcli.formats.memory_page import sections
-from memcli.index.stored_text import texts_of
+from memcli.index.database import texts_of
 from memcli.store.addresses import Place, part
 from memcli.store.workspace import Surroundings, opened
 from tests.conftest import Mem

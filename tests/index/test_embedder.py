@@ -16,7 +16,7 @@ from memcli.index.embedding_model import find_model
 from tests.processes import run
 
 if TYPE_CHECKING:
-    from memcli.index.embedder import Embedder
+    from memcli.index.text_vectors import Embedder
 
 TEXTS = [
     "User prefers dark mode and concise responses.",

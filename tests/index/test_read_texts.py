@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memcli.index.embedder import TokenVectors
-from memcli.index.similarity import ReadTexts
+from memcli.index.text_vectors import ReadTexts, TokenVectors
 
 
 class Reader:

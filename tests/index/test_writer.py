@@ -3,8 +3,8 @@
 import pytest
 
 from memcli.index import writer
+from memcli.index.health import verify
 from memcli.index.index import Index, ask
-from memcli.index.lookups import verify
 from memcli.store.workspace import Workspace
 from tests.index.conftest import Put
 from tests.index.contents import assert_as_new

@@ -1,0 +1,102 @@
+"""The open index: its connection, its notes about itself, its write lock, and the texts it keeps.
+
+A text is checked by its hash when it is read back, since SQLite does not check what it reads.
+"""
+
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..formats.ids import blake2b
+from ..store.workspace import Workspace
+from . import schema
+
+
+class Database:
+    """The SQLite database of one workspace's index, open for one command."""
+
+    def __init__(
+        self, workspace: Workspace, connection: sqlite3.Connection, folder: Path | None, is_overtaken: bool = False
+    ) -> None:
+        """Take an open connection; `index.ask` opens one."""
+        self.workspace = workspace
+        self.connection = connection
+        self.folder = folder  # None when the index lives in memory and cannot keep anything
+        self.matrix_folder = folder  # where vectors are read from, also for a copy in memory
+        self.is_overtaken = is_overtaken  # another process was writing, so that this one keeps nothing
+
+    def detach(self) -> None:
+        """Continue in a copy in memory, which no other process changes and which is not kept."""
+        self.connection = schema.copied(self.connection)
+        self.folder = None
+
+    def meta(self, key: str) -> Any:
+        """Return a note of the index about itself, such as its model; None if there is none."""
+        row = self.connection.execute("select value from meta where key = ?", (key,)).fetchone()
+        return row[0] if row else None
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Run a write transaction: commit it at the end, roll it back if an exception leaves it."""
+        self.connection.execute("begin immediate")
+        try:
+            yield
+            self.connection.execute("commit")
+        except BaseException:
+            if self.connection.in_transaction:  # a full disk may have ended it
+                self.connection.execute("rollback")
+            raise
+
+    def set_meta(self, key: str, value: Any) -> None:
+        """Write a note of the index about itself."""
+        self.connection.execute("insert or replace into meta values(?, ?)", (key, value))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()
+
+
+@dataclass(frozen=True)
+class StoredText:
+    """The text of a chunk; what is embedded is `prefix + text`, and `hash` is its key."""
+
+    chunk: int
+    prefix: str
+    text: str
+    hash: bytes
+
+
+def text_hash(text: str) -> bytes:
+    """Return the 16-byte key of an embedded text and of its vector."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def checked(text: str, hash_: bytes) -> str:
+    """Return a text read from the index; raise sqlite3.DatabaseError if its hash differs."""
+    if text_hash(text) != hash_:
+        raise sqlite3.DatabaseError("a text is not as it was kept")
+    return text
+
+
+def texts_of(connection: sqlite3.Connection, chunks: Collection[int]) -> Iterator[StoredText]:
+    """Yield the texts of chunks that exist, by file; raise sqlite3.DatabaseError if one has another hash.
+
+    A file's text is read once: for `substr` in the query, SQLite would read the whole of it for each of its chunks.
+    """
+    rows = connection.execute(
+        "select chunk, prefix, hash, start, stop, turns.text, nth,"
+        " case nth when 1 then (select text from texts where texts.file = named.file) end from"
+        " (select *, row_number() over (partition by file order by chunk) as nth from chunks"
+        f" where chunk in ({', '.join(map(str, chunks))})) as named left join turns using(chunk) order by file, nth"
+    )
+    whole: str | None = None  # of the file at hand; a turn of a conversation is no stretch of its file
+    for chunk, prefix, hash_, start, stop, turn, nth, text in rows:
+        whole = text if nth == 1 else whole
+        said = turn if turn is not None or whole is None else whole[start:stop]
+        if said is None:
+            raise sqlite3.DatabaseError("a text is not there")
+        checked(prefix + said, hash_)
+        yield StoredText(chunk, prefix, said, hash_)
