@@ -75,3 +75,9 @@ class LlmError(MemError):
 
     exit_code = 7
     code = "llm"
+
+
+class ReplyError(LlmError):
+    """The LLM's reply cannot be used as it is."""
+
+    code = "llm-reply"

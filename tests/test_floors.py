@@ -22,13 +22,13 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 LEFT = {
-    house.reaches_up: 268,
-    house.two_meanings: 17,
+    house.reaches_up: 267,
+    house.two_meanings: 16,
     house.sizes: 4,
-    house.entangled: 14,
+    house.entangled: 11,
     house.long_functions: 3,
     house.word_tables: 26,
-    house.sql: 7,
+    house.sql: 0,
 }
 """Faults that are left; a number here only falls."""
 

@@ -10,12 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from memcli.beliefs.admission import Draft
-from memcli.beliefs.admit import admit
+from memcli.beliefs.admission import admit
+from memcli.beliefs.comparison import normalized
 from memcli.beliefs.deduplication import dedup_plan
+from memcli.beliefs.drafts import Draft
 from memcli.beliefs.plan import applied
-from memcli.beliefs.same_text import plain
-from memcli.beliefs.supersession import standing, successors, supersede_plan
+from memcli.beliefs.supersession import standing, supersede_plan
 from memcli.errors import MemError
 from memcli.index.filters import Filter
 from memcli.index.index import ask
@@ -113,9 +113,8 @@ class Memories(RuleBasedStateMachine):
         """Let one take the place of another."""
         where, paths = self.workspace(), self.paths("entries")
         old, new = (standing(where, paths[place % len(paths)]) for place in (one, other))
-        after = ask(where, successors)
         try:
-            plan = supersede_plan(where, old, new, lambda one: after.get(one, ""))
+            plan = supersede_plan(where, old, new)
         except MemError:
             return
         applied(where, plan, "test")
@@ -146,10 +145,10 @@ class Memories(RuleBasedStateMachine):
         """Look for each text in the files."""
         if not hasattr(self, "folder"):
             return
-        there = [plain(path.read_text()) for path in self.root.rglob("*.md")]
+        there = [normalized(path.read_text()) for path in self.root.rglob("*.md")]
         there = [" ".join(text.split()) for text in there]
         for text in self.stored:
-            assert any(plain(text) in one for one in there), f"{text!r} is in no file"
+            assert any(normalized(text) in one for one in there), f"{text!r} is in no file"
 
     @invariant()
     def no_two_entries_share_an_id(self) -> None:

@@ -1,283 +1,228 @@
-"""Decide, draft after draft, what becomes of new memories, and keep the changes that follow; writes nothing."""
+"""The way in: what becomes of new memories when what they say is already there, or contradicts what is.
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+Looks around and asks the LLM without a lock, decides and writes under it; where somebody else came between, it looks
+once more. A crash leaves all of it or nothing.
+"""
 
-from ..errors import MemError, RefusedError
-from ..formats.entry import EPISODIC, Entry, read_entry
-from ..formats.frontmatter import document
-from ..formats.text_lines import shorten
-from ..formats.times import stamp
-from ..store.entries import TRIES, entry_text, revised
-from ..store.journal import Change
-from ..store.local_log import Access, confirmations
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import TYPE_CHECKING, TypeVar
+
+from ..errors import RefusedError
+from ..formats.entry import EPISODIC, Entry
+from ..store import local_log
+from ..store.journal import Applied, Step, apply, exclusive
+from ..store.lock import next_turn, one_by_one, turn
 from ..store.workspace import Workspace
-from .comparison import Compared, Verdict, compare, nothing_learned
-from .keys import slot_of
-from .merging import are_of_one_kind, kind_of, says, told_anew
-from .neighbours import Neighbour
-from .plan import Plan
-from .precedence import are_apart, is_believed_over, is_earlier_value, is_same_slot, is_trusted_less, may_replace
-from .same_text import plain
-from .supersession import Standing, conflicting_text, standing, superseded_text
+from .comparison import is_comparable
+from .drafts import Draft, Settled, entry_of
+from .merging import are_apart, is_same_slot, says
+from .neighbours import Nearby, look_around
+from .pair_model import FLOOR
+from .plan import without_lines
+from .settlement import NO_VERDICTS, Settlement
+
+if TYPE_CHECKING:
+    from .llm_judge import Heard, LlmJudge, Pair
+
+Seen = TypeVar("Seen")
+Result = TypeVar("Result")
+
+LOOKS = 3
+"""Looks without the lock before one is made under it."""
+LOCKED_LOOK = 0.0
+"""Seconds that entries without a vector may take in the look under the lock: nothing is embedded there."""
+JUDGED = 5
+"""Texts with which a judge compares a new one."""
+COMPARED = 800
+"""Characters of the nearest memories that are compared with one new text: embedding them takes time."""
 
 
-@dataclass(frozen=True)
-class Draft:
-    """A memory that wants in: the fields told, its text, and the random source of its id."""
+def with_current(
+    workspace: Workspace,
+    command: str,
+    look: Callable[[Seen | None, float | None], Seen],
+    decide: Callable[[Seen], tuple[Sequence[Step], Result]],
+    seen: Seen | None = None,
+    *,
+    note: Callable[[Result], object] = lambda _: None,
+) -> tuple[Result, Applied]:
+    """Look at memory without the lock, decide and apply under it on what is current; return the result of `decide`.
 
-    told: Mapping[str, Any]
-    body: str
-    noise: Callable[[int], bytes]
-    path: str = ""  # of a file that stands elsewhere already; empty: as the layout has it
-    text: str = ""  # that file's text; it keeps its id and every byte but for the marks that it gets
-    confirms: bool = True  # whether it counts that it was said again; text that was pasted once more confirms nothing
+    `look` gets what was seen last (`seen` at first) and the seconds that embedding may take (None: as long as a search
+    may). Where another command changed memory between the look and the lock, or a file is no longer as a step expects
+    it (an editor takes no lock), all is given up and begun again, in turn with other commands; the last look is made
+    under the lock. `decide` returns the steps and its result and may be called again. `note` is called under the lock
+    once the steps are done.
 
-    @property
-    def is_told_now(self) -> bool:
-        """Tell whether it has no date of its own."""
-        return not self.text and not self.told.get("created_at")
-
-
-@dataclass(frozen=True)
-class Admitted:
-    """What became of a draft."""
-
-    action: str  # created or merged
-    id: str  # of the entry that says it now
-    path: str
-    supersedes: tuple[str, ...] = ()  # ids it took the place of
-    superseded_by: str = ""  # id of the entry that is believed in its stead
-    conflicts_with: tuple[str, ...] = ()
-    likely_same: tuple[str, ...] = ()  # those of these that probably say the same
-    reason: str = ""
-    strength: int = 1  # how often it was confirmed, this time included
-
-
-NO_VERDICTS: Mapping[tuple[str, str], Verdict] = {}
-
-
-FLAGGED = 3  # memories that a new one is flagged with, the nearest first
+    Raises what `look` and `decide` raise, BusyError where the lock is not had, and RefusedError where files change
+    under each of the looks; nothing is done then.
+    """
+    for left in reversed(range(LOOKS)):
+        with one_by_one(workspace, command):
+            mark = turn(workspace)
+            seen = look(seen, None)
+            with exclusive(workspace, command) as held:
+                if turn(workspace) != mark:
+                    if left:
+                        continue
+                    seen = look(seen, LOCKED_LOOK)
+                steps, result = decide(seen)
+                next_turn(workspace)
+                try:
+                    applied = apply(workspace, steps, held)
+                except RefusedError:
+                    if left:
+                        continue
+                    raise
+                note(result)
+        return result, applied
+    raise AssertionError("unreachable")
 
 
-class Admission:
-    """One run of drafts: the standing entries they touch, as they will be, and what became of each draft."""
+def admit(
+    workspace: Workspace,
+    drafts: Sequence[Draft],
+    command: str,
+    judge: "LlmJudge | None" = None,
+    *,
+    by_key_alone: bool = False,
+) -> Settled:
+    """Let drafts in, in their order, and return what became of each.
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        verdicts: Mapping[tuple[str, str], Verdict] = NO_VERDICTS,
-        likelihoods: Compared = nothing_learned,
-    ) -> None:
-        """Start with nothing read; `verdicts` of a judge hold for pairs of texts (old, new)."""
-        self.workspace = workspace
-        self.verdicts = verdicts
-        self.likelihoods = likelihoods
-        self.admitted: list[Admitted] = []
-        self.confirmed: dict[int, tuple[str, Access]] = {}  # draft → id, how often it was said again, and where
-        self._waiting = confirmations(workspace)
-        self._files: dict[str, Standing | None] = {}
-        self._before: dict[str, str | None] = {}  # path → text on disk; None for a file to be made
-        self._said: dict[tuple[str, str], str] = {}  # kind and plain text of a draft → path of the entry that says it
-        self._filled: dict[tuple[str, str], list[str]] = {}  # key and project → paths of what this run put there
-        self._changed: dict[str, int] = {}  # path → number of the draft that changed it first
-        self._reasons: list[tuple[int, str]] = []  # number of a draft, and what became of it
+    With `by_key_alone` only what fills the same slot is looked at, and no model is opened. Raises UsageError,
+    RefusedError and BusyError, which leave everything as it was.
+    """
+    heard: Heard | None = None
 
-    def standing(self, path: str) -> Standing | None:
-        """Give an entry as it will stand after what was decided so far; None where it cannot be believed or changed."""
-        if path not in self._files:
-            try:
-                found = standing(self.workspace, path)
-            except MemError:
-                self._files[path] = None
-            else:
-                self._files[path] = found
-                self._before[path] = found.text
-        found_now = self._files[path]
-        is_belief = found_now is not None and found_now.entry.type not in EPISODIC
-        return found_now if is_belief and found_now is not None and found_now.entry.status == "active" else None
+    def again(last: Nearby | None, seconds: float | None) -> Nearby:
+        return look(workspace, drafts, last, budget=seconds, by_key_alone=by_key_alone)
 
-    def settle(
-        self, draft: Draft, entry: Entry, near: Sequence[Neighbour], before: Mapping[int, float], *, is_open: bool
-    ) -> None:
-        """Decide about one draft; `before` names earlier drafts of this run by their number, with their cosines."""
-        weighed = self._weighed(entry, near, before) if is_open else []
-        self._decide(draft, entry, weighed)
-        self._said.setdefault((kind_of(entry.type), plain(entry.body)), self.admitted[-1].path)
-        if entry.key:
-            self._filled.setdefault(slot_of(entry), []).append(self.admitted[-1].path)
+    def decide(seen: Nearby) -> tuple[Sequence[Step], Settled]:
+        settled = settle(workspace, seen, heard)
+        return (settled.plan + without_lines(workspace, settled.superseded)).steps, settled
 
-    def _decide(self, draft: Draft, entry: Entry, weighed: Sequence[tuple[Standing, Verdict]]) -> None:
-        against = []
-        # What fills the slot is settled with first: its place is taken, and nothing else takes the new value in.
-        filling = [item for item in weighed if is_same_slot(item[0].entry, entry)]
-        for one, verdict in filling or weighed:
-            if verdict.kind == "same" and verdict.sure:
-                if not _may_be_one(one.entry, entry):
-                    if is_same_slot(one.entry, entry):  # another type fills the slot now
-                        against.append((one, Verdict("update", True, f"the key {entry.key}")))
-                else:
-                    if not is_trusted_less(entry, one.entry) or says(one.entry, entry.body):
-                        self._confirm(draft, one, entry, verdict)
-                        return
-                    # Who is trusted less puts no words into the mouth of what stands: both are kept.
-                    against.append((one, replace(verdict, sure=False)))
-            elif verdict.kind != "distinct":
-                against.append((one, verdict))
-        self._create(draft, entry, against)
+    seen = None
+    if judge is not None and not by_key_alone:
+        seen = look(workspace, drafts)
+        heard = ask_judge(workspace, seen, judge)
+    return with_current(
+        workspace, command, again, decide, seen, note=lambda settled: local_log.confirm(workspace, settled.confirmed)
+    )[0]
 
-    def plan(self, drafts: range) -> Plan:
-        """Give the changes that began with some of the drafts, by their numbers, as one plan; apply those of all."""
-        changes = []
-        for path, number in self._changed.items():
-            one = self._files[path]
-            if number in drafts and one is not None and one.text != self._before[path]:
-                changes.append(Change(path, self._before[path], one.text))
-        return Plan(tuple(changes), tuple(reason for number, reason in self._reasons if number in drafts))
 
-    def _weighed(
-        self, entry: Entry, near: Sequence[Neighbour], before: Mapping[int, float]
-    ) -> list[tuple[Standing, Verdict]]:
-        """Compare with everything near, the nearest first, each entry once."""
-        cosines: dict[str, float | None] = {one.path: one.cosine for one in near}
-        cosines |= {self.admitted[number].path: cosine for number, cosine in before.items()}
-        if twin := self._said.get((kind_of(entry.type), plain(entry.body))):
-            cosines[twin] = 1.0
-        if entry.key:
-            cosines |= dict.fromkeys(self._filled.get(slot_of(entry), ()), 1.0)
-        found = []
-        for path, cosine in sorted(cosines.items(), key=lambda item: -2.0 if item[1] is None else -item[1]):
-            one = self.standing(path)
-            if one is None or are_apart(one.entry, entry):
-                continue
-            found.append((one, self._compared(one.entry, entry, cosine)))
-        return found
+def look(
+    workspace: Workspace,
+    drafts: Sequence[Draft],
+    last: Nearby | None = None,
+    *,
+    budget: float | None = None,
+    keep: bool = True,
+    by_key_alone: bool = False,
+) -> Nearby:
+    """Return what is near to drafts as things stand; `last` spares embedding them again.
 
-    def _compared(self, old: Entry, new: Entry, cosine: float | None) -> Verdict:
-        if says(old, new.body):
-            return Verdict("same", True, "the same words")
-        if is_same_slot(old, new):
-            return Verdict("update", True, f"the key {new.key}")
-        if known := self.verdicts.get((old.body, new.body)):
-            return known
-        verdict = compare(old.body, new.body, self.likelihoods(old.body, new.body))
-        near_enough = self.workspace.settings["write.merge_similarity"]
-        if near_enough and cosine is not None and cosine >= near_enough and not verdict.sure:
-            return Verdict("same", True, f"as like as write.merge_similarity asks ({cosine:.2f})")
-        return verdict
+    `budget` is the time in seconds that entries without a vector may take; without `keep` no index is made.
+    """
+    entries = tuple(entry_of(workspace, draft) for draft in drafts)
+    bodies = ["" if by_key_alone or not is_settled_here(entry) else entry.body for entry in entries]
+    seen = replace(_looked(workspace, entries, bodies, last, budget, keep=keep), drafts=tuple(drafts), entries=entries)
+    if seen.embedder is not None:
+        seen.learned.ask(seen.embedder, _pairs(workspace, seen), seen.read)
+    return seen
 
-    def _confirm(self, draft: Draft, one: Standing, entry: Entry, verdict: Verdict) -> None:
-        """Count that a memory was said again; into its file goes only what it did not say yet."""
-        now = stamp(self.workspace.now)
-        moment = now if draft.is_told_now else min(entry.updated_at, now)
-        identifier = one.entry.id
-        told, body = told_anew(one.entry, entry)
-        if told:
-            self._put(one.path, revised(self.workspace, one.path, one.text, told, body, touch=False))
-        self._explain(f"{identifier} is confirmed: {shorten(entry.body, 80)}")
-        is_ours = one.path in self._before and self._before[one.path] is None  # made in this run
-        if is_ours and draft.confirms:
-            self._put(one.path, self._counted(one.path, entry, moment))
-        elif draft.confirms:
-            sources = tuple(str(source) for source in entry.sources)
-            noted = Access(entry.strength, max(moment, one.entry.updated_at), sources)
-            self.confirmed[len(self.admitted)] = (identifier, noted)
-        counted = sum(noted.count for name, noted in self.confirmed.values() if name == identifier)
-        waiting = self._waiting[identifier].count if identifier in self._waiting else 0
-        stands = self._files[one.path] or one
-        strength = stands.entry.strength + waiting + counted
-        self.admitted.append(Admitted("merged", identifier, one.path, reason=verdict.reason, strength=strength))
 
-    def _counted(self, path: str, entry: Entry, moment: str) -> str:
-        """Give the text of an entry of this run with a confirmation: nobody else has its file yet."""
-        now = self._files[path]
-        assert now is not None
-        sources = [*now.entry.sources, *(one for one in entry.sources if one not in now.entry.sources)]
-        told = {"strength": now.entry.strength + entry.strength, "updated_at": max(moment, now.entry.updated_at)}
-        return revised(self.workspace, path, now.text, {**told, "sources": sources}, touch=False)
+def ask_judge(workspace: Workspace, seen: Nearby, judge: "LlmJudge") -> "Heard":
+    """Ask a judge about every draft and what is nearest to it; takes as long as an LLM does, so not under a lock."""
+    pairs: list[Pair] = []
+    for entry, olds in _neighbours(workspace, seen):
+        pairs += [(old, entry.body) for old in olds][:JUDGED]
+    return judge.compare(pairs)
 
-    def _create(self, draft: Draft, entry: Entry, against: Sequence[tuple[Standing, Verdict]]) -> None:
-        """Make a new entry: what it surely updates is superseded, the undecided are flagged."""
-        identifier, path, text = self._made(draft, entry)
-        is_now = draft.is_told_now
-        later = [one for one, _ in against if is_earlier_value(one.entry, entry, is_told_now=is_now)]
-        sure = [one for one, verdict in against if verdict.sure and may_replace(one.entry, entry)]
-        won = [one for one in sure if not later and is_believed_over(one.entry, entry, is_told_now=is_now)]
-        flagged = [] if later else _flagged([pair for pair in against if pair[0] not in won])
-        unsure = [one for one, _ in flagged]
-        alike = [one.entry.id for one, verdict in flagged if verdict.kind == "same"]
-        told: dict[str, object] = {}
-        if later:
-            told = {"status": "superseded", "superseded_by": later[0].entry.id}
-            told["superseded_at"] = later[0].entry.created_at
-        if won:
-            told["references"] = [
-                *entry.references,
-                *(one.entry.id for one in won if one.entry.id not in entry.references),
-            ]
-            # What takes the place of what fills a slot fills it from then on.
-            if not entry.key and (key := next((one.entry.key for one in won if one.entry.key), "")):
-                told["key"] = key
-        if unsure:
-            told["conflicts_with"] = [*entry.conflicts_with, *(one.entry.id for one in unsure)]
-        if alike:
-            told["likely_same"] = [*entry.likely_same, *alike]
-        if told:
-            text = revised(self.workspace, path, text, told, touch=False)
-        self._before[path] = None
-        self._put(path, text)
-        for one in won:
-            self._put(one.path, superseded_text(self.workspace, one, identifier))
-        for one in unsure:
-            is_alike = one.entry.id in alike
-            self._put(one.path, conflicting_text(self.workspace, one, identifier, is_likely_same=is_alike))
-        reason = next((verdict.reason for one, verdict in against if one in [*later, *won, *unsure]), "")
-        for one in won:
-            self._explain(f"{one.entry.id} is superseded by {identifier}: {reason}")
-        for one in later[:1]:
-            self._explain(f"{identifier} is superseded by {one.entry.id}: {reason}")
-        for one in unsure:
-            self._explain(f"{one.entry.id} and {identifier} are flagged: {reason}")
-        self.admitted.append(
-            Admitted(
-                "created",
-                identifier,
-                path,
-                tuple(one.entry.id for one in won),
-                later[0].entry.id if later else "",
-                tuple(one.entry.id for one in unsure),
-                tuple(alike),
-                reason,
-            )
+
+def settle(workspace: Workspace, seen: Nearby, heard: "Heard | None" = None) -> Settled:
+    """Decide about drafts by the files as they are now; for one who holds the lock and applies the plan.
+
+    What a judge said holds for the texts it was shown.
+    """
+    return settle_each(workspace, seen, [len(seen.drafts)], heard)[0]
+
+
+def settle_each(
+    workspace: Workspace, seen: Nearby, sizes: Sequence[int], heard: "Heard | None" = None
+) -> list[Settled]:
+    """Decide about drafts of several conversations, so many of each; their plans are applied together.
+
+    A file that several of them change belongs to the plan of the first.
+    """
+    settlement = Settlement(workspace, heard.verdicts if heard else NO_VERDICTS, seen.learned)
+    for draft, entry, near, before in zip(seen.drafts, seen.entries, seen.near, seen.before, strict=True):
+        settlement.decide(draft, entry, near, before, is_open=is_settled_here(entry))
+    notices = tuple(notice for notice in (seen.notice, seen.learned.notice) if notice)
+    error = heard.error if heard else ""
+    ends = list(accumulate(sizes))
+    parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
+    return [
+        Settled(
+            tuple(settlement.admitted[part]),
+            settlement.plan(range(part.start, part.stop)),
+            () if number else notices,
+            error,
+            tuple(one for at, one in settlement.confirmed.items() if part.start <= at < part.stop),
         )
-
-    def _made(self, draft: Draft, entry: Entry) -> tuple[str, str, str]:
-        if draft.text:
-            return entry.id, draft.path, draft.text
-        for attempt in range(TRIES):
-            identifier, path, text = entry_text(self.workspace, draft.told, draft.body, draft.noise(attempt))
-            if path not in self._files and not self.workspace.path(path).exists():
-                return identifier, path, text
-        raise RefusedError(f"no free name for {shorten(draft.body, 60)!r} after {TRIES} tries", "give one with --path")
-
-    def _put(self, path: str, text: str) -> None:
-        """Remember how a file will stand."""
-        entry, _ = read_entry(document.parse(text), path, self.workspace.now)
-        self._files[path] = Standing(path, text, entry)
-        self._changed.setdefault(path, len(self.admitted))
-
-    def _explain(self, reason: str) -> None:
-        """Say what became of the draft at hand."""
-        self._reasons.append((len(self.admitted), reason))
+        for number, part in enumerate(parts)
+    ]
 
 
-def _flagged(against: Sequence[tuple[Standing, Verdict]]) -> list[tuple[Standing, Verdict]]:
-    """Choose what a memory is flagged with: the nearest; of those that probably say the same only the nearest one."""
-    alike = [pair for pair in against if pair[1].kind == "same"]
-    return [pair for pair in against if pair not in alike[1:]][:FLAGGED]
+def _looked(
+    workspace: Workspace,
+    entries: Sequence[Entry],
+    bodies: Sequence[str],
+    last: Nearby | None,
+    budget: float | None,
+    *,
+    keep: bool,
+) -> Nearby:
+    """Look around for those drafts that are beliefs; of long documents only twins are looked for."""
+    texts = [(entry.type, body if is_comparable(body) else "") for entry, body in zip(entries, bodies, strict=True)]
+    documents = {number: body for number, body in enumerate(bodies) if not is_comparable(body)}
+    keys = [entry.key if is_settled_here(entry) else "" for entry in entries]
+    if not any(bodies) and not any(keys):
+        return Nearby([{} for _ in texts], [{} for _ in texts])
+    return look_around(workspace, texts, last, documents=documents, keys=keys, budget=budget, keep=keep)
 
 
-def _may_be_one(old: Entry, new: Entry) -> bool:
-    """Tell whether two memories that say the same are the same memory."""
-    return are_of_one_kind(old.type, new.type) and (old.project == new.project or not (old.project and new.project))
+def _pairs(workspace: Workspace, seen: Nearby) -> list[tuple[str, str]]:
+    """Return every text with each that is compared with it: the nearest, as many as there is time to embed."""
+    found = []
+    for entry, olds in _neighbours(workspace, seen):
+        room = COMPARED
+        for old in olds:
+            if room == COMPARED or len(old) <= room:
+                room -= len(old)
+                found.append((old, entry.body))
+    return found
+
+
+def _neighbours(workspace: Workspace, seen: Nearby) -> Iterator[tuple[Entry, list[str]]]:
+    """Yield every belief with the standing texts, and those of earlier drafts, that it may repeat or contradict."""
+    settlement = Settlement(workspace)
+    for entry, near, before in zip(seen.entries, seen.near, seen.before, strict=True):
+        if not is_settled_here(entry) or not is_comparable(entry.body):
+            continue
+        paths = [path for path, cosine in near.items() if cosine is None or cosine >= FLOOR]
+        known = [one.entry for one in map(settlement.current, paths) if one]
+        olds = [*known, *(seen.entries[number] for number, cosine in before.items() if cosine >= FLOOR)]
+        yield entry, [old.body for old in olds if _is_open(old, entry)]
+
+
+def _is_open(old: Entry, new: Entry) -> bool:
+    """Tell whether only their texts can tell what two memories are to each other."""
+    is_told = says(old, new.body) or is_same_slot(old, new) or are_apart(old, new)
+    return is_comparable(old.body) and not is_told
+
+
+def is_settled_here(entry: Entry) -> bool:
+    """Tell whether a memory is one belief among others: episodes stand for themselves."""
+    return entry.type not in EPISODIC and entry.status == "active"

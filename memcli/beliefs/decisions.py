@@ -9,21 +9,18 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from ..errors import MemError, RefusedError, UsageError
-from ..formats.entry import TRUST, read_entry
-from ..formats.frontmatter.document import parse
+from ..formats.entry import TRUST
 from ..formats.times import stamp
-from ..index.index import ask
 from ..store import atomic_files, local_log
-from ..store.entries import require_archive, revised
-from ..store.journal import Change, Move, apply, exclusive
+from ..store.entries import require_archive
+from ..store.journal import Change, Move
 from ..store.local_log import confirmations
-from ..store.lock import next_turn
 from ..store.workspace import Workspace
 from .deduplication import could_be_one, taking_in
-from .plan import Plan, without_lines
-from .precedence import is_believed_over, may_replace
+from .merging import is_believed_over, may_replace
+from .plan import Plan, applied, without_lines
 from .review import Now, Question, fresh
-from .supersession import Standing, successors, supersede_plan
+from .supersession import Standing, revised_entry, supersede_plan
 
 Decision = Literal["keep", "newer", "older", "same", "forget", "later"]
 LLM = "llm"
@@ -67,9 +64,7 @@ def answer(workspace: Workspace, question: Question, decision: Decision, source:
         local_log.note_proposal(workspace, now.id, decision, source)
         return Answered("proposed", ids)
     plan = decision_plan(workspace, now, decision, by_person=source == "user")
-    with exclusive(workspace, "mem review") as held:
-        apply(workspace, plan.steps, held)
-        next_turn(workspace)
+    applied(workspace, plan, "mem review")
     local_log.note_looked(workspace, ids)
     return Answered("settled", ids)
 
@@ -103,9 +98,7 @@ def keep_all(
         progress(len(changed), len(others))
     changed += [_renewed(workspace, one.sides[0]) for one in asked if one.kind == "faded"]
     steps = [Change(one.path, sides[one.path].text, one.text) for one in changed if one.text != sides[one.path].text]
-    with exclusive(workspace, "mem review") as held:
-        apply(workspace, steps, held)
-        next_turn(workspace)
+    applied(workspace, Plan(tuple(steps)), "mem review")
     local_log.note_looked(workspace, [side.entry.id for side in sides.values()])
     return len(asked), tuple(problems)
 
@@ -170,7 +163,7 @@ def _unflagged(workspace: Workspace, one: Standing, other: Standing) -> Standing
     left = [name for name in one.entry.conflicts_with if name != other.entry.id]
     if len(left) == len(one.entry.conflicts_with):
         return one
-    return _revised(workspace, one, {"conflicts_with": left, **_likely_same(one, left)})
+    return revised_entry(workspace, one, {"conflicts_with": left, **_likely_same(one, left)})
 
 
 def _likely_same(one: Standing, left: Collection[str]) -> dict[str, object]:
@@ -186,15 +179,14 @@ def _kept_apart(workspace: Workspace, one: Standing, others: Sequence[str]) -> S
     told: dict[str, object] = {"distinct": list(dict.fromkeys([*one.entry.distinct, *others]))}
     if len(left) != len(one.entry.conflicts_with):
         told |= {"conflicts_with": left, **_likely_same(one, left)}
-    return _revised(workspace, one, told)
+    return revised_entry(workspace, one, told)
 
 
 def _settled(workspace: Workspace, question: Question, loser: Standing, winner: Standing) -> Plan:
     """Let one of a pair take the other's place, and its key where it has none."""
     if loser.entry.key and not winner.entry.key and loser.entry.project == winner.entry.project:
-        winner = _revised(workspace, winner, {"key": loser.entry.key})
-    after = ask(workspace, successors)
-    plan = supersede_plan(workspace, loser, winner, lambda one: after.get(one, ""))
+        winner = revised_entry(workspace, winner, {"key": loser.entry.key})
+    plan = supersede_plan(workspace, loser, winner)
     texts = {step.path: step.after for step in plan.steps if isinstance(step, Change)}
     changed = [replace(one, text=texts.get(one.path) or one.text) for one in (loser, winner)]
     return replace(_steps(question, changed), reasons=plan.reasons) + without_lines(workspace, [loser.entry.id])
@@ -222,7 +214,7 @@ def _forgetting(workspace: Workspace, question: Question) -> Plan:
 
 def _renewed(workspace: Workspace, rule: Standing) -> Standing:
     """Return a rule that counts as confirmed today."""
-    return _revised(workspace, rule, {"updated_at": stamp(workspace.now)})
+    return revised_entry(workspace, rule, {"updated_at": stamp(workspace.now)})
 
 
 def _steps(question: Question, changed: list[Standing]) -> Plan:
@@ -230,8 +222,3 @@ def _steps(question: Question, changed: list[Standing]) -> Plan:
     before: Mapping[str, str] = {one.path: one.text for one in question.sides}
     steps = [Change(one.path, before[one.path], one.text) for one in changed if one.text != before[one.path]]
     return Plan(tuple(steps))
-
-
-def _revised(workspace: Workspace, one: Standing, told: Mapping[str, object]) -> Standing:
-    text = revised(workspace, one.path, one.text, told, touch=False)
-    return Standing(one.path, text, read_entry(parse(text), one.path, workspace.now)[0])

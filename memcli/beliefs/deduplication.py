@@ -14,17 +14,15 @@ from ..errors import MemError, UnavailableError
 from ..formats.entry import EPISODIC, Entry, read_entry
 from ..formats.frontmatter.document import parse
 from ..formats.text_lines import shorten
+from ..index.entry_lookups import paths_of_chunks
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..store.entries import revised
 from ..store.journal import Change
 from ..store.workspace import Workspace
-from .comparison import compare, is_comparable
-from .merging import are_of_one_kind, says, told_anew
+from .comparison import are_twins, compare, is_comparable, normalized, without_article
+from .merging import are_apart, are_of_one_kind, says, told_anew
 from .plan import Plan
-from .precedence import are_apart
-from .same_text import are_twins, plain, without_article
-from .supersession import Standing, standing, superseded_text
+from .supersession import Standing, revised_entry, standing, superseded_text
 
 if TYPE_CHECKING:
     from .llm_judge import LlmJudge
@@ -107,7 +105,7 @@ def _look(index: Index, *, with_near: bool) -> _Seen:
         document = parse(text)
         if path in rows and not document.problem:
             entry, _ = read_entry(document, path, index.workspace.now)
-            for said in {plain(without_article(one)) for one in (entry.body, *entry.wordings)}:
+            for said in {normalized(without_article(one)) for one in (entry.body, *entry.wordings)}:
                 by_text[said].append(path)
     seen = _Seen(rows, [paths for said, paths in by_text.items() if said and len(paths) > 1])
     return _with_near(index, seen) if with_near else seen
@@ -121,14 +119,14 @@ def _with_near(index: Index, seen: _Seen) -> _Seen:
     except UnavailableError as error:
         return replace(seen, notices=(f"nothing is near in meaning, and nobody is asked: {error}",))
     notices = [f"{missing:,} texts not embedded yet are not judged: run `mem index`"] if missing else []
-    paths = dict(index.connection.execute("select chunk, path from chunks join files using(file)"))
+    paths = paths_of_chunks(index)
     count = 0
     nearest: list[tuple[float, str, str]] = []
     for one, other, cosine in similar_pairs(index, NEAR, _ENTRIES):
-        pair = sorted((paths[one], paths[other]))
-        if pair[0] != pair[1] and all(path in seen.rows for path in pair):
+        first, second = sorted((paths[one], paths[other]))
+        if first != second and first in seen.rows and second in seen.rows:
             count += 1
-            (heappush if len(nearest) < MOST else heappushpop)(nearest, (cosine, *pair))
+            (heappush if len(nearest) < MOST else heappushpop)(nearest, (cosine, first, second))
     if count > len(nearest):
         notices.append(f"only the {len(nearest):,} nearest of {count:,} pairs are judged")
     near = dict.fromkeys((one, other) for _, one, other in sorted(nearest, reverse=True))
@@ -213,8 +211,7 @@ def taking_in(workspace: Workspace, kept: Standing, other: Entry, strength: int)
     told["updated_at"] = max(kept.entry.updated_at, other.updated_at)
     if more := [source for source in other.sources if source not in kept.entry.sources]:
         told["sources"] = [*kept.entry.sources, *more]
-    text = revised(workspace, kept.path, kept.text, told, body, touch=False)
-    return Standing(kept.path, text, read_entry(parse(text), kept.path, workspace.now)[0])
+    return revised_entry(workspace, kept, told, body)
 
 
 def could_be_one(kept: Entry, other: Entry) -> bool:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
-from ..consolidation.llm_reply import ReplyError
-from ..errors import LlmError, UsageError
+from ..errors import LlmError, ReplyError, UsageError
 from ..llm.client import Llm
 from ..llm.command import chosen_llm
 from ..llm.lenient_json import dicts, loads_lenient

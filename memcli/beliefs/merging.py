@@ -1,13 +1,14 @@
-"""Make one memory of two that say the same: nothing of either is lost, and nothing stands there twice.
+"""Which of two memories is believed, and one memory made of two that say the same.
 
-What is said again only counts, beside the file. What it brings along goes into the file: another wording, tags, files.
+Precedence goes by what they are about by name, who said them, and when. Merging loses nothing of either: what is said
+again is counted beside the file, and what it brings along (another wording, tags, files) goes into the file.
 """
 
 from typing import Any
 
-from ..formats.entry import SEMANTIC, Entry
-from .precedence import is_trusted_less
-from .same_text import are_twins
+from ..formats.entry import SEMANTIC, TRUST, Entry, same_key
+from .change_phrases import opened_by, starts
+from .comparison import are_twins, normalized
 
 _PLAIN = "fact"  # what a memory is where nobody says more exactly
 _JOINED = ("tags", "references", "files")
@@ -80,3 +81,60 @@ def _wordings_of(old: Entry, new: Entry, known: Any, body: str) -> dict[str, Any
 
 def _joined(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
     return old + tuple(one for one in new if one not in old)
+
+
+def slot_of(entry: Entry) -> tuple[str, str]:
+    """Return key and project of an entry, by which two fill the same slot."""
+    return same_key(entry.key), entry.project
+
+
+def are_apart(old: Entry, new: Entry) -> bool:
+    """Tell whether two memories are about different things by name, or were found distinct, whatever they say."""
+    if is_same_slot(old, new):
+        return False
+    if new.id in old.distinct or old.id in new.distinct:
+        return True
+    names = (old.title, new.title), (old.project, new.project), (slot_of(old)[0], slot_of(new)[0])
+    return any(all(pair) and normalized(pair[0]) != normalized(pair[1]) for pair in names)
+
+
+def is_same_slot(old: Entry, new: Entry) -> bool:
+    """Tell whether two memories fill the same slot: the same key in the same project."""
+    return bool(new.key) and slot_of(old) == slot_of(new)
+
+
+def may_replace(old: Entry, new: Entry) -> bool:
+    """Tell whether one may take the other's place: what holds for one project or title need not for the rest."""
+    return is_same_slot(old, new) or (old.project == new.project and normalized(old.title) == normalized(new.title))
+
+
+def is_believed_over(old: Entry, new: Entry, *, is_told_now: bool) -> bool:
+    """Tell whether the new memory is believed: a user's correction wins, else higher trust, else the newer one.
+
+    What is told now without a date of its own is the newer one, whatever the clocks of the two say.
+    """
+    if new.source == "user" and (new.type == "correction" or opened_by(new.body, starts("corrections"))):
+        return True
+    if old.source == "user" and old.type == "correction" and new.source != "user":
+        return False
+    if is_trusted_less(new, old) or is_trusted_less(old, new):
+        return is_trusted_less(old, new)
+    return is_told_now or _moment(new) >= _moment(old)
+
+
+def is_trusted_less(one: Entry, other: Entry) -> bool:
+    """Tell whether one memory is trusted less: no more than its source is worth, whatever trust it states."""
+    return _trust(one) < _trust(other)
+
+
+def is_earlier_value(old: Entry, new: Entry, *, is_told_now: bool) -> bool:
+    """Tell whether a memory is what filled the slot before the one that fills it: no less trusted, and older."""
+    return is_same_slot(old, new) and _trust(old) == _trust(new) and not is_told_now and _moment(new) < _moment(old)
+
+
+def _trust(entry: Entry) -> float:
+    return min(entry.trust, TRUST[entry.source])
+
+
+def _moment(entry: Entry) -> str:
+    return max(entry.created_at, entry.updated_at)

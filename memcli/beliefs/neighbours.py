@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
 from ..formats.entry import same_key
+from ..index.entry_lookups import entries_holding, has_chunk_of_type, paths_of_chunks
 from ..index.filters import Filter
 from ..index.index import Index, ask, glance
 from ..index.lookups import keyed, sharing_words
@@ -17,7 +18,9 @@ from ..store.workspace import Workspace
 from .pair_model import Learned, is_learned_for
 
 if TYPE_CHECKING:
+    from ..formats.entry import Entry
     from ..index.text_vectors import Embedder
+    from .drafts import Draft
 
 NEAREST = 5  # in 16 of 16 cases the contradicted memory was among these
 NEAREST_IN_BULK = 2  # of 140 pairs of which one repeats or contradicts the other, 138 were so near among 1,500 texts
@@ -30,25 +33,19 @@ NONE: Mapping[int, str] = {}
 _ENTRIES = Filter(kinds=("entry",))
 
 
-@dataclass(frozen=True)
-class Neighbour:
-    """An entry's file, and how near its nearest chunk is; None where no vector tells."""
-
-    path: str
-    cosine: float | None
-
-
 @dataclass
-class Surroundings:
-    """What one look around found; the model and the vectors serve a second look."""
+class Nearby:
+    """What one look around found for texts; the model and the vectors serve a second look."""
 
-    near: list[list[Neighbour]]  # for each text
-    before: list[dict[int, float]]  # for each text, the nearest of those before it
+    near: list[dict[str, float | None]]  # for each text: path of an entry → its cosine; None: no vector tells
+    before: list[dict[int, float]]  # for each text: number of an earlier text → cosine
+    drafts: tuple["Draft", ...] = ()
+    entries: tuple["Entry", ...] = ()  # as the drafts would be made
     model: str = ""
     notice: str = ""
     opened: "Opened | None" = None  # where others are looked for after these
     embedder: "Embedder | None" = None
-    vectors: Any = None  # a row for each text that has no twin
+    vectors: Any = None  # (texts, dimensions) float32, unit rows; None where nothing was embedded
     read: ReadTexts = field(default_factory=ReadTexts)
     learned: Learned = field(
         default_factory=Learned
@@ -68,9 +65,9 @@ class Opened:
     embedder: "Embedder | None" = None
     read: ReadTexts = field(default_factory=ReadTexts)
 
-    def look(self) -> Surroundings:
+    def look(self) -> Nearby:
         """Return a look that has seen nothing and spares the next one opening the model."""
-        return Surroundings([], [], opened=self, embedder=self.embedder, read=self.read)
+        return Nearby([], [], opened=self, embedder=self.embedder, read=self.read)
 
     @classmethod
     def for_many(cls, count: int) -> "Opened":
@@ -82,13 +79,13 @@ class Opened:
 def look_around(
     workspace: Workspace,
     told: Sequence[tuple[str, str]],
-    last: Surroundings | None = None,
+    last: Nearby | None = None,
     *,
     documents: Mapping[int, str] = NONE,
     keys: Sequence[str] = (),
     budget: float | None = None,
     keep: bool = True,
-) -> Surroundings:
+) -> Nearby:
     """Look up every type and text in the index as the disk is now; `last` spares opening the model and embedding again.
 
     `documents` are texts too long to be compared, by their number, where the text told is empty: only what holds all of
@@ -105,20 +102,20 @@ def _look(
     told: Sequence[tuple[str, str]],
     documents: Mapping[int, str],
     keys: Sequence[str],
-    last: Surroundings | None,
+    last: Nearby | None,
     seconds: float,
-) -> Surroundings:
+) -> Nearby:
     from ..index.similarity import twins
 
     index.refresh()
     texts = [text for _, text in told]
     exact = twins(index, texts, _ENTRIES)
-    found = Surroundings([[] for _ in texts], [{} for _ in texts])
+    found = Nearby([{} for _ in texts], [{} for _ in texts])
     cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
     if last is not None:
         found.embedder, found.vectors, found.model = last.embedder, last.vectors, last.model
         found.read, found.learned, found.opened = last.read, last.learned, last.opened
-    if not all(not text or _is_known(index, kind, exact.get(text, ())) for kind, text in told):
+    if not all(not text or has_chunk_of_type(index, kind, exact.get(text, ())) for kind, text in told):
         is_few = len(texts) <= ALONE and not found.in_bulk
         by_words = [sharing_words(index, text, _ENTRIES, BY_WORDS) if is_few else [] for text in texts]
         try:
@@ -128,34 +125,15 @@ def _look(
         for row, words in zip(cosines, by_words, strict=True):
             for chunk in words:
                 row.setdefault(chunk, None)
-    paths = _paths(index, {chunk for row in cosines for chunk in row})
+    paths = paths_of_chunks(index, {chunk for row in cosines for chunk in row})
     found.near = [_named(row, paths) for row in cosines]
     for number, text in documents.items():
-        found.near[number] = [Neighbour(path, 1.0) for path in _holding(index, text)]
+        found.near[number] = dict.fromkeys(entries_holding(index, text), 1.0)
     if any(keys):
         filled = keyed(index)
         for near, key in zip(found.near, keys, strict=True):
-            near += [Neighbour(path, None) for other, path in filled if key and same_key(other) == same_key(key)]
+            near.update((path, None) for other, path in filled if key and same_key(other) == same_key(key))
     return found
-
-
-def _holding(index: Index, text: str) -> list[str]:
-    """Find the entries whose file holds a long text as it stands."""
-    rows = index.connection.execute(
-        "select path from texts join files using(file)"
-        " where kind = 'entry' and status = 'active' and length(text) >= ? and instr(text, ?) > 0",
-        (len(text), text),
-    )
-    return [path for (path,) in rows if index.workspace.layout.owns(path)]
-
-
-def _is_known(index: Index, kind: str, chunks: Sequence[int]) -> bool:
-    """Tell whether one of the twins is of the type: it is confirmed then, and no model need be opened."""
-    rows = index.connection.execute(
-        f"select 1 from chunks join entries using(file) where type = ? and chunk in ({', '.join(map(str, chunks))})",
-        (kind,),
-    )
-    return rows.fetchone() is not None
 
 
 def _by_meaning(
@@ -163,7 +141,7 @@ def _by_meaning(
     texts: Sequence[str],
     by_words: Sequence[Sequence[int]],
     cosines: list[dict[int, float | None]],
-    found: Surroundings,
+    found: Nearby,
     seconds: float,
 ) -> None:
     from ..index.similarity import nearest_before, nearest_to_each
@@ -194,22 +172,12 @@ def _by_meaning(
         row.update(named)
 
 
-def _paths(index: Index, chunks: set[int]) -> dict[int, str]:
-    rows = index.connection.execute(
-        f"select chunk, path from chunks join files using(file) where chunk in ({', '.join(map(str, chunks))})"
-    )
-    return {chunk: path for chunk, path in rows if index.workspace.layout.owns(path)}
-
-
-def _named(row: dict[int, float | None], paths: dict[int, str]) -> list[Neighbour]:
-    """Name the files of chunks, each once, the nearest first."""
+def _named(row: Mapping[int, float | None], paths: Mapping[int, str]) -> dict[str, float | None]:
+    """Return the files of chunks with the best cosine of each, the nearest first."""
     best: dict[str, float | None] = {}
     for chunk, cosine in row.items():
         path = paths.get(chunk)
         if path is not None:
             known = best.get(path)
             best[path] = cosine if known is None else known if cosine is None else max(known, cosine)
-    return [
-        Neighbour(path, cosine)
-        for path, cosine in sorted(best.items(), key=lambda item: -1.0 if item[1] is None else -item[1] - 2.0)
-    ]
+    return dict(sorted(best.items(), key=lambda item: -1.0 if item[1] is None else -item[1] - 2.0))

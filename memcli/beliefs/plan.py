@@ -9,6 +9,7 @@ from ..formats.text_lines import require_no_conflict
 from ..store import atomic_files
 from ..store.entries import decoded
 from ..store.journal import Append, Applied, Change, Move, Step, apply, exclusive
+from ..store.lock import next_turn
 from ..store.workspace import Workspace
 
 
@@ -48,6 +49,7 @@ def applied(workspace: Workspace, plan: Plan, command: str) -> Applied:
     if not plan:
         return Applied()
     with exclusive(workspace, command) as held:
+        next_turn(workspace)
         return apply(workspace, plan.steps, held)
 
 
@@ -87,6 +89,8 @@ def ours_of(text: str, ids: Collection[str]) -> frozenset[str]:
 
 def without_lines(workspace: Workspace, ids: Collection[str]) -> Plan:
     """Propose to take the promoted lines of superseded entries off the page; a page that is left alone stays."""
+    if not ids:
+        return Plan()
     page = read_page(workspace)
     gone = ours_of(page.text, ids)
     return Plan((Change(page.path, page.before, with_lines(page.text, {}, gone)),)) if gone else Plan()

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..index.index import ask
 from ..store.workspace import Workspace
+from .keys import fill
+from .merging import is_trusted_less
 from .plan import applied, shown, without_lines
-from .precedence import is_trusted_less
-from .slots import fill
-from .supersession import flagging_plan, replacing_plan, standing, successors, supersede_plan
+from .supersession import flagging_plan, replacing_plan, standing, supersede_plan
 
 
 @dataclass(frozen=True)
@@ -56,9 +55,8 @@ def supersede_entry(workspace: Workspace, old: str, new: str, *, by_user: bool, 
     `by_user`: the user says so, to whom everything gives way. Raise RefusedError for a circle and for an entry that
     has another successor.
     """
-    after_each = ask(workspace, successors)
     before, after = standing(workspace, old), standing(workspace, new)
-    plan = supersede_plan(workspace, before, after, lambda one: after_each.get(one, ""))
+    plan = supersede_plan(workspace, before, after)
     is_flagged = bool(plan) and not by_user and is_trusted_less(after.entry, before.entry)
     if is_flagged:
         plan = flagging_plan(workspace, before, after)

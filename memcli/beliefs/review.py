@@ -17,8 +17,7 @@ from ..store import local_log
 from ..store.local_log import Proposal
 from ..store.workspace import Workspace
 from .comparison import Likelihoods, compare
-from .keys import slot_of
-from .precedence import is_same_slot
+from .merging import is_same_slot, slot_of
 from .review_count import faded_rules, review_rows
 from .supersession import Standing, standing
 

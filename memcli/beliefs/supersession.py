@@ -12,13 +12,14 @@ from ..errors import NotFoundError, RefusedError
 from ..formats.entry import Entry, as_from_others, read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.times import stamp
-from ..index.index import Index
+from ..index.entry_lookups import successors, supersession_rows
+from ..index.index import Index, ask
 from ..store import atomic_files, entries
 from ..store.journal import Change
 from ..store.replaced_texts import lost_lines, page_versions
 from ..store.workspace import Workspace
+from .merging import is_trusted_less
 from .plan import Plan
-from .precedence import is_trusted_less
 
 LONGEST = 1000
 """Links of a chain that are followed; a longer one is a mistake."""
@@ -45,6 +46,12 @@ def standing(workspace: Workspace, path: str) -> Standing:
     return Standing(path, text, entry if workspace.is_trusted else as_from_others(entry))
 
 
+def revised_entry(workspace: Workspace, old: Standing, told: Mapping[str, object], body: str | None = None) -> Standing:
+    """Return an entry with other fields, and with `body` another text; its `updated_at` stays."""
+    text = entries.revised(workspace, old.path, old.text, told, body, touch=False)
+    return Standing(old.path, text, read_entry(frontmatter.parse(text), old.path, workspace.now)[0])
+
+
 def superseded_text(workspace: Workspace, old: Standing, by: str) -> str:
     """Give the text of an entry that another one takes the place of; its age stays."""
     told = {"status": "superseded", "superseded_by": by, "superseded_at": stamp(workspace.now)}
@@ -69,10 +76,11 @@ def conflicting_text(workspace: Workspace, one: Standing, other: str, *, is_like
     return entries.revised(workspace, one.path, one.text, told, touch=False)
 
 
-def supersede_plan(workspace: Workspace, old: Standing, new: Standing, successor: Callable[[str], str]) -> Plan:
-    """Propose that one entry takes another's place; `successor` gives the id that superseded an id, or nothing.
+def supersede_plan(workspace: Workspace, old: Standing, new: Standing) -> Plan:
+    """Propose that one entry takes another's place.
 
-    RefusedError where they are one, the old one has another successor, or it would take its own place in the end.
+    Raises RefusedError where they are one, the old one has another successor, or it would take its own place in the
+    end.
     """
     if old.entry.id == new.entry.id:
         raise RefusedError(f"{old.entry.id} cannot supersede itself", "name two entries")
@@ -80,7 +88,8 @@ def supersede_plan(workspace: Workspace, old: Standing, new: Standing, successor
         raise RefusedError(
             f"{old.entry.id} is superseded by {old.entry.superseded_by} already", f"`mem restore {old.entry.id}` first"
         )
-    if old.entry.id in followed(new.entry.id, successor):
+    after = ask(workspace, successors)
+    if old.entry.id in followed(new.entry.id, lambda one: after.get(one, "")):
         raise RefusedError(
             f"{new.entry.id} is itself superseded by {old.entry.id} in the end: this would be a circle",
             f"`mem restore {new.entry.id}` first",
@@ -166,23 +175,6 @@ def followed(identifier: str, successor: Callable[[str], str]) -> list[str]:
     return found
 
 
-def successors(index: Index) -> dict[str, str]:
-    """Give what took the place of each id that is superseded."""
-    index.refresh()
-    return dict(index.connection.execute("select id, superseded_by from entries where superseded_by <> ''").fetchall())
-
-
-def earlier_of(index: Index, path: str) -> list[str]:
-    """Give the ids of entries that the one at a path took the place of, and that are out of use for that alone."""
-    index.refresh()
-    rows = index.connection.execute(
-        "select id from entries join files using(file) where files.status = 'superseded' and superseded_by ="
-        " (select entries.id from entries join files using(file) where path = ?) order by id",
-        (path,),
-    )
-    return [identifier for (identifier,) in rows]
-
-
 @dataclass(frozen=True)
 class Link:
     """One memory of a chain."""
@@ -221,12 +213,7 @@ def page_chain(workspace: Workspace, path: str) -> Chain:
 
 def chain(index: Index, identifier: str) -> Chain:
     """Follow a memory to what it replaced and to what replaced it; NotFoundError where no entry has the id."""
-    index.refresh()
-    rows = index.connection.execute(
-        "select id, path, entries.created_at, files.status, superseded_by, summary"
-        " from entries join files using(file) order by path desc"
-    )
-    links = {row[0]: Link(*row) for row in rows}
+    links = {row[0]: Link(*row) for row in supersession_rows(index)}
     if identifier not in links:
         raise NotFoundError(f"no entry {identifier!r}", "find it with `mem search` or `mem ls`")
     return _chain(links, identifier)

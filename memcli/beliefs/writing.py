@@ -186,7 +186,7 @@ def _as_it_is(workspace: Workspace, done: entries.EntryChange, told: Mapping[str
     written = Written(workspace, done.action, done.id, done.path)
     if not told.get("key"):
         return written
-    from .slots import fill
+    from .keys import fill
 
     filled = fill(workspace, done.path, COMMAND)
     return replace(written, supersedes=filled.supersedes, conflicts_with=filled.conflicts_with)
@@ -201,8 +201,8 @@ def _admitted(
     by_key_alone: bool,
 ) -> Written:
     """Let an entry in among what is known; a judge is asked where its progress is to be told."""
-    from .admission import Draft
-    from .admit import admit
+    from .admission import admit
+    from .drafts import Draft
     from .llm_judge import llm_judge
 
     judge = None if judged is None else llm_judge(workspace, judged)

@@ -11,7 +11,7 @@ from ..store.workspace import Workspace
 from . import output
 
 if TYPE_CHECKING:
-    from ..beliefs.admission import Admitted
+    from ..beliefs.drafts import Admitted
     from ..beliefs.llm_judge import LlmJudge
 
 

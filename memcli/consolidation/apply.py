@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
-from ..beliefs.admission import Admitted
-from ..beliefs.admit import Settled
+from ..beliefs.drafts import Admitted, Settled
 from ..beliefs.plan import Page, Plan, ours_of, read_page, without_lines
 from ..errors import RefusedError
 from ..formats.entry import Entry, read_entry

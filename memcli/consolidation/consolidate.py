@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ..beliefs.admission import Draft
-from ..beliefs.admit import Looked, Settled, ask_judge, look, settle, settle_each
-from ..beliefs.neighbours import Opened
+from ..beliefs.admission import ask_judge, look, settle, settle_each, with_current
+from ..beliefs.drafts import Draft, Settled
+from ..beliefs.neighbours import Nearby, Opened
 from ..beliefs.plan import read_page
 from ..errors import BusyError, LlmError, MemError, RefusedError
 from ..formats.session_event import Event
@@ -20,9 +20,9 @@ from ..formats.times import stamp
 from ..index.index import Index, ask
 from ..llm.client import Llm
 from ..store import file_steps, local_log
-from ..store.journal import apply, exclusive
+from ..store.journal import Step, exclusive
 from ..store.local_log import note_added
-from ..store.lock import locked, next_turn, one_by_one
+from ..store.lock import locked
 from ..store.redaction import redactor
 from ..store.sessions.append import identified, settle_ids
 from ..store.sessions.counts import is_due
@@ -34,9 +34,8 @@ from .drafts import Batch, plain, sound
 from .stages import Extraction, extract, fallback
 
 if TYPE_CHECKING:
-    from ..beliefs.llm_judge import LlmJudge
+    from ..beliefs.llm_judge import Heard, LlmJudge
 
-_TRIES = 3
 TOGETHER = 20
 """Conversations of a backlog that become memory as one; others who write wait for a few seconds."""
 
@@ -212,52 +211,65 @@ def _applied(
 ) -> list[Outcome]:
     """Apply what was found in some conversations as one; what others changed meanwhile is looked at first."""
     command = f"mem consolidate {thoughts[0].session.id}"
-    looked: Looked | None = Looked((), (), opened.look(), "") if opened else None
-    heard = None
+    seen: Nearby | None = opened.look() if opened else None
+    heard: Heard | None = None
     if judge is not None and thoughts[0].outcome.how != "fallback":  # who just failed is not asked again
-        looked = look(workspace, _drafts(thoughts), looked)
-        heard = ask_judge(workspace, looked, judge)
+        seen = look(workspace, _drafts(thoughts), seen)
+        heard = ask_judge(workspace, seen, judge)
     elif len(thoughts) > 1:
-        looked = look(workspace, _drafts(thoughts), looked)  # others need not wait for what this embeds
+        seen = look(workspace, _drafts(thoughts), seen)  # others need not wait for what this embeds
     lost: list[Outcome] = []
-    tries = 0
-    while True:
-        tries += 1
-        is_last = tries >= _TRIES
-        with one_by_one(workspace, command):
-            looked = look(workspace, _drafts(thoughts), looked)
-            if opened:
-                opened.embedder = looked.seen.embedder
-            with exclusive(workspace, command) as held:
-                homes = [home(workspace, one.session, one.batch.events[-1].id) for one in thoughts]
-                fates = [_lost(one, now) for one, now in zip(thoughts, homes, strict=True)]
-                if gone := [told for told in fates if told]:
-                    lost += gone
-                    thoughts = [one for one, told in zip(thoughts, fates, strict=True) if not told]
-                    if not thoughts:
-                        return lost
-                    looked = Looked((), (), opened.look(), "") if opened else None
-                    continue
-                if not looked.is_current(workspace):
-                    if not is_last:
-                        continue  # embedding what others wrote meanwhile is not for those who hold the lock
-                    looked = look(workspace, _drafts(thoughts), looked, budget=0.0)
-                parts = settle_each(workspace, looked, [len(one.found.drafts) for one in thoughts], heard)
-                planned = _planned(workspace, thoughts, [now for now in homes if now], parts)
-                next_turn(workspace)
-                try:
-                    applied = apply(workspace, [step for one in planned for step in one.plan.steps], held)
-                    local_log.confirm(workspace, [one for settled in parts for one in settled.confirmed])
-                    for one, settled in zip(thoughts, parts, strict=True):
-                        note_added(workspace, settled.made, f"the conversation {one.session.id}")
-                except RefusedError:
-                    # An editor takes no lock: what it saved while this was planned is planned for once more.
-                    if is_last:
-                        raise
-                    continue
-        kept = tuple(f"{path} was changed meanwhile: our text is in {place}" for path, place in applied.kept)
-        first, *others = planned
-        return [*lost, replace(first, remarks=first.remarks + kept), *others]
+    while thoughts:
+        try:
+            return [*lost, *_applied_to(workspace, thoughts, command, heard, seen, opened)]
+        except _LostError as failure:
+            lost += filter(None, failure.outcomes)
+            thoughts = [one for one, told in zip(thoughts, failure.outcomes, strict=True) if not told]
+            seen = opened.look() if opened else None
+    return lost
+
+
+def _applied_to(
+    workspace: Workspace,
+    thoughts: Sequence[_Thought],
+    command: str,
+    heard: "Heard | None",
+    seen: Nearby | None,
+    opened: Opened | None,
+) -> list[Outcome]:
+    """Apply what was found in conversations that are all there still; _LostError where one is not."""
+
+    def again(last: Nearby | None, seconds: float | None) -> Nearby:
+        now = look(workspace, _drafts(thoughts), last, budget=seconds)
+        if opened:
+            opened.embedder = now.embedder
+        return now
+
+    def decide(now: Nearby) -> tuple[list[Step], tuple[list[Settled], list[Outcome]]]:
+        homes = [home(workspace, one.session, one.batch.events[-1].id) for one in thoughts]
+        fates = [_lost(one, at) for one, at in zip(thoughts, homes, strict=True)]
+        if any(fates):
+            raise _LostError(fates)
+        parts = settle_each(workspace, now, [len(one.found.drafts) for one in thoughts], heard)
+        planned = _planned(workspace, thoughts, [at for at in homes if at], parts)
+        return [step for one in planned for step in one.plan.steps], (parts, planned)
+
+    def note(result: tuple[list[Settled], list[Outcome]]) -> None:
+        local_log.confirm(workspace, [one for settled in result[0] for one in settled.confirmed])
+        for one, settled in zip(thoughts, result[0], strict=True):
+            note_added(workspace, settled.made, f"the conversation {one.session.id}")
+
+    (_, (first, *others)), applied = with_current(workspace, command, again, decide, seen, note=note)
+    kept = tuple(f"{path} was changed meanwhile: our text is in {place}" for path, place in applied.kept)
+    return [replace(first, remarks=first.remarks + kept), *others]
+
+
+class _LostError(Exception):
+    """Some conversations went away, or were consolidated by another, while they were thought about."""
+
+    def __init__(self, outcomes: Sequence[Outcome | None]) -> None:
+        super().__init__()
+        self.outcomes = outcomes  # for each conversation; None where it may be kept
 
 
 def _drafts(thoughts: Sequence[_Thought]) -> list[Draft]:

@@ -11,7 +11,7 @@ from datetime import date
 from functools import cached_property
 from typing import Any
 
-from ..beliefs.admission import Draft
+from ..beliefs.drafts import Draft
 from ..formats.ids import blake2b
 from ..formats.session_event import Event
 from ..formats.times import day_of, parse_time, stamp

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
-from ..beliefs.admission import Draft
+from ..beliefs.drafts import Draft
+from ..errors import ReplyError
 from ..formats.session_event import Event
 from ..formats.times import parse_time
 from ..index.index import Index, ask
@@ -19,7 +20,7 @@ from ..language.sentences import sentences
 from ..llm.client import Llm
 from .attribution import is_handed_on
 from .drafts import Batch
-from .llm_reply import Reply, ReplyEntry, ReplyError, parse_reply
+from .llm_reply import Reply, ReplyEntry, parse_reply
 
 LONGEST_MESSAGE = 4000
 """Characters of a message that are shown; tool results are cut to a tenth of that."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import LlmError
+from ..errors import ReplyError
 from ..formats.entry import SOURCES, TYPES, checked
 from ..llm.lenient_json import LARGEST, dicts, readings, without_thoughts
 
@@ -20,7 +20,10 @@ _CUT = ("length", "max_tokens", "max_output_tokens")
 _FAILED = ("content_filter", "error", "refusal", "safety")
 _HTML = re.compile(r"\s*(?:<!doctype\s+html|<html[\s>]|<\?xml|<head[\s>])", re.IGNORECASE)
 _JSON_TYPES = {"string", "str", "text", "object", "array", "list", "integer", "number", "boolean"}
-_TEMPLATE = re.compile(r"YYYY-MM-DD|a paragraph that begins with|the whole new text of the page|\{\{?\w+\}?\}")
+_PLACEHOLDERS = _JSON_TYPES | _NAMES
+_TEMPLATE = re.compile(
+    rf"YYYY-MM-DD|a paragraph that begins with|the whole new text of the page|\{{\{{?(?:{'|'.join(FIELDS)})\}}?\}}"
+)
 _SENTINELS = {"(empty)", "null", "none", "n/a", "…", "..."}
 _TYPE_NAMES = {
     "correction_by_user": "correction",
@@ -38,12 +41,6 @@ _TYPE_NAMES = {
 _SOURCE_NAMES = {"user_stated": "user", "stated": "user", "assistant": "observed", "agent": "observed"}
 _TEXT_KEYS = ("content", "text", "value", "summary", "body", "memory", "fact", "entry")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-
-
-class ReplyError(LlmError):
-    """The LLM's reply cannot be used as it is."""
-
-    code = "llm-reply"
 
 
 @dataclass(frozen=True)
@@ -149,7 +146,7 @@ def _text(value: Any, field: str) -> str:
     if not isinstance(value, str):
         raise ReplyError(f"{field} should be a text, not {_kind(value)}")
     text = clean_text(value)
-    if text.strip(" <>[]{}\"'.…").lower() in _JSON_TYPES or _TEMPLATE.search(text[:200]):
+    if text.strip(" <>[]{}\"'.…").lower() in _PLACEHOLDERS or _TEMPLATE.search(text[:200]):
         raise ReplyError(f"{field} repeats the schema")
     return "" if text.lower() in _SENTINELS else text
 

@@ -6,7 +6,7 @@ Owns: what rules find and what an LLM finds, as one value. Decides nothing about
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..beliefs.admission import Draft
+from ..beliefs.drafts import Draft
 from ..formats.session_event import Event
 from ..formats.text_lines import first_line, shorten
 from ..language.dates import dated

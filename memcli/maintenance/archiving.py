@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..beliefs.supersession import earlier_of, standing
+from ..beliefs.supersession import standing
 from ..errors import MemError
 from ..formats.entry import stated_id
 from ..formats.frontmatter import document
+from ..index.entry_lookups import superseded_by_entry
 from ..index.index import ask
 from ..store import atomic_files, entries, local_log
 from ..store.workspace import Workspace
@@ -60,7 +61,7 @@ def forget_each(named: Sequence[Named], *, purge: bool = False) -> tuple[list[Ar
     """Move entries to the archive, or delete them with `purge`."""
 
     def forgotten(one: Named) -> Archived:
-        earlier = ask(one.workspace, lambda index: earlier_of(index, one.path))
+        earlier = ask(one.workspace, lambda index: superseded_by_entry(index, one.path))
         if purge:
             entries.purge(one.workspace, one.path)
             action, path = "purged", one.path

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from ..beliefs.merging import is_same_slot
 from ..beliefs.plan import Plan, applied
-from ..beliefs.precedence import is_same_slot
-from ..beliefs.supersession import Standing, chain, conflicting_text, followed, restored_text, standing, successors
+from ..beliefs.supersession import Standing, chain, conflicting_text, followed, restored_text, standing
 from ..errors import NotFoundError, RefusedError
 from ..formats.entry import TRUST
+from ..index.entry_lookups import successors
 from ..index.index import Index, ask
 from ..index.lookups import ids
 from ..store import atomic_files, entries
@@ -44,7 +45,7 @@ def restore(workspace: Workspace, path: str) -> Restored:
     plan, flagged = _active_again(workspace, before)
     applied(workspace, plan, "mem restore")
     if before.entry.key:
-        from ..beliefs.slots import fill
+        from ..beliefs.keys import fill
 
         filled = fill(workspace, path, "mem restore")
         flagged = tuple(one for one in flagged if one not in filled.supersedes)

@@ -9,25 +9,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..beliefs.admission import Admitted, Draft
-from ..beliefs.admit import Looked, Settled, ask_judge, is_settled_here, look, settle
+from ..beliefs.admission import ask_judge, is_settled_here, look, settle, with_current
+from ..beliefs.drafts import Admitted, Draft, Settled
+from ..beliefs.neighbours import Nearby
 from ..beliefs.plan import without_lines
 from ..errors import RefusedError
 from ..formats.entry import Entry
 from ..formats.frontmatter.document import parse
 from ..store import local_log
-from ..store.journal import Change, apply, exclusive
+from ..store.journal import Change, Step
 from ..store.layouts import is_archived
-from ..store.lock import next_turn, one_by_one
 from ..store.workspace import Workspace
 from .bundle import USUAL_MODES, BundledFile
 from .foreign_memories import is_made_here
 from .import_target import IMPORT_SOURCE, lasting_name
 
 if TYPE_CHECKING:
-    from ..beliefs.llm_judge import LlmJudge
-
-_TRIES = 3
+    from ..beliefs.llm_judge import Heard, LlmJudge
 
 
 @dataclass(frozen=True)
@@ -99,45 +97,41 @@ def _admit(
     dry_run: bool,
 ) -> Settled:
     drafts = [Draft({}, one.entry.body, lambda _: b"", one.file.path, one.text) for one in candidates]
-    looked: Looked | None = None
-    heard = None
+    seen: Nearby | None = None
+    heard: Heard | None = None
     if dry_run or judge is not None:
-        looked = look(workspace, drafts)
-        apart = _apart(looked, candidates, together)
+        seen = look(workspace, drafts)
+        apart = _apart(seen, candidates, together)
         heard = ask_judge(workspace, apart, judge) if judge is not None else None
         if dry_run:
             return settle(workspace, apart, heard)
-    for attempt in range(_TRIES):
-        with one_by_one(workspace, "mem import"):
-            looked = look(workspace, drafts, looked)
-            with exclusive(workspace, "mem import") as held:
-                if not looked.is_current(workspace):
-                    if attempt < _TRIES - 1:
-                        continue
-                    looked = look(workspace, drafts, looked, budget=0.0)
-                settled = settle(workspace, _apart(looked, candidates, together), heard)
-                next_turn(workspace)
-                changes, as_they_are = _sorted_out(settled, candidates, make)
-                plan = without_lines(workspace, settled.superseded)
-                apply(workspace, [*changes, *plan.steps], held)
-                local_log.confirm(workspace, settled.confirmed)
-        for one in as_they_are:
-            make(one)
-        return settled
-    raise AssertionError("unreachable")
+
+    def again(last: Nearby | None, seconds: float | None) -> Nearby:
+        return look(workspace, drafts, last, budget=seconds)
+
+    def decide(now: Nearby) -> tuple[list[Step], tuple[Settled, list[BundledFile]]]:
+        settled = settle(workspace, _apart(now, candidates, together), heard)
+        changes, as_they_are = _sorted_out(settled, candidates, make)
+        return [*changes, *without_lines(workspace, settled.superseded).steps], (settled, as_they_are)
+
+    def note(result: tuple[Settled, list[BundledFile]]) -> None:
+        local_log.confirm(workspace, result[0].confirmed)
+
+    (settled, as_they_are), _ = with_current(workspace, "mem import", again, decide, seen, note=note)
+    for one in as_they_are:
+        make(one)
+    return settled
 
 
-def _apart(looked: Looked, candidates: Sequence[ImportCandidate], together: frozenset[str]) -> Looked:
+def _apart(seen: Nearby, candidates: Sequence[ImportCandidate], together: frozenset[str]) -> Nearby:
     """Leave out that files of one export are like each other, and name where each comes from."""
     near, before, entries = [], [], []
-    for one, found, earlier, entry in zip(
-        candidates, looked.seen.near, looked.seen.before, looked.entries, strict=True
-    ):
+    for one, found, earlier, entry in zip(candidates, seen.near, seen.before, seen.entries, strict=True):
         is_foreign = is_made_here(one.file.path)
-        near.append([each for each in found if is_foreign or each.path not in together])
+        near.append({path: cosine for path, cosine in found.items() if is_foreign or path not in together})
         before.append({row: cosine for row, cosine in earlier.items() if is_foreign})
         entries.append(replace(entry, sources=(*entry.sources, IMPORT_SOURCE + lasting_name(one.file, entry))))
-    return replace(looked, entries=tuple(entries), seen=replace(looked.seen, near=near, before=before))
+    return replace(seen, entries=tuple(entries), near=near, before=before)
 
 
 def _sorted_out(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from memcli.beliefs.admission import Admitted, Draft
-from memcli.beliefs.admit import Settled, admit
+from memcli.beliefs.admission import admit
+from memcli.beliefs.drafts import Admitted, Draft, Settled
 from memcli.beliefs.llm_judge import LlmJudge
 from memcli.beliefs.supersession import standing
 from memcli.errors import LlmError, RefusedError
@@ -328,7 +328,7 @@ def test_a_file_that_cannot_be_changed_is_left_as_it_is(workspace: Workspace) ->
 def test_what_changed_between_the_look_and_the_lock_is_looked_at_again(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from memcli.beliefs import admit as module
+    from memcli.beliefs import admission as module
 
     real = module.look_around
     looks = []

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.beliefs.comparison import LONGEST, Likelihoods, Verdict, compare
-from memcli.beliefs.same_text import are_twins
+from memcli.beliefs.comparison import LONGEST, Likelihoods, Verdict, are_twins, compare
 
 
 def told(old: str, new: str) -> tuple[str, bool]:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from memcli.beliefs.comparison import compare
-from memcli.beliefs.same_text import are_in_other_form, are_twins
+from memcli.beliefs.comparison import are_in_other_form, are_twins, compare
 
 
 @pytest.mark.parametrize(

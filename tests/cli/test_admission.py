@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.beliefs import admission
+from memcli.beliefs import settlement
 from memcli.beliefs.comparison import Verdict
 from tests.conftest import Mem
 
@@ -111,7 +111,7 @@ def test_a_sentence_in_another_form_is_confirmed_and_its_wording_kept(
 def test_what_is_probably_a_repetition_is_told_as_one_and_asked_about_once(
     mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "compare", lambda *texts: Verdict("same", False, "not quite sure"))
+    monkeypatch.setattr(settlement, "compare", lambda *texts: Verdict("same", False, "not quite sure"))
     ids = [
         mem("write", text).rows[0][1]
         for text in (

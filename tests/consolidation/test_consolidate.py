@@ -397,7 +397,7 @@ def test_an_editor_that_saves_at_the_last_moment_is_planned_for_again(
             (workspace.root / "MEMORY.md").write_text(PAGE.replace("has a cat", "has two cats"))
         return real(*args)
 
-    monkeypatch.setattr("memcli.consolidation.consolidate.apply", meddled)
+    monkeypatch.setattr("memcli.beliefs.admission.apply", meddled)
     done(workspace, reply("Moved.", PAGE.replace("Lisbon", "Porto")))
     assert page(workspace) == PAGE.replace("Lisbon", "Porto").replace("has a cat", "has two cats")
     assert len(history(workspace)) == 1

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from memcli.beliefs.admission import Draft
-from memcli.beliefs.admit import admit
+from memcli.beliefs import admission
+from memcli.beliefs.admission import admit
+from memcli.beliefs.drafts import Draft
 from memcli.beliefs.supersession import standing
 from memcli.consolidation import consolidate as module
 from memcli.consolidation.apply import Outcome
@@ -149,7 +150,7 @@ def test_no_text_is_embedded_while_the_lock_is_held_and_nothing_is_missed(
 ) -> None:
     """Let somebody write the same between each look around and the lock, as one does who waits for no turn."""
     holding: list[bool] = []
-    real_lock, real_look = module.exclusive, module.look
+    real_lock, real_look = admission.exclusive, module.look
     wrote: list[str] = []
 
     @contextmanager
@@ -175,14 +176,14 @@ def test_no_text_is_embedded_while_the_lock_is_held_and_nothing_is_missed(
         assert not holding
         return real_embed(self, texts)
 
-    monkeypatch.setattr(module, "exclusive", exclusive)
+    monkeypatch.setattr(admission, "exclusive", exclusive)
     monkeypatch.setattr(module, "look", look)
     monkeypatch.setattr(OnnxEmbedder, "embed", embed)
     say(workspace, TABS, "Noted.")
     outcome = done(workspace)
     assert [one.action for one in outcome.admitted] == ["merged"]
     assert outcome.admitted[0].id in wrote
-    assert len(wrote) == module._TRIES
+    assert len(wrote) == admission.LOOKS
 
 
 def test_what_a_failed_llm_leaves_to_be_kept_is_let_in_as_well(workspace: Workspace) -> None:

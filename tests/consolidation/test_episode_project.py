@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from memcli.beliefs.admission import Draft
-from memcli.beliefs.admit import admit
+from memcli.beliefs.admission import admit
+from memcli.beliefs.drafts import Draft
 from memcli.consolidation.consolidate import consolidate
 from memcli.store.journal import exclusive
 from memcli.store.sessions.sessions import find, update

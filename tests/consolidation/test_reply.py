@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.consolidation.llm_reply import Reply, ReplyEntry, ReplyError, clean_text, parse_reply
-from memcli.errors import LlmError
+from memcli.consolidation.llm_reply import Reply, ReplyEntry, clean_text, parse_reply
+from memcli.errors import LlmError, ReplyError
 from memcli.llm import lenient_json
 
 WHOLE = {
@@ -216,6 +216,27 @@ def test_without_the_repair_library_the_reply_is_refused(monkeypatch: pytest.Mon
 def test_a_hostile_reply_of_the_largest_size_is_refused_and_not_pondered(piece: str) -> None:
     with pytest.raises(ReplyError):
         parse_reply((piece * lenient_json.LARGEST)[: lenient_json.LARGEST], "stop")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "{0}",
+        "{x}",
+        "Routes are named /users/{id}.",
+        "The greeting is {{ name }}, {{name}}!",
+        "${HOME} is /srv",
+        "{{7}}",
+    ],
+)
+def test_braces_that_somebody_spoke_of_are_kept(said: str) -> None:
+    assert parse_reply(json.dumps({"history_entry": said})).history_entry == said
+
+
+@pytest.mark.parametrize("said", ["{history_entry}", "{{history_entry}}", "[10:01] {{memory_update}}", "{entries}"])
+def test_a_placeholder_of_the_schema_is_no_text(said: str) -> None:
+    with pytest.raises(ReplyError, match="repeats the schema"):
+        parse_reply(json.dumps({"history_entry": said}))
 
 
 @given(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.beliefs.admission import Draft
+from memcli.beliefs.drafts import Draft
 from memcli.consolidation import rule_extractor
 from memcli.consolidation.candidates import Candidate
 from memcli.consolidation.drafts import Batch

@@ -148,7 +148,7 @@ def test_what_is_to_be_remembered_is_kept_as_it_is_where_the_way_in_is_barred(
         raise BusyError("somebody writes") if fault == "busy" else ZeroDivisionError("oh")
 
     monkeypatch.setenv("MEM_HOOKS_WITHIN", "100")
-    monkeypatch.setattr("memcli.beliefs.admit.admit", barred)
+    monkeypatch.setattr("memcli.beliefs.admission.admit", barred)
     context = say("UserPromptSubmit", prompt="Remember this: the dog is called Rex. Now, which cat is it that we had?")
     assert context.startswith("Kept in memory as mem_")
     assert "the dog is called Rex" in entries(workspace)

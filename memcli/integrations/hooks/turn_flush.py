@@ -16,7 +16,7 @@ from . import turn_buffer
 from .turn_buffer import Taken, Turn
 
 if TYPE_CHECKING:
-    from ...beliefs.admission import Draft
+    from ...beliefs.drafts import Draft
     from ...llm.client import Llm
     from ...store.sessions.sessions import Session
 
@@ -165,7 +165,7 @@ def remember(
     workspace: Workspace, session: str, text: str, source: str, noise: Callable[[int], bytes], seconds: float
 ) -> Kept:
     """Keep what a user asked to remember; MemError where not even a plain file could be written."""
-    from ...beliefs.admission import Draft
+    from ...beliefs.drafts import Draft
     from ...consolidation.drafts import paths
     from ...consolidation.standing_rules import plain_type
     from ...language.dates import dated
@@ -182,7 +182,7 @@ def remember(
 
 def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Kept:
     """Let it in by the rules within the time, or else as it is."""
-    from ...beliefs.admit import admit
+    from ...beliefs.admission import admit
     from ...formats.text_lines import shorten
     from ...recall.deadline import Race
     from ...store import entries
