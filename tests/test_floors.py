@@ -22,13 +22,12 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 LEFT = {
-    house.reaches_up: 267,
-    house.two_meanings: 16,
+    house.reaches_up: 192,
+    house.two_meanings: 13,
     house.sizes: 4,
     house.entangled: 11,
     house.long_functions: 3,
     house.word_tables: 26,
-    house.sql: 0,
 }
 """Faults that are left; a number here only falls."""
 

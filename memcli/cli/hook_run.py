@@ -5,9 +5,10 @@ import sys
 import time
 from collections.abc import Sequence
 
+from ..api.workspace import surroundings
+from ..integrations.hooks import background
 from ..integrations.hooks.dispatch import AGENTS, respond
-from ..integrations.hooks.event import Answer
-from ..store.workspace import Workspace
+from ..integrations.hooks.event import HookAnswer, read_all
 from . import output
 
 
@@ -27,25 +28,14 @@ def run(arguments: Sequence[str], *, is_alone: bool = False) -> bool:
     return answer.is_late
 
 
-def _answer(agent: str, *, is_alone: bool) -> Answer:
-    from ..integrations.hooks.event import read_all
-    from . import context
-
+def _answer(agent: str, *, is_alone: bool) -> HookAnswer:
     if agent not in AGENTS or sys.stdin is None or sys.stdin.isatty():
-        return Answer()
-    around = context.surroundings()
-
-    def detach(workspace: Workspace, words: Sequence[str], rest: float) -> bool:
-        from ..integrations.hooks.background import detach
-
-        return detach(workspace, os.environ, words, rest)
-
+        return HookAnswer()
+    around = surroundings()
     data = read_all(sys.stdin.buffer)
     if not is_alone:
-        return respond(agent, data, around, context.noise, detach)
-    from ..integrations.hooks.background import behind
-
-    return respond(agent, data, around, context.noise, detach, behind, process_start())
+        return respond(agent, data, around, background.detach)
+    return respond(agent, data, around, background.detach, background.behind, process_start())
 
 
 def process_start() -> float:

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from ..errors import NotFoundError
 from ..formats.session_event import Event
 from ..formats.text_lines import shorten
 from ..formats.times import parse_time, stamp
+from ..language.harness_text import quoted
 from ..language.sentences import QUESTION_MARKS, is_question, sentences
 from ..search.query import parse_query
 from ..store.history import read_log
 from ..store.sessions.event_file import recent_events
-from ..store.sessions.sessions import Session, counts, sessions
+from ..store.sessions.sessions import Session, counts, find, sessions
 from ..store.workspace import Workspace
 
 PROMPTS, QUESTIONS = 3, 3
@@ -23,6 +25,9 @@ ROOM = 2000
 _LENGTH = 200
 _HISTORY_LENGTH = 600
 _AFTER = timedelta(hours=1)
+_RETOLD = 2500
+"""Characters of a recap that its agent is told."""
+_TELLING = 60  # characters of a line by which it is known again
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,23 @@ def recap(workspace: Workspace, session: Session) -> Recap:
         tuple(list(dict.fromkeys(prompts))[-PROMPTS:]),
         _last(said),
     )
+
+
+def retold_session(workspace: Workspace, name: str, told_already: str = "") -> str:
+    """Write the recap of a session for its agent, without what was told already; empty for an unknown session."""
+    try:
+        told = recap(workspace, find(workspace, name, strict=True))
+    except NotFoundError:
+        return ""
+    lines = [f"- Done: {told.history}"] if told.history else []
+    fresh = [one for one in told.said if quoted(one.text)[:_TELLING] not in told_already and one.text not in told.open]
+    lines += [f"- {'Asked' if one.role == 'user' else 'Answered'}: {one.text}" for one in fresh]
+    lines += [f"- Open: {question}" for question in told.open]
+    if not lines:
+        return ""
+    text = quoted("\n".join(lines))[:_RETOLD].replace("<", "&lt;")
+    mark = "".join(letter for letter in told.session if letter.isalnum() or letter in "-_")[:80]
+    return f'## This Session So Far\n\n<memory id="session:{mark}" source="observed">\n{text}\n</memory>'
 
 
 def _last(said: Sequence[Event]) -> tuple[Said, ...]:

@@ -13,9 +13,9 @@ import pytest
 
 from memcli.cli import context as cli_world
 from memcli.errors import BusyError, RefusedError
-from memcli.integrations.hooks.background import LARGEST as LARGEST_LOG
 from memcli.integrations.hooks.dispatch import CHARACTERS, respond
 from memcli.integrations.hooks.event import LARGEST
+from memcli.store.background_log import LARGEST as LARGEST_LOG
 from memcli.store.workspace import Surroundings, Workspace
 from tests.conftest import Mem, Ran
 
@@ -42,7 +42,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Note what would be started in a process of its own, and start nothing."""
     words: list[list[str]] = []
 
-    def noted(workspace: Workspace, environ: object, told: list[str], rest: float = 0) -> bool:
+    def noted(workspace: Workspace, told: list[str], rest: float = 0) -> bool:
         words.append(list(told))
         return True
 
@@ -410,10 +410,10 @@ def test_no_mistake_on_the_command_line_stops_an_agent(spawn: Callable[..., Ran]
 
 
 def test_a_bug_does_not_stop_an_agent(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object) -> object:
+    def broken(*_: object, **__: object) -> object:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("memcli.recall.recall.recall", broken)
+    monkeypatch.setattr("memcli.api.recall.recall", broken)
     event = {"hook_event_name": "SessionStart", "session_id": "s", "source": "startup"}
     assert mem("hook", "run", "codex", stdin=json.dumps(event)) == Ran(0, "", "")
     assert "ZeroDivisionError: oh" in log(workspace)[0]
@@ -525,10 +525,9 @@ def killed(*args, **options):
     return real(*args, **options)
 {name}.{function} = killed
 from pathlib import Path
-from memcli.integrations.hooks.turn_flush import flush
-from memcli.cli import context as world
-from memcli.store.workspace import find
-flush(find(world.surroundings())[0], world.noise)
+from memcli.transcripts.turn_flush import flush
+from memcli.api.workspace import open_workspace
+flush(open_workspace())
 """
     killed = subprocess.run([sys.executable, "-c", code], cwd=workspace, check=False)
     assert killed.returncode == 9
@@ -624,7 +623,7 @@ def test_an_event_without_a_question_loads_nothing_heavy(
 def test_respond_needs_nothing_but_what_it_is_given(workspace: Path) -> None:
     around = cli_world.surroundings()
     event = json.dumps({"hook_event_name": "SessionStart", "source": "startup"}).encode()
-    answer = respond("codex", event, around, cli_world.noise, lambda *_: False)
+    answer = respond("codex", event, around, lambda *_: False)
     assert answer.event == "SessionStart"
 
 
@@ -671,7 +670,7 @@ def test_a_hook_that_began_too_long_ago_recalls_nothing_and_keeps_the_prompt(
     def answer(ago: float) -> str:
         began = time.monotonic() - ago
         data = json.dumps(event).encode()
-        return respond("codex", data, around, lambda _: lambda _: bytes(8), lambda *_: True, began=began).context
+        return respond("codex", data, around, lambda *_: True, began=began).context
 
     assert answer(120.0) == ""
     assert list((workspace / ".mem/turns").glob("*.jsonl"))

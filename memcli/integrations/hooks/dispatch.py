@@ -1,26 +1,19 @@
-"""What happens at each event of an agent's conversation: memories go in, what was said is kept.
+"""Answer each event of an agent's conversation: memories go in, what was said is kept.
 
-Fail-open: whatever goes wrong, the agent gets an empty context and goes on, and `.mem/log` has a line. Does nothing
-where there is no workspace, and nothing inside an LLM that mem itself asked.
+Fail-open: whatever goes wrong, the agent gets an empty context and goes on, and `.mem/log` has a line. Nothing is done
+where there is no workspace, nor inside an LLM that mem itself asked.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
+from ...api import agents
+from ...api.agents import Surroundings, Workspace, log
 from ...errors import MemError, SwitchedOffError
-from ...index.peek import settle_trust
-from ...store.workspace import Surroundings, Workspace, find, unopened
-from .background import log
-from .event import Answer, Behind, Detach, Scene, parse
-from .session_start import ROOM, session_start, tell_late
-from .turn_flush import Noise, close, flush, hasty, last_answer, waiting
-
-if TYPE_CHECKING:
-    from ...recall.request import Judge
-    from .turn_flush import Kept
+from .event import Behind, Detach, HookAnswer, HookContext, parse
+from .session_start import recalled, session_start
 
 AGENTS = ("claude-code", "codex")
 INSIDE = "MEM_INSIDE_LLM"
@@ -38,139 +31,135 @@ def respond(
     agent: str,
     data: bytes,
     around: Surroundings,
-    noise: Noise,
     detach: Detach,
     behind: Behind = _at_once,
     began: float | None = None,
-) -> Answer:
+) -> HookAnswer:
     """Answer one event, whatever it is and whatever happens; `began` is when the agent began to wait."""
     began = monotonic() if began is None else began
     if around.environ.get(INSIDE):
-        return Answer()
+        return HookAnswer()
     name, log_to = "", None
     try:
         event = parse(data)
         name = event.name
         folder = event.folder or around.environ.get("CLAUDE_PROJECT_DIR", "")
         around = replace(around, folder=Path(folder)) if folder else around
-        act = _ACTS.get(name)
-        workspaces = [hasty(one, _PATIENCE) for one in find(around)]
-        for one in workspaces:
-            settle_trust(one)
+        found = agents.open_workspaces(folder=around.folder, environ=around.environ, now=around.now)
+        workspaces = [agents.with_lock_wait(one, _PATIENCE) for one in found]
         log_to = workspaces[0]
+        act = _ACTS.get(name)
         if act is None or not log_to.settings["hooks.enabled"]:
-            return Answer()
-        answer = act(Scene(workspaces, event, noise, detach, behind, began))
+            return HookAnswer()
+        answer = act(HookContext(workspaces, event, detach, behind, began))
         if len(answer.context) <= CHARACTERS:
             return answer
         log(log_to, f"hook {agent} {name}: {len(answer.context):,} characters are more than an agent takes")
     except SwitchedOffError:
-        return Answer()
+        return HookAnswer()
     except Exception as error:  # an agent must not stop because its memory does
         told = str(error) if isinstance(error, MemError) else f"{type(error).__name__}: {error}"
         is_open = log_to is not None
-        log_to = log_to or unopened(around)
+        log_to = log_to or agents.unopened(around)
         if log_to is not None:
             log(log_to, f"hook {agent} {name}: {told}")
         if log_to is not None and not is_open and name == "SessionStart":
             # Without the reason, which may quote a file of somebody else's.
-            return Answer(name, f"The long-term memory in {log_to.root} cannot be used: `mem check` there says why.")
-    return Answer()
+            unusable = f"The long-term memory in {log_to.root} cannot be used: `mem check` there says why."
+            return HookAnswer(name, unusable)
+    return HookAnswer()
 
 
-def _user_prompt(scene: Scene) -> Answer:
+def _user_prompt(here: HookContext) -> HookAnswer:
     """Keep the prompt, write down at once what is to be remembered, and recall what fits."""
-    from ...language.harness_text import without_injected
-
-    event = scene.event
-    prompt = without_injected(event.prompt)
+    event = here.event
+    prompt = agents.without_injected(event.prompt)
     if not prompt.strip():
-        return Answer()
-    from ...consolidation.remember_requests import remember_request
-
-    request = remember_request(prompt)
+        return HookAnswer()
+    request = agents.remember_request(prompt)
     rest = prompt[request.stop :].strip() if request else prompt
     asks = len(rest) > _REST or not request
+    identifier, kept = "", HookAnswer(event.name)
     if request:
         asked = prompt[request.start : request.stop].strip()
-        kept = _remembered(scene, asked, request.source)  # what was asked for outright goes first
-        asks = asks and not kept.is_late
-    _keep(scene, "user", prompt, kept.id if request else "")
-    answer = _recalled(scene, rest, gate=True) if asks and scene.left > 0 else Answer(event.name)
-    if not request:
-        return answer
-    told = "\n\n".join(part for part in (kept.said, answer.context) if part)
-    return replace(answer, context=told, is_late=answer.is_late or kept.is_late)
+        identifier, kept = _remembered(here, asked, request.source)  # what was asked for outright goes first
+    _keep(here, "user", prompt, identifier)
+    if not asks or kept.is_late or here.left <= 0:
+        return kept
+    answer = _recalled(here, rest, gate=True)
+    return replace(answer, context="\n\n".join(part for part in (kept.context, answer.context) if part))
 
 
-def _tool_use(scene: Scene) -> Answer:
+def _tool_use(here: HookContext) -> HookAnswer:
     """Recall by what a tool call failed with."""
-    return _recalled(scene, scene.event.error, gate=False) if scene.event.error else Answer()
+    return _recalled(here, here.event.error, gate=False) if here.event.error else HookAnswer()
 
 
-def _pre_compact(scene: Scene) -> Answer:
+def _pre_compact(here: HookContext) -> HookAnswer:
     """Bring all that was said into notes and history before the conversation is cut."""
-    keeper = scene.keeper
+    keeper = here.keeper
     if keeper is None:
-        return Answer()
+        return HookAnswer()
     if keeper.settings["llm.command"] or keeper.settings["llm.model"]:
-        flush(keeper, scene.noise, scene.event.session)
-        scene.detach(keeper, _close_words(scene), 0.0)
+        agents.flush_turns(keeper, here.event.session)
+        here.detach(keeper, _close_words(here), 0.0)
     else:
-        close(keeper, scene.event.session, None, scene.noise, transcript=scene.event.transcript)
-    return Answer()
+        agents.close_session(keeper, here.event.session, transcript=here.event.transcript)
+    return HookAnswer()
 
 
-def _stop(scene: Scene) -> Answer:
-    """Note the turn, and have the session consolidated when enough of it waits."""
-    keeper = scene.keeper
+def _stop(here: HookContext) -> HookAnswer:
+    """Keep the answer, and have the session consolidated when enough of it waits."""
+    keeper = here.keeper
     if keeper is None:
-        return Answer()
-    if scene.event.answer.strip():
-        _keep(scene, "assistant", scene.event.answer)
-    elif scene.event.transcript:
-        scene.behind(lambda: _keep_from_transcript(scene))
-        return Answer()
-    scene.behind(lambda: _bring_in(scene, keeper))
-    return Answer()
+        return HookAnswer()
+    if here.event.answer.strip():
+        _keep(here, "assistant", here.event.answer)
+    elif here.event.transcript:
+        here.behind(lambda: _keep_from_transcript(here, keeper))
+        return HookAnswer()
+    here.behind(lambda: _bring_in(here, keeper))
+    return HookAnswer()
 
 
-def _keep_from_transcript(scene: Scene) -> None:
+def _keep_from_transcript(here: HookContext, keeper: Workspace) -> None:
     """Bring in a turn whose answer the harness did not send: it is the last of the transcript."""
     answer = ""
     try:
-        answer = last_answer(Path(scene.event.transcript), scene.workspace.zone)
+        answer = agents.last_answer(Path(here.event.transcript), here.workspace.zone)
     except (MemError, OSError) as error:
-        log(scene.workspace, f"hook {scene.event.name}: the transcript cannot be read: {error}")
+        log(here.workspace, f"hook {here.event.name}: the transcript cannot be read: {error}")
     if answer.strip():
-        _keep(scene, "assistant", answer)
+        _keep(here, "assistant", answer)
     else:
-        log(scene.workspace, f"hook {scene.event.name}: the event and its transcript hold no answer, so none is kept")
-    if scene.keeper is not None:
-        _bring_in(scene, scene.keeper)
+        log(here.workspace, f"hook {here.event.name}: the event and its transcript hold no answer, so none is kept")
+    _bring_in(here, keeper)
 
 
-def _bring_in(scene: Scene, workspace: Workspace) -> None:
+def _bring_in(here: HookContext, workspace: Workspace) -> None:
     """Bring a turn into notes and session; whatever goes wrong is said in the log alone."""
-    event, settings = scene.event, workspace.settings
+    event, settings = here.event, workspace.settings
     try:
-        flush(workspace, scene.noise, event.session)
-        if settings["consolidate.enabled"] and waiting(workspace, event.session) >= settings["consolidate.window"]:
-            scene.detach(workspace, [*_close_words(scene), "--keep", str(settings["consolidate.keep"])], 60.0)
+        agents.flush_turns(workspace, event.session)
+        is_enough = settings["consolidate.enabled"] and (
+            agents.waiting_messages(workspace, event.session) >= settings["consolidate.window"]
+        )
+        if is_enough:
+            here.detach(workspace, [*_close_words(here), "--keep", str(settings["consolidate.keep"])], 60.0)
     except MemError as error:
         log(workspace, f"hook {event.name}: {error}")
     except Exception as error:  # nobody would hear of it
         log(workspace, f"hook {event.name}: {type(error).__name__}: {error}")
 
 
-def _session_end(scene: Scene) -> Answer:
+def _session_end(here: HookContext) -> HookAnswer:
     """Leave the rest to a process of its own: there is a second and a half."""
-    if scene.keeper is not None:
-        scene.detach(scene.keeper, _close_words(scene), 0.0)
-    return Answer()
+    if here.keeper is not None:
+        here.detach(here.keeper, _close_words(here), 0.0)
+    return HookAnswer()
 
 
-_ACTS: Mapping[str, Callable[[Scene], Answer]] = {
+_ACTS: Mapping[str, Callable[[HookContext], HookAnswer]] = {
     "SessionStart": session_start,
     "UserPromptSubmit": _user_prompt,
     "PostToolUse": _tool_use,
@@ -181,56 +170,33 @@ _ACTS: Mapping[str, Callable[[Scene], Answer]] = {
 }
 
 
-def _close_words(scene: Scene) -> list[str]:
-    words = ["hook", "close", "--session", scene.event.session]
-    return [*words, "--transcript", scene.event.transcript] if scene.event.transcript else words
+def _close_words(here: HookContext) -> list[str]:
+    words = ["hook", "close", "--session", here.event.session]
+    return [*words, "--transcript", here.event.transcript] if here.event.transcript else words
 
 
-def _recalled(scene: Scene, query: str, *, gate: bool) -> Answer:
-    from ...recall.pack import DOCUMENTS, RELEVANT
-    from ...recall.recall import recall
-    from ...recall.request import RecallRequest
+def _recalled(here: HookContext, query: str, *, gate: bool) -> HookAnswer:
+    from ...api.recall import DOCUMENTS, RELEVANT
 
-    request = RecallRequest(
-        query=query,
-        session=scene.event.session,
-        within_ms=int(1000 * scene.left),
-        characters=ROOM,
-        gate=gate,
-        judge=_judge(scene.workspace),
-        sections=(RELEVANT, DOCUMENTS),
-    )
-    pack = recall(scene.workspaces, request)
-    tell_late(scene, pack)
-    return Answer(scene.event.name, pack.text().strip(), pack.is_late)
+    return HookAnswer(here.event.name, *recalled(here, query, sections=(RELEVANT, DOCUMENTS), gate=gate))
 
 
-def _judge(workspace: Workspace) -> "Judge | None":
-    if not workspace.settings["recall.judge"]:
-        return None
-    from ...recall.relevance_judge import judge_of
-
-    return judge_of(workspace.settings)
-
-
-def _keep(scene: Scene, role: str, text: str, remembered: str = "") -> None:
-    """Keep a message of the session; where that fails memories are recalled all the same."""
-    from . import turn_buffer
-
-    if scene.keeper is None:
+def _keep(here: HookContext, role: str, text: str, remembered: str = "") -> None:
+    """Keep a message of the session; if that fails memories are recalled all the same."""
+    if here.keeper is None:
         return
     try:
-        turn_buffer.keep(scene.keeper, scene.event.session, role, text, remembered)
+        agents.keep_turn(here.keeper, here.event.session, role, text, remembered)
     except OSError as error:
-        log(scene.workspace, f"hook {scene.event.name}: a message could not be kept: {error}")
+        log(here.workspace, f"hook {here.event.name}: a message could not be kept: {error}")
 
 
-def _remembered(scene: Scene, text: str, source: str) -> "Kept":
-    """Write down what is to be remembered, or say why it could not be."""
-    from .turn_flush import Kept, remember
-
+def _remembered(here: HookContext, text: str, source: str) -> tuple[str, HookAnswer]:
+    """Write down what is to be remembered; return its id, and what the agent is told of it or why it could not be."""
+    name = here.event.name
     try:
-        return remember(scene.workspace, scene.event.session, text, source, scene.noise(text), scene.left)
+        kept = agents.remember(here.workspace, here.event.session, text, source, here.left)
     except MemError as error:
-        log(scene.workspace, f"hook {scene.event.name}: {error}")
-        return Kept("", f"What the user asked to remember could not be kept: {error}")
+        log(here.workspace, f"hook {name}: {error}")
+        return "", HookAnswer(name, f"What the user asked to remember could not be kept: {error}")
+    return kept.id, HookAnswer(name, kept.said, kept.is_late)

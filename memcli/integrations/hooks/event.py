@@ -11,10 +11,8 @@ from functools import cached_property
 from time import monotonic
 from typing import Any, BinaryIO
 
+from ...api.agents import Workspace, keeper
 from ...errors import UsageError
-from ...store import trust
-from ...store.workspace import Workspace
-from .turn_flush import Noise
 
 LARGEST = 8 << 20
 """Bytes of an event; a prompt with whole files pasted in is far smaller."""
@@ -61,7 +59,7 @@ def _piece(stream: BinaryIO, patience: float) -> bytes:
 
 
 def parse(data: bytes) -> HookEvent:
-    """Read an event; UsageError says what is wrong with it."""
+    """Read an event; raise UsageError saying what is wrong with it."""
     if len(data) > LARGEST:
         raise UsageError(f"the event has more than {LARGEST >> 20} MB")
     if not data.strip():
@@ -112,44 +110,37 @@ Behind = Callable[[Callable[[], None]], None]
 
 
 @dataclass(frozen=True)
-class Scene:
-    """Where an event happened, and what the hook may use."""
+class HookContext:
+    """An event, the workspaces it concerns, and what its hook may use."""
 
     workspaces: Sequence[Workspace]
     event: HookEvent
-    noise: Noise
     detach: Detach
     behind: Behind
     began: float  # when the process began, on the monotonic clock
 
     @property
     def workspace(self) -> Workspace:
-        """Give the workspace that is asked first, and gets what the user asks to remember."""
+        """Return the workspace that is asked first, and gets what the user asks to remember."""
         return self.workspaces[0]
 
     @property
     def left(self) -> float:
-        """Give the seconds the agent may still be kept waiting, counted from the start of the process."""
+        """Return the seconds the agent may still be kept waiting, counted from the start of the process."""
         within: float = self.workspace.settings["hooks.within"]
         return max(0.0, self.began + within / 1000 - monotonic())
 
     @cached_property
     def keeper(self) -> Workspace | None:
-        """Give the workspace that keeps what is said; None where nothing is kept.
-
-        `mem hook install` records whose that is. Without a record it is the project's, unless that came from others.
-        """
-        first = self.workspace
-        record = trust.record_of(first.state, first.root) if first.state else None
-        to_user = record.notes_to == "user" if record and record.notes_to else not first.is_trusted
-        kept_by = next((one for one in self.workspaces if one.is_own), None) if to_user else first
-        if kept_by is None or not self.event.session:
+        """Return the workspace that keeps what is said; None if nothing is kept."""
+        kept_by = keeper(self.workspaces) if self.event.session else None
+        if kept_by is None or not self.workspace.settings["hooks.notes"]:
             return None
-        return kept_by if first.settings["hooks.notes"] and kept_by.settings["hooks.notes"] else None
+        return kept_by if kept_by.settings["hooks.notes"] else None
 
 
 @dataclass(frozen=True)
-class Answer:
+class HookAnswer:
     """What the agent is given."""
 
     event: str = ""

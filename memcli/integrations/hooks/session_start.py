@@ -1,52 +1,60 @@
-"""What an agent is told when a session starts: what always holds, what the session was about, what needs a person."""
+"""The context of a session that starts: what always holds, what the session was about, what needs a person."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from ...errors import MemError, NotFoundError
-from ...language.harness_text import quoted
-from ...store.archive import strays
-from ...store.sessions.sessions import find
-from ...store.workspace import Workspace
-from .background import log
-from .event import Answer, Scene
-
-if TYPE_CHECKING:
-    from ...recall.pack import Pack
-
+from ...api.agents import Workspace, log, session_recap, unexplained_files, waiting_questions
+from ...errors import MemError
+from .event import HookAnswer, HookContext
 
 ROOM = 9_000
 """Characters of an answer that are for memories; the rest is for what else is told."""
+_RECAP_ROOM = 3_000
 _LOOKED_AT, _NAMED = 1_000, 3
 """Archived files that are compared with their records, the last changed first, and those that are named."""
 
 
-def session_start(scene: Scene) -> Answer:
-    """Give what always holds and, where the conversation was cut, what it was about."""
-    from ...recall.pack import STANDING
-    from ...recall.recall import recall
-    from ...recall.request import RecallRequest
+def session_start(here: HookContext) -> HookAnswer:
+    """Return what always holds and, if the conversation was cut, what it was about."""
+    from ...api.recall import STANDING
 
-    event = scene.event
+    event = here.event
     is_cut = event.source in ("resume", "compact", "fork") and bool(event.session)
-    if is_cut:
-        pass
-    request = RecallRequest(
-        session=event.session,
-        within_ms=int(1000 * scene.left),
-        characters=ROOM - (LONGEST if is_cut else 0),
-        sections=STANDING,
-        fresh=event.source in ("compact", "clear"),
+    room, fresh = ROOM - (_RECAP_ROOM if is_cut else 0), event.source in ("compact", "clear")
+    text, is_late = recalled(here, sections=STANDING, characters=room, fresh=fresh)
+    recap = session_recap(here.keeper, event.session, text) if is_cut and here.keeper else ""
+    parts = (*map(_untrusted, here.workspaces), _unexplained(here), _questions(here), text, recap)
+    return HookAnswer(event.name, "\n\n".join(part for part in parts if part), is_late)
+
+
+def recalled(
+    here: HookContext,
+    query: str = "",
+    *,
+    sections: Sequence[str],
+    characters: int = ROOM,
+    gate: bool = False,
+    fresh: bool = False,
+) -> tuple[str, bool]:
+    """Return the memories for an event, and whether a thread may be busy still; the log says why there are none."""
+    from ...api.recall import Budget, recall
+
+    pack = recall(
+        here.workspaces,
+        query,
+        session=here.event.session,
+        within_ms=int(1000 * here.left),
+        sections=sections,
+        budget=Budget(characters=characters),
+        gate=gate,
+        fresh=fresh,
     )
-    pack = recall(scene.workspaces, request)
-    tell_late(scene, pack)
-    told = pack.text().strip()
-    retold = retold_session(scene.keeper, event.session, told) if is_cut and scene.keeper else ""
-    parts = (*map(_untrusted, scene.workspaces), _strays(scene), _questions(scene), told, retold)
-    return Answer(event.name, "\n\n".join(part for part in parts if part), pack.is_late)
+    for notice in () if pack.chosen else pack.notices:
+        log(here.workspace, f"hook {here.event.name}: {notice}")
+    return pack.text().strip(), pack.is_late
 
 
 def _untrusted(workspace: Workspace) -> str:
-    """Say in one line that a workspace is not trusted; empty where it is."""
+    """Return a line saying that a workspace is not trusted; empty if it is."""
     if workspace.is_trusted:
         return ""
     return (
@@ -55,60 +63,24 @@ def _untrusted(workspace: Workspace) -> str:
     )
 
 
-def _strays(scene: Scene) -> str:
-    """Say in one line which memories git, or somebody else, put into the archive; empty where none is."""
-    found = strays(scene.workspace, _LOOKED_AT)
+def _unexplained(here: HookContext) -> str:
+    """Return a line naming the memories that git, or somebody else, put into the archive; empty if there are none."""
+    found = unexplained_files(here.workspace, _LOOKED_AT)
     if not found:
         return ""
-    names = ", ".join(one.path for one in found[:_NAMED]) + (
-        f" and {len(found) - _NAMED:,} more" * (len(found) > _NAMED)
-    )
+    names = ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED:,} more" * (len(found) > _NAMED))
     what = "1 memory lies" if len(found) == 1 else f"{len(found):,} memories lie"
     return f"mem: {what} in the archive without having been forgotten: {names}. `mem check` tells what to do."
 
 
-def _questions(scene: Scene) -> str:
-    """Say in one line how many memories wait for a person's decision; empty where none does, or where time is up."""
-    if scene.left <= 0:
+def _questions(here: HookContext) -> str:
+    """Return a line saying how many memories wait for a person's decision; empty if none does or time is up."""
+    if here.left <= 0:
         return ""
-    from ...beliefs.review_count import waiting_count
-
     try:
-        count = waiting_count(scene.workspace)
+        count = waiting_questions(here.workspace)
     except MemError as error:
-        log(scene.workspace, f"hook {scene.event.name}: {error}")
+        log(here.workspace, f"hook {here.event.name}: {error}")
         return ""
     what = "1 memory needs" if count == 1 else f"{count:,} memories need"
     return f"mem: {what} a yes or no: mem review" if count else ""
-
-
-def tell_late(scene: Scene, pack: "Pack") -> None:
-    """Say in the log why there is nothing, where that is not because nothing fits."""
-    if not pack.chosen:
-        for notice in pack.notices:
-            log(scene.workspace, f"hook {scene.event.name}: {notice}")
-
-
-LONGEST = 3000
-"""Characters it takes at most."""
-_ROOM = 2500
-_TELLING = 60  # characters of a line by which it is known again
-
-
-def retold_session(workspace: Workspace, name: str, told_already: str = "") -> str:
-    """Write the recap of a session, without what was told already; empty for one that memory knows nothing of."""
-    from ...consolidation.recap import recap
-
-    try:
-        told = recap(workspace, find(workspace, name, strict=True))
-    except NotFoundError:
-        return ""
-    lines = [f"- Done: {told.history}"] if told.history else []
-    fresh = [one for one in told.said if quoted(one.text)[:_TELLING] not in told_already and one.text not in told.open]
-    lines += [f"- {'Asked' if one.role == 'user' else 'Answered'}: {one.text}" for one in fresh]
-    lines += [f"- Open: {question}" for question in told.open]
-    if not lines:
-        return ""
-    text = quoted("\n".join(lines))[:_ROOM].replace("<", "&lt;")
-    mark = "".join(letter for letter in told.session if letter.isalnum() or letter in "-_")[:80]
-    return f'## This Session So Far\n\n<memory id="session:{mark}" source="observed">\n{text}\n</memory>'

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...api.installation import FileChange, propose, read_bytes
 from ...errors import RefusedError
-from .skill import BACKUP, FileChange, change, contents
+from .skill import BACKUP
 
 EVENTS = {"SessionStart": 10, "UserPromptSubmit": 10, "PreCompact": 60, "Stop": 30, "SessionEnd": 5}
 """The events mem answers, each with the seconds after which the agent goes on without it."""
@@ -22,7 +23,7 @@ _INDENTS = (2, 4, "\t", None, 3, 8, 1)
 
 
 @dataclass(frozen=True)
-class Style:
+class JsonStyle:
     """How a JSON file is written."""
 
     indent: int | str | None = 2
@@ -37,7 +38,7 @@ class Style:
 
 
 def command_of(agent: str, program: str) -> str:
-    """Give the line that runs the hook; where mem is missing or fails to start, the agent must not hear of it."""
+    """Return the line that runs the hook; where mem is missing or fails to start, the agent must not hear of it."""
     return f"{program} hook run {agent} || true"
 
 
@@ -48,12 +49,12 @@ def install_plan(path: Path, command: str, events: Mapping[str, int]) -> list[Fi
     new = _with_hooks(path, document, command, events)
     if text is not None and new == document:
         return []
-    style = _style(text) if text is not None else Style()
-    changed = change(path, style.written(new).encode())
+    style = _style(text) if text is not None else JsonStyle()
+    changed = propose(path, style.written(new).encode())
     copy = _backup(changed.path)
     if text is None or is_installed(document):
         return [changed]
-    return [change(copy, text.encode()), changed]
+    return [propose(copy, text.encode()), changed]
 
 
 def uninstall_plan(path: Path) -> list[FileChange]:
@@ -67,12 +68,12 @@ def uninstall_plan(path: Path) -> list[FileChange]:
     new = _without_hooks(document)
     real = path.resolve()
     copy = _backup(real)
-    old = contents(copy)
+    old = read_bytes(copy)
     if old is not None:
         before = _document(copy, old.decode("utf-8", "replace"))
         same = _without_hooks(before) == new
-        return [change(path, old if same else _style(text).written(new).encode()), change(copy, None)]
-    return [change(path, _style(text).written(new).encode() if new else None)]
+        return [propose(path, old if same else _style(text).written(new).encode()), propose(copy, None)]
+    return [propose(path, _style(text).written(new).encode() if new else None)]
 
 
 def is_installed(document: Mapping[str, Any]) -> bool:
@@ -98,7 +99,7 @@ def _backup(path: Path) -> Path:
 
 
 def _text(path: Path) -> str | None:
-    data = contents(path)
+    data = read_bytes(path)
     if data is None:
         return None
     if data.startswith(b"\xef\xbb\xbf"):
@@ -174,16 +175,16 @@ def _without_hooks(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: hooks if key == "hooks" else new[key] for key in document if key != "hooks" or hooks}
 
 
-def _style(text: str) -> Style:
+def _style(text: str) -> JsonStyle:
     """Find how a file is written, so that only what changes looks changed."""
     newline = "\r\n" if "\r\n" in text else "\n"
     plain = text.replace("\r\n", "\n")
     tail = plain[len(plain.rstrip()) :]
     for indent in _INDENTS:
         for is_ascii in (False, True):
-            style = Style(indent, is_ascii, tail, newline)
-            if plain.strip() and Style(indent, is_ascii, tail).written(json.loads(plain)) == plain:
+            style = JsonStyle(indent, is_ascii, tail, newline)
+            if plain.strip() and JsonStyle(indent, is_ascii, tail).written(json.loads(plain)) == plain:
                 return style
     found = re.search(r"^([ \t]+)\S", plain, re.MULTILINE)
     step = found[1] if found else "  "
-    return Style(step if "\t" in step else len(step), False, tail, newline)
+    return JsonStyle(step if "\t" in step else len(step), False, tail, newline)

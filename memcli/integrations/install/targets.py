@@ -5,23 +5,30 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from ...errors import GitError, UsageError
-from ...formats.times import day_of
-from ...store import git, trust
-from ...store.init import init
-from ...store.workspace import MARKER, Surroundings, Workspace
+from ...api.installation import (
+    KEEPERS,
+    FileChange,
+    Surroundings,
+    Workspace,
+    default_keeper,
+    git_hooks_folder,
+    record_keeper,
+    shared_files,
+)
+from ...errors import MemError, UsageError
 from ..hooks.dispatch import AGENTS
 from . import agent_settings, git_hooks, skill
-from .skill import FileChange
+from .crontab import cron_line
 
 TARGETS = (*AGENTS, "git", "cron")
 
 
 @dataclass(frozen=True)
-class Ground:
+class Destination:
     """Where something is installed: the folder of the project, the user's home, and the environment."""
 
     project: Path
@@ -30,7 +37,7 @@ class Ground:
     is_user: bool  # for all projects, not for this one
 
     def settings_files(self, agent: str) -> list[Path]:
-        """Give the files an agent reads its hooks from: the one that is one's own, then the shared one."""
+        """Return the files an agent reads its hooks from: the one that is one's own, then the shared one."""
         if agent == "codex":
             folder = self._own(".codex", "CODEX_HOME") if self.is_user else self.project / ".codex"
             return [folder / "hooks.json"]
@@ -40,19 +47,19 @@ class Ground:
 
     @property
     def skills(self) -> list[Path]:
-        """Give the places of SKILL.md: that of Claude Code, and the one other agents share."""
+        """Return the places of SKILL.md: that of Claude Code, and the one other agents share."""
         base = self.home if self.is_user else self.project
         claude = self._own(".claude", "CLAUDE_CONFIG_DIR") if self.is_user else base / ".claude"
         return [folder / "skills" / skill.NAME / "SKILL.md" for folder in (claude, base / ".agents")]
 
     @property
     def agents_page(self) -> Path:
-        """Give the AGENTS.md that gets our block."""
+        """Return the AGENTS.md that gets our block."""
         return self._own(".codex", "CODEX_HOME") / "AGENTS.md" if self.is_user else self.project / "AGENTS.md"
 
     @property
-    def place(self) -> str:
-        """Give the path of mem; "" where it is not a program of its own."""
+    def mem_path(self) -> str:
+        """Return the path of mem; empty if it is not a program of its own."""
         return shutil.which("mem", path=str(Path(sys.executable).parent)) or shutil.which("mem") or ""
 
     @property
@@ -64,55 +71,66 @@ class Ground:
 
     @property
     def program(self) -> str:
-        """Give the command that runs mem: by its place for one user and where its name is not found."""
-        return shlex.quote(self.place) if self.place and (self.is_user or not self.is_on_path) else "mem"
+        """Return the command that runs mem: by its place for one user and where its name is not found."""
+        return shlex.quote(self.mem_path) if self.mem_path and (self.is_user or not self.is_on_path) else "mem"
 
     def _own(self, folder: str, variable: str) -> Path:
         given = self.environ.get(variable, "")
         return Path(given) if given.startswith("/") else self.home / folder
 
 
-def ground_of(folder: Path, environ: Mapping[str, str], *, is_user: bool) -> Ground:
-    """Settle where to install from the folder one stands in: a project is the repository it is in, or itself."""
-    project = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
-    home = environ.get("HOME", "")
-    if is_user and not home.startswith("/"):
+def destination_of(target: str, around: Surroundings, *, project: bool = False, user: bool = False) -> Destination:
+    """Settle where to install a target: a project is the repository one stands in, or else the folder itself.
+
+    Raise UsageError for an unknown target, or for a place where it cannot be.
+    """
+    if target not in (*TARGETS, "skill"):
+        raise UsageError(f"no target {target!r}", f"use one of {', '.join(TARGETS)}")
+    if project and user:
+        raise UsageError("--project and --user", "give one of them")
+    if user and target in ("git", "cron"):
+        raise UsageError(f"--user with {target}", f"{target} hooks belong to one repository or workspace")
+    folder, home = around.folder, around.environ.get("HOME", "")
+    root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+    if user and not home.startswith("/"):
         raise UsageError("there is no home folder", "set HOME")
-    return Ground(project, Path(home or "/"), environ, is_user)
+    return Destination(root, Path(home or "/"), around.environ, user)
 
 
-def install_plan(target: str, ground: Ground, *, tools: bool = False, shared: bool = False) -> list[FileChange]:
+def install_plan(target: str, to: Destination, *, tools: bool = False, shared: bool = False) -> list[FileChange]:
     """Propose the hooks of an agent or of git; `shared` puts those of an agent where all who have the project run them.
 
-    They stand in one file: in the other one they are taken out.
+    They stand in one file: in the other one they are taken out. Raise UsageError for `shared` where nothing is shared.
     """
+    if shared and (to.is_user or target == "git"):
+        raise UsageError("--shared is for the hooks of an agent in a project", "leave it out")
     if target == "git":
-        return git_hooks.install_plan(git_hooks.folder_of(ground.project), ground.program)
+        return git_hooks.install_plan(git_hooks_folder(to.project), to.program)
     events = agent_settings.EVENTS | ({agent_settings.TOOL_EVENT: agent_settings.TOOL_SECONDS} if tools else {})
-    files = ground.settings_files(target)
+    files = to.settings_files(target)
     chosen = files[-1] if shared else files[0]
     plan = [one for path in files if path != chosen for one in agent_settings.uninstall_plan(path)]
     return plan + agent_settings.install_plan(
-        chosen, agent_settings.command_of(target, "mem" if shared else ground.program), events
+        chosen, agent_settings.command_of(target, "mem" if shared else to.program), events
     )
 
 
-def uninstall_plan(target: str, ground: Ground) -> list[FileChange]:
+def uninstall_plan(target: str, to: Destination) -> list[FileChange]:
     """Propose to take the hooks of an agent or of git out again."""
     if target == "git":
-        return git_hooks.uninstall_plan(git_hooks.folder_of(ground.project))
-    return [one for path in ground.settings_files(target) for one in agent_settings.uninstall_plan(path)]
+        return git_hooks.uninstall_plan(git_hooks_folder(to.project))
+    return [one for path in to.settings_files(target) for one in agent_settings.uninstall_plan(path)]
 
 
-def skill_plan(ground: Ground, *, is_removal: bool) -> list[FileChange]:
+def skill_plan(to: Destination, *, is_removal: bool) -> list[FileChange]:
     """Propose the skill and the block of AGENTS.md, or to take both away."""
-    plan = skill.no_skill_plan(ground.skills) if is_removal else skill.skill_plan(ground.skills)
-    block = (skill.no_block_plan if is_removal else skill.block_plan)(ground.agents_page)
+    plan = skill.no_skill_plan(to.skills) if is_removal else skill.skill_plan(to.skills)
+    block = (skill.no_block_plan if is_removal else skill.block_plan)(to.agents_page)
     return [*plan, *([block] if block.before != block.after else [])]
 
 
 @dataclass(frozen=True)
-class Installed:
+class InstalledHooks:
     """The hooks of a target in a file, or in a folder of scripts."""
 
     path: str
@@ -120,76 +138,69 @@ class Installed:
     missing: str  # what is called and not found, so that they do nothing
 
 
-def status(target: str, ground: Ground) -> list[Installed]:
+def status(target: str, to: Destination) -> list[InstalledHooks]:
     """Tell in which files a target's hooks may be, and which of them are installed there."""
     if target == "git":
-        folder = git_hooks.folder_of(ground.project)
-        return [Installed(str(folder), git_hooks.installed(folder), _missing(git_hooks.programs(folder), ground))]
+        folder = git_hooks_folder(to.project)
+        return [InstalledHooks(str(folder), git_hooks.installed(folder), _missing(git_hooks.programs(folder), to))]
     return [
-        Installed(str(path), agent_settings.installed_events(path), _missing(agent_settings.programs(path), ground))
-        for path in ground.settings_files(target)
+        InstalledHooks(str(path), agent_settings.installed_events(path), _missing(agent_settings.programs(path), to))
+        for path in to.settings_files(target)
     ]
 
 
-def _missing(programs: Sequence[str], ground: Ground) -> str:
-    """Give the first program that a shell with this environment does not find."""
+def all_statuses(
+    target: str, around: Surroundings, *, project: bool, user: bool
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return a row for each place where the hooks of a target, or of all, may be, and why others cannot be read."""
+    rows: list[dict[str, Any]] = []
+    faults: list[str] = []
+    for name in [target] if target else [one for one in TARGETS if one != "cron"]:
+        for is_user in [False, True] if not (project or user) and name != "git" else [user]:
+            to = destination_of(name, around, project=not is_user, user=is_user and name != "git")
+            try:
+                found = status(name, to)
+            except MemError as error:
+                if target:
+                    raise
+                if not isinstance(error, UsageError):  # that there is no repository, hence no scripts of git
+                    faults.append(str(error))
+                continue
+            whose = "user" if is_user else "project"
+            rows += [{"target": name, "scope": whose, **asdict(one)} for one in found]
+    return rows, faults
+
+
+def settle_keeper(around: Surroundings, workspace: Workspace, notes: str, *, dry_run: bool) -> dict[str, Any]:
+    """Settle and record whose workspace keeps what is said in a project: `notes`, or the default if it is empty.
+
+    Return what an installation tells of it. Raise UsageError if there is no such keeper.
+    """
+    place = notes or default_keeper(workspace)
+    if not dry_run:
+        record_keeper(around, workspace, place)
+    kept_in = around.user_root if place == "user" else workspace.root
+    return {"notes": place, "kept_in": str(kept_in), "shared": [] if place == "user" else shared_files(workspace)}
+
+
+def require_keeper(notes: str) -> None:
+    """Raise UsageError for what is no name of a keeper; empty is none given."""
+    if notes and notes not in KEEPERS:
+        raise UsageError(f"no --notes {notes!r}", f"use one of {', '.join(KEEPERS)}")
+
+
+def tending_line(around: Surroundings, root: Path) -> str:
+    """Return the line of a crontab that tends a workspace; it has the path of mem, since cron's own PATH is short."""
+    return cron_line(Destination(Path("/"), Path("/"), around.environ, is_user=True).program, root)
+
+
+def _missing(programs: Sequence[str], to: Destination) -> str:
+    """Return the first program that a shell with this environment does not find."""
     for program in programs:
         try:
             name = shlex.split(program)[-1:]
         except ValueError:
             continue
-        if name and shutil.which(name[0], path=ground.environ.get("PATH", os.defpath)) is None:
+        if name and shutil.which(name[0], path=to.environ.get("PATH", os.defpath)) is None:
             return name[0]
     return ""
-
-
-PLACES = ("project", "user")
-
-
-def default_place(workspace: Workspace) -> str:
-    """Return whose workspace should keep what hooks note: the user's where the project is shared with a remote."""
-    if workspace.is_own:
-        return "project"
-    record = trust.record_of(workspace.state, workspace.root) if workspace.state else None
-    if record and record.notes_to:
-        return record.notes_to
-    try:
-        return "user" if git.text(workspace.root, "remote").strip() else "project"
-    except GitError:
-        return "project"
-
-
-def record_place(around: Surroundings, workspace: Workspace, place: str) -> None:
-    """Record whose workspace keeps what hooks note in a project; make the user's where there is none yet."""
-    if place == "user" and not (around.user_root / MARKER).is_file():
-        init(around, around.user_root, "mem")
-    if workspace.state and not workspace.is_own:
-        trust.record(workspace.state, workspace.root, notes_to=place)
-
-
-def shared_files(workspace: Workspace) -> list[str]:
-    """List what hooks write to in a workspace that git does not ignore; nothing outside of a repository."""
-    layout = workspace.layout
-    today = day_of(workspace.now, workspace.zone).isoformat()
-    names = {
-        layout.notes.format(date=today): layout.notes,
-        layout.history.format(month=today[:7]): layout.history,
-        layout.memory: layout.memory,
-        f"{layout.entries}/any.md".lstrip("/"): f"{layout.entries}/",
-        "sessions/any/session.jsonl": "sessions/",
-    }
-    return [shown for name, shown in names.items() if is_shared(workspace.root / name)]
-
-
-def is_shared(path: Path) -> bool:
-    """Tell whether a file lies in a git repository that does not ignore it."""
-    folder = next((one for one in path.parents if one.is_dir()), path.parent)
-    try:
-        git.run(folder, "rev-parse", "--show-toplevel")
-    except GitError:
-        return False
-    try:
-        git.run(folder, "check-ignore", "--quiet", "--no-index", "--", str(path))
-    except GitError:
-        return True
-    return False

@@ -18,10 +18,10 @@ from ...errors import MemError
 from ...formats.ids import blake2b, new_id
 from ...formats.session_event import Event
 from ...formats.times import stamp
-from ...store.privacy import make_derived
-from ...store.redaction import redactor
-from ...store.workspace import Workspace
-from .background import log
+from ..background_log import log
+from ..privacy import make_derived
+from ..redaction import redactor
+from ..workspace import Workspace
 
 FOLDER = "turns"
 LONGEST = 100_000  # characters of one message
@@ -79,8 +79,8 @@ def _before(workspace: Workspace, session: str, text: str) -> list[Event]:
         turns = _turns(_file(workspace, session).read_bytes())
         if turns:
             return [Event("", role=turns[-1]["role"], text=turns[-1]["content"])]
-    from ...store.sessions.event_file import recent_events
-    from ...store.sessions.sessions import made
+    from .event_file import recent_events
+    from .sessions import made
 
     with suppress(MemError):
         return [one for one in recent_events(workspace.path(made(workspace, session).path)) if one.type == "message"]

@@ -1,0 +1,113 @@
+"""What the hooks of an agent ask of memory at each event, where a person waits: heavy modules are loaded late.
+
+Turns that hooks keep wait in `.mem/turns`; `flush_turns` brings them into notes and sessions.
+"""
+
+from dataclasses import replace
+from datetime import tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..store.background_log import is_due, log
+from ..store.conversation_keeper import keeper
+from ..store.workspace import Workspace, unopened
+from .workspace import Surroundings, open_workspaces
+
+if TYPE_CHECKING:
+    from ..consolidation.live_session import Remembered
+    from ..consolidation.remember_requests import RememberRequest
+
+__all__ = ["Surroundings", "Workspace", "is_due", "keeper", "log", "open_workspaces", "unopened"]
+
+
+def with_lock_wait(workspace: Workspace, seconds: float) -> Workspace:
+    """Return the workspace with no more than so many seconds of waiting for others who write."""
+    values = {**workspace.settings.values, "lock.wait": min(seconds, workspace.settings["lock.wait"])}
+    return replace(workspace, settings=replace(workspace.settings, values=values))
+
+
+def without_injected(prompt: str) -> str:
+    """Return what a person said in a prompt, without what harnesses and memory tools put into it."""
+    from ..language.harness_text import without_injected as said
+
+    return said(prompt)
+
+
+def remember_request(prompt: str) -> "RememberRequest | None":
+    """Return which part of a prompt the user asks to remember; None if there is none."""
+    from ..consolidation.remember_requests import remember_request as found
+
+    return found(prompt)
+
+
+def remember(workspace: Workspace, session: str, text: str, source: str, seconds: float) -> "Remembered":
+    """Keep what a user asked to remember: admitted by the rules if that is done within `seconds`, else as it is.
+
+    Raise a MemError if not even a plain file can be written.
+    """
+    from ..consolidation.live_session import remember as kept
+
+    return kept(workspace, session, text, source, seconds)
+
+
+def keep_turn(workspace: Workspace, session: str, role: str, text: str, remembered: str = "") -> None:
+    """Keep one message of a session until it is brought in; `remembered` is the id of the entry made of it already.
+
+    No lock is waited for. Raise OSError if it cannot be written.
+    """
+    from ..store.sessions.turn_buffer import keep
+
+    keep(workspace, session, role, text, remembered)
+
+
+def flush_turns(workspace: Workspace, session: str = "") -> None:
+    """Bring the turns that wait, of one session or all, into notes and sessions; raise a MemError if that fails."""
+    from ..transcripts.turn_flush import flush
+
+    flush(workspace, session)
+
+
+def close_session(workspace: Workspace, session: str, *, keep: int = 0, transcript: str = "") -> None:
+    """Bring in all turns that wait and consolidate a session but for its last `keep` messages.
+
+    A session that memory knows nothing of is read from its transcript, a file, if there is one. Raise BusyError if
+    another consolidation runs.
+    """
+    from ..consolidation.live_session import close_session as close
+
+    close(workspace, session, keep=keep, transcript=transcript)
+
+
+def waiting_messages(workspace: Workspace, session: str) -> int:
+    """Count the messages of a session that wait to be consolidated."""
+    from ..consolidation.live_session import waiting_messages as waiting
+
+    return waiting(workspace, session)
+
+
+def last_answer(transcript: Path, zone: tzinfo) -> str:
+    """Return what the agent said after the last prompt of a transcript; empty if it said nothing."""
+    from ..transcripts.turn_flush import last_answer as said
+
+    return said(transcript, zone)
+
+
+def session_recap(workspace: Workspace, session: str, told_already: str = "") -> str:
+    """Return what a session was about, for its agent, without what was told already; empty for an unknown session."""
+    from ..consolidation.recap import retold_session
+
+    return retold_session(workspace, session, told_already)
+
+
+def unexplained_files(workspace: Workspace, most: int) -> list[str]:
+    """List the archived files that no forgetting put there, among the `most` that changed last."""
+    from ..store.archive import strays
+
+    return [one.path for one in strays(workspace, most)]
+
+
+def waiting_questions(workspace: Workspace) -> int:
+    """Count the memories that need a person's yes or no."""
+    from ..beliefs.review_count import waiting_count
+
+    return waiting_count(workspace)

@@ -1,0 +1,114 @@
+"""A conversation that goes on: keep at once what a user asks to remember, and consolidate the rest when it ends.
+
+Hooks wait for both, so that what is heavy is loaded where it is used.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from ..store.sessions.counts import is_due
+from ..store.sessions.event_file import recent_events
+from ..store.sessions.sessions import counts, made
+from ..store.workspace import Workspace
+from ..transcripts.turn_flush import flush, session_from_transcript
+
+if TYPE_CHECKING:
+    from ..beliefs.drafts import Draft
+
+_LONGEST = 200  # characters told back
+
+
+@dataclass(frozen=True)
+class Remembered:
+    """What became of a request to remember something."""
+
+    id: str  # of the entry that says it now
+    said: str  # what the agent is told
+    is_late: bool = False  # a thread may be busy still
+
+
+def remember(workspace: Workspace, session: str, text: str, source: str, seconds: float) -> Remembered:
+    """Keep what a user asked to remember: admitted by the rules if that is done within `seconds`, else as it is.
+
+    Raise a MemError if not even a plain file can be written.
+    """
+    from ..beliefs.drafts import Draft
+    from ..formats.times import day_of
+    from ..language.dates import dated
+    from ..store.redaction import redactor
+    from .drafts import paths
+    from .standing_rules import plain_type
+
+    noise = workspace.noise(text)
+    guard = redactor(workspace, "the prompt")
+    text = dated(guard.text(text), day_of(workspace.now, workspace.zone))
+    told = {"type": plain_type(text), "source": source, "files": list(paths(text)) or None}
+    told["sources"] = [f"session:{session}"] if session else None
+    draft = Draft({key: value for key, value in told.items() if value}, text, noise)
+    blanked = " A secret in it was blanked out." if guard.found else ""
+    kept = _admitted(workspace, draft, seconds)
+    return Remembered(kept.id, f"{kept.said}{blanked}", kept.is_late)
+
+
+def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembered:
+    """Admit a draft within the time, or else write it as it is."""
+    from ..beliefs.admission import admit
+    from ..formats.text_lines import shorten
+    from ..recall.deadline import Race
+    from ..store import entries
+
+    text = shorten(draft.body, _LONGEST)
+    race: Race[tuple[str, str]] = Race(monotonic() + seconds)
+
+    def admitted() -> tuple[str, str]:
+        (one,) = admit(workspace, [draft], "mem hook run").admitted
+        if one.action == "merged":
+            return one.id, f"Known already as {one.id}, confirmed {one.strength} times now: {text}"
+        places = (
+            ("It takes the place of {}.", one.supersedes),
+            ("Believed in its place is {}.", (one.superseded_by,) if one.superseded_by else ()),
+            (
+                "It may contradict {}: both are kept.",
+                [name for name in one.conflicts_with if name not in one.likely_same],
+            ),
+            ("It probably says the same as {}: both are kept.", one.likely_same),
+        )
+        also = "".join(f" {said.format(', '.join(ids))}" for said, ids in places if ids)
+        return one.id, f"Kept in memory as {one.id}: {text}{also}"
+
+    race.enter(admitted)
+    done = race.first()
+    if done:
+        return Remembered(*done)
+    written = entries.write(workspace, draft.told, draft.body, draft.noise)
+    return Remembered(written.id, f"Kept in memory as {written.id}: {text}", race.is_busy)
+
+
+def waiting_messages(workspace: Workspace, session: str) -> int:
+    """Count the messages of a session that wait to be consolidated."""
+    return counts(workspace, made(workspace, session)).waiting
+
+
+def close_session(workspace: Workspace, session: str, *, keep: int = 0, transcript: str = "") -> None:
+    """Bring in all turns that wait and consolidate a session but for its last `keep` messages.
+
+    A session that memory knows nothing of is read from its transcript, if there is one. Raise BusyError if another
+    consolidation runs.
+    """
+    if workspace.settings["hooks.notes"]:
+        flush(workspace)
+    if not session or not workspace.settings["consolidate.enabled"]:
+        return
+    known = made(workspace, session)
+    if not any(is_due(event) for event in recent_events(workspace.path(known.path))):
+        is_readable = transcript and workspace.settings["hooks.notes"]
+        found = session_from_transcript(workspace, session, Path(transcript)) if is_readable else None
+        if found is None:
+            return
+        known = found
+    from ..llm.command import chosen_llm
+    from .consolidate import consolidate
+
+    consolidate(workspace, known, chosen_llm(workspace.settings), keep=keep, wait=0.0)

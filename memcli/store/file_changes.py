@@ -1,0 +1,97 @@
+"""Changes of files that other programs own: proposed as bytes before and after, shown as a diff, made or refused."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import NotFoundError, RefusedError
+from . import atomic_files
+from .entries import decoded
+from .file_moves import remove
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """A file's bytes before and after; None where there is no file."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    mode: int = 0o666
+
+    @property
+    def action(self) -> str:
+        """Name what the change does."""
+        if self.before == self.after:
+            return "unchanged"
+        return "made" if self.before is None else "removed" if self.after is None else "changed"
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """Read a file, a link followed; None if there is none."""
+    try:
+        return atomic_files.read(path)
+    except NotFoundError:
+        return None
+
+
+def read_text(path: Path) -> str | None:
+    """Read a file as UTF-8, a link followed; None if there is none. Raise RefusedError naming the line that is not."""
+    data = read_bytes(path)
+    return None if data is None else decoded(str(path), data)
+
+
+def propose(path: Path, after: bytes | None, mode: int = 0o666) -> FileChange:
+    """Propose other bytes for a file, a link followed: people keep their settings in a folder of dotfiles."""
+    real = path.resolve() if path.exists() else path
+    if real.is_symlink():
+        raise RefusedError(f"{path} is a link to {path.readlink()}, which is not there", "mend or remove the link")
+    return FileChange(real, read_bytes(real), after, mode)
+
+
+def make(changes: Sequence[FileChange], folders: Collection[str] = ()) -> None:
+    """Make the changes; raise RefusedError if a file is not as it was when they were proposed.
+
+    Folders of these names go with the last file in them.
+    """
+    for one in changes:
+        if one.before == one.after:
+            continue
+        if one.before is None:
+            try:
+                atomic_files.create(one.path, one.after or b"", one.mode)
+            except FileExistsError:
+                raise RefusedError(f"{one.path} appeared meanwhile", "run it again") from None
+        elif one.after is None:
+            if read_bytes(one.path) != one.before:
+                raise RefusedError(f"{one.path} changed underneath", "run it again")
+            remove(one.path)
+            _remove_empty(one.path.parent, folders)
+        else:
+            atomic_files.replace(one.path, one.after, atomic_files.digest(one.before))
+
+
+def _remove_empty(folder: Path, names: Collection[str]) -> None:
+    while folder.name in names:
+        try:
+            folder.rmdir()
+        except OSError:  # it holds something of somebody's
+            return
+        folder = folder.parent
+
+
+def diff(changes: Sequence[FileChange]) -> str:
+    """Write the changes as a unified diff."""
+    from difflib import unified_diff
+
+    lines: list[str] = []
+    for one in changes:
+        old, new = (
+            (data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in (one.before, one.after)
+        )
+        was, is_now = ("/dev/null" if data is None else str(one.path) for data in (one.before, one.after))
+        lines += [
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+            for line in unified_diff(old, new, was, is_now)
+        ]
+    return "".join(lines)
