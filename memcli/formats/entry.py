@@ -6,13 +6,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from .entry_values import READERS, read_text, read_texts
 from .frontmatter.document import Document
 from .history import day_in
 from .text_lines import Problem, first_line, shorten, summarise
 from .times import parse_time, stamp
 
-LONGEST_KEY = 200
-"""Characters of a key at most."""
 SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "entity")
 PROCEDURAL = ("procedure", "lesson")
 EPISODIC = ("episode", "summary")
@@ -101,12 +100,12 @@ class Entry:
 
     @property
     def layer(self) -> str:
-        """Give the layer the type belongs to; a type of another tool counts as semantic."""
+        """Return the layer of the type; a type of another tool is semantic."""
         return layer_of(self.type)
 
     @property
     def summary(self) -> str:
-        """Name the memory in one line."""
+        """Return the memory in one line."""
         return summarise(self.title, self.description or self.body)
 
 
@@ -132,14 +131,14 @@ def fields_from_others(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def layer_of(kind: str) -> str:
-    """Give the layer of a type; an unknown type counts as semantic."""
+    """Return the layer of a type; an unknown type is semantic."""
     if kind in PROCEDURAL:
         return "procedural"
     return "episodic" if kind in EPISODIC else "semantic"
 
 
 def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry, tuple[Problem, ...]]:
-    """Make an entry of a parsed file; a key with a wrong value is a problem, and its default is used.
+    """Return the entry of a parsed file and its problems; a key with a wrong value is one, and its default is used.
 
     A file that states no id has `path` as its id, and one that states no time has `modified`.
     """
@@ -192,16 +191,16 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
 
 
 def stated_id(fields: Mapping[str, object]) -> str:
-    """Give the id that a file's fields state, under whatever spelling; empty where they state none."""
+    """Return the id that a file's fields state, under any spelling, or an empty text."""
     for name in ("id", *SPELLINGS["id"]):
         value = fields.get(name)
-        if isinstance(value, str | int | float) and (identifier := _text(value)):
+        if isinstance(value, str | int | float) and (identifier := read_text(value)):
             return identifier
     return ""
 
 
 def entry_fields(entry: Entry) -> dict[str, Any]:
-    """Give the frontmatter of a new entry: what is always written, and the rest where it says something."""
+    """Return the frontmatter of a new entry: the keys always written, and those whose value is not the default."""
     always = {"id", "type", "tags", "created_at", "updated_at", "source"}
     plain = Entry(id="", body="", source=entry.source, trust=TRUST.get(entry.source, 0.5))
     fields = {}
@@ -213,172 +212,39 @@ def entry_fields(entry: Entry) -> dict[str, Any]:
 
 
 def same_key(key: str) -> str:
-    """Give a key as it is compared: without letter case and without white space around its parts."""
+    """Return a key as keys are compared: without letter case and without white space around its parts."""
     parts = (" ".join(part.split()) for part in unicodedata.normalize("NFC", key).split("/"))
     return "/".join(part for part in parts if part).casefold()
 
 
 def checked(key: str, value: object) -> Any:
-    """Read one value as its key demands; ValueError or TypeError says what is wrong with it."""
+    """Return a value as its key demands; raise ValueError or TypeError, which say what is wrong with it."""
     return _READERS[key](value)
 
 
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    raise TypeError("should be a text")
-
-
 def listed(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the fields of a file under the names it has for them, the ids an entry conflicts with always as a list."""
+    """Return the fields of a file under its own names for them, with the ids it conflicts with always as a list."""
     names = ("conflicts_with", *SPELLINGS["conflicts_with"])
     return {
-        name: (list(_texts(value)) if isinstance(value, str | list) else [str(value)]) if name in names else value
+        name: (list(read_texts(value)) if isinstance(value, str | list) else [str(value)]) if name in names else value
         for name, value in fields.items()
     }
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        value = value.split(",")
-    if not isinstance(value, list | tuple):
-        raise TypeError("should be a list")
-    found = [_text(item) for item in value if item is not None]
-    return tuple(dict.fromkeys(item for item in found if item))
-
-
-def _sentences(value: object) -> tuple[str, ...]:
-    """Read texts that may hold commas."""
-    if not isinstance(value, str | list | tuple):
-        raise TypeError("should be a list of texts")
-    found = [_text(item) for item in ([value] if isinstance(value, str) else value) if item is not None]
-    return tuple(dict.fromkeys(item for item in found if item))
-
-
-def _key(value: object) -> str:
-    key = "/".join(part for part in (" ".join(part.split()) for part in _text(value).split("/")) if part)
-    if len(key) > LONGEST_KEY:
-        raise ValueError(f"is longer than {LONGEST_KEY} characters")
-    if not key.isprintable():
-        raise ValueError("has control characters in it")
-    return key
-
-
-def _tags(value: object) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(tag.lstrip("#") for tag in _texts(value) if tag.lstrip("#")))
-
-
-def _time(value: object) -> str:
-    moment = parse_time(_text(value))
-    if moment is not None and isinstance(value, str) and len(value) == 20 and value.isascii() and value[10::9] == "TZ":
-        return value
-    if moment is None:
-        what = "not a date that exists" if str(value)[:1].isdigit() else "no date"
-        raise ValueError(f"{value!r} is {what}; write it as 2026-11-21 or 2026-11-21T20:15:03Z")
-    return stamp(moment)
-
-
-def _share(value: object) -> float:
-    number = _number(value)
-    if not 0 <= number <= 1:
-        raise ValueError(f"{value!r} should be between 0 and 1")
-    return number
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise TypeError("should be a number")
-    try:
-        return float(value)
-    except ValueError:
-        raise ValueError(f"{value!r} is not a number") from None
-
-
-def _salience(value: object) -> float:
-    words = {"low": 0.2, "medium": 0.5, "normal": 0.5, "high": 0.8, "critical": 1.0}
-    return words[value] if isinstance(value, str) and value in words else _share(value)
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{value!r} should be a whole number, 0 or more")
-    return value
-
-
-def _strength(value: object) -> int:
-    count = _count(value)
-    if count < 1:
-        raise ValueError("should be 1 or more")
-    return count
-
-
-def _truth(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in ("yes", "no", "on", "off"):
-        return value.lower() in ("yes", "on")
-    raise ValueError(f"{value!r} should be true or false")
-
-
-def _things(value: object) -> tuple[Any, ...]:
-    return tuple(value) if isinstance(value, list | tuple) else (value,)
-
-
-def _map(value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise TypeError("should be a map of keys and values")
-    return value
-
-
 def _source(value: object) -> str:
-    text = _text(value)
+    text = read_text(value)
     known = _SOURCE_SPELLINGS.get(text.lower(), text.lower())
     return known if known in TRUST else "observed"
 
 
 def _status(value: object) -> str:
-    text = _text(value).lower()
+    text = read_text(value).lower()
     if text in ("obsolete", "deprecated", "replaced"):
         return "superseded"
     return text if text in STATUSES else "active"
 
 
-_READERS = {
-    "id": _text,
-    "type": lambda value: _text(value).lower(),
-    "key": _key,
-    "title": _text,
-    "tags": _tags,
-    "project": _text,
-    "created_at": _time,
-    "updated_at": _time,
-    "source": _source,
-    "trust": _share,
-    "confidence": _share,
-    "salience": _salience,
-    "strength": _strength,
-    "sources": _things,
-    "references": _texts,
-    "files": _texts,
-    "cited": _sentences,
-    "status": _status,
-    "superseded_by": _text,
-    "superseded_at": _time,
-    "version_of": _text,
-    "wordings": _sentences,
-    "conflicts_with": _texts,
-    "likely_same": _texts,
-    "distinct": _texts,
-    "pinned": _truth,
-    "expires_at": _time,
-    "access_count": _count,
-    "last_accessed_at": _time,
-    "metadata": _map,
-}
+_READERS = {**READERS, "source": _source, "status": _status}
 
 
 def _line_of(document: Document, key: str) -> int:
