@@ -41,7 +41,7 @@ STARTS = {"cli": ("integrations",)}
 OWNERS: dict[str, tuple[str, ...]] = {
     "yaml": ("formats/frontmatter/document.py",),
     "frontmatter": ("formats/frontmatter/document.py",),
-    "ruamel": ("store/settings_file.py",),
+    "ruamel": ("store/settings.py",),
     "filelock": ("store/lock.py",),
     "onnxruntime": ("index/embedder.py",),
     "tokenizers": ("index/embedder.py",),

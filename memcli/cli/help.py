@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import UsageError
-from ..store.settings import TABLE, Setting, written
+from ..store.settings_table import TABLE, Setting, written
 from . import output
 from .options import AsJson
 

@@ -13,8 +13,8 @@ from ..store.init import Made
 from ..store.init import init as make
 from ..store.layout_detection import IGNORE
 from ..store.layouts import GOLEMCORE, LAYOUTS, MARKDOWN, MEM
-from ..store.settings import BY_NAME, TABLE, Setting, Settings, load_settings, written
-from ..store.settings_file import set_in_file
+from ..store.settings import Settings, load_settings, set_in_file
+from ..store.settings_table import BY_NAME, TABLE, Setting, written
 from ..store.workspace import MARKER, Surroundings, Workspace
 from . import context, output, value_completion
 from .app import STYLE

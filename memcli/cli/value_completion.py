@@ -49,7 +49,7 @@ def sessions(incomplete: str) -> Answers:
 
 def settings(incomplete: str) -> Answers:
     """Offer the names of settings."""
-    from ..store.settings import TABLE
+    from ..store.settings_table import TABLE
 
     return [(setting.name, setting.doc) for setting in TABLE if setting.name.startswith(incomplete)]
 

@@ -87,7 +87,7 @@ def _as_it_is(around: Surroundings, chosen: Recognised, asked: str) -> Recognise
     """Keep the layout a workspace has; UsageError where another one was asked for."""
     name = opened(around, chosen.root).settings["layout"]
     if asked == MARKDOWN.name and name == MEM.name and not any((chosen.root / MEM.entries).rglob("*.md")):
-        from .settings_file import set_in_file  # nothing is kept in mem's own layout yet
+        from .settings import set_in_file  # nothing is kept in mem's own layout yet
 
         set_in_file(chosen.root / MARKER, "layout", asked)
         return Recognised(asked, chosen.root, "it was asked for")
