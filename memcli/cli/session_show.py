@@ -101,7 +101,7 @@ def show(
     """
     from ..formats.session_event import view
     from ..formats.text_lines import Problem
-    from ..store.addresses import span_events
+    from ..store.sessions.addresses import span_events
 
     where, session = found(workspace, scope, name)
     problems: list[Problem] = []

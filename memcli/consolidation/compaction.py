@@ -15,10 +15,10 @@ from ..formats.session_metadata import SessionMetadata, render_metadata
 from ..formats.times import stamp
 from ..llm.client import Llm
 from ..store import atomic_files
-from ..store.addresses import session_source
 from ..store.entries import decoded, entry_text
 from ..store.journal import Change, Step, apply, exclusive
 from ..store.redaction import redactor
+from ..store.sessions.addresses import session_source
 from ..store.sessions.append import identified, settle_ids
 from ..store.sessions.counts import count_events
 from ..store.sessions.sessions import EVENTS, METADATA, Session, at, counts, require_own

@@ -15,8 +15,8 @@ from ..beliefs.drafts import Draft
 from ..formats.ids import blake2b
 from ..formats.session_event import Event
 from ..formats.times import day_of, parse_time, stamp
-from ..store.addresses import session_source
 from ..store.redaction import Redactor
+from ..store.sessions.addresses import session_source
 from ..store.sessions.sessions import Session
 from ..store.workspace import Workspace
 from .llm_reply import clean_text

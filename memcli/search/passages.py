@@ -11,7 +11,7 @@ from itertools import chain
 from ..formats.jsonl import is_records
 from ..index.index import Index
 from ..language.sentences import is_question, sentences
-from ..store.addresses import session_address
+from ..store.sessions.addresses import session_address
 from ..store.sessions.sessions import FOLDER
 from ..store.workspace import Workspace
 from .index_search import POOL, SearchRequest, search_index

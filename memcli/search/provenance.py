@@ -10,7 +10,7 @@ from ..formats.frontmatter import document
 from ..formats.session_event import view
 from ..index.lookups import known
 from ..store import git
-from ..store.addresses import parse_name, span_events
+from ..store.sessions.addresses import parse_name, span_events
 from ..store.sessions.sessions import Session, at, find
 from ..store.workspace import Workspace
 from .results import SearchResults

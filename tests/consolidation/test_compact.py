@@ -12,7 +12,7 @@ from memcli.consolidation.consolidate import consolidate
 from memcli.errors import LlmError, RefusedError
 from memcli.formats.session_event import Event
 from memcli.llm.client import Completion
-from memcli.store.addresses import span_events
+from memcli.store.sessions.addresses import span_events
 from memcli.store.sessions.append import append
 from memcli.store.sessions.event_file import read_events
 from memcli.store.sessions.sessions import counts, find, sessions

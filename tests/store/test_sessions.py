@@ -13,9 +13,9 @@ import pytest
 from memcli.errors import AmbiguousError, NotFoundError, RefusedError, UsageError
 from memcli.formats.session_event import Event
 from memcli.formats.text_lines import Problem
-from memcli.store.addresses import span_events
 from memcli.store.journal import apply, exclusive
 from memcli.store.sessions import archive as session_archive
+from memcli.store.sessions.addresses import span_events
 from memcli.store.sessions.append import append, line_of, take_in
 from memcli.store.sessions.event_file import read_events, recent_events, standing_ids
 from memcli.store.sessions.sessions import counts, find, page_change, sessions
