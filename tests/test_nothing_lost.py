@@ -15,7 +15,7 @@ from memcli.beliefs.comparison import normalized
 from memcli.beliefs.deduplication import dedup_plan
 from memcli.beliefs.drafts import Draft
 from memcli.beliefs.plan import applied
-from memcli.beliefs.supersession import standing, supersede_plan
+from memcli.beliefs.supersession import read_entry_file, supersede_plan
 from memcli.errors import MemError
 from memcli.index.filters import Filter
 from memcli.index.index import ask
@@ -112,7 +112,7 @@ class Memories(RuleBasedStateMachine):
     def supersede(self, one: int, other: int) -> None:
         """Let one take the place of another."""
         where, paths = self.workspace(), self.paths("entries")
-        old, new = (standing(where, paths[place % len(paths)]) for place in (one, other))
+        old, new = (read_entry_file(where, paths[place % len(paths)]) for place in (one, other))
         try:
             plan = supersede_plan(where, old, new)
         except MemError:

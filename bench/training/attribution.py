@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.training.worth import STRENGTH, area, calibration, fit, left_out, write
-from memcli.consolidation.attribution import FILE, HANDED_ON, Place, hashed_features, places, plain_features
+from memcli.consolidation.attribution import FILE, HANDED_ON, SentencePlace, hashed_features, places, plain_features
 from memcli.language.pasted_text import Prompt
 from memcli.language.sentences import sentences
 
@@ -46,7 +46,7 @@ OPENINGS = (
 class Example:
     """A sentence of a prompt, and whether it is handed on."""
 
-    place: Place
+    place: SentencePlace
     is_handed_on: bool
     group: str
 

@@ -100,7 +100,7 @@ def admit(
         return look(workspace, drafts, last, budget=seconds, by_key_alone=by_key_alone)
 
     def decide(seen: Nearby) -> tuple[Sequence[Step], Settled]:
-        settled = settle(workspace, seen, heard)
+        settled = settle_drafts(workspace, seen, heard)
         return (settled.plan + without_lines(workspace, settled.superseded)).steps, settled
 
     seen = None
@@ -141,15 +141,15 @@ def ask_judge(workspace: Workspace, seen: Nearby, judge: "LlmJudge") -> "Heard":
     return judge.compare(pairs)
 
 
-def settle(workspace: Workspace, seen: Nearby, heard: "Heard | None" = None) -> Settled:
+def settle_drafts(workspace: Workspace, seen: Nearby, heard: "Heard | None" = None) -> Settled:
     """Decide about drafts by the files as they are now; for one who holds the lock and applies the plan.
 
     What a judge said holds for the texts it was shown.
     """
-    return settle_each(workspace, seen, [len(seen.drafts)], heard)[0]
+    return settle_batches(workspace, seen, [len(seen.drafts)], heard)[0]
 
 
-def settle_each(
+def settle_batches(
     workspace: Workspace, seen: Nearby, sizes: Sequence[int], heard: "Heard | None" = None
 ) -> list[Settled]:
     """Decide about drafts of several conversations, so many of each; their plans are applied together.

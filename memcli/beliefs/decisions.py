@@ -20,7 +20,7 @@ from .deduplication import could_be_one, taking_in
 from .merging import is_believed_over, may_replace
 from .plan import Plan, applied, without_lines
 from .review import Now, Question, fresh
-from .supersession import Standing, revised_entry, supersede_plan
+from .supersession import EntryFile, revised_entry, supersede_plan
 
 Decision = Literal["keep", "newer", "older", "same", "forget", "later"]
 LLM = "llm"
@@ -44,7 +44,7 @@ def allowed(question: Question) -> tuple[Decision, ...]:
     return tuple(one for one in DECISIONS if one != "keep") if question.kind == "key" else DECISIONS
 
 
-def answer(workspace: Workspace, question: Question, decision: Decision, source: str = "user") -> Answered:
+def answer_question(workspace: Workspace, question: Question, decision: Decision, source: str = "user") -> Answered:
     """Carry out a decision, or note what an agent proposes.
 
     Raises UsageError for one the question does not take, NotFoundError where it was settled meanwhile and RefusedError
@@ -154,11 +154,11 @@ def decision_plan(workspace: Workspace, question: Question, decision: Decision, 
     return _settled(workspace, question, *((other, one) if decision == "newer" else (one, other)))
 
 
-def _is_a_persons(side: Standing) -> bool:
+def _is_a_persons(side: EntryFile) -> bool:
     return side.entry.source == "user" or side.entry.trust > TRUST["observed"] or side.entry.pinned
 
 
-def _unflagged(workspace: Workspace, one: Standing, other: Standing) -> Standing:
+def _unflagged(workspace: Workspace, one: EntryFile, other: EntryFile) -> EntryFile:
     """Return an entry without its flag with another one."""
     left = [name for name in one.entry.conflicts_with if name != other.entry.id]
     if len(left) == len(one.entry.conflicts_with):
@@ -166,13 +166,13 @@ def _unflagged(workspace: Workspace, one: Standing, other: Standing) -> Standing
     return revised_entry(workspace, one, {"conflicts_with": left, **_likely_same(one, left)})
 
 
-def _likely_same(one: Standing, left: Collection[str]) -> dict[str, object]:
+def _likely_same(one: EntryFile, left: Collection[str]) -> dict[str, object]:
     """Give what an entry still names as probably the same, where that is less than before."""
     alike = [name for name in one.entry.likely_same if name in left]
     return {"likely_same": alike} if len(alike) != len(one.entry.likely_same) else {}
 
 
-def _kept_apart(workspace: Workspace, one: Standing, others: Sequence[str]) -> Standing:
+def _kept_apart(workspace: Workspace, one: EntryFile, others: Sequence[str]) -> EntryFile:
     """Return an entry that names others as distinct and is flagged with none of them."""
     gone = frozenset(others)
     left = [name for name in one.entry.conflicts_with if name not in gone]
@@ -182,7 +182,7 @@ def _kept_apart(workspace: Workspace, one: Standing, others: Sequence[str]) -> S
     return revised_entry(workspace, one, told)
 
 
-def _settled(workspace: Workspace, question: Question, loser: Standing, winner: Standing) -> Plan:
+def _settled(workspace: Workspace, question: Question, loser: EntryFile, winner: EntryFile) -> Plan:
     """Let one of a pair take the other's place, and its key where it has none."""
     if loser.entry.key and not winner.entry.key and loser.entry.project == winner.entry.project:
         winner = revised_entry(workspace, winner, {"key": loser.entry.key})
@@ -192,7 +192,7 @@ def _settled(workspace: Workspace, question: Question, loser: Standing, winner: 
     return replace(_steps(question, changed), reasons=plan.reasons) + without_lines(workspace, [loser.entry.id])
 
 
-def _same(workspace: Workspace, question: Question, one: Standing, other: Standing, *, by_person: bool) -> Plan:
+def _same(workspace: Workspace, question: Question, one: EntryFile, other: EntryFile, *, by_person: bool) -> Plan:
     """Make one memory of two that say the same, both wordings kept; only a person's answer counts as confirming."""
     kept, merged = sorted((one, other), key=lambda side: (-side.entry.trust, side.entry.created_at, side.entry.id))
     waiting = confirmations(workspace).get(merged.entry.id)
@@ -212,12 +212,12 @@ def _forgetting(workspace: Workspace, question: Question) -> Plan:
     return Plan(tuple(steps), tuple(f"{one} is forgotten" for one in ids)) + without_lines(workspace, ids)
 
 
-def _renewed(workspace: Workspace, rule: Standing) -> Standing:
+def _renewed(workspace: Workspace, rule: EntryFile) -> EntryFile:
     """Return a rule that counts as confirmed today."""
     return revised_entry(workspace, rule, {"updated_at": stamp(workspace.now)})
 
 
-def _steps(question: Question, changed: list[Standing]) -> Plan:
+def _steps(question: Question, changed: list[EntryFile]) -> Plan:
     """Return the changes from the files as the question has them."""
     before: Mapping[str, str] = {one.path: one.text for one in question.sides}
     steps = [Change(one.path, before[one.path], one.text) for one in changed if one.text != before[one.path]]

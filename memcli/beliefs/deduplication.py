@@ -22,7 +22,7 @@ from ..store.workspace import Workspace
 from .comparison import are_twins, compare, is_comparable, normalized, without_article
 from .merging import are_apart, are_of_one_kind, says, told_anew
 from .plan import Plan
-from .supersession import Standing, revised_entry, standing, superseded_text
+from .supersession import EntryFile, read_entry_file, revised_entry, superseded_text
 
 if TYPE_CHECKING:
     from .llm_judge import LlmJudge
@@ -35,7 +35,7 @@ _ENTRIES = Filter(kinds=("entry",))
 
 
 @dataclass(frozen=True)
-class Group:
+class DuplicateGroup:
     """Memories that say the same: the one that stays, and those it takes in."""
 
     kept: str
@@ -48,7 +48,7 @@ class Tidied:
     """What there is to tidy, and what could not be looked at."""
 
     plan: Plan
-    groups: tuple[Group, ...] = ()
+    groups: tuple[DuplicateGroup, ...] = ()
     problems: tuple[tuple[str, str], ...] = ()
     notices: tuple[str, ...] = ()
     unheard: str = ""  # why a judge said nothing of some
@@ -67,12 +67,12 @@ class _Seen:
 def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None) -> Tidied:
     """Propose to merge what says the same: word for word, or as a judge finds of what is near in meaning."""
     problems: list[tuple[str, str]] = []
-    groups: list[Group] = []
+    groups: list[DuplicateGroup] = []
     steps: list[Change] = []
     seen = ask(workspace, lambda index: _look(index, with_near=judge is not None))
-    known: dict[str, Standing | None] = {}
+    known: dict[str, EntryFile | None] = {}
 
-    def read(path: str) -> Standing | None:
+    def read(path: str) -> EntryFile | None:
         if path not in known:
             known[path] = _read(workspace, path, problems)
         return known[path]
@@ -91,7 +91,7 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None) -> Tidied:
             steps.append(Change(kept.path, kept.text, whole.text))
             steps += [Change(one.path, one.text, superseded_text(workspace, one, kept.entry.id)) for one in taken]
             ids = tuple(one.entry.id for one in taken)
-            groups.append(Group(kept.entry.id, ids, shorten(whole.entry.body, 120)))
+            groups.append(DuplicateGroup(kept.entry.id, ids, shorten(whole.entry.body, 120)))
     reasons = tuple(f"{group.kept} takes in {', '.join(group.merged)}: {group.says}" for group in groups)
     return Tidied(Plan(tuple(steps), reasons), tuple(groups), tuple(problems), seen.notices, unheard)
 
@@ -134,7 +134,7 @@ def _with_near(index: Index, seen: _Seen) -> _Seen:
 
 
 def _judged(
-    seen: _Seen, read: Callable[[str], Standing | None], judge: "LlmJudge"
+    seen: _Seen, read: Callable[[str], EntryFile | None], judge: "LlmJudge"
 ) -> tuple[frozenset[frozenset[str]], str]:
     """Return the pairs of paths that a judge is sure say the same, and why it was not heard about some."""
     asked: dict[frozenset[str], tuple[str, str]] = {}
@@ -174,9 +174,9 @@ def _connected(groups: Iterable[Sequence[str]]) -> list[list[str]]:
     return sorted(joined.values())
 
 
-def _read(workspace: Workspace, path: str, problems: list[tuple[str, str]]) -> Standing | None:
+def _read(workspace: Workspace, path: str, problems: list[tuple[str, str]]) -> EntryFile | None:
     try:
-        return standing(workspace, path)
+        return read_entry_file(workspace, path)
     except MemError as error:
         problems.append((path, str(error)))
         return None
@@ -188,11 +188,11 @@ def _rank(row: Mapping[str, Any]) -> tuple[float, str, str]:
 
 def _gathered(
     workspace: Workspace,
-    kept: Standing,
-    others: Sequence[Standing],
+    kept: EntryFile,
+    others: Sequence[EntryFile],
     strengths: Mapping[str, int],
     judged: Collection[frozenset[str]],
-) -> tuple[Standing, list[Standing]]:
+) -> tuple[EntryFile, list[EntryFile]]:
     """Let an entry take in those that say the same as it does; `judged` are paths of pairs that do in other words."""
     whole, taken = kept, []
     for one in others:
@@ -204,7 +204,7 @@ def _gathered(
     return whole, taken
 
 
-def taking_in(workspace: Workspace, kept: Standing, other: Entry, strength: int) -> Standing:
+def taking_in(workspace: Workspace, kept: EntryFile, other: Entry, strength: int) -> EntryFile:
     """Return an entry as it stands once it has taken in another one, whose `strength` counts for it."""
     told, body = told_anew(kept.entry, other)
     told["strength"] = kept.entry.strength + strength

@@ -18,7 +18,7 @@ from .change_phrases import core, replaced_span, single, words
 from .comparison import compare, is_comparable
 from .merging import is_believed_over, is_same_slot
 from .plan import Plan, applied, without_lines
-from .supersession import Standing, conflicting_text, referring_text, standing, superseded_text
+from .supersession import EntryFile, conflicting_text, read_entry_file, referring_text, superseded_text
 
 MOST_WORDS = 5
 """Words of a key that is proposed, at most."""
@@ -29,14 +29,14 @@ MOST_ALIKE = 50
 
 
 @dataclass(frozen=True)
-class Proposal:
+class KeyProposal:
     """A key for entries that look like one slot."""
 
     key: str
     ids: tuple[str, ...]
 
 
-def proposals(entries: Sequence[Entry]) -> list[Proposal]:
+def proposals(entries: Sequence[Entry]) -> list[KeyProposal]:
     """Propose a key for entries that look like one slot: they took each other's place, or say it with another value.
 
     Entries that have a key are left out, and so are those that begin with no subject and verb in common.
@@ -47,7 +47,7 @@ def proposals(entries: Sequence[Entry]) -> list[Proposal]:
         key = _subject(one.body, other.body) if one.project == other.project else ""
         if key:
             found[key, one.project] |= {one.id, other.id}
-    return [Proposal(key, tuple(sorted(ids))) for (key, _), ids in sorted(found.items())]
+    return [KeyProposal(key, tuple(sorted(ids))) for (key, _), ids in sorted(found.items())]
 
 
 def _likes(known: Mapping[str, Entry]) -> Iterator[tuple[Entry, Entry]]:
@@ -90,14 +90,14 @@ class Filled:
 
 def fill(workspace: Workspace, path: str, command: str) -> Filled:
     """Let the entry at a path take the place of what fills its key; what is trusted more is flagged with it."""
-    one = standing(workspace, path)
+    one = read_entry_file(workspace, path)
     if not one.entry.key or one.entry.status != "active":
         return Filled()
     steps: list[Change] = []
     text = one.text
     gone, flagged = [], []
     for other in _others(workspace, one):
-        now = Standing(one.path, text, one.entry)
+        now = EntryFile(one.path, text, one.entry)
         if is_believed_over(other.entry, one.entry, is_told_now=True):
             steps.append(Change(other.path, other.text, superseded_text(workspace, other, one.entry.id)))
             text = referring_text(workspace, now, other.entry.id)
@@ -112,14 +112,14 @@ def fill(workspace: Workspace, path: str, command: str) -> Filled:
     return Filled(tuple(gone), tuple(flagged))
 
 
-def _others(workspace: Workspace, one: Standing) -> list[Standing]:
+def _others(workspace: Workspace, one: EntryFile) -> list[EntryFile]:
     """Read the other entries that fill the same slot; one that cannot be changed is left out."""
     found = []
     for path in ask(workspace, lambda index: _paths(index, one.entry.key)):
         if path == one.path:
             continue
         try:
-            other = standing(workspace, path)
+            other = read_entry_file(workspace, path)
         except MemError:
             continue
         if is_same_slot(other.entry, one.entry) and other.entry.id not in one.entry.conflicts_with:

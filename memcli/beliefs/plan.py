@@ -29,7 +29,7 @@ class Plan:
         return Plan(self.steps + other.steps, self.reasons + other.reasons)
 
 
-def shown(plan: Plan) -> str:
+def as_diff(plan: Plan) -> str:
     """Write the plan as a unified diff."""
     from ..formats.unified_diff import unified  # late: what is applied unseen needs none
 

@@ -6,8 +6,8 @@ from typing import Any
 from ..store.workspace import Workspace
 from .keys import fill
 from .merging import is_trusted_less
-from .plan import applied, shown, without_lines
-from .supersession import flagging_plan, replacing_plan, standing, supersede_plan
+from .plan import applied, as_diff, without_lines
+from .supersession import flagging_plan, read_entry_file, replacing_plan, supersede_plan
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def supersede_entry(workspace: Workspace, old: str, new: str, *, by_user: bool, 
     `by_user`: the user says so, to whom everything gives way. Raise RefusedError for a circle and for an entry that
     has another successor.
     """
-    before, after = standing(workspace, old), standing(workspace, new)
+    before, after = read_entry_file(workspace, old), read_entry_file(workspace, new)
     plan = supersede_plan(workspace, before, after)
     is_flagged = bool(plan) and not by_user and is_trusted_less(after.entry, before.entry)
     if is_flagged:
@@ -69,7 +69,7 @@ def supersede_entry(workspace: Workspace, old: str, new: str, *, by_user: bool, 
         before.entry.id,
         after.entry.id,
         old,
-        shown(plan) if dry_run else None,
+        as_diff(plan) if dry_run else None,
         is_flagged,
         (kept_by_trust(before.entry.id, after.entry.id),) if is_flagged else (),
     )
@@ -79,7 +79,7 @@ def replace_entry(
     workspace: Workspace, old: str, told: dict[str, Any], body: str, command: str, *, by_user: bool
 ) -> Replaced:
     """Make a new entry and mark the one at a path that it takes the place of, as one change."""
-    before = standing(workspace, old)
+    before = read_entry_file(workspace, old)
     new = replacing_plan(workspace, before, told, body, workspace.noise(body), by_user=by_user)
     gone, flagged = ((), (before.entry.id,)) if new.is_flagged else ((before.entry.id,), ())
     applied(workspace, new.plan + without_lines(workspace, gone), command)

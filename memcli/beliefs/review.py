@@ -19,7 +19,7 @@ from ..store.workspace import Workspace
 from .comparison import Likelihoods, compare
 from .merging import is_same_slot, slot_of
 from .review_count import faded_rules, review_rows
-from .supersession import Standing, standing
+from .supersession import EntryFile, read_entry_file
 
 QuestionKind = Literal["same", "conflict", "key", "faded", "new"]
 KINDS: tuple[QuestionKind, ...] = ("key", "conflict", "same", "faded", "new")
@@ -35,7 +35,7 @@ class Question:
 
     id: str
     kind: QuestionKind
-    sides: tuple[Standing, ...]
+    sides: tuple[EntryFile, ...]
     reason: str
     group: str = ""  # what it has in common with others: the id of an entry in many pairs, or what brought it in
     proposal: Proposal | None = None
@@ -75,12 +75,12 @@ class Now:
     def __init__(self, workspace: Workspace) -> None:
         """Belong to a workspace."""
         self._workspace = workspace
-        self._read: dict[str, Standing] = {}
+        self._read: dict[str, EntryFile] = {}
 
-    def standing(self, path: str) -> Standing:
+    def standing(self, path: str) -> EntryFile:
         """Read an entry's file."""
         if path not in self._read:
-            self._read[path] = standing(self._workspace, path)
+            self._read[path] = read_entry_file(self._workspace, path)
         return self._read[path]
 
     @cached_property
@@ -118,15 +118,15 @@ class _Desk:
         self.rows = rows
         self.paths = {row["id"]: row["path"] for row in reversed(rows)}
         self.problems: list[tuple[str, str]] = []
-        self._read: dict[str, Standing | None] = {}
+        self._read: dict[str, EntryFile | None] = {}
 
-    def read(self, identifier: str) -> Standing | None:
+    def read(self, identifier: str) -> EntryFile | None:
         """Return an active entry's file; None where there is none or it cannot be changed as it is."""
         if identifier not in self._read:
             self._read[identifier] = None
             if identifier in self.paths:
                 try:
-                    self._read[identifier] = standing(self.workspace, self.paths[identifier])
+                    self._read[identifier] = read_entry_file(self.workspace, self.paths[identifier])
                 except MemError as error:
                     self.problems.append((self.paths[identifier], error.message))
         return self._read[identifier]
@@ -147,7 +147,7 @@ class _Desk:
                 found[both] = _pair("same" if is_same else "conflict", newer, older, reason)
         return list(found.values())
 
-    def _flagged(self) -> Iterator[tuple[Standing, Standing]]:
+    def _flagged(self) -> Iterator[tuple[EntryFile, EntryFile]]:
         """Yield the pairs that are flagged on either side, and that nobody found distinct."""
         for row in self.rows:
             one = self.read(row["id"]) if row["conflicts_with"] else None
@@ -156,7 +156,7 @@ class _Desk:
                 if one and other and one is not other and one.entry.id not in other.entry.distinct:
                     yield _by_age(one, other)
 
-    def _filling(self) -> Iterator[tuple[Standing, Standing]]:
+    def _filling(self) -> Iterator[tuple[EntryFile, EntryFile]]:
         slots: dict[tuple[str, str], list[str]] = {}
         for row in self.rows:
             if row["key"] and (one := self.read(row["id"])):
@@ -186,17 +186,17 @@ class _Desk:
         return found
 
 
-def _pair(kind: QuestionKind, newer: Standing, older: Standing, reason: str) -> Question:
+def _pair(kind: QuestionKind, newer: EntryFile, older: EntryFile, reason: str) -> Question:
     return Question(_id(kind, (newer, older)), kind, (newer, older), reason)
 
 
-def _by_age(one: Standing, other: Standing) -> tuple[Standing, Standing]:
+def _by_age(one: EntryFile, other: EntryFile) -> tuple[EntryFile, EntryFile]:
     """Return the newer first: by when they changed, then by when they were made, as ids sort."""
     older, newer = sorted((one, other), key=_moment)
     return newer, older
 
 
-def _moment(side: Standing) -> tuple[str, str, str]:
+def _moment(side: EntryFile) -> tuple[str, str, str]:
     entry = side.entry
     return max(entry.created_at, entry.updated_at), entry.created_at, entry.id
 
@@ -211,7 +211,7 @@ def _grouped(questions: Sequence[Question]) -> list[Question]:
     return found
 
 
-def _id(kind: QuestionKind, sides: Iterable[Standing]) -> str:
+def _id(kind: QuestionKind, sides: Iterable[EntryFile]) -> str:
     """Name a question by what it is about: the ids of its memories and their texts, in no order."""
     about = sorted(f"{one.entry.id}\0{one.entry.body}" for one in sides)
     is_pair = "pair" if len(about) == 2 else kind

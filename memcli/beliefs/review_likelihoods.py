@@ -13,7 +13,7 @@ from ..store import local_log
 from ..store.workspace import Workspace
 from .comparison import Kind, Likelihoods, compare, is_comparable
 from .decisions import LLM as BY
-from .decisions import Decision, answer
+from .decisions import Decision, answer_question
 from .llm_judge import MOST, LlmJudge
 from .pair_model import Learned
 from .review import Question, QuestionKind
@@ -68,7 +68,7 @@ def propose(
 def _answered(workspace: Workspace, question: Question, decision: Decision, *, decides: bool) -> str:
     if decides:
         try:
-            return answer(workspace, question, decision, BY).action
+            return answer_question(workspace, question, decision, BY).action
         except BusyError:
             raise
         except MemError:  # settled or edited meanwhile: there is nothing to propose either

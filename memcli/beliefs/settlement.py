@@ -28,7 +28,7 @@ from .merging import (
     told_anew,
 )
 from .plan import Plan
-from .supersession import Standing, conflicting_text, standing, superseded_text
+from .supersession import EntryFile, conflicting_text, read_entry_file, superseded_text
 
 NO_VERDICTS: Mapping[tuple[str, str], Verdict] = {}
 FLAGGED = 3
@@ -51,18 +51,18 @@ class Settlement:
         self.admitted: list[Admitted] = []
         self.confirmed: dict[int, tuple[str, Access]] = {}  # draft → id, how often it was said again, and where
         self._waiting = confirmations(workspace)
-        self._files: dict[str, Standing | None] = {}
+        self._files: dict[str, EntryFile | None] = {}
         self._before: dict[str, str | None] = {}  # path → text on disk; None for a file to be made
         self._said: dict[tuple[str, str], str] = {}  # kind and plain text → path of the entry that says it
         self._filled: dict[tuple[str, str], list[str]] = {}  # key and project → paths of what this run put there
         self._changed: dict[str, int] = {}  # path → number of the draft that changed it first
         self._reasons: list[tuple[int, str]] = []  # number of a draft, and what became of it
 
-    def current(self, path: str) -> Standing | None:
+    def current(self, path: str) -> EntryFile | None:
         """Return an entry as the decisions so far leave it; None where it cannot be believed or changed."""
         if path not in self._files:
             try:
-                found = standing(self.workspace, path)
+                found = read_entry_file(self.workspace, path)
             except MemError:
                 self._files[path] = None
             else:
@@ -92,7 +92,7 @@ class Settlement:
         if entry.key:
             self._filled.setdefault(slot_of(entry), []).append(self.admitted[-1].path)
 
-    def _act(self, draft: Draft, entry: Entry, weighed: Sequence[tuple[Standing, Verdict]]) -> None:
+    def _act(self, draft: Draft, entry: Entry, weighed: Sequence[tuple[EntryFile, Verdict]]) -> None:
         against = []
         # What fills the slot is settled with first: its place is taken, and nothing else takes the new value in.
         filling = [item for item in weighed if is_same_slot(item[0].entry, entry)]
@@ -122,7 +122,7 @@ class Settlement:
 
     def _weighed(
         self, entry: Entry, near: Mapping[str, float | None], before: Mapping[int, float]
-    ) -> list[tuple[Standing, Verdict]]:
+    ) -> list[tuple[EntryFile, Verdict]]:
         """Compare with everything near, the nearest first, each entry once."""
         cosines = dict(near) | {self.admitted[number].path: cosine for number, cosine in before.items()}
         if twin := self._said.get((kind_of(entry.type), normalized(entry.body))):
@@ -150,7 +150,7 @@ class Settlement:
             return Verdict("same", True, f"as like as write.merge_similarity asks ({cosine:.2f})")
         return verdict
 
-    def _confirm(self, draft: Draft, one: Standing, entry: Entry, verdict: Verdict) -> None:
+    def _confirm(self, draft: Draft, one: EntryFile, entry: Entry, verdict: Verdict) -> None:
         """Count that a memory was said again; into its file goes only what it did not say yet."""
         now = stamp(self.workspace.now)
         moment = now if draft.is_told_now else min(entry.updated_at, now)
@@ -180,7 +180,7 @@ class Settlement:
         told = {"strength": now.entry.strength + entry.strength, "updated_at": max(moment, now.entry.updated_at)}
         return revised(self.workspace, path, now.text, {**told, "sources": sources}, touch=False)
 
-    def _create(self, draft: Draft, entry: Entry, against: Sequence[tuple[Standing, Verdict]]) -> None:
+    def _create(self, draft: Draft, entry: Entry, against: Sequence[tuple[EntryFile, Verdict]]) -> None:
         """Make a new entry: what it surely updates is superseded, the undecided are flagged."""
         identifier, path, text = self._made(draft, entry)
         is_now = draft.is_told_now
@@ -247,7 +247,7 @@ class Settlement:
     def _put(self, path: str, text: str) -> None:
         """Remember how a file will stand."""
         entry, _ = read_entry(document.parse(text), path, self.workspace.now)
-        self._files[path] = Standing(path, text, entry)
+        self._files[path] = EntryFile(path, text, entry)
         self._changed.setdefault(path, len(self.admitted))
 
     def _explain(self, reason: str) -> None:
@@ -255,7 +255,7 @@ class Settlement:
         self._reasons.append((len(self.admitted), reason))
 
 
-def _flagged(against: Sequence[tuple[Standing, Verdict]]) -> list[tuple[Standing, Verdict]]:
+def _flagged(against: Sequence[tuple[EntryFile, Verdict]]) -> list[tuple[EntryFile, Verdict]]:
     """Choose what a memory is flagged with: the nearest; of those that probably say the same only the nearest one."""
     alike = [pair for pair in against if pair[1].kind == "same"]
     return [pair for pair in against if pair not in alike[1:]][:FLAGGED]

@@ -26,7 +26,7 @@ LONGEST = 1000
 
 
 @dataclass(frozen=True)
-class Standing:
+class EntryFile:
     """An entry as its file has it."""
 
     path: str
@@ -34,7 +34,7 @@ class Standing:
     entry: Entry
 
 
-def standing(workspace: Workspace, path: str) -> Standing:
+def read_entry_file(workspace: Workspace, path: str) -> EntryFile:
     """Read an entry's file; RefusedError where it cannot be changed as it is."""
     text = entries.decoded(path, atomic_files.read(workspace.path(path)))
     document = frontmatter.parse(text)
@@ -43,22 +43,24 @@ def standing(workspace: Workspace, path: str) -> Standing:
             f"{path}:{document.problem.line}: {document.problem.reason}", f"mend it with `mem edit {path}`"
         )
     entry, _ = read_entry(document, path, workspace.now)
-    return Standing(path, text, entry if workspace.is_trusted else as_from_others(entry))
+    return EntryFile(path, text, entry if workspace.is_trusted else as_from_others(entry))
 
 
-def revised_entry(workspace: Workspace, old: Standing, told: Mapping[str, object], body: str | None = None) -> Standing:
+def revised_entry(
+    workspace: Workspace, old: EntryFile, told: Mapping[str, object], body: str | None = None
+) -> EntryFile:
     """Return an entry with other fields, and with `body` another text; its `updated_at` stays."""
     text = entries.revised(workspace, old.path, old.text, told, body, touch=False)
-    return Standing(old.path, text, read_entry(frontmatter.parse(text), old.path, workspace.now)[0])
+    return EntryFile(old.path, text, read_entry(frontmatter.parse(text), old.path, workspace.now)[0])
 
 
-def superseded_text(workspace: Workspace, old: Standing, by: str) -> str:
+def superseded_text(workspace: Workspace, old: EntryFile, by: str) -> str:
     """Give the text of an entry that another one takes the place of; its age stays."""
     told = {"status": "superseded", "superseded_by": by, "superseded_at": stamp(workspace.now)}
     return entries.revised(workspace, old.path, old.text, told, touch=False)
 
 
-def referring_text(workspace: Workspace, new: Standing, to: str) -> str:
+def referring_text(workspace: Workspace, new: EntryFile, to: str) -> str:
     """Give the text of the entry that took the place, which names the one it replaces."""
     if to in new.entry.references:
         return new.text
@@ -66,7 +68,7 @@ def referring_text(workspace: Workspace, new: Standing, to: str) -> str:
     return entries.revised(workspace, new.path, new.text, told, touch=False)
 
 
-def conflicting_text(workspace: Workspace, one: Standing, other: str, *, is_likely_same: bool = False) -> str:
+def conflicting_text(workspace: Workspace, one: EntryFile, other: str, *, is_likely_same: bool = False) -> str:
     """Give the text of an entry that is flagged with another one: it contradicts it, or probably says the same."""
     if other in one.entry.conflicts_with:
         return one.text
@@ -76,7 +78,7 @@ def conflicting_text(workspace: Workspace, one: Standing, other: str, *, is_like
     return entries.revised(workspace, one.path, one.text, told, touch=False)
 
 
-def supersede_plan(workspace: Workspace, old: Standing, new: Standing) -> Plan:
+def supersede_plan(workspace: Workspace, old: EntryFile, new: EntryFile) -> Plan:
     """Propose that one entry takes another's place.
 
     Raises RefusedError where they are one, the old one has another successor, or it would take its own place in the
@@ -114,7 +116,7 @@ class Replacement:
 
 def replacing_plan(
     workspace: Workspace,
-    old: Standing,
+    old: EntryFile,
     told: Mapping[str, Any],
     body: str,
     noise: Callable[[int], bytes],
@@ -143,7 +145,7 @@ def replacing_plan(
     raise RefusedError(f"no free name after {entries.TRIES} tries", "give one with --path")
 
 
-def flagging_plan(workspace: Workspace, old: Standing, new: Standing) -> Plan:
+def flagging_plan(workspace: Workspace, old: EntryFile, new: EntryFile) -> Plan:
     """Propose to flag an entry with the one that is said to have taken its place, and is trusted less."""
     changes = [
         Change(one.path, one.text, conflicting_text(workspace, one, other.entry.id))
@@ -157,7 +159,7 @@ def _flagged_with(identifier: str) -> str:
     return f"and {identifier} are flagged: the later one is trusted less"
 
 
-def restored_text(workspace: Workspace, old: Standing) -> str:
+def restored_text(workspace: Workspace, old: EntryFile) -> str:
     """Give the text of a superseded entry made active again."""
     told = {"status": "", "superseded_by": "", "superseded_at": ""}
     return entries.revised(workspace, old.path, old.text, told, touch=False)
@@ -176,7 +178,7 @@ def followed(identifier: str, successor: Callable[[str], str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Link:
+class ChainLink:
     """One memory of a chain."""
 
     id: str
@@ -191,7 +193,7 @@ class Link:
 class Chain:
     """The memories that took each other's place, the oldest first, and what is wrong with how they are linked."""
 
-    links: tuple[Link, ...]
+    links: tuple[ChainLink, ...]
     problems: tuple[str, ...] = ()
 
 
@@ -205,7 +207,7 @@ def page_chain(workspace: Workspace, path: str) -> Chain:
     gone = [next((line for line in lines if not line.startswith("#")), "".join(lines[:1])).strip() for lines in lost]
     return Chain(
         tuple(
-            Link(place, place, moment, "archived", path, line)
+            ChainLink(place, place, moment, "archived", path, line)
             for (place, moment), line in zip(found, gone, strict=True)
         )
     )
@@ -213,13 +215,13 @@ def page_chain(workspace: Workspace, path: str) -> Chain:
 
 def chain(index: Index, identifier: str) -> Chain:
     """Follow a memory to what it replaced and to what replaced it; NotFoundError where no entry has the id."""
-    links = {row[0]: Link(*row) for row in supersession_rows(index)}
+    links = {row[0]: ChainLink(*row) for row in supersession_rows(index)}
     if identifier not in links:
         raise NotFoundError(f"no entry {identifier!r}", "find it with `mem search` or `mem ls`")
     return _chain(links, identifier)
 
 
-def _chain(links: Mapping[str, Link], identifier: str) -> Chain:
+def _chain(links: Mapping[str, ChainLink], identifier: str) -> Chain:
     earlier: dict[str, list[str]] = {}
     for link in links.values():
         if link.superseded_by:
@@ -238,7 +240,7 @@ def _chain(links: Mapping[str, Link], identifier: str) -> Chain:
     return Chain(tuple(sorted(told, key=lambda link: _place(link, later, identifier))), tuple(problems))
 
 
-def _is_circle(ids: list[str], links: Mapping[str, Link]) -> bool:
+def _is_circle(ids: list[str], links: Mapping[str, ChainLink]) -> bool:
     last = links.get(ids[-1])
     return len(ids) != len(set(ids)) or (last is not None and last.superseded_by in ids)
 
@@ -254,7 +256,7 @@ def _before(identifier: str, earlier: Mapping[str, Iterable[str]]) -> Iterable[s
                 yield one
 
 
-def _place(link: Link, later: list[str], identifier: str) -> tuple[int, str, str]:
+def _place(link: ChainLink, later: list[str], identifier: str) -> tuple[int, str, str]:
     """Order what came before by its time, and what came after as it is linked."""
     if link.id in later:
         return later.index(link.id) + 2, "", ""

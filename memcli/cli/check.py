@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..beliefs.citations import Cited, cited, refresh_plan
-from ..beliefs.plan import Plan, applied, shown
+from ..beliefs.plan import Plan, applied, as_diff
 from ..errors import NotFoundError, UsageError
 from ..maintenance.checks import Checked, check_staged
 from ..maintenance.checks import check as check_all
@@ -139,7 +139,7 @@ def _document(found: Checked, plan: Plan, left: Sequence[Fault], mended: Sequenc
         ],
         "files": len(found.readings),
         "fixed": list(mended),
-        "diff": shown(plan),
+        "diff": as_diff(plan),
     }
 
 
@@ -168,7 +168,7 @@ def _tell(
     fix: bool,
 ) -> None:
     if dry_run:
-        output.say(shown(plan), end="")
+        output.say(as_diff(plan), end="")
         return
     for reason in mended:
         output.note(f"mended {reason}")
@@ -203,7 +203,7 @@ def show_cited(where: Workspace, accept: str, *, dry_run: bool, as_json: bool) -
     if as_json:
         output.say_json(_document_of_cited(left, plan, done=not dry_run))
     elif dry_run:
-        output.say(shown(plan), end="")
+        output.say(as_diff(plan), end="")
     else:
         _tell_of_cited(where, left, plan)
     done = bool(plan) and not dry_run
@@ -238,5 +238,5 @@ def _document_of_cited(left: list[Cited], plan: Plan, *, done: bool) -> dict[str
         ],
         "files": len({one.path for one in left}),
         "fixed": list(plan.reasons) if done else [],
-        "diff": shown(plan),
+        "diff": as_diff(plan),
     }

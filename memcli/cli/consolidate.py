@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
-from ..beliefs.plan import Plan, shown
+from ..beliefs.plan import Plan, as_diff
 from ..consolidation import consolidate as lifecycle
 from ..consolidation.apply import Outcome
 from ..consolidation.backlog import due
@@ -228,7 +228,7 @@ def _tell(outcomes: Sequence[Outcome], proofs: Sequence[Proof], *, dry_run: bool
 def _diff(outcome: Outcome) -> str:
     """Show the plan without the session's own page, which only counts how far it got."""
     steps = tuple(step for step in outcome.plan.steps if not step.path.endswith(f"/{METADATA}"))
-    return shown(Plan(steps))
+    return as_diff(Plan(steps))
 
 
 def _document(outcome: Outcome, *, dry_run: bool) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from ..consolidation.backlog import all_events
-from ..consolidation.proof import Answer, asked_in, proof
-from ..consolidation.replay import Given, Prompt, Replayed, Side, prompts
+from ..consolidation.proof import ProofAnswer, asked_in, proof
+from ..consolidation.replay import Given, GivenPrompt, Replayed, Side, prompts
 from ..consolidation.replay import replay as ask_again
 from ..errors import NotFoundError, UsageError
 from ..formats.text_lines import shorten
@@ -22,7 +22,7 @@ from .session_show import Id, counted, found
 ALL = "all"
 _SHOWN = 100  # characters of a question
 
-Proof = tuple[Session, list[Answer]]
+Proof = tuple[Session, list[ProofAnswer]]
 
 
 def show_proof(where: Workspace, name: str, *, as_json: bool) -> bool:
@@ -115,7 +115,7 @@ def replay(
         output.note(notice)
 
 
-def _prompts_there(asked: list[Prompt]) -> str:
+def _prompts_there(asked: list[GivenPrompt]) -> str:
     there = ", ".join(str(one.turn) for one in asked[:10])
     return f"prompts are at {there}{', …' if len(asked) > 10 else ''}" if asked else "it has none"
 
@@ -165,7 +165,7 @@ def _sum(side: Side) -> str:
     return counted(len(side.given), "memory").replace("memorys", "memories")
 
 
-def _day(prompt: Prompt) -> str:
+def _day(prompt: GivenPrompt) -> str:
     moment = parse_time(prompt.moment)
     return prompt.moment[:16].replace("T", " ") if moment else "no time"
 

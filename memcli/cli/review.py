@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..beliefs.keys import Proposal, proposals
+from ..beliefs.keys import KeyProposal, proposals
 from ..beliefs.plan import Plan, applied
 from ..beliefs.review import Question, Queue, review_queue
-from ..beliefs.supersession import Standing
+from ..beliefs.supersession import EntryFile
 from ..errors import NotFoundError, UsageError
 from ..formats.text_lines import shorten
 from ..maintenance.checks import Checked
@@ -122,7 +122,7 @@ def _proposed(where: "Workspace", questions: Sequence[Question], judge: "LlmJudg
 
 def _answer(where: "Workspace", name: str, decision: str, source: str, *, as_json: bool) -> None:
     """Carry out one answer, and say what became of it."""
-    from ..beliefs.decisions import DECISIONS, answer
+    from ..beliefs.decisions import DECISIONS, answer_question
 
     if source not in ("", *_BY):
         raise UsageError(f"no source {source!r}", f"use one of {', '.join(_BY)}")
@@ -133,7 +133,7 @@ def _answer(where: "Workspace", name: str, decision: str, source: str, *, as_jso
         )
     question = _named(where, name)
     by = source or ("user" if context.is_typed() else "observed")
-    done = answer(where, question, decision, by)
+    done = answer_question(where, question, decision, by)
     if as_json:
         output.say_json({"id": question.id, "decision": decision, "action": done.action, "changed": list(done.ids)})
     else:
@@ -194,7 +194,7 @@ def _likelihoods(question: Question) -> dict[str, float] | None:
     return {name: round(getattr(found, name), 3) for name in ("same", "update", "conflict", "distinct")}
 
 
-def _memory(side: Standing) -> dict[str, Any]:
+def _memory(side: EntryFile) -> dict[str, Any]:
     entry = side.entry
     names = ("id", "type", "key", "project", "source", "trust", "strength", "created_at", "updated_at", "pinned")
     return {**{name: getattr(entry, name) for name in names}, "path": side.path, "text": entry.body}
@@ -223,14 +223,14 @@ def show_keys(where: Workspace, checked: Checked, *, fix: bool, yes: bool, as_js
         output.note(f"{len(found):,} keys proposed{hint}" if found else "no entries look like one slot")
 
 
-def _agrees(proposal: Proposal) -> bool:
+def _agrees(proposal: KeyProposal) -> bool:
     """Ask at a terminal; elsewhere nobody agrees."""
     return (
         context.at_terminal() and input(f"give these {len(proposal.ids)} the key {proposal.key}? [y/N] ").lower() == "y"
     )
 
 
-def _plan(where: Workspace, proposal: Proposal, places: Mapping[str, str], texts: Mapping[str, str]) -> Plan:
+def _plan(where: Workspace, proposal: KeyProposal, places: Mapping[str, str], texts: Mapping[str, str]) -> Plan:
     steps = []
     for identifier in proposal.ids:
         path, text = places[identifier], texts[identifier]

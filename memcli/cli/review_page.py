@@ -5,7 +5,7 @@ from itertools import groupby
 from shutil import get_terminal_size
 
 from ..beliefs.review import Question
-from ..beliefs.supersession import Standing
+from ..beliefs.supersession import EntryFile
 from ..formats.text_lines import differing
 from . import output
 
@@ -60,7 +60,7 @@ def heading(question: Question) -> str:
     return f"{asks[question.kind]}? ({question.reason})"
 
 
-def _side(name: str, one: Standing, text: str, mask: Sequence[bool], room: int) -> list[Line]:
+def _side(name: str, one: EntryFile, text: str, mask: Sequence[bool], room: int) -> list[Line]:
     """Write a memory as lines of at most so many columns."""
     entry = one.entry
     lines = [_pieces(line) for part in _lines(text, mask) for line in _wrapped(part, room)]
@@ -71,12 +71,12 @@ def _side(name: str, one: Standing, text: str, mask: Sequence[bool], room: int) 
     return [*_plain(head, room), [], *lines, [], *_plain(entry.id, room)]
 
 
-def _head(one: Standing) -> str:
+def _head(one: EntryFile) -> str:
     entry = one.entry
     return " · ".join((entry.id, entry.created_at[:10], entry.source, *_about(one)))
 
 
-def _about(one: Standing) -> list[str]:
+def _about(one: EntryFile) -> list[str]:
     entry = one.entry
     named = (("key", entry.key), ("project", entry.project))
     return [entry.type, *(f"{name} {value}" for name, value in named if value), *(["pinned"] if entry.pinned else [])]

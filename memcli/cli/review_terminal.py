@@ -5,7 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from ..beliefs.decisions import Decision, allowed, answer, keep_all
+from ..beliefs.decisions import Decision, allowed, answer_question, keep_all
 from ..beliefs.review import HUB, Now, Question, fresh
 from ..beliefs.review_likelihoods import Weigher
 from ..errors import BusyError, MemError, NotFoundError
@@ -133,7 +133,7 @@ def _ask(workspace: Workspace, weigher: Weigher, question: Question, left: int, 
             continue
         decision: Decision = question.proposal.decision if key == "y" else _PAIR[key]  # type: ignore[union-attr, assignment]
         try:
-            answer(workspace, question, decision)
+            answer_question(workspace, question, decision)
         except BusyError:
             raise
         except NotFoundError as error:

@@ -7,8 +7,8 @@ import typer
 
 from ..api.choice import require_source
 from ..beliefs.deduplication import dedup_plan
-from ..beliefs.plan import applied, shown
-from ..consolidation.rollup import Group, RolledUp, groups, rollup_plan
+from ..beliefs.plan import applied, as_diff
+from ..consolidation.rollup import EpisodeGroup, RolledUp, groups, rollup_plan
 from ..errors import RefusedError, UsageError
 from ..index.filters import Filter
 from ..index.index import Index, ask
@@ -52,12 +52,12 @@ def dedup(
     if as_json:
         groups = [asdict(group) for group in tidied.groups]
         document = {"applied": apply, "groups": groups, "problems": [list(one) for one in tidied.problems]}
-        output.say_json(document if apply else {**document, "diff": shown(tidied.plan)})
+        output.say_json(document if apply else {**document, "diff": as_diff(tidied.plan)})
     elif apply:
         for group in tidied.groups:
             output.say_row((group.kept, " ".join(group.merged), group.says))
     else:
-        output.say(shown(tidied.plan), end="")
+        output.say(as_diff(tidied.plan), end="")
     if not as_json and output.is_heard():
         count = sum(len(group.merged) for group in tidied.groups)
         options = "--judge --apply" if judge else "--apply"
@@ -91,7 +91,7 @@ def rollup(
     if sum(map(bool, (project, tag, everything))) != 1:
         raise UsageError("what to sum up is not clear", "name a project, --tag TAG or --all")
     where = context.writing(workspace, scope)
-    chosen = groups(where) if everything else [Group(project or tag, is_tag=bool(tag))]
+    chosen = groups(where) if everything else [EpisodeGroup(project or tag, is_tag=bool(tag))]
     llm = chosen_llm(where.settings)
     done = []
     is_partly = False
@@ -125,7 +125,7 @@ def _tell(where: Workspace, done: list[RolledUp], *, dry_run: bool, quiet: bool,
         return
     for one in changed:
         if dry_run:
-            output.say(shown(one.plan), end="")
+            output.say(as_diff(one.plan), end="")
         else:
             output.say_row((context.here(where, one.path), one.how, one.episodes))
     if not changed and output.is_heard():
@@ -141,7 +141,7 @@ def _document(one: RolledUp, *, dry_run: bool) -> dict[str, Any]:
         "episodes": one.episodes,
         "error": one.error,
     }
-    return {**fields, "diff": shown(one.plan)} if dry_run else fields
+    return {**fields, "diff": as_diff(one.plan)} if dry_run else fields
 
 
 def promote(
@@ -188,7 +188,7 @@ def promote(
     if as_json:
         output.say_json(_document_of_promote(where, proposed, is_done))
     elif auto and not apply:
-        output.say(shown(proposed.plan), end="")
+        output.say(as_diff(proposed.plan), end="")
         if output.is_heard():
             output.note("`mem promote --auto --apply` does this" if proposed.plan else "nothing to promote or drop")
     else:
@@ -236,7 +236,7 @@ def _document_of_promote(where: Workspace, proposed: Promotion, applied: bool) -
         "bytes": proposed.size,
         "budget": where.settings["promote.budget"],
         "applied": applied,
-        "diff": shown(proposed.plan),
+        "diff": as_diff(proposed.plan),
     }
 
 

@@ -67,7 +67,7 @@ _BREAK = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 
 
 @dataclass(frozen=True)
-class Place:
+class SentencePlace:
     """A sentence of a prompt and what stands around it."""
 
     text: str
@@ -86,7 +86,7 @@ class Place:
     has_code: bool
 
 
-def places(prompt: Prompt, whole: Sequence[Sentence]) -> Iterator[Place]:
+def places(prompt: Prompt, whole: Sequence[Sentence]) -> Iterator[SentencePlace]:
     """Yield each sentence of a prompt with what stands around it."""
     text = prompt.text
     lines = [(match.start(), match[0].strip()) for match in re.finditer(r"[^\n]*\S[^\n]*", text)]
@@ -98,7 +98,7 @@ def places(prompt: Prompt, whole: Sequence[Sentence]) -> Iterator[Place]:
         at = bisect_right(starts, one.start) - 1
         end = bisect_left(starts, one.stop) - 1
         label = _LABEL.match(text, starts[at], min(one.stop, starts[at] + 120))
-        yield Place(
+        yield SentencePlace(
             one.text,
             label[0] if label else "",
             lines[at][1],
@@ -163,7 +163,7 @@ def _points(question: str) -> bool:
     return len(question.split()) < _ASKS or _POINTER.search(question) is not None
 
 
-def _chance(place: Place) -> float:
+def _chance(place: SentencePlace) -> float:
     model = built_in()
     return model.probability(list(hashed_features(place, model.size)), plain_features(place))
 
@@ -172,7 +172,7 @@ def _quotes_rule(sentence: str) -> bool:
     return is_standing_rule(sentence) and not is_standing_rule(_QUOTED.sub("", sentence))
 
 
-def hashed_features(place: Place, size: int) -> Iterator[tuple[int, float]]:
+def hashed_features(place: SentencePlace, size: int) -> Iterator[tuple[int, float]]:
     """Yield the places and values of the words around a sentence and in it; each region has length 1."""
     for name, text in (
         ("s", place.text[:300]),
@@ -190,7 +190,7 @@ def hashed_features(place: Place, size: int) -> Iterator[tuple[int, float]]:
     yield from hashed((f"{name}{_shape(line)[:many]}" for name, line in shapes for many in (1, 2, 4, 8)), size)
 
 
-def plain_features(place: Place) -> tuple[float, ...]:
+def plain_features(place: SentencePlace) -> tuple[float, ...]:
     """Return what else is known of a sentence, each in about [0, 1]."""
     last, first = place.last.split(), place.first.split()
     return (
@@ -230,4 +230,6 @@ def _shape(line: str) -> str:
 @cache
 def built_in() -> Model:
     """Return the model that is installed with mem; raise UnavailableError where its file cannot be used."""
-    return load(FILE, HANDED_ON, len(plain_features(Place("", "", "", "", "", "", "", "", "", 0, 1, False, 0, False))))
+    return load(
+        FILE, HANDED_ON, len(plain_features(SentencePlace("", "", "", "", "", "", "", "", "", 0, 1, False, 0, False)))
+    )

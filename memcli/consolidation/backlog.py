@@ -41,7 +41,7 @@ def is_over(session: Session) -> bool:
 
 
 @dataclass(frozen=True)
-class Limits:
+class CompactionLimits:
     """Tokens: from `soft` on old messages are compacted, past `hard` the oldest are archived."""
 
     soft: int
@@ -49,7 +49,7 @@ class Limits:
     window: int | None = None  # what the model takes in, where that is known
 
 
-def limits(settings: Settings) -> Limits:
+def limits(settings: Settings) -> CompactionLimits:
     """Settle the limits: as set, else by the model's window, else as most models have it."""
     soft, hard = settings["session.soft_limit"], settings["session.hard_limit"]
     window = None
@@ -58,7 +58,7 @@ def limits(settings: Settings) -> Limits:
         from ..llm.client import context_window
 
         window = context_window(model)
-    return Limits(soft or int(SHARE * window if window else SOFT), hard or window or HARD, window)
+    return CompactionLimits(soft or int(SHARE * window if window else SOFT), hard or window or HARD, window)
 
 
 def is_long(workspace: Workspace, session: Session) -> bool:

@@ -24,7 +24,7 @@ from ..store.sessions.counts import count_events
 from ..store.sessions.sessions import EVENTS, METADATA, Session, at, counts, require_own
 from ..store.workspace import Workspace
 from .apply import Outcome
-from .backlog import MARK, Limits, all_events, is_summary, limits
+from .backlog import MARK, CompactionLimits, all_events, is_summary, limits
 from .consolidate import in_turn, queue
 from .drafts import Batch
 from .stages import FALLBACK_TO
@@ -79,7 +79,7 @@ def compact(
         return _compacted(workspace, session, events[:start], llm, before, outcomes)
 
 
-def _start(events: Sequence[Event], keep: int, protected: int, most: Limits) -> int:
+def _start(events: Sequence[Event], keep: int, protected: int, most: CompactionLimits) -> int:
     """Find where the part begins that stays."""
     sizes = [len(event.text) / CHARACTERS_PER_TOKEN for event in events]
     start, messages, tokens = len(events), 0, 0.0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ..beliefs.admission import ask_judge, look, settle, settle_each, with_current
+from ..beliefs.admission import ask_judge, look, settle_batches, settle_drafts, with_current
 from ..beliefs.drafts import Draft, Settled
 from ..beliefs.neighbours import Nearby, Opened
 from ..beliefs.plan import read_page
@@ -30,7 +30,7 @@ from ..store.sessions.sessions import Session, at
 from ..store.workspace import Workspace
 from .apply import Kept, Outcome, fallback_plan, kept_plans
 from .backlog import all_events, batches, behind, but_for, home
-from .drafts import Batch, plain, sound
+from .drafts import Batch, safe_text, sound
 from .stages import Extraction, extract, fallback
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def preview(
         return [Outcome(session.id, "nothing")]
     thought = _thought(workspace, session, found, parts[0], llm)
     looked = look(workspace, thought.found.drafts, keep=False)
-    settled = settle(workspace, looked, ask_judge(workspace, looked, judge) if judge else None)
+    settled = settle_drafts(workspace, looked, ask_judge(workspace, looked, judge) if judge else None)
     (planned,) = _planned(workspace, [thought], [session], [settled])
     if len(parts) > 1:
         planned = replace(planned, remarks=(*planned.remarks, f"only the first of {len(parts)} parts is shown"))
@@ -250,7 +250,7 @@ def _applied_to(
         fates = [_lost(one, at) for one, at in zip(thoughts, homes, strict=True)]
         if any(fates):
             raise _LostError(fates)
-        parts = settle_each(workspace, now, [len(one.found.drafts) for one in thoughts], heard)
+        parts = settle_batches(workspace, now, [len(one.found.drafts) for one in thoughts], heard)
         planned = _planned(workspace, thoughts, [at for at in homes if at], parts)
         return [step for one in planned for step in one.plan.steps], (parts, planned)
 
@@ -315,9 +315,9 @@ def _thought(
     found = replace(
         found,
         drafts=tuple(sound(found.drafts, guard)),
-        history=plain(found.history, guard),
-        told=found.told.mapped(lambda text: plain(text, guard)),
-        page=None if found.page is None else plain(found.page, guard),
+        history=safe_text(found.history, guard),
+        told=found.told.mapped(lambda text: safe_text(text, guard)),
+        page=None if found.page is None else safe_text(found.page, guard),
     )
     outcome = replace(outcome, redacted=outcome.redacted + tuple(guard.found))
     return _Thought(session, waiting, batch, found, outcome)

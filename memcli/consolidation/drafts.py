@@ -106,15 +106,15 @@ def sound(drafts: Sequence[Draft], guard: Redactor) -> list[Draft]:
     """Make drafts fit to be written; those of which nothing is left are dropped."""
     made = []
     for draft in drafts:
-        files = tuple(plain(one, guard) for one in draft.told["files"])
-        tags = tuple(plain(" ".join(tag.split()), guard) for tag in draft.told["tags"])
-        if text := plain(draft.body, guard):
+        files = tuple(safe_text(one, guard) for one in draft.told["files"])
+        tags = tuple(safe_text(" ".join(tag.split()), guard) for tag in draft.told["tags"])
+        if text := safe_text(draft.body, guard):
             key = guard.text(str(draft.told["key"]))
             made.append(replace(draft, body=text, told={**draft.told, "files": files, "tags": tags, "key": key}))
     return made
 
 
-def plain(text: str, guard: Redactor) -> str:
+def safe_text(text: str, guard: Redactor) -> str:
     """Return a text without secrets, control characters, or lines that git would take for its own."""
     return guard.text(unconflicted(clean_text(text)))
 

@@ -38,7 +38,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProofAnswer:
     """Whether memory answers a question, and by which memories."""
 
     asked: Asked
@@ -74,12 +74,12 @@ def asked_in(events: Sequence[Event]) -> list[Asked]:
     return list(found.values())
 
 
-def proof(workspace: Workspace, questions: Sequence[Asked]) -> list[Answer]:
+def proof(workspace: Workspace, questions: Sequence[Asked]) -> list[ProofAnswer]:
     """Return an answer for each question, in their order; raise what a search raises where none is possible."""
     return ask(workspace, lambda index: [_answer(index, one) for one in questions])
 
 
-def _answer(index: Index, asked: Asked) -> Answer:
+def _answer(index: Index, asked: Asked) -> ProofAnswer:
     request = SearchRequest(asked.question, _LOOKED_AT, Filter(kinds=_KINDS))
     texts: dict[str, str] = {}
     for hit in search_index(index, request).hits:
@@ -88,7 +88,7 @@ def _answer(index: Index, asked: Asked) -> Answer:
             texts[hit.id] = text
     first = list(texts)[:FIRST]
     kept = _folded(word for one in first for word in telling_words(f". {texts[one]}"))
-    return Answer(asked, tuple(word for word in asked.words if word.casefold() in kept), tuple(first))
+    return ProofAnswer(asked, tuple(word for word in asked.words if word.casefold() in kept), tuple(first))
 
 
 def _text_of(workspace: Workspace, hit: Hit) -> str:

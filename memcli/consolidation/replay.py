@@ -37,7 +37,7 @@ _SHOWN = 6  # words that prompt and memory share
 
 
 @dataclass(frozen=True)
-class Prompt:
+class GivenPrompt:
     """What a user said in a session."""
 
     turn: int  # its position, as `mem session show` counts
@@ -79,22 +79,22 @@ class Difference:
 class Replayed:
     """A prompt, and what memory gives to it."""
 
-    prompt: Prompt
+    prompt: GivenPrompt
     then: Side | None  # None where nobody knows when it was said
     now: Side
     changed: tuple[Difference, ...]
 
 
-def prompts(workspace: Workspace, session: Session) -> list[Prompt]:
+def prompts(workspace: Workspace, session: Session) -> list[GivenPrompt]:
     """List what the user said in a session's file, without what tools put in."""
     return [
-        Prompt(position, event.timestamp, event.text)
+        GivenPrompt(position, event.timestamp, event.text)
         for position, event in read_events(workspace.path(session.path))
         if event.type == "message" and event.role == "user" and query_of(event.text)
     ]
 
 
-def replay(workspaces: Sequence[Workspace], session: str, prompt: Prompt) -> Replayed:
+def replay(workspaces: Sequence[Workspace], session: str, prompt: GivenPrompt) -> Replayed:
     """Ask memory for a prompt as it was before it was said, and as it is; raise what a recall raises."""
     said = parse_time(prompt.moment)
     # A second before: what came of the prompt itself is as old as the prompt.

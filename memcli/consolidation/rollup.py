@@ -44,7 +44,7 @@ _LABELLED = re.compile(r"(?i)(?:key )?(decisions?|open questions?)\**:\**\s*(.+)
 
 
 @dataclass(frozen=True)
-class Group:
+class EpisodeGroup:
     """What is summed up: the episodes of a project, or with a tag."""
 
     name: str
@@ -60,7 +60,7 @@ class Group:
 class RolledUp:
     """What is proposed for a page."""
 
-    group: Group
+    group: EpisodeGroup
     path: str
     episodes: int
     how: str  # llm, rules or nothing
@@ -76,23 +76,23 @@ class _Episode:
     body: str
 
 
-def groups(workspace: Workspace) -> list[Group]:
+def groups(workspace: Workspace) -> list[EpisodeGroup]:
     """Name the projects that have episodes."""
-    return [Group(name) for name in _by_project(workspace)]
+    return [EpisodeGroup(name) for name in _by_project(workspace)]
 
 
-def unsummed(workspace: Workspace, least: int = 1) -> list[Group]:
+def unsummed(workspace: Workspace, least: int = 1) -> list[EpisodeGroup]:
     """Name the projects of at least so many episodes whose page does not tell of all of them yet."""
     found = []
     for name, rows in _by_project(workspace).items():
         if len(rows) < least:
             continue
         try:
-            block = _BLOCK.search(_page(workspace, Group(name))[1] or "")
+            block = _BLOCK.search(_page(workspace, EpisodeGroup(name))[1] or "")
         except RefusedError:
             block = None  # why it cannot be changed is said when it is to be
         if block is None or block["made"] != _digest_of(_read(workspace, rows)):
-            found.append(Group(name))
+            found.append(EpisodeGroup(name))
     return found
 
 
@@ -104,7 +104,7 @@ def _by_project(workspace: Workspace) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def rollup_plan(workspace: Workspace, group: Group, llm: Llm | None, noise: bytes) -> RolledUp:
+def rollup_plan(workspace: Workspace, group: EpisodeGroup, llm: Llm | None, noise: bytes) -> RolledUp:
     """Propose the page of a group; nothing where it tells of all its episodes already.
 
     Raises NotFoundError where there are none, and RefusedError for a page that cannot be changed.
@@ -132,7 +132,7 @@ def rollup_plan(workspace: Workspace, group: Group, llm: Llm | None, noise: byte
 
 def _steps(
     workspace: Workspace,
-    group: Group,
+    group: EpisodeGroup,
     path: str,
     text: str | None,
     written: str,
@@ -166,7 +166,7 @@ def _steps(
     return (*steps, Change(path, text, frontmatter.edit(new, changes)))
 
 
-def _page(workspace: Workspace, group: Group) -> tuple[str, str | None]:
+def _page(workspace: Workspace, group: EpisodeGroup) -> tuple[str, str | None]:
     """Give the page's path and text; RefusedError where it cannot be changed."""
     path = f"{workspace.layout.entries}/{group.path}".lstrip("/")
     target = workspace.path(path)
@@ -185,7 +185,7 @@ def _rows(workspace: Workspace, wanted: Filter) -> list[dict[str, Any]]:
     return ask(workspace, listed)
 
 
-def _episodes(workspace: Workspace, group: Group) -> list[_Episode]:
+def _episodes(workspace: Workspace, group: EpisodeGroup) -> list[_Episode]:
     wanted = Filter(types=("episode",))
     wanted = replace(wanted, tags=(group.name,)) if group.is_tag else replace(wanted, projects=(group.name,))
     return _read(workspace, _rows(workspace, wanted))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..beliefs.supersession import standing
+from ..beliefs.supersession import read_entry_file
 from ..errors import MemError
 from ..formats.entry import stated_id
 from ..formats.frontmatter import document
@@ -113,7 +113,7 @@ def _each(named: Sequence[Named], change: Callable[[Named], Archived]) -> tuple[
 def _is_in_use(workspace: Workspace, path: str) -> bool:
     if workspace.layout.kind_of(path) != "entry" or workspace.layout.is_archived(path) or workspace.path(path).is_dir():
         return False
-    entry = standing(workspace, path).entry
+    entry = read_entry_file(workspace, path).entry
     return entry.status == "active" and not entry.superseded_by
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..beliefs.merging import is_same_slot
 from ..beliefs.plan import Plan, applied
-from ..beliefs.supersession import Standing, chain, conflicting_text, followed, restored_text, standing
+from ..beliefs.supersession import EntryFile, chain, conflicting_text, followed, read_entry_file, restored_text
 from ..errors import NotFoundError, RefusedError
 from ..formats.entry import TRUST
 from ..index.entry_lookups import successors
@@ -34,7 +34,7 @@ def restore(workspace: Workspace, path: str) -> Restored:
     if workspace.layout.is_archived(path):
         version = _version(workspace, path)
         return _put_back(workspace, version) if version else Restored(entries.restore(workspace, path))
-    before = standing(workspace, path)
+    before = read_entry_file(workspace, path)
     if before.entry.status != "superseded" and not before.entry.superseded_by:
         if len(ask(workspace, lambda index: chain(index, before.entry.id)).links) > 1:
             raise RefusedError(
@@ -78,16 +78,16 @@ def _with_text_of(workspace: Workspace, page: str, version: str) -> str:
     return page
 
 
-def _version(workspace: Workspace, path: str) -> Standing | None:
+def _version(workspace: Workspace, path: str) -> EntryFile | None:
     """Read an archived file that is an earlier text of an entry; None for any other, broken ones too."""
     try:
-        found = standing(workspace, path)
+        found = read_entry_file(workspace, path)
     except RefusedError:
         return None
     return found if found.entry.version_of else None
 
 
-def _put_back(workspace: Workspace, version: Standing) -> Restored:
+def _put_back(workspace: Workspace, version: EntryFile) -> Restored:
     """Give an entry the text it had; the one it has becomes a version in turn."""
     entry = version.entry
     place = ask(workspace, lambda index: _places(index)[0].get(entry.version_of))
@@ -98,14 +98,14 @@ def _put_back(workspace: Workspace, version: Standing) -> Restored:
             f"`mem write` the text anew: it is in {version.path}",
         )
     told: dict[str, Any] = {"type": entry.type, "title": entry.title, "wordings": list(entry.wordings)}
-    now = standing(workspace, place).entry
+    now = read_entry_file(workspace, place).entry
     if workspace.is_trusted and (now.source, now.trust) != (entry.source, entry.trust):
         told |= {"source": entry.source, "trust": "" if entry.trust == TRUST[entry.source] else entry.trust}
     entries.update(workspace, place, told, entry.body)
     return Restored(place)
 
 
-def _active_again(workspace: Workspace, before: Standing) -> tuple[Plan, tuple[str, ...]]:
+def _active_again(workspace: Workspace, before: EntryFile) -> tuple[Plan, tuple[str, ...]]:
     """Propose to believe an entry again, and flag it with what took its place, since both cannot go unsaid."""
     places, after = ask(workspace, _places)
     text = restored_text(workspace, before)
@@ -114,9 +114,9 @@ def _active_again(workspace: Workspace, before: Standing) -> tuple[Plan, tuple[s
     for one in followed(before.entry.id, lambda identifier: after.get(identifier, "")):
         if one == before.entry.id or one not in places or workspace.layout.is_archived(places[one]):
             continue
-        other = standing(workspace, places[one])
+        other = read_entry_file(workspace, places[one])
         if other.entry.status == "active" and not is_same_slot(other.entry, before.entry):
-            text = conflicting_text(workspace, Standing(before.path, text, before.entry), one)
+            text = conflicting_text(workspace, EntryFile(before.path, text, before.entry), one)
             steps.append(Change(other.path, other.text, conflicting_text(workspace, other, before.entry.id)))
             flagged.append(one)
     return Plan((Change(before.path, before.text, text), *steps)), tuple(flagged)

@@ -15,7 +15,7 @@ from .tend import Noise, Task
 
 if TYPE_CHECKING:
     from ..consolidation.apply import Outcome
-    from ..consolidation.rollup import Group, RolledUp
+    from ..consolidation.rollup import EpisodeGroup, RolledUp
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -71,7 +71,7 @@ def _compact(workspace: Workspace, chosen: list[Session], noise: Noise) -> str:
     return f"{moved:,} events of {len(chosen):,} long sessions archived" if moved else ""
 
 
-def _unsummed(workspace: Workspace) -> "list[Group]":
+def _unsummed(workspace: Workspace) -> "list[EpisodeGroup]":
     """Return the projects of at least `EPISODES` episodes whose page does not tell of all of them."""
     if not workspace.settings["consolidate.enabled"]:
         return []
@@ -88,14 +88,14 @@ def _unsummed(workspace: Workspace) -> "list[Group]":
     return unsummed(workspace, EPISODES)
 
 
-def _rollup(workspace: Workspace, chosen: "list[Group]", noise: Noise) -> str:
+def _rollup(workspace: Workspace, chosen: "list[EpisodeGroup]", noise: Noise) -> str:
     from ..beliefs.plan import applied
     from ..consolidation.rollup import rollup_plan
     from ..llm.command import chosen_llm
 
     llm = chosen_llm(workspace.settings)
 
-    def summed(group: "Group") -> "RolledUp":
+    def summed(group: "EpisodeGroup") -> "RolledUp":
         proposed = rollup_plan(workspace, group, llm, noise(f"rollup {group.path}"))
         applied(workspace, proposed.plan, "mem tend")
         return proposed

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..beliefs.admission import ask_judge, is_settled_here, look, settle, with_current
+from ..beliefs.admission import ask_judge, is_settled_here, look, settle_drafts, with_current
 from ..beliefs.drafts import Admitted, Draft, Settled
 from ..beliefs.neighbours import Nearby
 from ..beliefs.plan import without_lines
@@ -104,13 +104,13 @@ def _admit(
         apart = _apart(seen, candidates, together)
         heard = ask_judge(workspace, apart, judge) if judge is not None else None
         if dry_run:
-            return settle(workspace, apart, heard)
+            return settle_drafts(workspace, apart, heard)
 
     def again(last: Nearby | None, seconds: float | None) -> Nearby:
         return look(workspace, drafts, last, budget=seconds)
 
     def decide(now: Nearby) -> tuple[list[Step], tuple[Settled, list[BundledFile]]]:
-        settled = settle(workspace, _apart(now, candidates, together), heard)
+        settled = settle_drafts(workspace, _apart(now, candidates, together), heard)
         changes, as_they_are = _sorted_out(settled, candidates, make)
         return [*changes, *without_lines(workspace, settled.superseded).steps], (settled, as_they_are)
 

@@ -12,7 +12,7 @@ import pytest
 from memcli.beliefs.admission import admit
 from memcli.beliefs.drafts import Admitted, Draft, Settled
 from memcli.beliefs.llm_judge import LlmJudge
-from memcli.beliefs.supersession import standing
+from memcli.beliefs.supersession import read_entry_file
 from memcli.errors import LlmError, RefusedError
 from memcli.formats.entry import Entry
 from memcli.store import atomic_files, entries, local_log
@@ -54,8 +54,8 @@ def entry(workspace: Workspace, one: Admitted | str) -> Entry:
         (path,) = (
             path for path in (workspace.root / "entries").rglob("*.md") if f"id: {one}\n" in path.read_text("utf-8")
         )
-        return standing(workspace, workspace.relative(path)).entry
-    return standing(workspace, one.path).entry
+        return read_entry_file(workspace, workspace.relative(path)).entry
+    return read_entry_file(workspace, one.path).entry
 
 
 def count(workspace: Workspace) -> int:

@@ -12,7 +12,7 @@ import pytest
 from memcli.beliefs import admission
 from memcli.beliefs.admission import admit
 from memcli.beliefs.drafts import Draft
-from memcli.beliefs.supersession import standing
+from memcli.beliefs.supersession import read_entry_file
 from memcli.consolidation import consolidate as module
 from memcli.consolidation.apply import Outcome
 from memcli.consolidation.consolidate import consolidate, preview
@@ -50,7 +50,7 @@ def done(workspace: Workspace, *script: str, name: str = "s") -> Outcome:
 
 def entry(workspace: Workspace, wanted: str) -> Entry:
     for path in sorted(workspace.root.glob("entries/**/*.md")):
-        found = standing(workspace, workspace.relative(path)).entry
+        found = read_entry_file(workspace, workspace.relative(path)).entry
         if wanted in (found.id, found.body):
             return found
     raise AssertionError(f"no entry {wanted}")

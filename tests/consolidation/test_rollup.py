@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from memcli.beliefs.plan import applied
-from memcli.consolidation.rollup import Group, RolledUp, groups, rollup_plan, unsummed
+from memcli.consolidation.rollup import EpisodeGroup, RolledUp, groups, rollup_plan, unsummed
 from memcli.errors import LlmError, NotFoundError, RefusedError
 from memcli.formats.frontmatter import document as frontmatter
 from memcli.store.entries import write
@@ -14,7 +14,7 @@ from memcli.store.workspace import Workspace
 from tests.consolidation.conversations import at, state
 from tests.fake_llm import Answer, ScriptedLlm
 
-SHOP = Group("shop")
+SHOP = EpisodeGroup("shop")
 PAGE = "entries/projects/shop/summary.md"
 EPISODE = """\
 Title: {title}
@@ -48,7 +48,7 @@ def episode(workspace: Workspace, title: str, day: str, project: str = "shop", t
     return write(workspace, told, body, lambda attempt: bytes([number, attempt, 0, 0, number])).id
 
 
-def done(workspace: Workspace, *script: Answer, group: Group = SHOP) -> RolledUp:
+def done(workspace: Workspace, *script: Answer, group: EpisodeGroup = SHOP) -> RolledUp:
     llm = ScriptedLlm(*script) if script else None
     proposed = rollup_plan(workspace, group, llm, b"12345678")
     applied(workspace, proposed.plan, "test")
@@ -171,9 +171,9 @@ def test_a_tag_has_a_page_too_and_projects_are_found(workspace: Workspace) -> No
     episode(workspace, "Tea", "2026-10-02", project="Kitchen & garden")
     episode(workspace, "Rain", "2026-10-03", project="")
     assert {group.name for group in groups(workspace)} == {"shop", "Kitchen & garden"}
-    assert done(workspace, group=Group("db", is_tag=True)).path == "entries/tags/db/summary.md"
+    assert done(workspace, group=EpisodeGroup("db", is_tag=True)).path == "entries/tags/db/summary.md"
     assert "Tea" not in page(workspace, "entries/tags/db/summary.md")
-    assert done(workspace, group=Group("Kitchen & garden")).path == "entries/projects/kitchen-garden/summary.md"
+    assert done(workspace, group=EpisodeGroup("Kitchen & garden")).path == "entries/projects/kitchen-garden/summary.md"
 
 
 def test_a_project_without_episodes_is_not_found(workspace: Workspace) -> None:

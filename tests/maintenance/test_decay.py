@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memcli.beliefs.plan import shown
+from memcli.beliefs.plan import as_diff
 from memcli.errors import RefusedError
 from memcli.formats.frontmatter import document
 from memcli.index.filters import Filter
@@ -224,7 +224,7 @@ def test_the_plan_says_why_and_shows_where_each_file_goes(workspace: Workspace) 
     put(workspace, "old", 300)
     plan = decay_plan(workspace, judge(workspace), noise, 1.0)
     assert plan.reasons == ("old: e^(-300.0/30) × (1 + ln(0 + 1)) × 1 = 0.000; below 0.1",)
-    assert "rename from entries/old.md\nrename to archive/entries/old.md\n" in shown(plan)
+    assert "rename from entries/old.md\nrename to archive/entries/old.md\n" in as_diff(plan)
     assert (workspace.root / "entries/old.md").exists()
 
 

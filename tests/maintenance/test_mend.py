@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.beliefs.plan import Plan, applied, shown
+from memcli.beliefs.plan import Plan, applied, as_diff
 from memcli.formats.frontmatter import document
 from memcli.formats.ids import created, is_id
 from memcli.maintenance.checks import check
@@ -131,7 +131,7 @@ def test_files_of_another_tools_folder_are_given_nothing(tmp_path: Path) -> None
 
 def test_the_plan_is_a_diff_and_changes_nothing_by_itself(workspace: Workspace) -> None:
     path = put(workspace, "entries/plain.md", b"Just words.\n")
-    assert shown(proposed(workspace)).startswith("--- a/entries/plain.md\n+++ b/entries/plain.md\n@@ -1 +1,")
+    assert as_diff(proposed(workspace)).startswith("--- a/entries/plain.md\n+++ b/entries/plain.md\n@@ -1 +1,")
     assert path.read_bytes() == b"Just words.\n"
 
 
