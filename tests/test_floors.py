@@ -23,8 +23,8 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
 }
 LEFT = {
     house.reaches_up: 192,
-    house.two_meanings: 13,
-    house.sizes: 4,
+    house.two_meanings: 8,
+    house.sizes: 1,
     house.entangled: 11,
     house.long_functions: 3,
     house.word_tables: 26,

@@ -19,8 +19,8 @@ import numpy as np
 
 from bench.training.worth import DATA, SHORT_SENTENCES, area, calibration, chats, fit, left_out, utterances, write
 from memcli.consolidation.backlog import all_events
+from memcli.consolidation.batch import Batch
 from memcli.consolidation.candidates import candidates
-from memcli.consolidation.drafts import Batch
 from memcli.consolidation.rule_extractor import worthy
 from memcli.consolidation.worth import ALONE, SECOND_FILE, judge, second_features
 from memcli.store.workspace import Surroundings, opened

@@ -10,8 +10,8 @@ import typer
 
 from ..beliefs.plan import Plan, as_diff
 from ..consolidation import consolidate as lifecycle
-from ..consolidation.apply import Outcome
 from ..consolidation.backlog import due
+from ..consolidation.plan import Outcome
 from ..errors import MemError, NotFoundError, RefusedError, UsageError
 from ..formats.session_event import Event
 from ..formats.session_metadata import folder_name

@@ -1,12 +1,16 @@
 """Which messages wait to be consolidated, in archived parts of sessions too, and which sessions are to be compacted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ..formats.session_event import Event
-from ..store.sessions.counts import is_due
-from ..store.sessions.event_file import read_events, standing_ids
-from ..store.sessions.sessions import Session, at, counts, sessions
+from ..formats.times import stamp
+from ..store import file_steps
+from ..store.journal import exclusive
+from ..store.lock import locked
+from ..store.sessions.event_file import read_events
+from ..store.sessions.sessions import Session, counts, sessions
 from ..store.settings import Settings
 from ..store.workspace import Workspace
 
@@ -15,8 +19,6 @@ SHARE = 0.8
 """Part of what the model takes in from which a session is compacted."""
 SOFT, HARD = 100_000, 125_000
 """Tokens of a session, where the model's window is not known."""
-BATCH = 60_000
-"""Characters of conversation an LLM is shown at once; the rest is the next batch."""
 
 
 def due(workspace: Workspace, window: int = 0, since: str = "") -> list[Session]:
@@ -71,51 +73,20 @@ def all_events(workspace: Workspace, session: Session) -> list[Event]:
     return [event for _, event in read_events(workspace.path(session.path))]
 
 
-def behind(events: Sequence[Event], last: str) -> list[Event]:
-    """Give the events behind the last one consolidated; all of them where that one was put away.
-
-    A summary of what was compacted is left out: memory must not feed on itself.
-    """
-    place = next((place for place, event in enumerate(events) if last and event.id == last), -1)
-    return [event for event in events[place + 1 :] if not is_summary(event)]
-
-
 def is_summary(event: Event) -> bool:
     """Tell the message that stands for those that were compacted."""
     return event.type == "message" and event.role == "system" and event.text.startswith(MARK)
 
 
-def but_for(events: Sequence[Event], keep: int) -> list[Event]:
-    """Leave out the last `keep` messages; nothing where no message is left."""
-    messages = [place for place, event in enumerate(events) if is_due(event)]
-    if keep:
-        events = events[: messages[-keep]] if len(messages) > keep else []
-    return list(events) if any(map(is_due, events)) else []
+@contextmanager
+def queue(workspace: Workspace, session: Session, wait: float) -> Iterator[None]:
+    """Take a turn among those who think about conversations; others may write meanwhile.
 
-
-def batches(events: Sequence[Event], room: int = BATCH) -> Iterator[list[Event]]:
-    """Cut a long conversation where a user speaks, or where it must be."""
-    from .llm_extractor import shown_length  # the backlog is counted far more often than it is worked off
-
-    batch: list[Event] = []
-    size = 0
-    for event in events:
-        length = shown_length(event)
-        asks = is_due(event) and event.role == "user"
-        if batch and size + length > room and (asks or size + length > room * 3 // 2):
-            yield batch
-            batch, size = [], 0
-        batch.append(event)
-        size += length
-    if batch:
-        yield batch
-
-
-def home(workspace: Workspace, session: Session, event: str) -> Session | None:
-    """Find where an event lies now: its session may have been cleared or compacted meanwhile; None where it is gone."""
-    now = at(workspace, session.folder, session.id)
-    if standing_ids([workspace.path(now.path)], {event}):
-        return now
-    others = [*sessions(workspace), *sessions(workspace, archived=True)]
-    parts = (one for one in others if one.id == session.id and one.folder != session.folder)
-    return next((one for one in parts if standing_ids([workspace.path(one.path)], {event})), None)
+    Raises BusyError when another one takes longer than `wait` seconds.
+    """
+    file_steps.make_folder(workspace.derived)
+    command = f"mem consolidate {session.id}"
+    with locked(workspace.derived / "queue", command=command, now=stamp(workspace.now), wait=wait):
+        with exclusive(workspace, command):
+            pass  # what a killed one left half done is finished before anything is read
+        yield

@@ -23,11 +23,11 @@ from ..store.sessions.append import identified, settle_ids
 from ..store.sessions.counts import count_events
 from ..store.sessions.sessions import EVENTS, METADATA, Session, at, counts, require_own
 from ..store.workspace import Workspace
-from .apply import Outcome
-from .backlog import MARK, CompactionLimits, all_events, is_summary, limits
-from .consolidate import in_turn, queue
-from .drafts import Batch
-from .stages import FALLBACK_TO
+from .backlog import MARK, CompactionLimits, all_events, is_summary, limits, queue
+from .batch import Batch
+from .consolidate import in_turn
+from .plan import Outcome
+from .remember_requests import FALLBACK_TO
 from .summarizer import material_of, told_by_llm, told_by_rules
 
 PROTECTED = 20_000

@@ -5,70 +5,38 @@ of their own, and what the plan was made from is looked at again when it is appl
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..beliefs.admission import ask_judge, look, settle_batches, settle_drafts, with_current
 from ..beliefs.drafts import Draft, Settled
 from ..beliefs.neighbours import Nearby, Opened
-from ..beliefs.plan import read_page
-from ..errors import BusyError, LlmError, MemError, RefusedError
+from ..errors import BusyError, MemError
 from ..formats.session_event import Event
-from ..formats.times import stamp
 from ..index.index import Index, ask
-from ..llm.client import Llm
-from ..store import file_steps, local_log
-from ..store.journal import Step, exclusive
-from ..store.local_log import note_added
-from ..store.lock import locked
-from ..store.redaction import redactor
-from ..store.sessions.append import identified, settle_ids
-from ..store.sessions.counts import is_due
+from ..store import local_log
+from ..store.journal import Step
+from ..store.sessions.append import identified
 from ..store.sessions.sessions import Session, at
 from ..store.workspace import Workspace
-from .apply import Kept, Outcome, fallback_plan, kept_plans
-from .backlog import all_events, batches, behind, but_for, home
-from .drafts import Batch, safe_text, sound
-from .stages import Extraction, extract, fallback
+from .backlog import all_events, queue
+from .batch import behind, home, parts, read_batch, read_waiting
+from .plan import Outcome, plan_batches
+from .stages import Extraction, extract_or_fall_back
 
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import Heard, LlmJudge
+    from ..llm.client import Llm
 
 TOGETHER = 20
 """Conversations of a backlog that become memory as one; others who write wait for a few seconds."""
 
 
-@dataclass(frozen=True)
-class _Thought:
-    """What was found worth keeping of some events, which have no secrets any more."""
-
-    session: Session  # as it stood when they were read
-    waiting: Sequence[Event]  # all that wait in it
-    batch: Batch
-    found: Extraction
-    outcome: Outcome
-
-
-@contextmanager
-def queue(workspace: Workspace, session: Session, wait: float) -> Iterator[None]:
-    """Take a turn among those who think about conversations; others may write meanwhile.
-
-    Raises BusyError when another one takes longer than `wait` seconds.
-    """
-    file_steps.make_folder(workspace.derived)
-    command = f"mem consolidate {session.id}"
-    with locked(workspace.derived / "queue", command=command, now=stamp(workspace.now), wait=wait):
-        with exclusive(workspace, command):
-            pass  # what a killed one left half done is finished before anything is read
-        yield
-
-
 def consolidate(
     workspace: Workspace,
     session: Session,
-    llm: Llm | None,
+    llm: "Llm | None",
     *,
     keep: int = 0,
     wait: float = 600.0,
@@ -88,7 +56,7 @@ def consolidate(
 def consolidate_all(
     workspace: Workspace,
     chosen: Sequence[Session],
-    llm: Llm | None,
+    llm: "Llm | None",
     *,
     keep: Callable[[Session], int],
     wait: float = 600.0,
@@ -128,22 +96,23 @@ def _together(
 ) -> list[Outcome]:
     """Consolidate some sessions as one, for one who holds the queue; where one cannot be, MemError and nothing done."""
     ask(workspace, Index.refresh)
-    thoughts: list[_Thought] = []
+    found: list[Extraction] = []
     said: list[str] = []
     for one in block:
-        session, waiting = _read(workspace, one)
-        for events in _batches(waiting, None, keep(session)):
-            thoughts.append(_thought(workspace, session, waiting, events, None, said))
-            said += (draft.body for draft in thoughts[-1].found.drafts)
-    done = _applied(workspace, thoughts, None, opened) if thoughts else []
-    busy = {one.session.folder for one in thoughts}
+        session, waiting = read_waiting(workspace, one)
+        for events in parts(waiting, keep(session), for_llm=False):
+            batch = read_batch(workspace, session, waiting, events, with_page=False, before=said)
+            found.append(extract_or_fall_back(batch, None))
+            said += (draft.body for draft in found[-1].drafts)
+    done = _applied(workspace, found, None, opened) if found else []
+    busy = {one.batch.session.folder for one in found}
     return [*done, *(Outcome(one.id, "nothing") for one in block if one.folder not in busy)]
 
 
 def in_turn(
     workspace: Workspace,
     session: Session,
-    llm: Llm | None,
+    llm: "Llm | None",
     *,
     keep: int = 0,
     most: int | None = None,
@@ -151,87 +120,68 @@ def in_turn(
     opened: Opened | None = None,
 ) -> list[Outcome]:
     """Consolidate for one who holds the queue."""
-    session, found = _read(workspace, session)
+    session, waiting = read_waiting(workspace, session)
     outcomes: list[Outcome] = []
-    for batch in islice(_batches(found, llm, keep), most):
-        thought = _thought(workspace, session, found, batch, llm)
-        outcomes += _applied(workspace, [thought], judge, opened)
+    for events in islice(parts(waiting, keep, for_llm=llm is not None), most):
+        batch = read_batch(workspace, session, waiting, events, with_page=llm is not None)
+        outcomes += _applied(workspace, [extract_or_fall_back(batch, llm)], judge, opened)
         if outcomes[-1].how in ("fallback", "nothing"):
             break
         session = at(workspace, session.folder, session.id)
     return outcomes or [Outcome(session.id, "nothing")]
 
 
-def _read(workspace: Workspace, session: Session) -> tuple[Session, list[Event]]:
-    """Read a session as it is now, and the events that wait in it; each has an id then."""
-    session = at(workspace, session.folder, session.id)
-    if session.problem:
-        raise RefusedError(session.problem, "mend it or move it away")
-    events = all_events(workspace, session)
-    if any(before is not after for before, after in zip(events, identified(session.id, events), strict=True)):
-        settle_ids(workspace, session)
-        events = all_events(workspace, session)
-    return session, behind(events, session.metadata.consolidated_to)
-
-
 def preview(
     workspace: Workspace,
     session: Session,
-    llm: Llm | None,
+    llm: "Llm | None",
     *,
     keep: int = 0,
     events: Sequence[Event] | None = None,
     judge: "LlmJudge | None" = None,
 ) -> list[Outcome]:
     """Show what would become of a session, or of events that are in none yet, writing nothing; the first batch only."""
-    found = identified(session.id, all_events(workspace, session) if events is None else events)
-    found = behind(found, session.metadata.consolidated_to)
-    parts = list(_batches(found, llm, keep))
-    if not parts:
+    waiting = identified(session.id, all_events(workspace, session) if events is None else events)
+    waiting = behind(waiting, session.metadata.consolidated_to)
+    each = list(parts(waiting, keep, for_llm=llm is not None))
+    if not each:
         return [Outcome(session.id, "nothing")]
-    thought = _thought(workspace, session, found, parts[0], llm)
-    looked = look(workspace, thought.found.drafts, keep=False)
-    settled = settle_drafts(workspace, looked, ask_judge(workspace, looked, judge) if judge else None)
-    (planned,) = _planned(workspace, [thought], [session], [settled])
-    if len(parts) > 1:
-        planned = replace(planned, remarks=(*planned.remarks, f"only the first of {len(parts)} parts is shown"))
+    batch = read_batch(workspace, session, waiting, each[0], with_page=llm is not None)
+    found = extract_or_fall_back(batch, llm)
+    seen = look(workspace, found.drafts, keep=False)
+    settled = settle_drafts(workspace, seen, ask_judge(workspace, seen, judge) if judge else None)
+    (planned,) = plan_batches(workspace, [found], [settled])
+    if len(each) > 1:
+        planned = replace(planned, remarks=(*planned.remarks, f"only the first of {len(each)} parts is shown"))
     return [planned]
 
 
-def _batches(found: Sequence[Event], llm: Llm | None, keep: int) -> Iterator[list[Event]]:
-    events = but_for(found, keep)
-    if llm is None:
-        yield from [events] if events else []
-    else:
-        yield from batches(events)
-
-
 def _applied(
-    workspace: Workspace, thoughts: Sequence[_Thought], judge: "LlmJudge | None", opened: Opened | None = None
+    workspace: Workspace, found: Sequence[Extraction], judge: "LlmJudge | None", opened: Opened | None = None
 ) -> list[Outcome]:
     """Apply what was found in some conversations as one; what others changed meanwhile is looked at first."""
-    command = f"mem consolidate {thoughts[0].session.id}"
+    command = f"mem consolidate {found[0].batch.session.id}"
     seen: Nearby | None = opened.look() if opened else None
     heard: Heard | None = None
-    if judge is not None and thoughts[0].outcome.how != "fallback":  # who just failed is not asked again
-        seen = look(workspace, _drafts(thoughts), seen)
+    if judge is not None and found[0].how != "fallback":  # who just failed is not asked again
+        seen = look(workspace, _drafts(found), seen)
         heard = ask_judge(workspace, seen, judge)
-    elif len(thoughts) > 1:
-        seen = look(workspace, _drafts(thoughts), seen)  # others need not wait for what this embeds
+    elif len(found) > 1:
+        seen = look(workspace, _drafts(found), seen)  # others need not wait for what this embeds
     lost: list[Outcome] = []
-    while thoughts:
+    while found:
         try:
-            return [*lost, *_applied_to(workspace, thoughts, command, heard, seen, opened)]
+            return [*lost, *_applied_to(workspace, found, command, heard, seen, opened)]
         except _LostError as failure:
             lost += filter(None, failure.outcomes)
-            thoughts = [one for one, told in zip(thoughts, failure.outcomes, strict=True) if not told]
+            found = [one for one, told in zip(found, failure.outcomes, strict=True) if not told]
             seen = opened.look() if opened else None
     return lost
 
 
 def _applied_to(
     workspace: Workspace,
-    thoughts: Sequence[_Thought],
+    found: Sequence[Extraction],
     command: str,
     heard: "Heard | None",
     seen: Nearby | None,
@@ -240,24 +190,27 @@ def _applied_to(
     """Apply what was found in conversations that are all there still; _LostError where one is not."""
 
     def again(last: Nearby | None, seconds: float | None) -> Nearby:
-        now = look(workspace, _drafts(thoughts), last, budget=seconds)
+        now = look(workspace, _drafts(found), last, budget=seconds)
         if opened:
             opened.embedder = now.embedder
         return now
 
     def decide(now: Nearby) -> tuple[list[Step], tuple[list[Settled], list[Outcome]]]:
-        homes = [home(workspace, one.session, one.batch.events[-1].id) for one in thoughts]
-        fates = [_lost(one, at) for one, at in zip(thoughts, homes, strict=True)]
+        homes = [home(workspace, one.batch.session, one.batch.events[-1].id) for one in found]
+        fates = [_lost(one.batch.session, at_) for one, at_ in zip(found, homes, strict=True)]
         if any(fates):
             raise _LostError(fates)
-        parts = settle_batches(workspace, now, [len(one.found.drafts) for one in thoughts], heard)
-        planned = _planned(workspace, thoughts, [at for at in homes if at], parts)
-        return [step for one in planned for step in one.plan.steps], (parts, planned)
+        moved = [
+            replace(one, batch=replace(one.batch, session=at_)) for one, at_ in zip(found, homes, strict=True) if at_
+        ]
+        settled = settle_batches(workspace, now, [len(one.drafts) for one in found], heard)
+        planned = plan_batches(workspace, moved, settled)
+        return [step for one in planned for step in one.plan.steps], (settled, planned)
 
     def note(result: tuple[list[Settled], list[Outcome]]) -> None:
         local_log.confirm(workspace, [one for settled in result[0] for one in settled.confirmed])
-        for one, settled in zip(thoughts, result[0], strict=True):
-            note_added(workspace, settled.made, f"the conversation {one.session.id}")
+        for one, settled in zip(found, result[0], strict=True):
+            local_log.note_added(workspace, settled.made, f"the conversation {one.batch.session.id}")
 
     (_, (first, *others)), applied = with_current(workspace, command, again, decide, seen, note=note)
     kept = tuple(f"{path} was changed meanwhile: our text is in {place}" for path, place in applied.kept)
@@ -272,65 +225,15 @@ class _LostError(Exception):
         self.outcomes = outcomes  # for each conversation; None where it may be kept
 
 
-def _drafts(thoughts: Sequence[_Thought]) -> list[Draft]:
-    return [draft for thought in thoughts for draft in thought.found.drafts]
+def _drafts(found: Sequence[Extraction]) -> list[Draft]:
+    return [draft for one in found for draft in one.drafts]
 
 
-def _lost(thought: _Thought, now: Session | None) -> Outcome | None:
+def _lost(session: Session, now: Session | None) -> Outcome | None:
     """Say why nothing may be kept of a conversation any more; None where it may."""
-    session = thought.session
     if now is None:
         return Outcome(session.id, "nothing", remarks=(f"{session.id} was deleted meanwhile: nothing is kept of it",))
     if now.metadata.consolidated_to != session.metadata.consolidated_to:
         others = f"{session.id} was consolidated meanwhile by another"
         return Outcome(session.id, "nothing", remarks=(others,))
     return None
-
-
-def _thought(
-    workspace: Workspace,
-    session: Session,
-    waiting: Sequence[Event],
-    events: Sequence[Event],
-    llm: Llm | None,
-    before: Sequence[str] | None = None,
-) -> _Thought:
-    """Find what is worth keeping of events; where the LLM fails, what the user asked for outright.
-
-    `before` is what is kept of conversations that become memory with it; the index is in step with the disk then.
-    """
-    guard = redactor(workspace, session.path)
-    events = [guard.event(event) for event in events]
-    outcome = Outcome(session.id, "rules", messages=sum(map(is_due, events)), redacted=tuple(guard.found))
-    shown = redactor(workspace, workspace.layout.memory).text(read_page(workspace).text) if llm else ""
-    batch = Batch(workspace, session, events, shown, before)
-    try:
-        found = extract(batch, llm)
-    except LlmError as failure:
-        found = fallback(batch)
-        outcome = replace(outcome, how="fallback", error=failure.message)
-    else:
-        outcome = replace(outcome, how="llm" if llm else "rules")
-    guard = redactor(workspace, "what is to be kept")
-    found = replace(
-        found,
-        drafts=tuple(sound(found.drafts, guard)),
-        history=safe_text(found.history, guard),
-        told=found.told.mapped(lambda text: safe_text(text, guard)),
-        page=None if found.page is None else safe_text(found.page, guard),
-    )
-    outcome = replace(outcome, redacted=outcome.redacted + tuple(guard.found))
-    return _Thought(session, waiting, batch, found, outcome)
-
-
-def _planned(
-    workspace: Workspace, thoughts: Sequence[_Thought], homes: Sequence[Session], parts: Sequence[Settled]
-) -> list[Outcome]:
-    """Propose what becomes of conversations, where each lies now."""
-    kept = [
-        Kept(replace(one.batch, workspace=workspace, session=now), one.found, settled, one.outcome)
-        for one, now, settled in zip(thoughts, homes, parts, strict=True)
-    ]
-    if kept[0].outcome.how == "fallback":  # an LLM is asked about one conversation at a time
-        return [fallback_plan(kept[0].batch, thoughts[0].waiting, kept[0].settled, kept[0].outcome)]
-    return kept_plans(workspace, kept)

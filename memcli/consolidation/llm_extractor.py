@@ -5,7 +5,6 @@ it cites is the user's, in their own words; what they pasted, or an assistant sa
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
 from ..beliefs.drafts import Draft
@@ -19,11 +18,8 @@ from ..language.pasted_text import Prompt
 from ..language.sentences import sentences
 from ..llm.client import Llm
 from .attribution import is_handed_on
-from .drafts import Batch
+from .batch import Batch, Findings, shown_room
 from .llm_reply import Reply, ReplyEntry, parse_reply
-
-LONGEST_MESSAGE = 4000
-"""Characters of a message that are shown; tool results are cut to a tenth of that."""
 
 _RULES = """\
 You keep the long-term memory of an assistant and its user. Read the conversation between <conversation> and
@@ -105,19 +101,10 @@ def transcript(events: Sequence[Event], zone: tzinfo = UTC, *, numbered: bool = 
             who = f"assistant runs {event.name or 'a tool'}"
         elif event.type == "tool_result":
             who = f"{event.name or 'tool'} {'fails' if event.is_error else 'answers'}"
-        room = _room(event)
+        room = shown_room(event)
         text = event.text if len(event.text) <= room else f"{event.text[:room]} …"
         lines.append(f"{f'#{number} ' if numbered else ''}{when}{who}: {_data(text)}")
     return "\n".join(lines)
-
-
-def shown_length(event: Event) -> int:
-    """Estimate the characters an event takes in a prompt."""
-    return min(len(event.text), _room(event)) + 40
-
-
-def _room(event: Event) -> int:
-    return LONGEST_MESSAGE if event.type == "message" else LONGEST_MESSAGE // 10
 
 
 def _data(text: str) -> str:
@@ -137,25 +124,15 @@ _STEM = 5  # letters by which two forms of a word are the same
 _TERMS = 2000
 
 
-@dataclass(frozen=True)
-class LlmFindings:
-    """What an LLM found: a history paragraph, the whole page, drafts; each may be absent."""
-
-    history: str
-    page: str | None
-    drafts: tuple[Draft, ...]
-
-
-def by_llm(llm: Llm, batch: Batch) -> LlmFindings:
-    """Ask an LLM, once more if its reply cannot be used; LlmError when that fails too."""
+def by_llm(llm: Llm, batch: Batch, said: object = None) -> Findings:
+    """Ask an LLM, once more if its reply cannot be used; raise LlmError when that fails too."""
     settings = batch.workspace.settings
     limit = settings["consolidate.page_size"]
     shrink_to = limit if len(batch.page.encode()) > limit else 0
     keys = ask(batch.workspace, _keys)
     messages = question(batch.page, batch.events, batch.workspace.zone, shrink_to, keys)
     reply = _reply(llm, messages, settings["llm.timeout"])
-    drafts = tuple(_draft(batch, entry) for entry in reply.entries)
-    return LlmFindings(reply.history_entry, reply.memory_update, drafts)
+    return Findings([_draft(batch, entry) for entry in reply.entries], reply.history_entry, reply.memory_update)
 
 
 def is_borne_out(text: str, said: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import ReplyError
 from ..formats.entry import SOURCES, TYPES, checked
+from ..formats.text_lines import clean_text
 from ..llm.lenient_json import LARGEST, dicts, readings, without_thoughts
 
 FIELDS = ("history_entry", "memory_update", "entries")
@@ -40,7 +41,6 @@ _TYPE_NAMES = {
 }
 _SOURCE_NAMES = {"user_stated": "user", "stated": "user", "assistant": "observed", "agent": "observed"}
 _TEXT_KEYS = ("content", "text", "value", "summary", "body", "memory", "fact", "entry")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,6 @@ def parse_reply(text: str, finish_reason: str | None = None, prompts: Sequence[s
     if finish_reason in _CUT:
         reason = "the reply was cut off at the model's limit of tokens"
     raise ReplyError(reason)
-
-
-def clean_text(text: str) -> str:
-    """Make a text safe to write: pairs of surrogates joined, lone ones replaced, control characters dropped."""
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return _CONTROL.sub("", whole.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 def _reply(values: Sequence[Any], tier: int) -> Reply | None:

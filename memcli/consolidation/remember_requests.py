@@ -5,11 +5,18 @@ foreign text or in the middle of a long prompt, which are somebody else's.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import TYPE_CHECKING
 
+from ..formats.session_event import Event
+from ..formats.text_lines import shorten
 from ..language.pasted_text import Prompt
 from ..language.sentences import QUESTION_MARKS, is_question, sentences
+
+if TYPE_CHECKING:
+    from ..beliefs.drafts import Draft
+    from .batch import Batch
 
 _PLEASE = (
     r"(?:(?:please|also|and|hey|ok|okay|so|oh|now|btw|by the way|can you|could you|would you|will you"
@@ -47,6 +54,10 @@ _TURNS = re.compile(
 )
 
 LONGEST = 4000
+FALLBACK_TO = "fallbackTo"
+"""Key of a session's page: up to where the fallback has kept it."""
+POINTED_AT = 500
+"""Characters kept of the message that a mere "remember that" points at."""
 KEPT = "remembered"
 """What a hook says of a message: the id of the memory it made of it when it was said."""
 
@@ -157,3 +168,44 @@ def _pieces(text: str, begin: int) -> list[tuple[int, int]]:
         pieces.append((start, gap.start()))
         start = gap.end()
     return [*pieces, (start, len(text))]
+
+
+def asked(batch: "Batch") -> "list[Draft]":
+    """Return drafts of what the user asked to be remembered, as it stands; no LLM is waited for."""
+    from ..language.dates import dated  # hooks that only read a prompt need neither
+    from .standing_rules import plain_type
+
+    found: dict[str, Draft] = {}
+    before = Event("")
+    for event in batch.events:
+        if event.type != "message" or not event.text.strip():
+            continue
+        text = source = message = ""
+        if event.role == "user" and is_bare(event.text):
+            prompt = Prompt(before.text)
+            is_users = before.role == "user" and not prompt.is_long and not prompt.is_foreign(0, len(before.text))
+            text, source, message = shorten(before.text, POINTED_AT), "user" if is_users else "observed", before.id
+        elif event.role == "user" and not event.extra.get(KEPT) and (request := remember_request(event.text)):
+            text, source, message = event.text[request.start : request.stop], request.source, event.id
+        if text:
+            told = dated(text, batch.day_of(message))
+            found.setdefault(text.casefold(), batch.draft(told, type=plain_type(text), source=source, message=message))
+        before = event
+    return list(found.values())
+
+
+def kept_already(batch: "Batch") -> set[str]:
+    """Return the texts, in small letters, that hooks or an earlier fallback have kept of a batch."""
+    from ..language.dates import dated
+
+    kept = {
+        dated(text, batch.day_of(event.id)).casefold()
+        for event in batch.events
+        if event.extra.get(KEPT) and (text := remembered(event.text))
+    }
+    done = str(batch.session.metadata.metadata.get(FALLBACK_TO, ""))
+    names = [event.id for event in batch.events]
+    if done in names:
+        earlier = asked(replace(batch, events=batch.events[: names.index(done) + 1]))
+        kept |= {draft.body.casefold() for draft in earlier}
+    return kept

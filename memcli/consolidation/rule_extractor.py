@@ -16,8 +16,8 @@ from ..index.index import Index, ask
 from ..index.lookups import sharing_words
 from ..language.dates import dated
 from ..language.sentences import is_question
+from .batch import Batch, Findings
 from .candidates import Candidate, binds, is_one_off, states_something, telling_words
-from .drafts import Batch
 from .remember_requests import remember_request
 from .repairs import repairs
 from .sentence_joining import are_neighbours, groups, joined, only_corrects, paragraph, rules, says_more, together
@@ -159,6 +159,11 @@ def _righted(found: Sequence[Candidate], gone: Mapping[int, int], needed: float)
         for (at, by), one in zip(pairs, judged, strict=True)
         if one.probability >= (needed or _needed(found[at], one.kind))
     ]
+
+
+def by_rules(batch: Batch, said: Sequence[Candidate]) -> Findings:
+    """Return the drafts of what rules find worth keeping of what was said in a batch."""
+    return Findings(rule_drafts(batch, statements(batch, said)))
 
 
 def rule_drafts(batch: Batch, found: Sequence[tuple[Candidate, Worth]], room: int = MOST) -> list[Draft]:

@@ -5,27 +5,24 @@ Owns: what rules find and what an LLM finds, as one value. Decides nothing about
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from ..beliefs.drafts import Draft
-from ..formats.session_event import Event
+from ..errors import LlmError
 from ..formats.text_lines import first_line, shorten
-from ..language.dates import dated
-from ..language.pasted_text import Prompt
-from ..llm.client import Llm
+from ..store.redaction import Redacted, redactor
+from .batch import Batch, Findings, message_of, safe_text, sound
 from .candidates import Candidate, candidates
-from .drafts import Batch, message_of
-from .llm_extractor import by_llm
-from .remember_requests import KEPT, is_bare, remember_request, remembered
+from .remember_requests import asked, kept_already
 from .repairs import changed_files, repairs
-from .rule_extractor import rule_drafts, statements
+from .rule_extractor import by_rules
 from .session_summary import Summary, summary
-from .standing_rules import is_standing_rule, plain_type
+from .standing_rules import is_standing_rule
 from .withdrawals import place_of, retracted, taken_back
 
-FALLBACK_TO = "fallbackTo"
-"""Key of a session's page: up to where the fallback has kept it."""
-POINTED_AT = 500
-"""Characters kept of the message that a mere "remember that" points at."""
+if TYPE_CHECKING:
+    from ..llm.client import Llm
 
 LONGEST_OUTCOME = 300
 """Characters of an outcome that an LLM, or the subjects of commits, tell."""
@@ -35,26 +32,57 @@ _DECIDED = ("constraint", "correction", "preference", "procedure")
 
 @dataclass(frozen=True)
 class Extraction:
-    """What is worth keeping of a batch."""
+    """What is worth keeping of a batch, and by whom it was found."""
 
+    batch: Batch
     drafts: tuple[Draft, ...]
     history: str  # a paragraph without its time; empty where nothing came of the conversation
     told: Summary
     page: str | None = None  # the whole new text of long-term memory, as an LLM proposes it
     lasting: frozenset[str] = frozenset()  # texts of drafts that the user asked to remember, or that bind from now on
+    how: str = "rules"  # llm, rules or fallback
+    error: str = ""  # why the LLM gave nothing
+    redacted: tuple[Redacted, ...] = ()
 
 
-def extract(batch: Batch, llm: Llm | None) -> Extraction:
-    """Find what is worth keeping of a batch; LlmError where an LLM is asked and gives no usable reply."""
+class Extractor(Protocol):
+    """Finds what is worth keeping of a batch: by rules, or by asking an LLM."""
+
+    def __call__(self, batch: Batch, said: Sequence[Candidate], /) -> Findings:
+        """Return drafts and, where it tells them, history and page; raise LlmError where no LLM answers usably."""
+
+
+def extract_or_fall_back(batch: Batch, llm: "Llm | None") -> Extraction:
+    """Return what is worth keeping of a batch; where the LLM fails, what the user asked for outright.
+
+    All texts are fit to be written: without secrets, control characters and lines that git would take for its own.
+    """
+    try:
+        found = extract(batch, llm)
+    except LlmError as failure:
+        found = replace(fallback(batch), how="fallback", error=failure.message)
+    guard = redactor(batch.workspace, "what is to be kept")
+    return replace(
+        found,
+        drafts=tuple(sound(found.drafts, guard)),
+        history=safe_text(found.history, guard),
+        told=found.told.mapped(lambda text: safe_text(text, guard)),
+        page=None if found.page is None else safe_text(found.page, guard),
+        redacted=batch.redacted + tuple(guard.found),
+    )
+
+
+def extract(batch: Batch, llm: "Llm | None") -> Extraction:
+    """Find what is worth keeping of a batch; raise LlmError where an LLM is asked and gives no usable reply."""
     said = candidates(batch.events)
     requested = _standing(asked(batch), said)
-    if llm is None:
-        drafts = _once([*requested, *rule_drafts(batch, statements(batch, said))], batch)
-        page, history = None, ""
-    else:
-        reply = by_llm(llm, batch)
-        drafts = _once([*requested, *reply.drafts], batch)
-        page, history = reply.page, reply.history
+    extractor: Extractor = by_rules
+    if llm is not None:
+        from .llm_extractor import by_llm
+
+        extractor = partial(by_llm, llm)
+    found = extractor(batch, said)
+    drafts, history = _once([*requested, *found.drafts], batch), found.history
     told = _told(batch, said, drafts)
     if llm is None and told.episode():
         drafts = [draft for draft in drafts if not told.states(draft.body) or draft in requested]
@@ -65,34 +93,21 @@ def extract(batch: Batch, llm: Llm | None) -> Extraction:
         one.body for one in drafts if one.told["source"] == "user" and (one.body in ours or is_standing_rule(one.body))
     )
     admitted = (replace(draft, confirms=not _is_pasted(batch, draft)) for draft in drafts)
-    return Extraction(tuple(admitted), history or told.history(), told, page, frozenset(lasting))
+    return Extraction(
+        batch,
+        tuple(admitted),
+        history or told.history(),
+        told,
+        found.page,
+        frozenset(lasting),
+        how="llm" if llm else "rules",
+    )
 
 
 def _is_pasted(batch: Batch, draft: Draft) -> bool:
     """Tell whether a user's message states something that is not the user's own word."""
     message = message_of(draft)
     return bool(message) and draft.told["source"] == "observed" and batch.event(message).role == "user"
-
-
-def asked(batch: Batch) -> list[Draft]:
-    """Return drafts of what the user asked to be remembered, as it stands; no LLM is waited for."""
-    found: dict[str, Draft] = {}
-    before = Event("")
-    for event in batch.events:
-        if event.type != "message" or not event.text.strip():
-            continue
-        text = source = message = ""
-        if event.role == "user" and is_bare(event.text):
-            prompt = Prompt(before.text)
-            is_users = before.role == "user" and not prompt.is_long and not prompt.is_foreign(0, len(before.text))
-            text, source, message = shorten(before.text, POINTED_AT), "user" if is_users else "observed", before.id
-        elif event.role == "user" and not event.extra.get(KEPT) and (request := remember_request(event.text)):
-            text, source, message = event.text[request.start : request.stop], request.source, event.id
-        if text:
-            told = dated(text, batch.day_of(message))
-            found.setdefault(text.casefold(), batch.draft(told, type=plain_type(text), source=source, message=message))
-        before = event
-    return list(found.values())
 
 
 def _standing(requested: Sequence[Draft], said: Sequence[Candidate]) -> list[Draft]:
@@ -110,7 +125,7 @@ def _standing(requested: Sequence[Draft], said: Sequence[Candidate]) -> list[Dra
 def fallback(batch: Batch) -> Extraction:
     """Return what is kept where an LLM failed: what the user asked for outright."""
     drafts = _once(asked(batch), batch)
-    return Extraction(tuple(drafts), "", Summary("", ""), None, frozenset(one.body for one in drafts))
+    return Extraction(batch, tuple(drafts), "", Summary("", ""), lasting=frozenset(one.body for one in drafts))
 
 
 def _told(batch: Batch, said: Sequence[Candidate], drafts: Sequence[Draft]) -> Summary:
@@ -132,23 +147,11 @@ def _told(batch: Batch, said: Sequence[Candidate], drafts: Sequence[Draft]) -> S
     return summary(batch.events, said, decisions, seen, changed_files(batch.events), fixes, gone)
 
 
-def _once(drafts: list[Draft], batch: Batch) -> list[Draft]:
+def _once(drafts: Sequence[Draft], batch: Batch) -> list[Draft]:
     """Leave out what was found twice, and what hooks or an earlier fallback have kept already."""
-    kept = {
-        dated(text, batch.day_of(event.id)).casefold()
-        for event in batch.events
-        if event.extra.get(KEPT) and (text := remembered(event.text))
-    }
-    kept |= {draft.body.casefold() for draft in _kept_by_fallback(batch)}
+    kept = kept_already(batch)
     found: dict[str, Draft] = {}
     for draft in drafts:
         if draft.body.casefold() not in kept:
             found.setdefault(draft.body.casefold(), draft)
     return list(found.values())
-
-
-def _kept_by_fallback(batch: Batch) -> list[Draft]:
-    """Return what was asked to be remembered in the messages that an earlier fallback has kept."""
-    done = str(batch.session.metadata.metadata.get(FALLBACK_TO, ""))
-    names = [event.id for event in batch.events]
-    return asked(replace(batch, events=batch.events[: names.index(done) + 1])) if done in names else []

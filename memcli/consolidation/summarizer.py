@@ -6,12 +6,11 @@ from datetime import tzinfo
 
 from ..errors import LlmError
 from ..formats.session_event import Event
-from ..formats.text_lines import shorten
+from ..formats.text_lines import clean_text, shorten
 from ..llm.client import Llm
 from ..llm.lenient_json import without_thoughts
-from .drafts import Batch
+from .batch import Batch
 from .llm_extractor import transcript
-from .llm_reply import clean_text
 from .stages import extract
 
 MAX_TOKENS = 500

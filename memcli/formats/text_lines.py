@@ -10,6 +10,8 @@ from ..errors import RefusedError
 
 BOM = "\ufeff"
 """What some editors put before the first line of a file."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_CONFLICT = re.compile(r"^(?=[<=>|]{7}(?:\s|$))", re.MULTILINE)
 _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 
 
@@ -41,6 +43,17 @@ def require_no_conflict(path: str, text: str) -> None:
     line = conflict_marker(text)
     if line is not None:
         raise RefusedError(f"{path}:{line}: a git conflict marker", "resolve the conflict, then try again")
+
+
+def clean_text(text: str) -> str:
+    """Make a text safe to write: pairs of surrogates joined, lone ones replaced, control characters dropped."""
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _CONTROL.sub("", whole.replace("\r\n", "\n").replace("\r", "\n")).strip()
+
+
+def unconflicted(text: str) -> str:
+    """Indent what git would take for a conflict marker."""
+    return _CONFLICT.sub(" ", text)
 
 
 ONLY_BEGINNING = "only its beginning is indexed"

@@ -14,7 +14,7 @@ from ..store.workspace import Workspace
 from .tend import Noise, Task
 
 if TYPE_CHECKING:
-    from ..consolidation.apply import Outcome
+    from ..consolidation.plan import Outcome
     from ..consolidation.rollup import EpisodeGroup, RolledUp
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memcli.consolidation.apply import Outcome
 from memcli.consolidation.consolidate import consolidate, preview
+from memcli.consolidation.plan import Outcome
 from memcli.errors import BusyError, LlmError, RefusedError
 from memcli.formats.session_event import Event
 from memcli.index.filters import Filter

@@ -14,8 +14,8 @@ from memcli.beliefs.admission import admit
 from memcli.beliefs.drafts import Draft
 from memcli.beliefs.supersession import read_entry_file
 from memcli.consolidation import consolidate as module
-from memcli.consolidation.apply import Outcome
 from memcli.consolidation.consolidate import consolidate, preview
+from memcli.consolidation.plan import Outcome
 from memcli.formats.entry import Entry
 from memcli.formats.session_event import Event
 from memcli.store import entries as kept

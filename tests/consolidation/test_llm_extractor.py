@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.consolidation.drafts import Batch
+from memcli.consolidation.batch import Batch
 from memcli.consolidation.stages import extract
 from memcli.formats.session_event import Event
 from memcli.store.sessions.sessions import made

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.consolidation.llm_reply import Reply, ReplyEntry, clean_text, parse_reply
+from memcli.consolidation.llm_reply import Reply, ReplyEntry, parse_reply
 from memcli.errors import LlmError, ReplyError
+from memcli.formats.text_lines import clean_text
 from memcli.llm import lenient_json
 
 WHOLE = {

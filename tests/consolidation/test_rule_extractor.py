@@ -7,8 +7,8 @@ import pytest
 
 from memcli.beliefs.drafts import Draft
 from memcli.consolidation import rule_extractor
+from memcli.consolidation.batch import Batch
 from memcli.consolidation.candidates import Candidate
-from memcli.consolidation.drafts import Batch
 from memcli.consolidation.stages import Extraction, extract
 from memcli.consolidation.worth import Worth
 from memcli.formats.session_event import Event

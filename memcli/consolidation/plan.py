@@ -1,0 +1,191 @@
+"""The steps that make drafts memory: a history record, entries, an episode, the page, and the session's cursor.
+
+Nothing is written here, and nothing an LLM said can make the whole fail: what cannot stand as it is, is said.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+
+from ..beliefs.drafts import Admitted, Settled
+from ..beliefs.plan import Plan, read_page, without_lines
+from ..formats.history import is_dated
+from ..formats.session_event import Event
+from ..formats.text_lines import clean_text, shorten, unconflicted
+from ..formats.times import day_of, parse_time
+from ..store.entries import entry_text
+from ..store.history import history_steps
+from ..store.journal import Append, Change, Step
+from ..store.redaction import Redacted
+from ..store.sessions.counts import is_due
+from ..store.sessions.sessions import Session, page_change
+from ..store.workspace import Workspace
+from .batch import Batch
+from .page_update import entry_as_planned, proposed_page, with_our_lines
+from .remember_requests import FALLBACK_TO
+from .stages import Extraction
+
+FALLBACK = "[raw-fallback]"
+HISTORY = "history"
+"""Key of a session's page: its last record of history."""
+
+_LAST, _EACH = 10, 200
+FALLBACKS = "fallbacks"
+"""Key of a session's page: the records of fallbacks that no good record stands for yet."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one session's waiting messages."""
+
+    session: str
+    how: str  # llm, rules, fallback or nothing
+    plan: Plan = field(default_factory=Plan)
+    messages: int = 0
+    admitted: tuple[Admitted, ...] = ()  # what became of each memory found
+    remarks: tuple[str, ...] = ()
+    error: str = ""  # why the LLM gave nothing
+    unheard: str = ""  # why a judge said nothing of some memories
+    redacted: tuple[Redacted, ...] = ()
+
+    @property
+    def entries(self) -> int:
+        """Count the entries that were made."""
+        return sum(one.action == "created" for one in self.admitted)
+
+
+def plan_batches(workspace: Workspace, found: Sequence[Extraction], parts: Sequence[Settled]) -> list[Outcome]:
+    """Propose what becomes of some batches, an outcome each; their plans are one, and applied together.
+
+    `parts` are what became of the drafts of each.
+    """
+    if found[0].how == "fallback":  # an LLM is asked about one conversation at a time
+        return [_fallback(found[0], parts[0])]
+    page = read_page(workspace)
+    kept = list(zip(found, parts, strict=True))
+    stands = {step.path: step.after for settled in parts for step in settled.plan.steps if isinstance(step, Change)}
+    remarks: tuple[str, ...]
+    if found[0].page is not None:  # an LLM is shown one conversation at a time
+        page_steps, remarks = proposed_page(found[0].batch, found[0].page, page)
+    else:
+        page_steps, remarks = with_our_lines(workspace, kept, stands, page)
+    proposed: list[Outcome] = []
+    has_record = False
+    for one, settled in kept:
+        *steps, cursor = _steps(one, settled, stands, is_next=has_record)
+        has_record |= any(isinstance(step, Append) for step in steps)
+        proposed.append(_outcome(one, settled, [*steps, *page_steps, cursor], remarks))
+        page_steps, remarks = [], ()
+    return proposed
+
+
+def _steps(found: Extraction, settled: Settled, stands: Mapping[str, str | None], *, is_next: bool) -> list[Step]:
+    """Return the steps of one batch; the last one marks its messages as consolidated."""
+    batch = found.batch
+    workspace, session = batch.workspace, batch.session
+    steps: list[Step] = []
+    history = _with_moment(batch, found.history)
+    marked = {key: value for key, value in session.metadata.metadata.items() if key not in (FALLBACK_TO, FALLBACKS)}
+    fallbacks = _fallbacks(session)
+    if fallbacks and not history:
+        history = _with_moment(batch, f"{session.id}: nothing came of it.")  # what stands for the fallback
+    if history:
+        records = history_steps(workspace, history, batch.noise("history"), instead_of=fallbacks, is_next=is_next)
+        marked[HISTORY] = records[0].mark
+        steps += records
+    steps += settled.plan.steps
+    # Of commits both would say the same: what was committed.
+    has_episode = workspace.settings["consolidate.episodes"] and session.metadata.channel_type != "git"
+    if has_episode and found.told.episode():
+        steps.append(_episode(batch, found, _label(workspace, stands, settled)))
+    return [*steps, page_change(workspace, session, consolidated_to=batch.events[-1].id, metadata=marked)]
+
+
+def _fallback(found: Extraction, settled: Settled) -> Outcome:
+    """Keep the last messages as they are; the cursor stays, and the same messages get no second record."""
+    batch = found.batch
+    workspace, session = batch.workspace, batch.session
+    due = [event for event in _not_kept_yet(batch) if is_due(event)]
+    if not due:
+        return replace(_outcome(found, settled, ()), admitted=(), unheard="", remarks=())
+    said = " | ".join(f"{event.name or event.role}: {shorten(event.text, _EACH)}" for event in due[-_LAST:])
+    text = f"[{workspace.now.astimezone(workspace.zone):%Y-%m-%d %H:%M}] {FALLBACK} {session.id}: {clean_text(said)}"
+    records = history_steps(workspace, text, replace(batch, events=due).noise("fallback"))
+    steps: list[Step] = [*records, *settled.plan.steps, *without_lines(workspace, settled.superseded).steps]
+    marked = {FALLBACK_TO: batch.events[-1].id, FALLBACKS: [*_fallbacks(session), records[0].mark]}
+    steps.append(page_change(workspace, session, metadata={**session.metadata.metadata, **marked}))
+    return _outcome(found, settled, steps)
+
+
+def _fallbacks(session: Session) -> list[str]:
+    named = session.metadata.metadata.get(FALLBACKS)
+    return [str(one) for one in named] if isinstance(named, list) else []
+
+
+def _outcome(found: Extraction, settled: Settled, steps: Sequence[Step], remarks: tuple[str, ...] = ()) -> Outcome:
+    return Outcome(
+        found.batch.session.id,
+        found.how,
+        Plan(tuple(steps), settled.plan.reasons if steps else ()),
+        sum(map(is_due, found.batch.events)),
+        settled.admitted,
+        settled.notices + remarks,
+        found.error,
+        settled.error,
+        found.redacted,
+    )
+
+
+def _not_kept_yet(batch: Batch) -> list[Event]:
+    """Return the events of a batch that no fallback has kept."""
+    places = {event.id: place for place, event in enumerate(batch.waiting)}
+    kept = places.get(str(batch.session.metadata.metadata.get(FALLBACK_TO, "")), -1)
+    return [event for event in batch.events if places[event.id] > kept]
+
+
+def _episode(batch: Batch, found: Extraction, label: str) -> Change:
+    said = next((event.timestamp for event in reversed(batch.events) if event.timestamp), "")
+    moment = parse_time(said) or batch.workspace.now
+    tags = dict.fromkeys(tag for draft in found.drafts for tag in draft.told["tags"])
+    project = _project(batch.session, label)
+    told = {
+        "type": "episode",
+        "title": clean_text(found.told.title),
+        "tags": tuple(tags)[:6],
+        "source": "observed",
+        "sources": (batch.source_of(),),
+        "created_at": batch.said_at(said),
+        **({"project": project} if project else {}),
+    }
+    body = unconflicted(clean_text(found.told.episode()))
+    folder = f"episodes/{day_of(moment, batch.workspace.zone)}"
+    _, path, text = entry_text(batch.workspace, told, body, batch.noise("episode"), folder=folder)
+    return Change(path, None, text)
+
+
+def _label(workspace: Workspace, stands: Mapping[str, str | None], settled: Settled) -> str:
+    """Return the project that most of the entries made or confirmed belong to, the first of equals; "" for none."""
+    labels = Counter(
+        entry_as_planned(workspace, stands, path).project for path in {one.path: 0 for one in settled.admitted}
+    )
+    del labels[""]
+    return labels.most_common(1)[0][0] if labels else ""
+
+
+def _project(session: Session, label: str) -> str:
+    """Name what a conversation was about: as the session says, else its entries, else the folder it took place in."""
+    told = session.metadata.metadata
+    folder = session.metadata.channel_id if session.metadata.channel_type == "git" else told.get("cwd", "")
+    named = told.get("project")
+    return str(named or label) if named or label else PurePath(folder).name if isinstance(folder, str) else ""
+
+
+def _with_moment(batch: Batch, text: str) -> str:
+    """Begin a history paragraph with the moment it tells of, where it does not."""
+    text = " ".join(text.split())
+    if not text or is_dated(text):
+        return text
+    moment = next((parse_time(event.timestamp) for event in batch.events if event.timestamp), None)
+    moment = moment or batch.workspace.now
+    return f"[{moment.astimezone(batch.workspace.zone):%Y-%m-%d %H:%M}] {text}"
