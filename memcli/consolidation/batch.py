@@ -18,8 +18,8 @@ from ..formats.ids import blake2b
 from ..formats.session_event import Event
 from ..formats.text_lines import clean_text, unconflicted
 from ..formats.times import day_of, parse_time, stamp
-from ..store.addresses import session_source
 from ..store.redaction import Redacted, Redactor, redactor
+from ..store.sessions.addresses import session_source
 from ..store.sessions.append import identified, settle_ids
 from ..store.sessions.counts import is_due
 from ..store.sessions.event_file import standing_ids

@@ -38,7 +38,7 @@ def remember(workspace: Workspace, session: str, text: str, source: str, seconds
     from ..formats.times import day_of
     from ..language.dates import dated
     from ..store.redaction import redactor
-    from .drafts import paths
+    from .batch import paths
     from .standing_rules import plain_type
 
     noise = workspace.noise(text)
