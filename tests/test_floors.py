@@ -22,8 +22,8 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 LEFT = {
-    house.reaches_up: 192,
-    house.two_meanings: 8,
+    house.reaches_up: 176,
+    house.two_meanings: 7,
     house.sizes: 1,
     house.entangled: 11,
     house.long_functions: 3,

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..api import files
+from ..api.files import SESSIONS, Workspace
 from ..errors import NotFoundError, RefusedError
-from ..store.archive import is_hollow
-from ..store.sessions.sessions import FOLDER as SESSIONS
-from ..store.workspace import MARKER, Workspace
 
 ROOT = "/memories"
 _TEXTS = (".txt", ".text", ".xml", ".json", ".yaml", ".yml", ".csv", ".log", ".rst", ".org", ".html")
@@ -22,7 +21,7 @@ _KINDS = ("entry", "memory", "history", "note")
 
 
 @dataclass(frozen=True)
-class Place:
+class MemoryPath:
     """A file or folder as the model names it, and where it is."""
 
     name: str  # as given
@@ -35,28 +34,33 @@ class Place:
         return posixpath.normpath(self.name) == ROOT
 
 
-def place(workspace: Workspace, name: str) -> Place:
-    """Find where a name below /memories lies; RefusedError for what lies elsewhere."""
+def located(workspace: Workspace, name: str) -> MemoryPath:
+    """Find where a name below /memories lies; raise RefusedError for what lies elsewhere."""
     if name != ROOT and not name.startswith(f"{ROOT}/"):
         raise RefusedError(f"Path must start with {ROOT}, got: {name}")
     inner = posixpath.normpath(name[len(ROOT) :].lstrip("/") or ".")
     if inner == ".":
-        return Place(name, workspace.layout.entries, workspace.path(workspace.layout.entries))
+        return MemoryPath(name, workspace.layout.entries, workspace.path(workspace.layout.entries))
     path = _findable(workspace, _path(workspace, inner))
     try:
         file = workspace.path(path)
         real = workspace.relative(file) if file != workspace.root else ""
     except (RefusedError, ValueError):
         raise _escape(name) from None
-    if inner.split("/")[0] == ".." or _is_hidden(workspace, path) or _is_hidden(workspace, real) or not real:
+    if (
+        inner.split("/")[0] == ".."
+        or files.is_private(workspace, path)
+        or files.is_private(workspace, real)
+        or not real
+    ):
         raise _escape(name)
-    return Place(name, real, file)
+    return MemoryPath(name, real, file)
 
 
-def existing(workspace: Workspace, name: str, said: str = " Please provide a valid path.") -> Place:
+def existing(workspace: Workspace, name: str, said: str = " Please provide a valid path.") -> MemoryPath:
     """Find what is there under a name; NotFoundError, in the words models know, for what is not."""
-    found = place(workspace, name)
-    if (not found.file.exists() or is_hollow(found.file)) and not found.is_root:
+    found = located(workspace, name)
+    if not found.is_root and not files.exists(workspace, found.path):
         if keyed := by_key(workspace, name):
             return keyed
         dot = "." if said else ""
@@ -64,37 +68,23 @@ def existing(workspace: Workspace, name: str, said: str = " Please provide a val
     return found
 
 
-def by_key(workspace: Workspace, name: str) -> Place | None:
+def by_key(workspace: Workspace, name: str) -> MemoryPath | None:
     """Find the one entry whose key a name below /memories is: staging/port.md is what fills staging/port."""
-    from ..formats.entry import same_key
-    from ..index.index import Index, ask
-    from ..index.lookups import keyed
-
-    key = same_key(name.removeprefix(f"{ROOT}/").removesuffix(".md"))
-
-    def asked(index: Index) -> list[str]:
-        index.refresh()
-        return [path for other, path in keyed(index) if same_key(other) == key]
-
-    paths = ask(workspace, asked) if key else []
-    return Place(name, paths[0], workspace.path(paths[0])) if len(paths) == 1 else None
+    path = files.path_of_key(workspace, name.removeprefix(f"{ROOT}/").removesuffix(".md"))
+    return MemoryPath(name, path, workspace.path(path)) if path else None
 
 
-def listed(workspace: Workspace, folder: Place) -> Iterator[tuple[str, Path]]:
+def listed(workspace: Workspace, folder: MemoryPath) -> Iterator[tuple[str, Path]]:
     """Yield the names in a folder with their files, in order."""
     found = {_shown(child.name): child for child in _children(folder.file)}
     if folder.is_root and workspace.layout.entries:
         found |= {child.name: child for child in _children(workspace.root)}
     for name in sorted(found):
         try:
-            seen = place(workspace, f"{folder.name.rstrip('/')}/{name}")
+            seen = located(workspace, f"{folder.name.rstrip('/')}/{name}")
         except RefusedError:
             continue
-        if (
-            seen.file.exists()
-            and not is_hollow(seen.file)
-            and (not folder.is_root or seen.path != workspace.layout.entries)
-        ):
+        if files.exists(workspace, seen.path) and (not folder.is_root or seen.path != workspace.layout.entries):
             yield name, seen.file
 
 
@@ -106,7 +96,7 @@ def _children(folder: Path) -> list[Path]:
 
 
 def _path(workspace: Workspace, inner: str) -> str:
-    """Give the path within the workspace: what is a memory there keeps its own, all else lies below the entries."""
+    """Return the path within the workspace: what is a memory there keeps its own, all else lies below the entries."""
     layout = workspace.layout
     if not layout.entries:
         return inner
@@ -120,20 +110,14 @@ def _path(workspace: Workspace, inner: str) -> str:
 
 
 def _findable(workspace: Workspace, path: str) -> str:
-    """Give the path that is searched: a text of another ending is kept as markdown, unless somebody put it there."""
+    """Return the path that is searched: a text of another ending is kept as markdown, unless somebody put it there."""
     is_other = path.endswith(_TEXTS) and not (workspace.root / path).exists()
     return f"{path}.md" if is_other else path
 
 
 def _shown(name: str) -> str:
-    """Give the name a model knows a file by."""
+    """Return the name a model knows a file by."""
     return name.removesuffix(".md") if name.removesuffix(".md").endswith(_TEXTS) else name
-
-
-def _is_hidden(workspace: Workspace, path: str) -> bool:
-    parts = path.split("/")
-    is_reserved = parts[0].casefold() in (SESSIONS, MARKER) or workspace.layout.is_archived(f"{path}/".casefold())
-    return is_reserved or any(part.startswith(".") for part in parts)
 
 
 def _escape(name: str) -> RefusedError:

@@ -9,17 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..api import files
+from ..api.files import Workspace
 from ..errors import NotFoundError, RefusedError, UsageError
-from ..formats.text_lines import require_no_conflict
-from ..store import atomic_files, entries
-from ..store.archive import explain_folder, is_hollow, keep_folders
-from ..store.entry_revision import attributed
-from ..store.file_moves import remove_folder
-from ..store.privacy import require_open
-from ..store.redaction import require_no_secret
-from ..store.secret_guard import keepable
-from ..store.workspace import Workspace
-from .memory_folder import ROOT, Place, by_key, existing, listed, place
+from .memory_folder import ROOT, MemoryPath, by_key, existing, listed, located
 
 BY = "observed"
 """Source of what is written here: a model writes it, and says nowhere whose words they are."""
@@ -44,7 +37,7 @@ def view(workspace: Workspace, call: Mapping[str, Any]) -> str:
     found = existing(workspace, name)
     if found.file.is_dir() or found.is_root:
         return _folder(workspace, found)
-    lines = _content(found).split("\n")
+    lines = files.read_file(workspace, found.path).split("\n")
     if len(lines) > MOST_LINES:
         raise RefusedError(f"File {name} exceeds maximum line limit of 999,999 lines.")
     first, last = _range(call.get("view_range"), len(lines))
@@ -54,15 +47,11 @@ def view(workspace: Workspace, call: Mapping[str, Any]) -> str:
 def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
     """Make a file of exactly the text given."""
     name, text = _text(call, "path"), _text(call, "file_text")
-    found = place(workspace, name)
+    found = located(workspace, name)
     if found.is_root or (not found.file.exists() and by_key(workspace, name)):
         raise RefusedError(f"File {name} already exists")
-    _require_sound(name, text)
-    require_no_secret(workspace, found.path, "the path")
-    require_open(found.file, "choose another path")
-    text = attributed(workspace, found.path, "", keepable(workspace, name, text), BY)
     try:
-        atomic_files.create(found.file, text.encode("utf-8"))
+        files.create_file(workspace, found.path, text, name=name, by=BY)
     except FileExistsError:
         raise RefusedError(f"File {name} already exists") from None
     return f"File created successfully at: {name}"
@@ -117,23 +106,20 @@ def delete(workspace: Workspace, call: Mapping[str, Any]) -> str:
     found = existing(workspace, name, "")
     if found.is_root or found.path == workspace.layout.entries:
         raise RefusedError(f"Cannot delete the {ROOT} directory itself")
-    if found.file.is_file():
-        entries.put_away(workspace, found.path, "mem memory-tool")
-    else:
-        _put_away(workspace, found)
+    files.archive_file(workspace, found.path, name=found.name, command="mem memory-tool")
     return f"Successfully deleted {name}"
 
 
 def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
-    """Give a file or a folder another name that is free."""
+    """Rename a file or a folder; the new name must be free."""
     old, new = _text(call, "old_path"), _text(call, "new_path")
-    src, dst = place(workspace, old), place(workspace, new)
+    src, dst = located(workspace, old), located(workspace, new)
     if src.is_root or src.path == workspace.layout.entries:
         raise RefusedError(f"Cannot rename the {ROOT} directory itself")
     taken = RefusedError(f"The destination {new} already exists")
-    if (dst.file.exists() and not is_hollow(dst.file)) or dst.is_root:
+    if dst.is_root or files.exists(workspace, dst.path):
         raise taken
-    require_no_secret(workspace, dst.path, "the path")
+    files.require_nameable(workspace, dst.path)
     if not src.file.exists():
         raise NotFoundError(f"The path {old} does not exist")
     if dst.file.is_relative_to(src.file):
@@ -141,10 +127,8 @@ def rename(workspace: Workspace, call: Mapping[str, Any]) -> str:
     if _kind(workspace, src) != _kind(workspace, dst):
         # A page that becomes a memory, or a memory that becomes the page, would be believed for what it says of itself.
         raise RefusedError(f"{old} and {new} are kept in different ways: create {new} and delete {old}")
-    if dst.file.exists():
-        remove_folder(dst.file)
     try:
-        atomic_files.move(src.file, dst.file)
+        files.rename_file(workspace, src.path, dst.path)
     except FileExistsError:
         raise taken from None
     return f"Successfully renamed {old} to {new}"
@@ -161,29 +145,22 @@ COMMANDS: dict[str, Callable[[Workspace, Mapping[str, Any]], str]] = {
 
 
 def _edited(workspace: Workspace, name: str, change: Callable[[str], str]) -> str:
-    """Change a file's text, line ends as models write them; give the text as it is now."""
+    """Change a file's text; return it as it is then."""
     found = existing(workspace, name)
     if not found.file.is_file():
         raise RefusedError(f"The path {name} is not a file.")
 
-    def changed(text: str) -> str:
-        is_windows = 0 < text.count("\n") == text.count("\r\n")  # where both stand, each line keeps its own
-        new = change(text.replace("\r\n", "\n") if is_windows else text)
-        _require_sound(name, new)
-        new = keepable(workspace, name, new, text)
-        return new.replace("\n", "\r\n") if is_windows else new
-
-    return entries.edit(workspace, found.path, changed, by=BY).text.replace("\r\n", "\n")
+    return files.change_file(workspace, found.path, change, name=name, by=BY)
 
 
-def _folder(workspace: Workspace, found: Place) -> str:
+def _folder(workspace: Workspace, found: MemoryPath) -> str:
     """List a folder two levels deep, with sizes a person can read."""
     name = found.name.rstrip("/")
     lines: list[str] = []
     for child, file in listed(workspace, found):
         is_folder = file.is_dir()
         lines.append(f"{_size(file)}\t{name}/{child}{'/' if is_folder else ''}")
-        inner = listed(workspace, place(workspace, f"{name}/{child}")) if is_folder else ()
+        inner = listed(workspace, located(workspace, f"{name}/{child}")) if is_folder else ()
         lines += [f"{_size(one)}\t{name}/{child}/{below}{'/' if one.is_dir() else ''}" for below, one in inner]
     rest = len(lines) - MOST_LISTED
     if rest > 0:
@@ -192,28 +169,9 @@ def _folder(workspace: Workspace, found: Place) -> str:
     return "\n".join([head, f"{_size(found.file)}\t{name}", *lines])
 
 
-def _kind(workspace: Workspace, named: Place) -> str | None:
-    """Give the kind of a file, or of the files a folder may hold."""
+def _kind(workspace: Workspace, named: MemoryPath) -> str | None:
+    """Return the kind of a file, or of the files a folder may hold."""
     return workspace.layout.kind_of(named.path if named.path.endswith(".md") else f"{named.path}/any.md")
-
-
-def _put_away(workspace: Workspace, found: Place) -> None:
-    for number in range(1, 1000):
-        to = f"{workspace.layout.archive}{found.path}" + (f"-{number}" if number > 1 else "")
-        if workspace.path(to).exists():
-            continue
-        explain_folder(workspace, found.path, to)
-        try:
-            atomic_files.move(found.file, workspace.path(to))
-        except FileExistsError:
-            continue
-        keep_folders(workspace, [f"{found.path}/any.md"])
-        return
-    raise RefusedError(f"no free name in the archive for {found.name}", "tidy the archive")
-
-
-def _content(found: Place) -> str:
-    return atomic_files.read(found.file).decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _numbered(lines: list[str], first: int, last: int) -> str:
@@ -248,12 +206,3 @@ def _text(call: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str):
         raise UsageError(f"Missing or invalid `{key}` parameter: it should be a text.")
     return value
-
-
-def _require_sound(name: str, text: str) -> None:
-    """Refuse what cannot be kept as text, and what git would take for an unresolved merge."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise UsageError(f"{name}: the text is not UTF-8") from None
-    require_no_conflict(name, text)

@@ -1,0 +1,49 @@
+"""The files of a workspace by their paths, for programs that know nothing of entries, such as a memory tool of files.
+
+Paths are relative to the root of the workspace. A text that is put into a file is looked through for secrets, and what
+another than the user writes is never an entry of the user's. Nothing is lost: what is archived or changed keeps its
+earlier text in the archive.
+"""
+
+from ..store.sessions.sessions import FOLDER as SESSIONS
+from ..store.visible_files import (
+    archive_file,
+    change_file,
+    create_file,
+    exists,
+    is_private,
+    read_file,
+    rename_file,
+    require_nameable,
+)
+from ..store.workspace import Workspace
+
+__all__ = [
+    "SESSIONS",
+    "Workspace",
+    "archive_file",
+    "change_file",
+    "create_file",
+    "exists",
+    "is_private",
+    "path_of_key",
+    "read_file",
+    "rename_file",
+    "require_nameable",
+]
+
+
+def path_of_key(workspace: Workspace, key: str) -> str:
+    """Return the path of the one active entry that fills a key, however it is spelled; empty for none or several."""
+    from ..formats.entry import same_key
+    from ..index.index import Index, ask
+    from ..index.lookups import keyed
+
+    wanted = same_key(key)
+
+    def paths(index: Index) -> list[str]:
+        index.refresh()
+        return [path for other, path in keyed(index) if same_key(other) == wanted]
+
+    found = ask(workspace, paths) if wanted else []
+    return found[0] if len(found) == 1 else ""
