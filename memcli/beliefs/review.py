@@ -14,7 +14,7 @@ from ..errors import MemError, NotFoundError
 from ..formats.ids import blake2b
 from ..index.index import ask
 from ..store import local_log
-from ..store.local_log import Proposal
+from ..store.local_log import ProposedDecision
 from ..store.workspace import Workspace
 from .comparison import Likelihoods, compare
 from .merging import is_same_slot, slot_of
@@ -38,7 +38,7 @@ class Question:
     sides: tuple[EntryFile, ...]
     reason: str
     group: str = ""  # what it has in common with others: the id of an entry in many pairs, or what brought it in
-    proposal: Proposal | None = None
+    proposal: ProposedDecision | None = None
     likelihoods: Likelihoods | None = None  # of what the newer text is to the older one, where it was asked
 
     @property
@@ -58,7 +58,7 @@ class Queue:
 def review_queue(workspace: Workspace) -> Queue:
     """Return what waits; a file that cannot be read is a problem, and nothing is asked about it."""
     rows, faults = ask(workspace, review_rows)
-    noted = local_log.read(workspace)
+    noted = local_log.read_review(workspace)
     desk = _Desk(workspace, rows)
     found = [*desk.pairs(), *desk.faded()]
     asked = {side.entry.id for question in found for side in question.sides}
@@ -86,7 +86,7 @@ class Now:
     @cached_property
     def added(self) -> Mapping[str, str]:
         """Read what came in by itself."""
-        return local_log.read(self._workspace).added
+        return local_log.read_review(self._workspace).added
 
 
 def fresh(question: Question, now: Now) -> Question:

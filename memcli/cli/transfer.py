@@ -73,7 +73,7 @@ def export(
         for piece in pieces:
             output.say(piece, end="", raw=form == "jsonl")
     else:
-        from ..store.placement import write_out
+        from ..store.atomic_files import write_out
 
         write_out(target, (piece.encode("utf-8") for piece in pieces))
     for problem in problems:

@@ -10,7 +10,7 @@ from ..beliefs.plan import Page, ours_of
 from ..errors import RefusedError
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter import document
-from ..formats.memory_page import heading_of, line_of, size_of_ours, statement_of, with_lines
+from ..formats.memory_page import heading_of, page_line, size_of_ours, statement_of, with_lines
 from ..store import atomic_files
 from ..store.entries import decoded
 from ..store.journal import Change, Step
@@ -88,7 +88,7 @@ def _lines(
             continue
         entry = entry_as_planned(workspace, stands, one.path)
         said = statement_of("", entry.body)
-        room -= len(line_of(one.id, said).encode()) + 1
+        room -= len(page_line(one.id, said).encode()) + 1
         if entry.status == "active" and entry.source == "user" and room >= 0:
             lines[one.id], headings[one.id] = said, heading_of(entry.type)
     return lines, headings

@@ -74,7 +74,7 @@ _LINE = re.compile(r"- (?P<statement>.*\S) <!-- (?P<id>\S.*?) (?P<digest>[0-9a-f
 
 
 @dataclass(frozen=True)
-class Line:
+class PromotedLine:
     """A promoted line."""
 
     id: str
@@ -88,7 +88,7 @@ class Line:
 class Promoted:
     """What of a page is promoted, and where more can be put."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[PromotedLine, ...]
     block: tuple[int, int, int, int] | None  # offsets of the first block: its marks' lines, outer and inner
     problem: Problem | None
 
@@ -98,7 +98,7 @@ def read_promoted(text: str) -> Promoted:
     conflict = conflict_marker(text)
     if conflict is not None:
         return Promoted((), None, Problem(conflict, "a git conflict marker: resolve the conflict first"))
-    lines: list[Line] = []
+    lines: list[PromotedLine] = []
     block: tuple[int, int, int, int] | None = None
     opened: tuple[int, int, int] | None = None  # number and offsets of the line with the opening mark
     for number, start, end, bare in _unfenced(text):
@@ -111,7 +111,7 @@ def read_promoted(text: str) -> Promoted:
             opened = None
         elif opened is not None and (found := _LINE.fullmatch(bare)):
             is_ours = _digest(found["statement"]) == found["digest"]
-            lines.append(Line(found["id"], found["statement"], start, end, is_ours))
+            lines.append(PromotedLine(found["id"], found["statement"], start, end, is_ours))
     if opened is not None:
         return Promoted((), None, Problem(opened[0], f"{OPENING} is never closed: write {CLOSING} after the lines"))
     return Promoted(tuple(lines), block, None)
@@ -148,7 +148,7 @@ def size_of_ours(text: str) -> int:
     return sum(len(text[line.start : line.end].encode()) for line in read_promoted(text).lines if line.is_ours)
 
 
-def line_of(identifier: str, statement: str) -> str:
+def page_line(identifier: str, statement: str) -> str:
     """Write a promoted line, without its end."""
     return f"- {statement} <!-- {identifier} {_digest(statement)} -->"
 
@@ -173,7 +173,7 @@ def with_lines(
         if line.id in drop or (line.is_ours and twice):
             new = ""
         elif line.is_ours and line.id in put:
-            new = line_of(line.id, put[line.id]) + newline
+            new = page_line(line.id, put[line.id]) + newline
         else:
             continue
         if new.rstrip() != text[line.start : line.end].rstrip():
@@ -183,7 +183,7 @@ def with_lines(
     fresh: dict[str, str] = {}
     for one in (one for one in put if one not in seen):
         heading = (headings or {}).get(one, PROJECT)
-        fresh[heading] = fresh.get(heading, "") + line_of(one, put[one]) + newline
+        fresh[heading] = fresh.get(heading, "") + page_line(one, put[one]) + newline
     if fresh:
         for heading in sorted(fresh, key=HEADINGS.index):
             result = _with_fresh(result, heading, fresh[heading], newline)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
-from .embedding_model import WEIGHTS, Model, built_in_name, discard, find_model, prepare, prepared_file
+from .embedding_model import WEIGHTS, EmbeddingModel, built_in_name, discard, find_model, prepare, prepared_file
 from .text_vectors import TokenVectors
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def open_embedder(
 class OnnxEmbedder:
     """An open model."""
 
-    def __init__(self, model: Model, session: Any, tokenizer: Any, pad: int, batch: int, workers: int) -> None:
+    def __init__(self, model: EmbeddingModel, session: Any, tokenizer: Any, pad: int, batch: int, workers: int) -> None:
         """Take the parts; `open_embedder` is the way to get one."""
         self.model = model.name
         self._parts = model
@@ -207,7 +207,7 @@ def _number(kind: str) -> str:
     return "int32" if kind == "tensor(int32)" else "int64"
 
 
-def _tokenizer(model: Model) -> tuple[Any, int]:
+def _tokenizer(model: EmbeddingModel) -> tuple[Any, int]:
     """Open the tokenizer, with the id it pads with; its own padding and shorter limit are switched off."""
     # Set before the import: it warns when a process forks after tokenising in parallel, as one that calls git does.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -262,7 +262,7 @@ def _session(file: Path, bulk: bool, provider: str, *, optimise: bool) -> Any:
         )
 
 
-def _prepared_session(model: Model, cache: Path, bulk: bool) -> Any:
+def _prepared_session(model: EmbeddingModel, cache: Path, bulk: bool) -> Any:
     """Open the prepared copy, making it first when opening for bulk; None where there is none that opens."""
     version = _onnxruntime().__version__
     file = prepared_file(cache, model.digest, version)

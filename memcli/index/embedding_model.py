@@ -24,7 +24,7 @@ _DEFAULT_TOKENS = 256  # for a folder that does not say
 _KNOWN_PARTS = ("Transformer", "Pooling", "Normalize")
 
 
-class Model(NamedTuple):
+class EmbeddingModel(NamedTuple):
     """A model's files and how its vectors are made from its output."""
 
     name: str  # with the first 8 digits of the hash: two models never share a name
@@ -37,7 +37,7 @@ class Model(NamedTuple):
     passage: str = ""  # and before a text to be found
 
 
-def find_model(folder: Path | None, cache: Path | None = None) -> Model:
+def find_model(folder: Path | None, cache: Path | None = None) -> EmbeddingModel:
     """Find the built-in model, or the one in a sentence-transformers ONNX folder, and check its files.
 
     `cache` is a folder of the user's own where the check is noted; UnavailableError says what is missing or wrong.
@@ -45,7 +45,7 @@ def find_model(folder: Path | None, cache: Path | None = None) -> Model:
     return _in_folder(folder.expanduser(), cache) if folder else _built_in(cache)
 
 
-def _built_in(cache: Path | None) -> Model:
+def _built_in(cache: Path | None) -> EmbeddingModel:
     spec = find_spec(_PACKAGE)
     if spec is None or spec.origin is None:
         raise UnavailableError("the embedding model is not installed", _INSTALL)
@@ -54,10 +54,10 @@ def _built_in(cache: Path | None) -> Model:
     if digest != BUILT_IN_SHA256:
         raise UnavailableError(f"{file} is damaged or not the model it should be", _INSTALL)
     tokenizer = Path(__file__).with_name("tokenizer.json")
-    return Model(_named(BUILT_IN, digest), file, tokenizer, digest, BUILT_IN_TOKENS, "mean")
+    return EmbeddingModel(_named(BUILT_IN, digest), file, tokenizer, digest, BUILT_IN_TOKENS, "mean")
 
 
-def _in_folder(folder: Path, cache: Path | None) -> Model:
+def _in_folder(folder: Path, cache: Path | None) -> EmbeddingModel:
     if not folder.is_dir():
         raise UnavailableError(f"there is no model folder {folder}", "correct the setting embedding.model")
     file = _model_file(folder)
@@ -73,7 +73,9 @@ def _in_folder(folder: Path, cache: Path | None) -> Model:
     parts = [_digest(part, cache, "export the model again") for part in (file, *weights, tokenizer)]
     told = [query, passage] if query or passage else []
     digest = _sha256(" ".join(map(str, (parts, pooling, tokens, *told))).encode())
-    return Model(_named(folder.resolve().name, digest), file, tokenizer, digest, tokens, pooling, query, passage)
+    return EmbeddingModel(
+        _named(folder.resolve().name, digest), file, tokenizer, digest, tokens, pooling, query, passage
+    )
 
 
 def _model_file(folder: Path) -> Path:

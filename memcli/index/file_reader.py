@@ -172,7 +172,7 @@ _NOTHING = Event("")
 
 
 @dataclass(frozen=True)
-class Known:
+class TalkPosition:
     """What was taken in of a file: its whole lines, and what the next turn needs of them."""
 
     size: int = 0  # bytes
@@ -185,7 +185,7 @@ class Known:
 class Talk:
     """A conversation's file, open and read from where the index knows it."""
 
-    def __init__(self, file: BinaryIO, known: Known, digest: str) -> None:
+    def __init__(self, file: BinaryIO, known: TalkPosition, digest: str) -> None:
         """Look whether the file still begins with what is known, `digest` being that of those bytes."""
         self.file = file
         self.before = os.fstat(file.fileno())
@@ -195,7 +195,7 @@ class Talk:
         self.known = known
         self.is_resumed = bool(known.size) and self._begins(known.size) and self._hash.hexdigest() == digest
         if not self.is_resumed:
-            self.known = Known()
+            self.known = TalkPosition()
             self._hash = blake2b(digest_size=16)
             file.seek(0)
         self.problems: list[Problem] = []
@@ -268,7 +268,7 @@ def plain(file: BinaryIO) -> str:
     return "\n".join(lines)
 
 
-def _turn(event: Event, now: Known) -> Iterator[Chunk]:
+def _turn(event: Event, now: TalkPosition) -> Iterator[Chunk]:
     prefix = f"{now.previous}\n" if now.previous else ""
     for start, stop in windows(event.text, 0, len(event.text)):
         text = _speech(event, event.text[start:stop])

@@ -118,7 +118,7 @@ def types(index: Index) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Known:
+class IndexedFile:
     """A file as the index last read it."""
 
     text: str
@@ -126,7 +126,7 @@ class Known:
     entry: Mapping[str, Any]  # empty for what is none
 
 
-def known(index: Index, paths: Collection[str]) -> dict[str, Known]:
+def known(index: Index, paths: Collection[str]) -> dict[str, IndexedFile]:
     """Give what is known of files, those that are gone meanwhile left out."""
     run = index.connection.execute
     files = run(
@@ -137,7 +137,7 @@ def known(index: Index, paths: Collection[str]) -> dict[str, Known]:
     cursor = run(f"select * from entries where file in ({', '.join(str(row[0]) for row in files)})")
     names = [column[0] for column in cursor.description]
     entries = {row[0]: dict(zip(names, row, strict=True)) for row in cursor}
-    return {path: Known(text, digest, entries.get(file, {})) for file, path, text, digest in files}
+    return {path: IndexedFile(text, digest, entries.get(file, {})) for file, path, text, digest in files}
 
 
 def chunks_of(index: Index, ids: Collection[str], wanted: Filter) -> list[int]:

@@ -59,7 +59,7 @@ _MOST = 50  # files looked at
 def settle_trust(workspace: Workspace) -> None:
     """Record a workspace that this user's mem sees for the first time, as trusted where an older mem worked in it."""
     if workspace.state and not workspace.is_own:
-        trust.settle(workspace.state, workspace.root, lambda: was_here(workspace))
+        trust.note_first_sight(workspace.state, workspace.root, lambda: was_here(workspace))
 
 
 def was_here(workspace: Workspace) -> bool:

@@ -15,7 +15,7 @@ Stat = tuple[int, int, int, int]
 
 
 @dataclass
-class Listing:
+class FileListing:
     """The files found, and what could not be looked into."""
 
     stats: dict[str, Stat] = field(default_factory=dict)
@@ -24,9 +24,9 @@ class Listing:
     unfinished: list[str] = field(default_factory=list)  # paths of files being written, or that a killed writer left
 
 
-def scan(root: Path, layout: Layout) -> Listing:
+def scan(root: Path, layout: Layout) -> FileListing:
     """List every file that may be a memory, following no symbolic link out of the workspace."""
-    listing = Listing()
+    listing = FileListing()
     for prefix in ("", layout.archive):
         for folder, deep in layout.roots:
             place = f"{prefix}{folder}".rstrip("/")
@@ -42,7 +42,7 @@ def scan(root: Path, layout: Layout) -> Listing:
     return listing
 
 
-def abandoned(root: Path, listing: Listing) -> list[str]:
+def abandoned(root: Path, listing: FileListing) -> list[str]:
     """Return the paths of a listing's unfinished files that no living process writes, sorted."""
     now = time.time()  # the machine's own clock, which stamped the files
     return sorted(path for path in listing.unfinished if is_abandoned(root / path, now))
@@ -58,7 +58,7 @@ def shown(path: str) -> str:
     return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _walk(root: Path, place: str, deep: bool, listing: Listing, layout: Layout) -> None:
+def _walk(root: Path, place: str, deep: bool, listing: FileListing, layout: Layout) -> None:
     """Walk below a folder; an explicit stack, since a path may be deeper than Python's calls."""
     base = os.fspath(root)
     stack = [place]
@@ -91,7 +91,7 @@ def _walk(root: Path, place: str, deep: bool, listing: Listing, layout: Layout) 
 
 
 def _take_files(
-    items: Iterable[os.DirEntry[str]], inside: str, listing: Listing, endings: tuple[str, ...]
+    items: Iterable[os.DirEntry[str]], inside: str, listing: FileListing, endings: tuple[str, ...]
 ) -> list[os.DirEntry[str]]:
     """Note the files among the items of a folder, and give the others; with thousands of files each step is felt."""
     others = []
@@ -114,7 +114,7 @@ def _take_files(
     return others
 
 
-def _look_behind(root: Path, path: str, deep: bool, listing: Listing, layout: Layout) -> None:
+def _look_behind(root: Path, path: str, deep: bool, listing: FileListing, layout: Layout) -> None:
     """List the file behind a link, unless it is listed anyway under its own name; folders are not followed."""
     kind = layout.kind_of(path) if path.endswith(layout.endings) else None
     try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..formats.ids import blake2b
 from ..store.layouts import Layout
 from ..store.workspace import Workspace
-from .scan import Listing, Stat, scan, shown
+from .scan import FileListing, Stat, scan, shown
 
 _RACY = 20_000_000  # nanoseconds: a file changed this shortly before it was noted may change again unseen
 _COARSE = 2_000_000_000  # on file systems that keep whole seconds
@@ -103,7 +103,7 @@ def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None
         connection.execute("insert or replace into meta values('terms', ?)", (terms,))
 
 
-def _note_folders(connection: sqlite3.Connection, layout: Layout, listing: Listing) -> None:
+def _note_folders(connection: sqlite3.Connection, layout: Layout, listing: FileListing) -> None:
     """Keep what the listing could not reach, as problems of no file (file 0)."""
     wanted = sorted((shown(path), reason) for path, reason in listing.problems.items())
     standing = connection.execute("select path, reason from problems where file = 0 order by path, reason").fetchall()
@@ -115,12 +115,12 @@ def _note_folders(connection: sqlite3.Connection, layout: Layout, listing: Listi
             connection.executemany("insert into problems values(0, ?, 1, ?)", wanted)
 
 
-def _look_of(listing: Listing) -> bytes:
+def _look_of(listing: FileListing) -> bytes:
     """Give the hash of all that a listing says."""
     return blake2b(marshal.dumps((listing.stats, listing.problems, listing.unread), 2), digest_size=16).digest()
 
 
-def _note_seen(connection: sqlite3.Connection, key: str, listing: Listing, version: object) -> None:
+def _note_seen(connection: sqlite3.Connection, key: str, listing: FileListing, version: object) -> None:
     """Note what the disk looks like when nothing on it is new, so that the next refresh has one thing to compare.
 
     Whoever writes to the index takes the note away in the same transaction. It is made only if nobody has since

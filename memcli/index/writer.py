@@ -13,7 +13,7 @@ from ..formats.times import date_words
 from ..language.keyword_tokens import index_text
 from ..store.layouts import Layout
 from .database import text_hash
-from .file_reader import Known, Reading, Talk
+from .file_reader import Reading, Talk, TalkPosition
 from .scan import Stat
 
 _HELD = 4_000_000  # characters
@@ -156,12 +156,12 @@ class Writer:
             (retold,),
         )
 
-    def known(self, file: int | None) -> Known:
+    def known(self, file: int | None) -> TalkPosition:
         """Give what was taken in of a conversation's file."""
         row = self.connection.execute(
             "select size, lines, events, previous, timestamp from talks where file = ?", (file,)
         ).fetchone()
-        return Known(*row) if row else Known()
+        return TalkPosition(*row) if row else TalkPosition()
 
     def keep_talk(self, path: str, talk: Talk, noted: int, file: int | None) -> str:
         """Add what was said since; where the file does not go on from what is known, begin anew.

@@ -111,7 +111,7 @@ def decay(
         taken = local_log.take(workspace, known)
         changes, folded = folding(counted, taken)
         apply(workspace, [*changes, *plan.steps], held)
-        local_log.settle(workspace, taken, folded)
+        local_log.finish_folding(workspace, taken, folded)
     moves = {step.path: step.to for step in plan.steps if isinstance(step, Move)}
     for one in entries:
         path = one.row["path"]

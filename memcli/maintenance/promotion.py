@@ -15,7 +15,7 @@ from ..beliefs.supersession import is_in_conflict, over
 from ..errors import NotFoundError, RefusedError
 from ..formats.entry import read_entry
 from ..formats.frontmatter import document as frontmatter
-from ..formats.memory_page import Promoted, heading_of, line_of, read_promoted, size_of_ours, statement_of, with_lines
+from ..formats.memory_page import Promoted, heading_of, page_line, read_promoted, size_of_ours, statement_of, with_lines
 from ..formats.times import parse_time
 from ..index.filters import Filter
 from ..index.index import Index, ask
@@ -246,7 +246,7 @@ def _over_budget(
 ) -> list[str]:
     """Pick the lines that must leave or stay out, the least valuable first; never one that was asked for."""
     theirs = {line.id for line in promoted.lines if not line.is_ours}
-    sizes = {one: len(line_of(one, text).encode()) + 1 for one, text in said.items() if one not in theirs}
+    sizes = {one: len(page_line(one, text).encode()) + 1 for one, text in said.items() if one not in theirs}
     budget = workspace.settings["promote.budget"]
     needed = sum(size for one, size in sizes.items() if one in asked)
     if needed > budget:

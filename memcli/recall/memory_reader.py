@@ -8,7 +8,7 @@ from ..formats.entry import REPOSITORY, layer_of
 from ..formats.frontmatter import document
 from ..formats.session_metadata import folder_name
 from ..formats.times import parse_time
-from ..index.lookups import Known
+from ..index.lookups import IndexedFile
 from ..search.provenance import watch
 from ..search.results import Hit, snippet
 from ..store import local_log
@@ -21,7 +21,7 @@ from .retention import retention
 
 WHOLE, PASSAGE = 500, 320
 """Characters up to which a memory is shown whole, and of the passage of a longer one: `mem read` shows the rest."""
-NOTHING = Known("", "", {})
+NOTHING = IndexedFile("", "", {})
 
 
 _RUNS = ("note", "session")
@@ -46,7 +46,7 @@ class MemoryReader:
         self._noted = local_log.counts(workspace)
         self._changes = watch(workspace, as_of)
 
-    def memory(self, hit: Hit, file: Known, asked: str) -> Memory | None:
+    def memory(self, hit: Hit, file: IndexedFile, asked: str) -> Memory | None:
         """Return what a pack shows of a hit; None for what has expired, and for the prompt itself.
 
         `asked` is the part of the prompt that the hit fits best, empty where that is the whole.
@@ -89,7 +89,7 @@ class MemoryReader:
             digest=said.digest,
         )
 
-    def _entry_said(self, hit: Hit, file: Known) -> _Said | None:
+    def _entry_said(self, hit: Hit, file: IndexedFile) -> _Said | None:
         """Read an entry; return None for one that has expired."""
         expires = parse_time(str(file.entry.get("expires_at") or ""))
         if expires is not None and expires <= self._workspace.now:
@@ -100,7 +100,7 @@ class MemoryReader:
         layer = WORKING if is_own else file.entry.get("layer") or layer_of(hit.type)
         return _Said(body.strip(), layer, file.digest[:12])
 
-    def _page_said(self, hit: Hit, file: Known) -> _Said | None:
+    def _page_said(self, hit: Hit, file: IndexedFile) -> _Said | None:
         """Read what is no entry; return None for a heading alone, and for the prompt itself."""
         if hit.kind in _RUNS:
             # It is found as one; the passage says which of them it was, and differs from question to question.

@@ -7,7 +7,7 @@ from ..errors import MemError
 from ..formats.text_lines import FileProblem
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..index.lookups import Known, known
+from ..index.lookups import IndexedFile, known
 from ..search.index_search import SearchRequest, search_index
 from ..search.reference_docs import folders
 from ..search.results import DOCUMENT, Hit, SearchResults
@@ -50,12 +50,14 @@ def relevant_documents(workspace: Workspace, query: str, mode: str, seconds: flo
     return Matches(tuple(memories), tuple(problems), tuple(notices))
 
 
-def _with_texts(index: Index, request: SearchRequest) -> tuple[SearchResults, Mapping[str, Known]]:
+def _with_texts(index: Index, request: SearchRequest) -> tuple[SearchResults, Mapping[str, IndexedFile]]:
     found = search_index(index, request)
     return found, known(index, {hit.path for hit in found.hits})
 
 
-def _document(folder: Workspace, name: str, hit: Hit, file: Known, query: str, clean: Callable[[str], str]) -> Memory:
+def _document(
+    folder: Workspace, name: str, hit: Hit, file: IndexedFile, query: str, clean: Callable[[str], str]
+) -> Memory:
     told = part_named(folder, hit, file.text)
     # Before it is cut: half a secret is one too, and no rule would see it.
     text, is_whole = excerpt(clean(strip_comments(told) or hit.summary), query)

@@ -6,7 +6,7 @@ from ..formats.session_metadata import folder_name
 from ..formats.times import day_of
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..index.lookups import Known, known
+from ..index.lookups import IndexedFile, known
 from ..search.index_search import SearchRequest, search_index
 from ..search.passages import has_talk, search_parts, search_talk
 from ..search.results import Hit, SearchResults, side_by_side
@@ -41,7 +41,7 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
 
     answers: dict[str, str] = {}
 
-    def asked(index: Index) -> tuple[SearchResults, list[tuple[Hit, Known]]]:
+    def asked(index: Index) -> tuple[SearchResults, list[tuple[Hit, IndexedFile]]]:
         request = SearchRequest(
             query,
             POOL,

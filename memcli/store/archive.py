@@ -9,10 +9,12 @@ says, so that records of two clones never conflict.
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 from ..errors import MemError
 from ..formats.text_lines import FileProblem
+from ..formats.times import stamp
 from . import atomic_files
 from .layouts import MEM, Layout
 from .temporary_files import is_temporary
@@ -175,3 +177,26 @@ def _listed(folder: Path) -> list[str]:
         return [item.path for item in os.scandir(folder) if item.name.endswith(".tsv")]
     except OSError:
         return []
+
+
+def place(
+    workspace: Workspace, path: str, data: bytes, mode: int, modified: datetime | None, over: str | None = None
+) -> None:
+    """Write a file that comes from elsewhere, or replace the one whose digest is `over`, with a mode and an age.
+
+    The mode is never more than the user's umask allows. Raises FileExistsError if the name is taken.
+    """
+    target = workspace.path(path)
+    explain(workspace, {path: data})
+    if over is None:
+        atomic_files.create(target, data, mode)
+    else:
+        from .lock import locked
+
+        wait = workspace.settings["lock.wait"]
+        with locked(workspace.derived, command="mem import", now=stamp(workspace.now), wait=wait) as held:
+            held.check()
+            atomic_files.replace(target, data, over)
+    if modified is not None:
+        with suppress(OSError):  # a file system that keeps no such time
+            os.utime(target, (modified.timestamp(), modified.timestamp()))

@@ -6,6 +6,7 @@ follow a link it was not allowed to, and to leave half a record behind. Knows no
 
 import os
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from ..formats.ids import blake2b
 from . import file_steps
 from .file_moves import move
 from .privacy import contained
-from .temporary_files import sweep
+from .temporary_files import sweep, temporary_name
 
-__all__ = ["append", "contained", "create", "digest", "move", "read", "replace"]
+__all__ = ["append", "contained", "create", "digest", "move", "read", "replace", "write_out"]
 
 _swept: set[Path] = set()  # folders this process has cleared
 
@@ -45,7 +46,7 @@ def create(path: Path, data: bytes, mode: int = 0o666, *, lasting: bool = True) 
         file_steps.publish(path, data, mode=mode)
         try:
             if lasting:
-                file_steps.settle(path.parent)
+                file_steps.sync_folder(path.parent)
         except OSError:
             file_steps.discard(path)  # said to have failed, so a second try must not make a twin
             if not os.path.lexists(path):
@@ -67,7 +68,7 @@ def replace(path: Path, data: bytes, expected: str, *, within: Path | None = Non
             raise RefusedError(f"{target} vanished underneath", "read it again") from None
         if lasting:
             with suppress(OSError):  # the new text is there: to say it is not would have it written twice
-                file_steps.settle(target.parent)
+                file_steps.sync_folder(target.parent)
     _sweep_once(target.parent)
 
 
@@ -133,3 +134,24 @@ def _append(fd: int, data: bytes) -> None:
         if isinstance(error, OSError) and not is_back and written >= size + len(data):
             return  # all of it stands and cannot be taken back: said to have failed, it would be written twice
         raise
+
+
+def write_out(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file outside of any workspace piece by piece; it gets its name when it is whole."""
+    with file_steps.naming("write", path):
+        if path.exists() and not path.is_file():
+            with path.open("wb") as device:
+                device.writelines(pieces)
+            return
+        target = Path(os.path.realpath(path))
+        temporary = target.with_name(temporary_name())
+        try:
+            with temporary.open("xb") as file:
+                file.writelines(pieces)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except BaseException:
+            file_steps.discard(temporary)
+            raise
+        file_steps.sync_folder(target.parent)

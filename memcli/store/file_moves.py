@@ -21,8 +21,8 @@ def move(src: Path, dst: Path) -> None:
             return
         file_steps.make_folder(dst.parent)
         _move_folder(src, dst)
-        file_steps.settle(dst.parent)
-        file_steps.settle(src.parent)
+        file_steps.sync_folder(dst.parent)
+        file_steps.sync_folder(src.parent)
 
 
 def move_all(pairs: Sequence[tuple[Path, Path]], check: Callable[[], None] = lambda: None) -> None:
@@ -40,14 +40,14 @@ def move_all(pairs: Sequence[tuple[Path, Path]], check: Callable[[], None] = lam
             named.append((src, dst, before, _give_new_name(src, dst, before)))
     for folder in dict.fromkeys(dst.parent for _, dst in pairs):
         with file_steps.naming("write", folder):
-            file_steps.settle(folder)
+            file_steps.sync_folder(folder)
     for src, dst, before, is_new in named:
         check()
         with file_steps.naming("move", src):
             _drop_old_name(src, dst, before, is_new)
     for folder in dict.fromkeys(src.parent for src, _ in pairs):
         with file_steps.naming("write", folder):
-            file_steps.settle(folder)
+            file_steps.sync_folder(folder)
 
 
 def _seen(src: Path) -> os.stat_result:
@@ -121,7 +121,7 @@ def remove(path: Path) -> None:
             os.unlink(path)
         except FileNotFoundError:
             raise NotFoundError(f"there is no file {path}", "`mem ls` shows what there is") from None
-        file_steps.settle(path.parent)
+        file_steps.sync_folder(path.parent)
 
 
 def remove_folder(path: Path) -> None:
@@ -133,4 +133,4 @@ def remove_folder(path: Path) -> None:
             rmtree(path)
         except FileNotFoundError:
             raise NotFoundError(f"there is no folder {path}", "`mem session ls` shows what there is") from None
-        file_steps.settle(path.parent)
+        file_steps.sync_folder(path.parent)

@@ -153,10 +153,10 @@ def _make_folder(folder: Path) -> None:
         make_folder(folder.parent)
         _make_folder(folder)
     else:
-        settle(folder.parent)
+        sync_folder(folder.parent)
 
 
-def settle(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the folder's list of names safe on disk, where the file system can."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

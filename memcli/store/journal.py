@@ -179,7 +179,7 @@ def _carry_out(workspace: Workspace, note: Path, steps: Sequence[Step], held: He
                 done.append(step.path)
     for folder in folders:
         with file_steps.naming("write", folder):
-            file_steps.settle(folder)
+            file_steps.sync_folder(folder)
     remove(note)
     return Applied(tuple(done), tuple(kept))
 

@@ -43,7 +43,7 @@ FILE = "review"
 
 
 @dataclass(frozen=True)
-class Proposal:
+class ProposedDecision:
     """A decision somebody proposed who may not take it."""
 
     decision: str
@@ -57,7 +57,7 @@ class Noted:
 
     added: Mapping[str, str] = field(default_factory=dict)  # id of an entry nobody looked at → what brought it in
     later: Mapping[str, str] = field(default_factory=dict)  # question → when it was put off
-    proposals: Mapping[str, Proposal] = field(default_factory=dict)  # by question
+    proposals: Mapping[str, ProposedDecision] = field(default_factory=dict)  # by question
 
 
 def note_added(workspace: Workspace, ids: Iterable[str], origin: str) -> None:
@@ -80,7 +80,7 @@ def note_proposal(workspace: Workspace, question: str, decision: str, by: str) -
     _note(workspace, [{"proposed": question, "decision": decision, "by": by}])
 
 
-def read(workspace: Workspace) -> Noted:
+def read_review(workspace: Workspace) -> Noted:
     """Read the log; lines that are torn or of another kind are skipped."""
     path = workspace.derived / FILE
     try:
@@ -89,7 +89,7 @@ def read(workspace: Workspace) -> Noted:
         return Noted()
     added: dict[str, str] = {}
     later: dict[str, str] = {}
-    proposals: dict[str, Proposal] = {}
+    proposals: dict[str, ProposedDecision] = {}
     for line in text.splitlines():
         try:
             told = json.loads(line)
@@ -105,7 +105,7 @@ def read(workspace: Workspace) -> Noted:
         elif "later" in told:
             later[told["later"]] = at
         elif "proposed" in told and "decision" in told:
-            proposals[told["proposed"]] = Proposal(told["decision"], told.get("by", ""), at)
+            proposals[told["proposed"]] = ProposedDecision(told["decision"], told.get("by", ""), at)
     return Noted(added, later, proposals)
 
 
@@ -206,7 +206,7 @@ def take(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[str
     return _summed(lines)
 
 
-def settle(workspace: Workspace, taken: Mapping[str, Access], folded: Mapping[str, Access]) -> None:
+def finish_folding(workspace: Workspace, taken: Mapping[str, Access], folded: Mapping[str, Access]) -> None:
     """End a folding: drop what is in the files now; the rest goes on counting."""
     rest = ""
     for identifier, access in taken.items():

@@ -22,7 +22,7 @@ _MOST_TOKENS = 20  # users who share one folder
 
 
 @dataclass(frozen=True)
-class Record:
+class TrustRecord:
     """What is recorded of one workspace."""
 
     root: str
@@ -43,7 +43,7 @@ class Record:
         return "".join(f"{key}: {value}\n" for key, value in told.items() if value).encode("utf-8", "surrogateescape")
 
 
-def record_of(state: Path, root: Path) -> Record | None:
+def record_of(state: Path, root: Path) -> TrustRecord | None:
     """Return the record of a workspace, that of the folder it was moved from included; None where there is none."""
     found = _read(_file(state, root))
     if found is not None:
@@ -75,7 +75,7 @@ def is_trusted(state: Path, root: Path) -> bool:
     return True
 
 
-def settle(state: Path, root: Path, was_here: Callable[[], bool]) -> None:
+def note_first_sight(state: Path, root: Path, was_here: Callable[[], bool]) -> None:
     """Record a workspace that is seen for the first time; `was_here` tells whether an older mem has worked in it."""
     if record_of(state, root) is None:
         # A token of somebody's shows that a mem that keeps records was here before.
@@ -86,7 +86,7 @@ def record(state: Path, root: Path, *, trusted: bool | None = None, notes_to: st
     """Record whether a workspace is trusted, or where hooks note; return whether it could be written down."""
     old = record_of(state, root)
     if old is None or not is_trusted(state, root):  # the folder may be another one than before
-        old = Record(str(root), os.urandom(16).hex(), is_trusted=False, notes_to=old.notes_to if old else "")
+        old = TrustRecord(str(root), os.urandom(16).hex(), is_trusted=False, notes_to=old.notes_to if old else "")
     new = replace(
         old,
         marker=_marker(root),
@@ -109,7 +109,7 @@ def _file(state: Path, root: Path) -> Path:
     return state / FOLDER / blake2b(os.fsencode(root), digest_size=8).hexdigest()
 
 
-def _read(path: Path) -> Record | None:
+def _read(path: Path) -> TrustRecord | None:
     try:
         text = atomic_files.read(path).decode("utf-8", "surrogateescape")
     except (MemError, OSError):
@@ -117,12 +117,12 @@ def _read(path: Path) -> Record | None:
     told = dict(line.partition(": ")[::2] for line in text.splitlines())
     if not told.get("root") or not told.get("token"):
         return None
-    return Record(
+    return TrustRecord(
         told["root"], told["token"], told.get("trusted") == "yes", told.get("marker", ""), told.get("notes-to", "")
     )
 
 
-def _save(state: Path, root: Path, new: Record) -> bool:
+def _save(state: Path, root: Path, new: TrustRecord) -> bool:
     path = _file(state, root)
     data = new.written()
     try:

@@ -17,7 +17,7 @@ from ..formats.session_metadata import STATES, session_id
 from ..formats.times import parse_time
 from ..store.file_steps import naming
 from ..store.redaction import Redacted, Redactor, redactor, secret_in_name
-from ..store.sessions.append import Appended, Line, line_of, take_in
+from ..store.sessions.append import Appended, EventLine, event_line, take_in
 from ..store.sessions.counts import Counts
 from ..store.sessions.event_file import read_events, standing_ids
 from ..store.sessions.sessions import EVENTS, METADATA, Listing, Session, made
@@ -142,12 +142,12 @@ class Spool:
     def _told(self) -> dict[str, Any]:
         return self.cleaner.fields(_told(self.transcript))
 
-    def _lines(self) -> Iterator[Line]:
+    def _lines(self) -> Iterator[EventLine]:
         self.file.seek(0)
         while noted := self.file.readline():
             identifier, messages, waiting, characters, timestamp = json.loads(noted)
             text = self.file.readline().removesuffix("\n")
-            yield Line(identifier, text, Counts(1, messages, waiting, characters, 0, timestamp, timestamp))
+            yield EventLine(identifier, text, Counts(1, messages, waiting, characters, 0, timestamp, timestamp))
 
     def _imported(self, appended: Appended) -> Imported:
         skipped = Counter(self.transcript.skipped)
@@ -199,7 +199,7 @@ def spooled(
                 spool.said += [(event.id, event.role, 0)] if event.type == "message" else []
                 continue
             event = cleaner.event(event)
-            line = line_of(event)
+            line = event_line(event)
             sums = line.counts
             noted = [line.id, sums.messages, sums.waiting, sums.characters, sums.first]
             with naming("write", folder):

@@ -13,9 +13,9 @@ from ..errors import MemError
 from ..formats.frontmatter.document import load_mapping
 from ..formats.history import day_in
 from ..store import atomic_files
+from ..store.archive import place
 from ..store.init import MARKER_TEXT
 from ..store.layouts import ARCHIVES, KINDS, Layout, is_archived
-from ..store.placement import place
 from ..store.settings import FORMAT_KEY
 from ..store.workspace import MARKER, Workspace
 

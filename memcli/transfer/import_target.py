@@ -16,8 +16,8 @@ from ..index.filters import Filter
 from ..index.index import Index
 from ..index.lookups import entry_texts_with, ids
 from ..store import atomic_files, local_log
+from ..store.archive import place
 from ..store.init import PAGE_TEXT
-from ..store.placement import place
 from ..store.redaction import Redactor, names_blanked
 from ..store.workspace import Workspace
 from .bundle import USUAL_MODES, BundledFile

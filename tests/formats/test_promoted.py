@@ -12,7 +12,7 @@ from memcli.formats.memory_page import (
     PROJECT,
     RULES,
     heading_of,
-    line_of,
+    page_line,
     read_promoted,
     statement_of,
     with_lines,
@@ -20,7 +20,7 @@ from memcli.formats.memory_page import (
 
 A, B = "mem_01kh5zpjgkbz6vpb", "mem_01m28098k598ffwh"
 PAGE = "# Memory\n\nRita lives in Lisbon.\n"
-BLOCK = f"{OPENING}\n{PROJECT}\n\n{line_of(A, 'Tabs.')}\n{line_of(B, 'Spaces.')}\n{CLOSING}\n"
+BLOCK = f"{OPENING}\n{PROJECT}\n\n{page_line(A, 'Tabs.')}\n{page_line(B, 'Spaces.')}\n{CLOSING}\n"
 
 
 def test_the_first_lines_make_a_block_at_the_end() -> None:
@@ -53,9 +53,9 @@ def test_lines_stand_under_what_they_are_in_one_order() -> None:
 
 
 def test_lines_under_the_old_heading_stay_there() -> None:
-    old = f"{PAGE}\n{OPENING}\n## Confirmed\n\n{line_of(A, 'Tabs.')}\n{CLOSING}\n"
+    old = f"{PAGE}\n{OPENING}\n## Confirmed\n\n{page_line(A, 'Tabs.')}\n{CLOSING}\n"
     both = with_lines(old, {A: "Tabs.", B: "Never."}, (), {B: RULES})
-    assert both.replace(f"\n{RULES}\n\n{line_of(B, 'Never.')}\n", "") == old
+    assert both.replace(f"\n{RULES}\n\n{page_line(B, 'Never.')}\n", "") == old
     assert with_lines(old, {}, [A]) == PAGE
 
 
@@ -71,7 +71,7 @@ def test_windows_line_ends_stay_and_new_lines_have_them() -> None:
 
 def test_a_line_is_changed_where_it_stands_and_the_rest_stays() -> None:
     page = f"{PAGE}\n{BLOCK}\n## Later\n\nMore.\n"
-    assert with_lines(page, {A: "Two blanks."}) == page.replace(line_of(A, "Tabs."), line_of(A, "Two blanks."))
+    assert with_lines(page, {A: "Two blanks."}) == page.replace(page_line(A, "Tabs."), page_line(A, "Two blanks."))
 
 
 def test_a_line_that_a_person_changed_is_theirs() -> None:
@@ -88,12 +88,12 @@ def test_lines_of_a_person_within_the_marks_stay() -> None:
 def test_marks_that_a_person_put_elsewhere_are_used_and_stay() -> None:
     page = f"# Memory\n\n{OPENING}\n{CLOSING}\n\n## Later\n"
     filled = with_lines(page, {A: "Tabs."})
-    assert filled == f"# Memory\n\n{OPENING}\n{PROJECT}\n\n{line_of(A, 'Tabs.')}\n{CLOSING}\n\n## Later\n"
+    assert filled == f"# Memory\n\n{OPENING}\n{PROJECT}\n\n{page_line(A, 'Tabs.')}\n{CLOSING}\n\n## Later\n"
     assert with_lines(filled, {}, [A]) == page
 
 
 def test_what_is_kept_is_not_touched_even_within_the_marks() -> None:
-    kept = f"<!-- mem:keep -->\n{line_of(A, 'Tabs.')}\n<!-- /mem:keep -->\n"
+    kept = f"<!-- mem:keep -->\n{page_line(A, 'Tabs.')}\n<!-- /mem:keep -->\n"
     page = f"{OPENING}\n{kept}{CLOSING}\n"
     assert with_lines(page, {}, [A]) == page
     assert read_promoted(page).lines == ()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memcli.formats.entry import Entry
-from memcli.formats.memory_page import line_of
+from memcli.formats.memory_page import page_line
 from memcli.maintenance.checks import check, check_staged
 from memcli.maintenance.invariants import Fault, circles
 from memcli.store.archive import explain
@@ -92,7 +92,7 @@ def test_in_the_year_of_the_fixtures_only_what_was_broken_on_purpose_is_wrong(wo
         ("MEMORY.md", "x\n<!-- /mem:keep -->\n", 2, "without its other half"),
         (
             "MEMORY.md",
-            f"<!-- mem:promoted -->\n{line_of('gone', 'x')}\n<!-- /mem:promoted -->\n",
+            f"<!-- mem:promoted -->\n{page_line('gone', 'x')}\n<!-- /mem:promoted -->\n",
             2,
             "gone is not there",
         ),

@@ -7,7 +7,7 @@ import pytest
 
 from memcli.beliefs.plan import applied
 from memcli.errors import NotFoundError, RefusedError
-from memcli.formats.memory_page import line_of
+from memcli.formats.memory_page import page_line
 from memcli.index.filters import Filter
 from memcli.index.index import ask
 from memcli.maintenance.promotion import Promotion, demote_plan, promote_plan
@@ -113,7 +113,7 @@ def test_a_second_run_does_nothing(workspace: Workspace) -> None:
 def test_by_name_any_active_entry_is_promoted(workspace: Workspace) -> None:
     put(workspace, "one", "User prefers tabs.", "")
     by_name(workspace, "one")
-    assert page(workspace).endswith(f"## Project\n\n{line_of('one', 'User prefers tabs.')}\n<!-- /mem:promoted -->\n")
+    assert page(workspace).endswith(f"## Project\n\n{page_line('one', 'User prefers tabs.')}\n<!-- /mem:promoted -->\n")
     assert auto(workspace).dropped == ()
 
 
@@ -172,7 +172,7 @@ def test_a_line_asked_for_that_cannot_fit_is_refused(tmp_path: Path) -> None:
 
 def test_lines_of_a_person_do_not_count_and_do_not_leave(tmp_path: Path) -> None:
     workspace = at(tmp_path / "memory", MEM_PROMOTE_BUDGET="0")
-    mine = f"<!-- mem:promoted -->\n- Mine.\n{line_of('gone', 'x').replace('x', 'y', 1)}\n<!-- /mem:promoted -->\n"
+    mine = f"<!-- mem:promoted -->\n- Mine.\n{page_line('gone', 'x').replace('x', 'y', 1)}\n<!-- /mem:promoted -->\n"
     (workspace.root / "MEMORY.md").write_text(mine)
     put(workspace, "a", "User prefers tabs.")
     auto(workspace)

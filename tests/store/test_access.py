@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memcli.store import local_log
-from memcli.store.local_log import Access, counts, note, settle, take
+from memcli.store.local_log import Access, counts, finish_folding, note, take
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.processes import race
 
@@ -94,7 +94,7 @@ def test_what_is_folded_is_dropped_and_the_rest_counts_on(root: Path) -> None:
     note(at(root), ["a", "a", "b"])
     taken = take(at(root))
     note(at(root, 1), ["a"])
-    settle(at(root), taken, {"a": Access(1, taken["a"].last)})
+    finish_folding(at(root), taken, {"a": Access(1, taken["a"].last)})
     assert counts(at(root)) == {"a": Access(2, LATER), "b": Access(1, taken["b"].last)}
     assert not (root / ".mem/access.taken").exists()
 
@@ -106,7 +106,7 @@ def test_a_folding_that_was_killed_counts_once_whether_it_reached_the_files_or_n
     reached = {"a": "2026-11-21T20:15:03Z"}
     assert {key: one.count for key, one in counts(at(root), reached).items()} == {"a": 1, "b": 1}
     assert {key: one.count for key, one in take(at(root), reached).items()} == {"a": 1, "b": 1}
-    settle(at(root), take(at(root), reached), {})
+    finish_folding(at(root), take(at(root), reached), {})
     assert {key: one.count for key, one in counts(at(root)).items()} == {"a": 1, "b": 1}
 
 

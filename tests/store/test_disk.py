@@ -142,12 +142,12 @@ def test_a_short_write_is_gone_on_with(bare: Path) -> None:
 
 def test_a_folder_that_cannot_be_synced_is_let_be_and_a_broken_disk_is_not(bare: Path) -> None:
     wire(RefusingOS({"fsync": errno.EINVAL}))
-    file_steps.settle(bare)
+    file_steps.sync_folder(bare)
     wire(RefusingOS({"open": errno.EACCES}))
-    file_steps.settle(bare)
+    file_steps.sync_folder(bare)
     wire(RefusingOS({"fsync": errno.EIO}))
     with pytest.raises(OSError, match="Input/output error"):
-        file_steps.settle(bare)
+        file_steps.sync_folder(bare)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from memcli.formats.text_lines import Problem
 from memcli.store.journal import apply, exclusive
 from memcli.store.sessions import archive as session_archive
 from memcli.store.sessions.addresses import span_events
-from memcli.store.sessions.append import append, line_of, take_in
+from memcli.store.sessions.append import append, event_line, take_in
 from memcli.store.sessions.event_file import read_events, recent_events, standing_ids
 from memcli.store.sessions.sessions import counts, find, page_change, sessions
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
@@ -377,7 +377,7 @@ def test_a_reader_sees_whole_lines_while_the_session_grows(workspace: Path) -> N
 def test_a_hundred_thousand_messages_are_counted_once_and_added_to_at_once(workspace: Path) -> None:
     found = here(workspace)
     many = (
-        line_of(Event(f"m{number}", text="word " * 8, timestamp="2026-11-21T10:00:00Z")) for number in range(100_000)
+        event_line(Event(f"m{number}", text="word " * 8, timestamp="2026-11-21T10:00:00Z")) for number in range(100_000)
     )
     done = take_in(found, "long", many, {})
     assert (done.added, done.counts.messages, done.counts.waiting) == (100_000, 100_000, 100_000)

@@ -19,8 +19,7 @@ from ..journal import exclusive
 from ..lock import Held
 from ..workspace import Workspace
 from .counts import Counts, counts_of, note_added
-from .event_batch import batch_of
-from .event_file import standing_ids
+from .event_file import batch_of, standing_ids
 from .sessions import FOLDER, Listing, Session, counts, made, require_own, sessions, update
 
 PIECE = 4 << 20
@@ -30,7 +29,7 @@ Noise = Callable[[int], bytes]
 
 
 @dataclass(frozen=True)
-class Line:
+class EventLine:
     """An event as it is written, with what it adds to the sums."""
 
     id: str
@@ -68,7 +67,7 @@ def append(
         else:
             named = _named(workspace, events, places, noise)
         taken = standing_ids(places, {event.id for event in named})
-        lines = [line_of(event if event.timestamp else replace(event, timestamp=now)) for event in named]
+        lines = [event_line(event if event.timestamp else replace(event, timestamp=now)) for event in named]
         fresh = tuple(dict.fromkeys(line.id for line in lines if line.id not in taken))
         batch.begin(session.id, named)
         appended = _add(workspace, session, lines, taken, {**(told or {}), "state": "ACTIVE"}, held)
@@ -77,7 +76,7 @@ def append(
 
 
 def take_in(
-    workspace: Workspace, name: str, lines: Iterable[Line], told: Mapping[str, Any], listing: Listing | None = None
+    workspace: Workspace, name: str, lines: Iterable[EventLine], told: Mapping[str, Any], listing: Listing | None = None
 ) -> Appended:
     """Add those events of a whole conversation that do not stand there yet, whatever their number.
 
@@ -89,13 +88,18 @@ def take_in(
         return _add(workspace, session, lines, taken, told, held)
 
 
-def line_of(event: Event) -> Line:
+def event_line(event: Event) -> EventLine:
     """Write an event as its file has it."""
-    return Line(event.id, render_event(event), counts_of(event))
+    return EventLine(event.id, render_event(event), counts_of(event))
 
 
 def _add(
-    workspace: Workspace, session: Session, lines: Iterable[Line], taken: set[str], told: Mapping[str, Any], held: Held
+    workspace: Workspace,
+    session: Session,
+    lines: Iterable[EventLine],
+    taken: set[str],
+    told: Mapping[str, Any],
+    held: Held,
 ) -> Appended:
     """Write the lines whose ids are not taken, then what they add up to."""
     require_own(session)

@@ -6,15 +6,20 @@ Readers take no lock: a file that is being added to is read as far as it goes.
 import json
 import mmap
 import os
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from ...formats.ids import blake2b
 from ...formats.jsonl import messages_of
-from ...formats.session_event import Event, event_of, load, parse_event, read_item
+from ...formats.session_event import Event, event_of, load, parse_event, read_item, render_event
 from ...formats.text_lines import Problem
-from .. import file_steps
+from .. import atomic_files, file_steps
+from ..privacy import make_derived
+from ..workspace import Workspace
 
 LONGEST_LINE = 16 * 1024 * 1024
 """Bytes of a line that is read; a longer one is named and passed over."""
@@ -145,3 +150,63 @@ def _holds(data: mmap.mmap, identifier: str) -> bool:
                 return True
             at = data.find(needle, end)
     return False
+
+
+_BATCHES = "batches"
+_ABANDONED = 30 * 86400.0  # seconds after which nobody tries again
+
+
+@dataclass(frozen=True)
+class EventBatch:
+    """Events that are written together, and the session and ids they got when that was first tried.
+
+    They are kept in `.mem/batches/` while the batch is written, so that a retry goes on where a failed write stopped:
+    events that come without ids get new ones, and nothing else would tell a retry from the same words said again.
+    """
+
+    place: Path | None  # None where a retry needs no help
+    session: str = ""
+    ids: tuple[str, ...] = ()
+
+    def begin(self, session: str, events: Sequence[Event]) -> None:
+        """Write down the session and the ids of the events, before the first of them is written."""
+        if self.place is None or self.ids:
+            return
+        with file_steps.naming("write", self.place):
+            make_derived(self.place.parent)
+        _remove_abandoned(self.place.parent)
+        file_steps.discard(self.place)  # one that could not be read
+        atomic_files.create(self.place, json.dumps([session, [event.id for event in events]]).encode())
+
+    def end(self) -> None:
+        """Forget the batch: all of it stands."""
+        if self.place is not None:
+            file_steps.discard(self.place)
+
+
+def batch_of(workspace: Workspace, session: str, events: Sequence[Event]) -> EventBatch:
+    """Return the batch of these events, with what an earlier try settled for it.
+
+    A single event is written whole or not at all, and events with ids in a named session are recognized by those.
+    """
+    if len(events) < 2 or (session and all(event.id for event in events)):
+        return EventBatch(None)
+    digest = blake2b(session.encode("utf-8", "surrogateescape"), digest_size=16)
+    for event in events:
+        digest.update(f"\n{event.id}\t{render_event(replace(event, id=''))}".encode("utf-8", "surrogatepass"))
+    place = workspace.derived / _BATCHES / f"{digest.hexdigest()}.json"
+    try:
+        known, ids = json.loads(place.read_bytes())
+        if isinstance(known, str) and len(ids) == len(events) and all(isinstance(one, str) and one for one in ids):
+            return EventBatch(place, known, tuple(ids))
+    except (OSError, ValueError, TypeError):  # the first try, or one that failed before anything was written
+        pass
+    return EventBatch(place)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove batches that nobody tried again; `time.time` is the clock that stamped the files."""
+    with suppress(OSError), os.scandir(folder) as found:
+        for one in found:
+            if time.time() - one.stat(follow_symlinks=False).st_mtime > _ABANDONED:
+                file_steps.discard(one.path)
