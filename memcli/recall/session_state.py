@@ -5,18 +5,16 @@ A line that is torn or makes no sense is passed over. What cannot be written is 
 """
 
 import json
-import os
 from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from stat import S_ISREG
 from typing import Any
 
 from ..formats.ids import blake2b
-from ..store.privacy import make_derived
+from ..store import local_log
 from ..store.workspace import Workspace
 
 FOLDER = "surfaced"
@@ -67,7 +65,7 @@ class SurfacedTurn:
 def load_state(workspace: Workspace, session: str) -> SessionState:
     """Read a session's state; one that nothing is known of is new."""
     state = SessionState()
-    for line in _text(_path(workspace, session)).splitlines():
+    for line in local_log.text_of(workspace, _name(session), 16 * LARGE).splitlines():
         turn = _turn(line)
         state = state.after(turn) if turn else state
     return state
@@ -75,18 +73,15 @@ def load_state(workspace: Workspace, session: str) -> SessionState:
 
 def record_turn(workspace: Workspace, session: str, turn: SurfacedTurn) -> None:
     """Add a turn to a session's state."""
-    path = _path(workspace, session)
+    path = workspace.derived / _name(session)
     with suppress(OSError):
-        if workspace.derived.is_symlink() or path.parent.is_symlink():
-            return
         is_first = not path.exists()
-        if _append(path, _line(turn)) > LARGE:
+        size = local_log.append(workspace, _name(session), _line(turn).encode(), 0o600)
+        if size > LARGE:
             state = load_state(workspace, session)
             whole = SurfacedTurn(state.shown, state.standing, state.context, NEW, state.turns)
-            temporary = path.with_name(f"{path.name}.{os.getpid()}")
-            temporary.write_bytes(_line(whole))
-            os.replace(temporary, path)
-        if is_first:
+            local_log.replace_text(workspace, _name(session), _line(whole))
+        if size and is_first:
             _sweep(path.parent)
 
 
@@ -97,46 +92,17 @@ def moved_topic(context: Sequence[float], vector: Sequence[float]) -> tuple[floa
     return tuple((a + 2 * b) / 3 for a, b in zip(context, vector, strict=True))
 
 
-def _path(workspace: Workspace, session: str) -> Path:
-    name = blake2b(session.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-    return workspace.derived / FOLDER / name
+def _name(session: str) -> str:
+    return f"{FOLDER}/{blake2b(session.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}"
 
 
-def _text(path: Path) -> str:
-    with suppress(OSError):
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(fd, "rb") as file:
-            if S_ISREG(os.fstat(fd).st_mode):
-                return file.read(16 * LARGE).decode("utf-8", "replace")
-    return ""
-
-
-def _append(path: Path, data: bytes) -> int:
-    """Add a line, behind a newline, so that one torn before it stays by itself; give the size of the file."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    try:
-        fd = os.open(path, flags, 0o600)
-    except FileNotFoundError:
-        make_derived(path.parent)
-        mark = path.parent.parent / ".gitignore"
-        if not mark.exists():
-            mark.write_text("*\n", encoding="utf-8")
-        fd = os.open(path, flags, 0o600)
-    try:
-        if not S_ISREG(os.fstat(fd).st_mode):
-            return 0
-        os.write(fd, data)
-        return os.fstat(fd).st_size
-    finally:
-        os.close(fd)
-
-
-def _line(turn: SurfacedTurn) -> bytes:
+def _line(turn: SurfacedTurn) -> str:
+    """Write a turn as a line behind a newline, so that a line torn before it stays by itself."""
     told: dict[str, Any] = {"shown": turn.shown, "standing": turn.standing, "reset": turn.reset, "turns": turn.turns}
     if turn.context:
         largest = max(map(abs, turn.context)) or 1.0
         told["context"] = b64encode(array("b", [round(127 * one / largest) for one in turn.context])).decode()
-    return f"\n{json.dumps({name: value for name, value in told.items() if value})}\n".encode()
+    return f"\n{json.dumps({name: value for name, value in told.items() if value})}\n"
 
 
 def _turn(line: str) -> SurfacedTurn | None:

@@ -1,11 +1,13 @@
-"""Append lines to a file of this machine in `.mem/`, without the workspace's lock."""
+"""Files of this machine in `.mem/` that only grow, written without the workspace's lock; two of them: review, accesses.
+
+Lines that are torn or damaged are skipped by those who read them.
+"""
 
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
@@ -14,32 +16,49 @@ from .privacy import make_derived, narrowed, write_private
 from .workspace import Workspace
 
 
-def append(folder: Path, name: str, data: bytes) -> int:
-    """Append whole lines in one write; return the size of the file after it.
+def append(workspace: Workspace, name: str, data: bytes, mode: int = 0o666) -> int:
+    """Append whole lines to a file of `.mem/` in one write; return the size of the file after it, in bytes.
 
-    Return 0, and write nothing, where the folder or the file is a link or no plain file. Raise OSError where it cannot
-    be written.
+    `name` may begin with a folder, which is made if it is missing; `mode` is that of a new file, before it is narrowed
+    to its folder's. Returns 0, and writes nothing, if `.mem/`, the folder or the file is a link, which may have come
+    with a clone and lead anywhere, or if the file is no regular file. Raises OSError if it cannot be written.
     """
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    if folder.is_symlink():
+    path = workspace.derived / name
+    if workspace.derived.is_symlink() or path.parent.is_symlink():
         return 0
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        fd = os.open(folder / name, flags, narrowed(0o666, folder))
+        fd = os.open(path, flags, narrowed(mode, path.parent))
     except FileNotFoundError:
-        make_derived(folder)
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
-        fd = os.open(folder / name, flags, narrowed(0o666, folder))
+        make_derived(path.parent)
+        fd = os.open(path, flags, narrowed(mode, path.parent))
     try:
-        status = os.fstat(fd)
-        if not S_ISREG(status.st_mode):
+        if not S_ISREG(os.fstat(fd).st_mode):
             return 0
         os.write(fd, data)
-        return status.st_size + len(data)
+        return os.fstat(fd).st_size
     finally:
         os.close(fd)
 
 
-FILE = "review"
+def text_of(workspace: Workspace, name: str, most: int = -1) -> str:
+    """Return the text of a file of `.mem/`, up to `most` bytes of it; empty if it is a link or cannot be read."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with suppress(OSError), open(os.open(workspace.derived / name, flags), "rb") as file:
+        if S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file.read(most).decode("utf-8", "replace")
+    return ""
+
+
+def replace_text(workspace: Workspace, name: str, text: str) -> None:
+    """Replace a file of `.mem/`; what another process appends at that moment may be lost. Raises OSError."""
+    path = workspace.derived / name
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    write_private(temporary, text)
+    os.replace(temporary, path)
+
+
+REVIEW = "review"
 
 
 @dataclass(frozen=True)
@@ -52,8 +71,8 @@ class ProposedDecision:
 
 
 @dataclass(frozen=True)
-class Noted:
-    """What stands in the log, the last line of each name deciding."""
+class ReviewLog:
+    """What the review log says, the last line of each name deciding."""
 
     added: Mapping[str, str] = field(default_factory=dict)  # id of an entry nobody looked at → what brought it in
     later: Mapping[str, str] = field(default_factory=dict)  # question → when it was put off
@@ -61,7 +80,7 @@ class Noted:
 
 
 def note_added(workspace: Workspace, ids: Iterable[str], origin: str) -> None:
-    """Note the entries that a conversation or an import brought in."""
+    """Note that a conversation or an import, named by `origin`, brought entries in."""
     _note(workspace, [{"added": one, "by": origin} for one in ids])
 
 
@@ -80,17 +99,12 @@ def note_proposal(workspace: Workspace, question: str, decision: str, by: str) -
     _note(workspace, [{"proposed": question, "decision": decision, "by": by}])
 
 
-def read_review(workspace: Workspace) -> Noted:
-    """Read the log; lines that are torn or of another kind are skipped."""
-    path = workspace.derived / FILE
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() and not path.is_symlink() else ""
-    except OSError:
-        return Noted()
+def read_review(workspace: Workspace) -> ReviewLog:
+    """Return what the review log says."""
     added: dict[str, str] = {}
     later: dict[str, str] = {}
     proposals: dict[str, ProposedDecision] = {}
-    for line in text.splitlines():
+    for line in text_of(workspace, REVIEW).splitlines():
         try:
             told = json.loads(line)
         except ValueError:
@@ -106,7 +120,7 @@ def read_review(workspace: Workspace) -> Noted:
             later[told["later"]] = at
         elif "proposed" in told and "decision" in told:
             proposals[told["proposed"]] = ProposedDecision(told["decision"], told.get("by", ""), at)
-    return Noted(added, later, proposals)
+    return ReviewLog(added, later, proposals)
 
 
 def _note(workspace: Workspace, rows: Iterable[Mapping[str, str]]) -> None:
@@ -114,10 +128,10 @@ def _note(workspace: Workspace, rows: Iterable[Mapping[str, str]]) -> None:
     lines = "".join(f"{json.dumps({**row, 'at': at})}\n" for row in rows)
     with suppress(OSError):
         if lines:
-            append(workspace.derived, FILE, lines.encode())
+            append(workspace, REVIEW, lines.encode())
 
 
-ACCESS_FILE = "access"
+ACCESSES = "access"
 TAKEN = "access.taken"
 """Holds the lines that are being folded into the files; left behind where that was killed."""
 RESTORED = "restored:"
@@ -155,14 +169,14 @@ def confirm(workspace: Workspace, confirmed: Iterable[tuple[str, Access]]) -> No
 
 
 def confirmations(workspace: Workspace) -> dict[str, Access]:
-    """Give the confirmations that are not in the files yet, by id."""
+    """Return the confirmations that are not in the files yet, by id."""
     return {
         name.removeprefix(CONFIRMED): noted for name, noted in counts(workspace).items() if name.startswith(CONFIRMED)
     }
 
 
 def renewed(fields: Mapping[str, Any], noted: Access | None) -> Mapping[str, Any]:
-    """Give an entry's fields with the confirmations that wait beside its file."""
+    """Return an entry's fields with the confirmations that wait beside its file."""
     if noted is None or not fields:
         return fields
     strength = fields.get("strength")
@@ -177,14 +191,14 @@ def renewed(fields: Mapping[str, Any], noted: Access | None) -> Mapping[str, Any
 
 def _note_of_access(workspace: Workspace, lines: str) -> None:
     with suppress(OSError, UnicodeEncodeError):
-        size = append(workspace.derived, ACCESS_FILE, lines.encode()) if lines else 0
-        path = workspace.derived / ACCESS_FILE
-        if size > LARGE and size > 2 * _size_of_sums(path):
-            _write(path, _summed(_lines(path)))
+        size = append(workspace, ACCESSES, lines.encode()) if lines else 0
+        if size > LARGE and size > 2 * _size_of_sums(workspace):
+            text = "".join(_line(one, noted) for one, noted in _summed(_lines(workspace, ACCESSES)).items())
+            replace_text(workspace, ACCESSES, f"#{len(text.encode())}\n{text}")
 
 
 def counts(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[str, Access]:
-    """Give the accesses noted since the last folding, by id.
+    """Return the accesses noted since the last folding, by id.
 
     `folded` is the `last_accessed_at` of the files: it tells which lines a killed folding had brought into them.
     """
@@ -192,14 +206,13 @@ def counts(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[s
 
 
 def take(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[str, Access]:
-    """Set the noted lines aside, to be folded into the files, and give their sums; the caller holds the lock."""
+    """Set the noted lines aside, to be folded into the files, and return their sums; the caller holds the lock."""
     lines = list(_counting(workspace, folded))
-    noted, taken = workspace.derived / ACCESS_FILE, workspace.derived / TAKEN
+    noted, taken = workspace.derived / ACCESSES, workspace.derived / TAKEN
     with suppress(OSError):
         if taken.exists():  # left by a folding that was killed
-            _replace(
-                taken, "".join(_line(one, Access(count, moment, sources)) for moment, one, count, sources in lines)
-            )
+            text = "".join(_line(one, Access(count, moment, sources)) for moment, one, count, sources in lines)
+            replace_text(workspace, TAKEN, text)
             noted.unlink()
         else:
             noted.rename(taken)
@@ -207,35 +220,22 @@ def take(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[str
 
 
 def finish_folding(workspace: Workspace, taken: Mapping[str, Access], folded: Mapping[str, Access]) -> None:
-    """End a folding: drop what is in the files now; the rest goes on counting."""
+    """End a folding: drop what is in the files now, and note the rest again."""
     rest = ""
     for identifier, access in taken.items():
         left = access.count - (folded[identifier].count if identifier in folded else 0)
         rest += _line(identifier, replace(access, count=left)) * (left > 0)
     with suppress(OSError):
         if rest:
-            append(workspace.derived, ACCESS_FILE, rest.encode())
+            append(workspace, ACCESSES, rest.encode())
         (workspace.derived / TAKEN).unlink()
 
 
-def _write(path: Path, sums: Mapping[str, Access]) -> None:
-    """Write one line an id; an access noted by another process in this very moment may go uncounted."""
-    text = "".join(_line(identifier, one) for identifier, one in sums.items())
-    _replace(path, f"#{len(text.encode())}\n{text}")
-
-
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    write_private(temporary, text)
-    os.replace(temporary, path)
-
-
-def _size_of_sums(path: Path) -> int:
-    """Read how large the file was when it was last summed up."""
-    with path.open("rb") as file:
-        head = file.read(32)
-    number = head.partition(b"\n")[0].removeprefix(b"#")
-    return int(number) if head.startswith(b"#") and number.isdigit() else 0
+def _size_of_sums(workspace: Workspace) -> int:
+    """Return the size in bytes that the sums had when the file was last summed up; 0 if it never was."""
+    head = text_of(workspace, ACCESSES, 32)
+    number = head.partition("\n")[0].removeprefix("#")
+    return int(number) if head.startswith("#") and number.isdigit() else 0
 
 
 def _summed(lines: Iterable[_Line]) -> dict[str, Access]:
@@ -254,19 +254,15 @@ def _line(name: str, noted: Access) -> str:
 
 
 def _counting(workspace: Workspace, folded: Mapping[str, str]) -> Iterator[_Line]:
-    for line in _lines(workspace.derived / TAKEN):
+    for line in _lines(workspace, TAKEN):
         if line[0] > folded.get(line[1], ""):
             yield line
-    yield from _lines(workspace.derived / ACCESS_FILE)
+    yield from _lines(workspace, ACCESSES)
 
 
-def _lines(path: Path) -> Iterator[_Line]:
-    """Yield moment, id, count and sources of each sound line; torn and damaged ones are skipped."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() and not path.is_symlink() else ""
-    except OSError:
-        return
-    for line in text.split("\n"):
+def _lines(workspace: Workspace, name: str) -> Iterator[_Line]:
+    """Yield moment, id, count and sources of each sound line."""
+    for line in text_of(workspace, name).split("\n"):
         fields = line.split("\t")
         if len(fields) in (2, 3, 4) and fields[1] and parse_time(fields[0]):
             count = fields[2] if len(fields) > 2 else "1"
