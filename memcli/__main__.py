@@ -1,10 +1,10 @@
-"""The door from the shell: what costs nothing is answered before anything is imported."""
+"""Run `mem` from the shell: `--version` and hooks are answered before the command line is imported."""
 
 import sys
 
 
 def main() -> None:
-    """Run `mem` with the words of the command line."""
+    """Run `mem` with the arguments of the process."""
     if sys.argv[1:] in (["--version"], ["-V"]):
         from . import __version__
 
@@ -18,20 +18,20 @@ def main() -> None:
 
     _open_streams()
 
-    # A command keeps most of what it makes until it ends: to look for garbage in it took a tenth of its time.
+    # A command keeps most of what it allocates until it ends: collecting garbage took a tenth of its time.
     gc.set_threshold(100_000, 50, 50)
     from .cli.app import run
 
     code = run(sys.argv[1:])
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # told already, or closed by whoever started this
+        with suppress(OSError, ValueError, AttributeError):  # reported already, or closed by the caller
             stream.flush()
-    # Files are closed by now; to take everything else apart piece by piece took another tenth.
+    # Files are closed by now; freeing everything else took another tenth.
     os._exit(code)
 
 
 def _open_streams() -> None:
-    """Open what the caller closed: a file opened later would take its number, and get what is printed."""
+    """Open the standard streams that are closed; a file opened later would take their number and get the output."""
     import os
 
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
@@ -42,7 +42,7 @@ def _open_streams() -> None:
 
 
 def _hook(arguments: list[str]) -> None:
-    """Answer an agent's event and leave; exit code 2 would stop the agent, so no usage error may get here."""
+    """Answer an agent's event and exit with 0; exit code 2 would stop the agent, so no usage error may leave here."""
     if {"-h", "--help"} & set(arguments):
         return
     from .cli.hook_run import run
@@ -50,7 +50,7 @@ def _hook(arguments: list[str]) -> None:
     if run(arguments, is_alone=True):
         import os
 
-        os._exit(0)  # what is late must not be waited for
+        os._exit(0)  # do not wait for threads that are late
     sys.exit(0)
 
 

@@ -3,12 +3,13 @@
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import UsageError
 from ..formats.text_lines import FileProblem
-from ..index.peek import settle_trust
+from ..store import trust
 from ..store import workspace as _workspaces
 from ..store.addresses import Place
 from ..store.workspace import SCOPES, Surroundings, Workspace
@@ -67,7 +68,8 @@ def open_workspaces(
     around = surroundings(folder, environ, now)
     found = _workspaces.find(around, str(path), scope, even_off=even_off)
     for one in found:
-        settle_trust(one)
+        if one.state and not one.is_own:
+            trust.note_first_sight(one.state, one.root, partial(_was_here, one))
     return found
 
 
@@ -86,6 +88,12 @@ def open_workspace(
     if scope == "all":
         raise UsageError("a memory is written to one workspace", "use the scope project or user")
     return open_workspaces(path, scope=scope, folder=folder, environ=environ, now=now)[0]
+
+
+def _was_here(workspace: Workspace) -> bool:
+    from ..index.peek import was_here
+
+    return was_here(workspace)
 
 
 def every(workspaces: Workspaces) -> Sequence[Workspace]:

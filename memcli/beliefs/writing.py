@@ -203,9 +203,12 @@ def _admitted(
     """Let an entry in among what is known; a judge is asked where its progress is to be told."""
     from .admission import admit
     from .drafts import Draft
-    from .llm_judge import llm_judge
 
-    judge = None if judged is None else llm_judge(workspace, judged)
+    judge = None
+    if judged is not None:
+        from .llm_judge import llm_judge
+
+        judge = llm_judge(workspace, judged)
     draft = Draft(told, body, workspace.noise(body))
     settled = admit(workspace, [draft], COMMAND, judge, by_key_alone=by_key_alone)
     return Written(workspace, **vars(settled.admitted[0]), notices=settled.notices, error=settled.error)

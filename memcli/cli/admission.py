@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..api.workspace import Workspace
 from ..errors import UsageError
-from ..store.redaction import Redacted
-from ..store.workspace import Workspace
 from . import output
 
 if TYPE_CHECKING:
+    from ..api.write import Redacted
     from ..beliefs.drafts import Admitted
     from ..beliefs.llm_judge import LlmJudge
 
@@ -96,7 +96,7 @@ AllowSecret = Annotated[bool, typer.Option("--allow-secret", help="Keep what loo
 MOST = 20
 
 
-def tell_redacted(found: Sequence[Redacted]) -> None:
+def tell_redacted(found: Sequence["Redacted"]) -> None:
     """Say on stderr where a secret stood and which rule saw it, since it cannot be had back."""
     for one in found[:MOST]:
         output.note(str(one))

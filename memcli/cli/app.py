@@ -1,4 +1,4 @@
-"""The door: which commands there are, loaded when called, and how every error leaves."""
+"""The command line: the table of commands, which are imported when called, and how errors end the process."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from . import output
 
 
 class Command(NamedTuple):
-    """A command's place: its module, its family in the help, and what it does."""
+    """Where a command is: its module, its group in the help, and what it does."""
 
     module: str
     family: str
@@ -34,14 +34,14 @@ def commands() -> dict[str, Command]:
 
 
 class _PipeClosed(Exception):
-    """Whoever read our output has seen enough."""
+    """The reader of the output closed the pipe."""
 
 
-class Door(TyperGroup):
-    """Load a command when it is called; turn its errors into one line and an exit code."""
+class LazyCommands(TyperGroup):
+    """Commands that are imported when they are called."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; a closed pipe gets past the parser, which would make an error of it."""
+        """Run the command; raise _PipeClosed for a closed pipe, which the parser would report as an error."""
         try:
             result = super().invoke(ctx)
             output.flush()
@@ -50,27 +50,27 @@ class Door(TyperGroup):
         return result
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Name all commands."""
+        """Return the names of all commands."""
         return list(commands())
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import one command's module and build the command."""
+        """Import a command's module and return the command; None if there is no such command."""
         place = commands().get(cmd_name)
         if place is None:
             return None
         module = import_module(f".{place.module}", __package__)
         name = cmd_name.replace("-", "_")
-        app = getattr(module, f"{name}_app", None)
-        if app is None:
+        group = getattr(module, f"{name}_app", None)
+        if group is None:
             name = f"{name}_" if hasattr(module, f"{name}_") else name  # `help` is Python's own
-            app = typer.Typer(**STYLE)
-            app.command(cmd_name, help=_help_of(place, module, name))(getattr(module, name))
-        command = typer.main.get_command(app)
+            group = typer.Typer(**STYLE)
+            group.command(cmd_name, help=_help_of(place, module, name))(getattr(module, name))
+        command = typer.main.get_command(group)
         command.name = cmd_name
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command meant; a wrong name gets a guess at the right one."""
+        """Return the command that is named; raise UsageError with a guess if there is none."""
         name = args[0]
         if name not in commands() and not name.startswith("-"):
             from .suggestions import meant
@@ -79,13 +79,13 @@ class Door(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """Offer the commands without importing them."""
+        """Return the commands that begin so, without importing them."""
         from typer.core import CompletionItem  # type: ignore[attr-defined]
 
         return [CompletionItem(name, help=one.help) for name, one in commands().items() if name.startswith(incomplete)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """List the commands by family without importing them."""
+        """Write the commands by group, without importing them."""
         for family in FAMILIES:
             with formatter.section(family.capitalize()):
                 rows = [(name, one.help) for name, one in commands().items() if one.family == family]
@@ -100,7 +100,7 @@ STYLE: dict[str, Any] = {
     "pretty_exceptions_enable": False,
     "context_settings": {"help_option_names": ["-h", "--help"]},
 }
-door = typer.Typer(cls=Door, **STYLE)
+app = typer.Typer(cls=LazyCommands, **STYLE)
 
 
 def _usage_pieces(argument: TyperArgument, ctx: Any) -> list[str]:
@@ -109,7 +109,7 @@ def _usage_pieces(argument: TyperArgument, ctx: Any) -> list[str]:
 
 
 TyperArgument.get_usage_pieces = _usage_pieces  # type: ignore[assignment, method-assign]
-"""Without the braces Typer puts around what must be given, which a shell would take for its own."""
+"""Replaces the braces that Typer puts around required arguments: a shell would expand them."""
 
 
 def _version(asked: bool) -> None:
@@ -120,7 +120,7 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@door.callback(invoke_without_command=True)
+@app.callback(invoke_without_command=True)
 def mem(
     ctx: typer.Context,
     workspace: str = typer.Option("", "--workspace", metavar="DIR", help="Work in this workspace.", show_default=False),
@@ -137,7 +137,7 @@ def mem(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line and give its exit code; only bugs get through as exceptions."""
+    """Run one command line and return its exit code; only bugs raise."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
@@ -154,7 +154,7 @@ def run(arguments: Sequence[str]) -> int:
         output.failure(error, arguments, as_json=as_json)
         return error.exit_code
     except (_PipeClosed, BrokenPipeError):
-        # Whoever reads has seen enough. Python would complain again when it closes the stream.
+        # The reader has closed the pipe. Python would report it again when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -163,7 +163,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoked(arguments: Sequence[str]) -> int:
-    command = typer.main.get_command(door)
+    command = typer.main.get_command(app)
     try:
         code = command.main(list(arguments), prog_name="mem", standalone_mode=False)
     except typer.Abort:
@@ -177,7 +177,7 @@ def _invoked(arguments: Sequence[str]) -> int:
 
 
 def _told(error: Any, arguments: Sequence[str]) -> tuple[str, str]:
-    """Give a usage error's message in our manner, and where to read on."""
+    """Return the message of a usage error in our style, and where to read on."""
     from .suggestions import said
 
     message = error.format_message().strip().rstrip(".")
@@ -193,6 +193,6 @@ def _told(error: Any, arguments: Sequence[str]) -> tuple[str, str]:
 
 
 def _help_of(place: Command, module: Any, name: str) -> str:
-    """Put the line of the table before the rest of the function's docstring."""
+    """Return the help of a command: its line of the table, then the rest of its docstring."""
     rest = (getattr(module, name).__doc__ or "").partition("\n")[2]
     return f"{place.help}\n{rest}"

@@ -166,6 +166,12 @@ def write(
         allow_secret=allow_secret,
         progress=judge_progress(),
     )
+    _tell(done, as_json=as_json)
+    if done.error:
+        raise typer.Exit(7)
+
+
+def _tell(done: Written, *, as_json: bool) -> None:
     tell_redacted(done.redacted)
     for notice in done.notices:
         output.note(notice)
@@ -173,12 +179,10 @@ def write(
     if as_json:
         output.say_json(done.as_dict())
     else:
-        _tell(done)
-    if done.error:
-        raise typer.Exit(7)
+        _tell_row(done)
 
 
-def _tell(done: Written) -> None:
+def _tell_row(done: Written) -> None:
     path = context.here(done.workspace, done.path)
     remark = relations(done.supersedes, done.superseded_by, done.conflicts_with, done.likely_same)
     if not output.is_watched():

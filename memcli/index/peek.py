@@ -5,7 +5,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from ..store import trust
 from ..store.workspace import Workspace
 
 SHOWN = 50
@@ -54,12 +53,6 @@ def _asked(derived: Path, question: str, values: tuple[int | str, ...]) -> list[
 
 
 _MOST = 50  # files looked at
-
-
-def settle_trust(workspace: Workspace) -> None:
-    """Record a workspace that this user's mem sees for the first time, as trusted where an older mem worked in it."""
-    if workspace.state and not workspace.is_own:
-        trust.note_first_sight(workspace.state, workspace.root, lambda: was_here(workspace))
 
 
 def was_here(workspace: Workspace) -> bool:
