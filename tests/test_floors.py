@@ -22,11 +22,11 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 LEFT = {
-    house.reaches_up: 176,
+    house.reaches_up: 174,
     house.two_meanings: 7,
     house.sizes: 1,
     house.entangled: 11,
-    house.long_functions: 3,
+    house.long_functions: 2,
     house.word_tables: 26,
 }
 """Faults that are left; a number here only falls."""
