@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from memcli import __version__
-from memcli.cli.app import FAMILIES, commands, door
+from memcli.cli.app import FAMILIES, app, commands
 from memcli.cli.help import page
 
 HERE = Path(__file__).parent
@@ -61,7 +61,7 @@ def overview() -> str:
     """Make mem(1)."""
     lines = [_title("mem", 1), ".SH NAME", r"mem \- long-term memory as plain markdown, worked from the shell"]
     lines += [".SH SYNOPSIS", r"\fBmem\fR \fICOMMAND\fR [\fIOPTIONS\fR] [\fIARGUMENTS\fR]", ".SH DESCRIPTION"]
-    lines += _paragraphs(inspect.cleandoc(door.registered_callback.callback.__doc__ or ""))  # type: ignore[union-attr]
+    lines += _paragraphs(inspect.cleandoc(app.registered_callback.callback.__doc__ or ""))  # type: ignore[union-attr]
     lines += [".SH COMMANDS"]
     for family in FAMILIES:
         named = [(name, one) for name, one in commands().items() if one.family == family]
@@ -133,7 +133,7 @@ def _documented(name: str, command: Any, depth: str) -> list[str]:
 
 
 def _commands() -> dict[str, Any]:
-    group: Any = typer.main.get_command(door)
+    group: Any = typer.main.get_command(app)
     return {name: group.get_command(None, name) for name in commands()}
 
 

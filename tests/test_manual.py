@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.cli.app import commands, door
+from memcli.cli.app import app, commands
 from memcli.cli.help import TOPICS
 from tests.conftest import Mem
 
@@ -32,7 +32,7 @@ def test_every_command_explains_itself(mem: Mem, name: str) -> None:
 def test_the_overview_names_every_command(mem: Mem) -> None:
     said = mem().out
     assert all(f"  {name} " in said for name in commands())
-    assert door.registered_callback
+    assert app.registered_callback
 
 
 @pytest.mark.parametrize("topic", TOPICS)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import typer
 
-from memcli.cli.app import commands, door
+from memcli.cli.app import app, commands
 from memcli.cli.help import schema
 from tests.cli.json_scenes import answers
 from tests.conftest import Mem
@@ -88,7 +88,7 @@ def test_ids_that_conflict_are_a_list_in_every_document(mem: Mem, world: Path, m
 
 
 def test_every_command_that_shows_something_has_json_and_a_schema() -> None:
-    group: Any = typer.main.get_command(door)
+    group: Any = typer.main.get_command(app)
     found = {name: group.get_command(None, name) for name in commands()}
     whole = {
         f"{name} {key}" if getattr(one, "commands", None) else name: inner
