@@ -22,10 +22,10 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 LEFT = {
-    house.reaches_up: 174,
+    house.reaches_up: 110,
     house.two_meanings: 1,
     house.sizes: 1,
-    house.entangled: 11,
+    house.entangled: 6,
     house.long_functions: 2,
     house.word_tables: 26,
 }

@@ -43,6 +43,20 @@ class Admitted:
     reason: str = ""
     strength: int = 1  # how often it was confirmed, this time included
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for a JSON document; what does not apply is left out."""
+        known = {
+            "supersedes": list(self.supersedes),
+            "superseded_by": self.superseded_by,
+            "conflicts_with": list(self.conflicts_with),
+            "likely_same": list(self.likely_same),
+            "reason": self.reason,
+            "strength": self.strength if self.action == "merged" else 0,
+        }
+        return {"action": self.action, "id": self.id, "path": self.path} | {
+            key: value for key, value in known.items() if value
+        }
+
 
 @dataclass(frozen=True)
 class Settled:

@@ -1,7 +1,7 @@
 """How commands ask a judge about memories that are let in, and say what became of them."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -46,20 +46,6 @@ def tell_unheard(error: str) -> None:
     """Say that an LLM did not judge, and who did."""
     if error:
         output.note(f"the LLM could not judge ({error}): the rules did")
-
-
-def document(one: "Admitted") -> dict[str, Any]:
-    """Tell in JSON what became of one; what does not apply is left out."""
-    known = {
-        "supersedes": list(one.supersedes),
-        "superseded_by": one.superseded_by,
-        "conflicts_with": list(one.conflicts_with),
-        "likely_same": list(one.likely_same),
-        "reason": one.reason,
-        "strength": one.strength if one.action == "merged" else 0,
-    }
-    told = {"action": one.action, "id": one.id, "path": one.path}
-    return told | {key: value for key, value in known.items() if value}
 
 
 def relations(

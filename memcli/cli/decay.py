@@ -3,20 +3,17 @@
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import UsageError
-from ..formats.text_lines import FileProblem
-from ..formats.times import parse_when, stamp
-from ..maintenance.decay import FRACTION, Decayed, needed_fraction, survey
-from ..maintenance.decay import decay as archive
-from ..recall.retention import Judged
-from ..store.layouts import MEM
-from ..store.workspace import Workspace
+from ..api import maintain
+from ..api.workspace import Workspace
 from . import context, output
 from .options import AsJson, InScope, InWorkspace
+
+if TYPE_CHECKING:
+    from ..api.maintain import Decayed, DecayReport, Judged
 
 NEAREST = 10
 """Entries shown on a terminal besides those that have faded."""
@@ -31,7 +28,7 @@ def decay(
     all_: Annotated[bool, typer.Option("--all", help="Show every entry on a terminal too.")] = False,
     max_fraction: Annotated[
         float, typer.Option("--max-fraction", metavar="F", help="Archive at most this share of the active entries.")
-    ] = FRACTION,
+    ] = 0.25,
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -44,56 +41,20 @@ def decay(
     read or recalled within 30 days. A terminal shows what has faded, by type, and what is next; elsewhere, and with
     --all, every active entry is shown.
     """
-    if not 0 <= max_fraction <= 1:
-        raise UsageError(f"--max-fraction {max_fraction:g}", "give a share between 0 and 1, such as 0.25")
     where = context.writing(workspace, scope)
-    moment = parse_when(as_of, where.now, where.zone) if as_of else where.now
-    if moment is None:
-        raise UsageError(f"--as-of {as_of!r} is no date", "write 2027-11-21 or 2027-11")
-    found = survey(where, moment)
-    entries = found.entries
-    seed = " ".join(one.row["id"] for one in entries if one.verdict == "archive")
-    done = archive(where, entries, context.noise(seed), max_fraction) if apply else None
+    found = maintain.decay(where, apply=apply, as_of=as_of, max_fraction=max_fraction)
     if as_json:
-        output.say_json(_document(where, entries, stamp(moment), done, found.problems))
-    elif done:
-        _tell(where, done)
+        output.say_json(found.as_dict())
+    elif found.decayed:
+        _tell(where, found.decayed)
     else:
         words = f" --workspace {shlex.quote(workspace)}" if workspace else f" --scope {scope}" if scope else ""
-        _show(where, entries, words, everything=all_ or not output.is_watched())
-    if done and done.problems:
+        _show(where, found, words, everything=all_ or not output.is_watched())
+    if found.decayed and found.decayed.problems:
         raise typer.Exit(3)
 
 
-def _document(
-    where: Workspace, entries: Sequence[Judged], as_of: str, done: Decayed | None, problems: Sequence[FileProblem]
-) -> dict[str, Any]:
-    moved = dict(done.archived) if done else {}
-    return {
-        "entries": [
-            {
-                **{key: one.row[key] for key in ("id", "path", "type", "tags", "summary", "pinned", "expires_at")},
-                "age_days": round(one.fading.age, 3),
-                "decay_days": one.fading.days if one.fading.days < float("inf") else None,
-                "accesses": one.fading.accesses,
-                "trust": one.fading.trust,
-                "score": round(one.score, 6),
-                "verdict": one.verdict,
-                "reason": one.reason,
-                "archived": moved.get(one.row["id"]),
-            }
-            for one in entries
-        ],
-        "as_of": as_of,
-        "threshold": where.settings["decay.threshold"],
-        "applied": done is not None,
-        "folded": list(done.folded) if done else [],
-        "failed": [{"path": path, "reason": reason} for path, reason in done.problems] if done else [],
-        "problems": [{"path": one.path, "line": one.line, "reason": one.reason} for one in problems],
-    }
-
-
-def _tell(where: Workspace, done: Decayed) -> None:
+def _tell(where: Workspace, done: "Decayed") -> None:
     for identifier, path in done.archived:
         output.say_row(("archived", identifier, context.here(where, path)))
     for path, reason in done.problems:
@@ -103,7 +64,8 @@ def _tell(where: Workspace, done: Decayed) -> None:
         output.note(f"{count:,} archived; `mem restore ID` brings one back" if count else "nothing has faded")
 
 
-def _show(where: Workspace, entries: Sequence[Judged], words: str, *, everything: bool) -> None:
+def _show(where: Workspace, found: "DecayReport", words: str, *, everything: bool) -> None:
+    entries = found.entries
     if not output.is_watched():
         for one in entries:
             numbers = one.fading
@@ -119,7 +81,7 @@ def _show(where: Workspace, entries: Sequence[Judged], words: str, *, everything
     shown = rest if everything else [one for one in rest if one.verdict == "keep"][:NEAREST]
     count = f"{len(faded):,} of {len(entries):,}"
     if faded:
-        output.say(f"{count} have faded (below {where.settings['decay.threshold']:g}, or expired); search loses these:")
+        output.say(f"{count} have faded (below {found.threshold:g}, or expired); search loses these:")
         _table(faded)
         output.say("")
     if shown:
@@ -129,21 +91,20 @@ def _show(where: Workspace, entries: Sequence[Judged], words: str, *, everything
     if entries:
         output.say("score = e^(-age/days) × (1 + ln(reads + 1)) × trust")
         left = len(rest) - len(shown)
-        output.say(_advice(where, entries, words) + (f"; {left:,} more: mem decay --all" if left else ""))
+        output.say(_advice(where, found, words) + (f"; {left:,} more: mem decay --all" if left else ""))
 
 
-def _advice(where: Workspace, entries: Sequence[Judged], words: str) -> str:
+def _advice(where: Workspace, found: "DecayReport", words: str) -> str:
     """Say what can be done: a command that works as it stands, only where the folder is mem's own."""
-    if not any(one.verdict == "archive" for one in entries):
+    if not any(one.verdict == "archive" for one in found.entries):
         return "nothing has faded"
-    if where.layout.name != MEM.name:
+    if not found.is_own_layout:
         return f"the folder is one of {where.layout.name}'s: keep one with `mem read`, drop one with `mem forget`"
-    needed = needed_fraction(entries)
-    more = f" --max-fraction {needed:g}" if needed else ""
+    more = f" --max-fraction {found.needed_fraction:g}" if found.needed_fraction else ""
     return f"archive them, to be had back with `mem restore`: mem decay --apply{more}{words}"
 
 
-def _table(entries: Sequence[Judged]) -> None:
+def _table(entries: "Sequence[Judged]") -> None:
     """Print entries by type, the largest group first, each with the lowest score first."""
     sizes = Counter(one.row["type"] for one in entries)
     ordered = sorted(entries, key=lambda one: (-sizes[one.row["type"]], one.row["type"], one.score))
@@ -151,7 +112,7 @@ def _table(entries: Sequence[Judged]) -> None:
     output.table(head, [(one.row["type"], *_cells(one)) for one in ordered], 8)
 
 
-def _cells(one: Judged) -> tuple[str, ...]:
+def _cells(one: "Judged") -> tuple[str, ...]:
     numbers = one.fading
     days = f"{numbers.days:g}" if numbers.days < float("inf") else "-"
     verdict = "pinned" if one.verdict == "spare" and one.row["pinned"] else one.verdict

@@ -27,7 +27,7 @@ Proof = tuple[Session, list[ProofAnswer]]
 
 def show_proof(where: Workspace, name: str, *, as_json: bool) -> bool:
     """Print which questions of a session memory alone answers; tell whether it answers all of them."""
-    found = proofs_of(where, sessions(where) if name == ALL else [find(where, name)])
+    found = _proofs(where, sessions(where) if name == ALL else [find(where, name)])
     if as_json:
         output.say_json({"sessions": list(map(proof_document, found))})
     else:
@@ -36,7 +36,12 @@ def show_proof(where: Workspace, name: str, *, as_json: bool) -> bool:
     return all(answer.is_answered for _, answers in found for answer in answers)
 
 
-def proofs_of(where: Workspace, chosen: Sequence[Session]) -> list[Proof]:
+def proofs_of(where: Workspace, names: Sequence[str]) -> list[Proof]:
+    """Ask memory the questions of each session named."""
+    return _proofs(where, [find(where, name) for name in names])
+
+
+def _proofs(where: Workspace, chosen: Sequence[Session]) -> list[Proof]:
     """Ask memory the questions of each session that can be read."""
     return [(one, proof(where, asked_in(all_events(where, one)))) for one in chosen if not one.problem]
 

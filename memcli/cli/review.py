@@ -1,19 +1,13 @@
 """`mem review`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..beliefs.keys import KeyProposal, proposals
-from ..beliefs.plan import Plan, applied
 from ..beliefs.review import Question, Queue, review_queue
 from ..beliefs.supersession import EntryFile
 from ..errors import NotFoundError, UsageError
-from ..formats.text_lines import shorten
-from ..maintenance.checks import Checked
-from ..store.entries import revised
-from ..store.journal import Change
 from ..store.workspace import Workspace
 from . import context, output
 from .admission import judge_of
@@ -198,41 +192,3 @@ def _memory(side: EntryFile) -> dict[str, Any]:
     entry = side.entry
     names = ("id", "type", "key", "project", "source", "trust", "strength", "created_at", "updated_at", "pinned")
     return {**{name: getattr(entry, name) for name in names}, "path": side.path, "text": entry.body}
-
-
-def show_keys(where: Workspace, checked: Checked, *, fix: bool, yes: bool, as_json: bool) -> None:
-    """Print the keys proposed and their entries; with `fix` write those a person agrees with, with `yes` all."""
-    readings = {one.entry.id: one for one in checked.readings if one.entry is not None and not one.problems}
-    found = proposals([one.entry for one in readings.values() if one.entry is not None])
-    texts = {identifier: one.text for identifier, one in readings.items()}
-    places = {identifier: one.path for identifier, one in readings.items()}
-    says = {identifier: shorten(one.entry.body, 100) for identifier, one in readings.items() if one.entry}
-    taken = []
-    for proposal in found:
-        if not as_json:
-            for identifier in proposal.ids:
-                output.say_row((proposal.key, identifier, context.here(where, places[identifier]), says[identifier]))
-        if fix and (yes or _agrees(proposal)):
-            applied(where, _plan(where, proposal, places, texts), "mem check --keys")
-            taken.append(proposal.key)
-    if as_json:
-        rows = [{"key": one.key, "ids": list(one.ids), "fixed": one.key in taken} for one in found]
-        output.say_json({"keys": rows})
-    elif output.is_heard():
-        hint = "" if fix or not found else ": `mem check --keys --fix` writes them"
-        output.note(f"{len(found):,} keys proposed{hint}" if found else "no entries look like one slot")
-
-
-def _agrees(proposal: KeyProposal) -> bool:
-    """Ask at a terminal; elsewhere nobody agrees."""
-    return (
-        context.at_terminal() and input(f"give these {len(proposal.ids)} the key {proposal.key}? [y/N] ").lower() == "y"
-    )
-
-
-def _plan(where: Workspace, proposal: KeyProposal, places: Mapping[str, str], texts: Mapping[str, str]) -> Plan:
-    steps = []
-    for identifier in proposal.ids:
-        path, text = places[identifier], texts[identifier]
-        steps.append(Change(path, text, revised(where, path, text, {"key": proposal.key}, touch=False)))
-    return Plan(tuple(steps), (f"{proposal.key}: {', '.join(proposal.ids)}",))

@@ -1,19 +1,9 @@
 """`mem stats`."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
-from typing import Any
 
-from ..formats.text_lines import FileProblem
-from ..index.filters import Filter
-from ..index.health import Health
-from ..index.index import Index, ask
-from ..maintenance.access_counters import with_edits
-from ..maintenance.stats import TOP, Stats
-from ..maintenance.stats import stats as counted
-from ..recall.retention import last_accessed
-from ..store import local_log
-from ..store.workspace import Workspace
+from ..api.stats import TOP, Stats, StatsReport
+from ..api.stats import stats as counted
 from . import context, output
 from .options import AsJson, InScope, InWorkspace
 
@@ -29,69 +19,19 @@ def stats(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = Fa
     A terminal gets bars; a pipe gets lines of section, name and value.
     """
     where = context.writing(workspace, scope, "counted in")
-    rows, problems, state = ask(where, _asked)
-    found = counted(
-        rows,
-        with_edits(where, rows, local_log.counts(where, last_accessed(rows))),
-        where.now,
-        where.zone,
-        where.settings,
-    )
-    page = where.path(where.layout.memory)
-    size = page.stat().st_size if page.is_file() else 0
-    budget = where.settings["memory.budget"]
+    found = counted(where)
     if as_json:
-        output.say_json(_document(where, found, state, problems, size, budget))
+        output.say_json(found.as_dict())
     elif output.is_watched():
-        _draw(where, found, state, len(problems), size, budget)
+        _draw(found)
     else:
-        for line in _lines(found, state, len(problems), size, budget):
+        for line in _lines(found):
             output.say_row(line)
 
 
-def _asked(index: Index) -> tuple[list[dict[str, Any]], list[FileProblem], Health]:
-    index.refresh()
-    return index.list_entries(Filter(statuses=()), "id"), index.problems(), index.health()
-
-
-def _document(
-    where: Workspace, found: Stats, state: Health, problems: list[FileProblem], size: int, budget: int
-) -> dict[str, Any]:
-    def named(row: Mapping[str, Any], **more: object) -> dict[str, Any]:
-        return {"id": row["id"], "path": row["path"], "summary": row["summary"], **more}
-
-    return {
-        "workspace": str(where.root),
-        "entries": sum(found.statuses.values()),
-        "statuses": found.statuses,
-        "types": found.types,
-        "layers": found.layers,
-        "sources": found.sources,
-        "ages": found.ages,
-        "tags": found.tags,
-        "projects": found.projects,
-        "growth": found.growth,
-        "most_used": [named(one.row, accesses=one.fading.accesses) for one in found.used],
-        "stalest": [
-            named(one.row, score=round(one.score, 6), age_days=round(one.fading.age, 3)) for one in found.stale
-        ],
-        "conflicts": [named(row, conflicts_with=row["conflicts_with"]) for row in found.conflicts],
-        "faded": found.faded,
-        "pinned": found.pinned,
-        "memory": {"path": where.layout.memory, "bytes": size, "budget": budget},
-        "files": state.kinds,
-        "index": {
-            "chunks": state.chunks,
-            "not_embedded": state.not_embedded,
-            "vectors": state.vectors,
-            "bytes": state.size,
-        },
-        "problems": [asdict(one) for one in problems],
-    }
-
-
-def _lines(found: Stats, state: Health, problems: int, size: int, budget: int) -> Iterator[tuple[object, ...]]:
-    """Give the numbers as lines of section, name, value and, for an entry, what it says."""
+def _lines(report: StatsReport) -> Iterator[tuple[object, ...]]:
+    """Yield the numbers as lines of section, name, value and, for an entry, what it says."""
+    found, state = report.stats, report.index
     for section, numbers in _sections(found):
         for name, count in numbers.items():
             yield section, name, count
@@ -100,11 +40,11 @@ def _lines(found: Stats, state: Health, problems: int, size: int, budget: int) -
     yield from (("conflict", row["id"], " ".join(row["conflicts_with"]), row["summary"]) for row in found.conflicts)
     yield from (("is", name, count) for name, count in (("pinned", found.pinned), ("faded", found.faded)))
     yield from (("file", kind, count) for kind, count in state.kinds.items())
-    yield from (("memory", name, count) for name, count in (("bytes", size), ("budget", budget)))
+    yield from (("memory", name, count) for name, count in (("bytes", report.size), ("budget", report.budget)))
     yield "index", "texts", state.chunks
     yield "index", "not embedded", state.not_embedded
     yield "index", "bytes", state.size
-    yield "index", "problems", problems
+    yield "index", "problems", len(report.problems)
 
 
 def _sections(found: Stats) -> list[tuple[str, Mapping[str, int]]]:
@@ -120,8 +60,9 @@ def _sections(found: Stats) -> list[tuple[str, Mapping[str, int]]]:
     ]
 
 
-def _draw(where: Workspace, found: Stats, state: Health, problems: int, size: int, budget: int) -> None:
+def _draw(report: StatsReport) -> None:
     """Draw the numbers for a person, on one screen."""
+    found, state = report.stats, report.index
     output.say(f"{sum(found.statuses.values()):,} entries: {_listed(found.statuses)}; {found.pinned:,} pinned")
     if found.layers:
         output.say(f"layers: {_listed(found.layers)}; sources: {_listed(found.sources)}")
@@ -137,10 +78,10 @@ def _draw(where: Workspace, found: Stats, state: Health, problems: int, size: in
             output.table((head, "id", "what it says"), [(cell, row["id"], row["summary"]) for cell, row in rows], 2)
     output.say("")
     kinds = {FILES.get(kind, kind): count for kind, count in state.kinds.items()}
-    output.say(f"{where.layout.memory}: {size:,} of {budget:,} bytes; files: {_listed(kinds)}")
+    output.say(f"{report.workspace.layout.memory}: {report.size:,} of {report.budget:,} bytes; files: {_listed(kinds)}")
     output.say(f"index: {state.chunks:,} texts, {state.not_embedded:,} not embedded, {state.size / 1e6:.1f} MB")
     for count, what, command in (
-        (problems, "problems", "mem check"),
+        (len(report.problems), "problems", "mem check"),
         (len(found.conflicts), "in conflict", "mem ls --conflicts"),
         (found.faded, "faded", "mem decay"),
     ):

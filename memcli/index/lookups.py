@@ -111,6 +111,13 @@ def entry_texts_with(index: Index, part: str) -> list[tuple[str, str]]:
     ).fetchall()
 
 
+def id_at(index: Index, path: str) -> str:
+    """Return the id of the entry in a file; its path where there is none."""
+    index.refresh()
+    row = index.connection.execute("select id from entries join files using(file) where path = ?", (path,)).fetchone()
+    return str(row[0]) if row else path
+
+
 def types(index: Index) -> list[str]:
     """List the types of the entries there are."""
     index.refresh()

@@ -15,6 +15,9 @@ from ..errors import GitError, MemError, RefusedError
 from ..formats.entry import SPELLINGS, checked
 from ..formats.frontmatter import document as frontmatter
 from ..formats.times import stamp
+from ..index.filters import Filter
+from ..index.index import Index, ask
+from ..recall.retention import last_accessed
 from ..store import atomic_files, git, local_log
 from ..store.entries import decoded
 from ..store.journal import Change
@@ -118,6 +121,17 @@ def _spelled(fields: Mapping[str, object], key: str) -> str:
         except (TypeError, ValueError):
             continue
     return key
+
+
+def rows_with_accesses(workspace: Workspace) -> tuple[list[dict[str, Any]], dict[str, Access]]:
+    """Return the rows of all entries by path, whatever their status, and the accesses that are not in their files."""
+
+    def listed(index: Index) -> list[dict[str, Any]]:
+        index.refresh()
+        return index.list_entries(Filter(statuses=()), "path")
+
+    rows = ask(workspace, listed)
+    return rows, local_log.counts(workspace, last_accessed(rows))
 
 
 TOGETHER = 200

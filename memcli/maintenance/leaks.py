@@ -1,7 +1,6 @@
 """Find secrets in the files of a workspace, and ignore files that name memories already kept."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 
 from ..formats.ignore_patterns import ignored
 from ..index.file_reader import try_bytes
@@ -14,13 +13,14 @@ from ..store.workspace import Workspace
 from .invariants import Fault
 
 
-def leaks_in(workspace: Workspace, environ: Mapping[str, str], folder: Path, *, everywhere: bool) -> list[Fault]:
+def leaks_in(workspace: Workspace, *, everywhere: bool) -> list[Fault]:
     """Return the secrets in the files of a workspace.
 
     `everywhere` includes conversations and, in a git repository, staged versions that differ from the files.
     """
     texts = dict(all_texts(workspace, sessions=everywhere))
     found = [*leaks(workspace, texts.items()), *misplaced(workspace, texts)]
+    environ, folder = workspace.environ, workspace.folder
     if everywhere and in_repository(workspace, environ, folder):
         versions = [(one.path, one.data.decode("utf-8", "replace")) for one in staged(workspace, environ, folder)]
         others = [(path, text) for path, text in versions if texts.get(path) != text]

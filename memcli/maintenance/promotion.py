@@ -17,15 +17,13 @@ from ..formats.entry import read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.memory_page import Promoted, heading_of, page_line, read_promoted, size_of_ours, statement_of, with_lines
 from ..formats.times import parse_time
-from ..index.filters import Filter
-from ..index.index import Index, ask
-from ..recall.retention import last_accessed
-from ..store import atomic_files, local_log
+from ..store import atomic_files
 from ..store.entries import decoded
 from ..store.entry_revision import USER
 from ..store.journal import Change
 from ..store.local_log import Access
 from ..store.workspace import Workspace
+from .access_counters import rows_with_accesses
 
 Row = Mapping[str, Any]
 
@@ -56,18 +54,13 @@ def is_confirmed(row: Row, workspace: Workspace) -> bool:
 
 def promotion(workspace: Workspace, ids: Collection[str] = (), *, auto: bool = False, by: str = USER) -> Promotion:
     """Return what `promote_plan` proposes for the entries as they are now."""
-    rows = ask(workspace, _all_rows)
-    return promote_plan(workspace, rows, local_log.counts(workspace, last_accessed(rows)), ids, auto=auto, by=by)
+    rows, accesses = rows_with_accesses(workspace)
+    return promote_plan(workspace, rows, accesses, ids, auto=auto, by=by)
 
 
 def demotion(workspace: Workspace, names: Sequence[str]) -> Promotion:
     """Return what `demote_plan` proposes for the entries as they are now."""
-    return demote_plan(workspace, ask(workspace, _all_rows), names)
-
-
-def _all_rows(index: Index) -> list[dict[str, Any]]:
-    index.refresh()
-    return index.list_entries(Filter(statuses=()), "path")
+    return demote_plan(workspace, rows_with_accesses(workspace)[0], names)
 
 
 def promote_plan(

@@ -7,10 +7,17 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from ..beliefs.supersession import is_in_conflict, over
+from ..formats.text_lines import FileProblem
 from ..formats.times import parse_time
-from ..recall.retention import Judged, judged
+from ..index.filters import Filter
+from ..index.health import Health
+from ..index.index import Index, ask
+from ..recall.retention import Judged, judged, last_accessed
+from ..store import local_log
 from ..store.local_log import Access
 from ..store.settings import Settings
+from ..store.workspace import Workspace
+from .access_counters import with_edits
 
 AGES = ((1, "under 1 day"), (7, "under 1 week"), (30, "under 1 month"), (90, "under 3 months"), (365, "under 1 year"))
 OLDER = "older"
@@ -37,6 +44,18 @@ class Stats:
     conflicts: Sequence[Row] = ()
     faded: int = 0  # how many would go to the archive
     pinned: int = 0
+
+
+def survey(workspace: Workspace) -> tuple[Stats, list[FileProblem], Health]:
+    """Count the entries of a workspace, list what is wrong with files, and count what is in the index."""
+
+    def asked(index: Index) -> tuple[list[dict[str, Any]], list[FileProblem], Health]:
+        index.refresh()
+        return index.list_entries(Filter(statuses=()), "id"), index.problems(), index.health()
+
+    rows, problems, state = ask(workspace, asked)
+    counts = with_edits(workspace, rows, local_log.counts(workspace, last_accessed(rows)))
+    return stats(rows, counts, workspace.now, workspace.zone, workspace.settings), problems, state
 
 
 def stats(

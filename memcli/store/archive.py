@@ -17,6 +17,7 @@ from ..formats.text_lines import FileProblem
 from ..formats.times import stamp
 from . import atomic_files
 from .layouts import MEM, Layout
+from .privacy import make_derived, write_private
 from .temporary_files import is_temporary
 from .workspace import Workspace
 
@@ -69,6 +70,17 @@ def records_of(workspace: Workspace, contents: Mapping[str, bytes]) -> dict[str,
         if text:
             found[f"{records_folder(workspace.layout)}/{mark}{name}.tsv"] = text
     return found
+
+
+def newly_adopted(workspace: Workspace) -> list[str]:
+    """Return, once on this machine, the files that were in the archive before it was recorded who put them there."""
+    told = workspace.derived / "adopted-told"
+    old = [] if told.exists() else adopted(workspace)
+    if old:
+        with suppress(OSError):  # said again the next time
+            make_derived(told.parent)
+            write_private(told, "")
+    return old
 
 
 def adopted(workspace: Workspace) -> list[str]:

@@ -1,0 +1,184 @@
+"""Find what is wrong with the files of a workspace, and fix what has one right answer."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..beliefs.citations import Cited, refresh_plan
+from ..beliefs.citations import cited as citations
+from ..beliefs.keys import KeyProposal, proposals
+from ..beliefs.plan import Plan, applied, as_diff
+from ..errors import NotFoundError
+from ..formats.text_lines import shorten
+from ..maintenance import checks, fixes, leaks
+from ..maintenance.invariants import Fault
+from ..store.archive import newly_adopted
+from ..store.entries import revised
+from ..store.git import staged
+from ..store.journal import Change
+from ..store.layouts import MEM
+from .workspace import Workspace, locate
+
+__all__ = [
+    "ALL",
+    "CheckReport",
+    "Cited",
+    "CitedReport",
+    "Fault",
+    "KeyProposal",
+    "KeyReport",
+    "check",
+    "check_cited",
+    "check_staged",
+    "newly_adopted",
+    "propose_keys",
+]
+
+ALL = "all"
+"""Instead of an entry's name: every entry."""
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What is wrong, and what was fixed."""
+
+    problems: tuple[Fault, ...]  # those that are left
+    files: int  # looked at
+    fixed: tuple[str, ...] = ()  # what was done, a line each
+    diff: str = ""  # of the fixes asked for
+    nameless: int = 0  # entries whose only id is their path, where `fix` would give them one
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem check`."""
+        return {
+            "problems": [
+                {"path": one.path, "line": one.line, "reason": one.reason, "rule": one.rule, "fixable": one.mends}
+                for one in self.problems
+            ],
+            "files": self.files,
+            "fixed": list(self.fixed),
+            "diff": self.diff,
+        }
+
+
+def check(workspace: Workspace, *, secrets: bool = False, fix: bool = False, dry_run: bool = False) -> CheckReport:
+    """Check every file of a workspace, and the index; with `fix` change what has one right answer.
+
+    With `secrets` conversations and what is staged for git are searched for secrets too. `dry_run` only shows the fixes
+    as a diff. Raise RefusedError if a file changed in the middle of it.
+    """
+    found = checks.check(workspace)
+    plan = Plan()
+    if fix:
+        plan = fixes.mend_plan(workspace, found.readings, found.faults, lambda seed: workspace.noise(seed)(0))
+    faults = (*found.faults, *leaks.leaks_in(workspace, everywhere=secrets))
+    fixed = fixes.fix(workspace, faults, plan) if fix and not dry_run else ()
+    if fixed:
+        faults = (*checks.check(workspace).faults, *leaks.leaks_in(workspace, everywhere=secrets))
+    is_own = workspace.layout.name == MEM.name and not fix
+    nameless = sum(map(fixes.lacks_id, found.readings)) if is_own else 0
+    return CheckReport(faults, len(found.readings), fixed, as_diff(plan), nameless)
+
+
+def check_staged(workspace: Workspace) -> CheckReport:
+    """Check the versions of files that git is about to commit, secrets included.
+
+    Raise UsageError if the workspace is in no git repository.
+    """
+    files = staged(workspace, workspace.environ, workspace.folder)
+    found = checks.check_staged(workspace, files)
+    texts = [(one.path, one.data.decode("utf-8", "replace")) for one in files if not one.is_link]
+    nameless = sum(map(fixes.lacks_id, found.readings)) if workspace.layout.name == MEM.name else 0
+    return CheckReport((*found.faults, *leaks.leaks(workspace, texts)), len(found.readings), nameless=nameless)
+
+
+@dataclass(frozen=True)
+class CitedReport:
+    """The cited lines that are not what they were."""
+
+    left: tuple[Cited, ...]
+    accepted: tuple[str, ...]  # what was, or for a dry run would be, accepted, a line each
+    diff: str
+    is_changed: bool  # files were changed
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem check --cited`."""
+        return {
+            "problems": [
+                {
+                    "path": one.path,
+                    "line": one.line,
+                    "reason": one.reason,
+                    "rule": "cited",
+                    "fixable": one.now is not None,
+                }
+                for one in self.left
+            ],
+            "files": len({one.path for one in self.left}),
+            "fixed": list(self.accepted) if self.is_changed else [],
+            "diff": self.diff,
+        }
+
+
+def check_cited(workspace: Workspace, *, accept: str = "", dry_run: bool = False) -> CitedReport:
+    """Compare the lines that memories cite with the files; `accept` what an entry, or `ALL`, cites as it is now.
+
+    Raise NotFoundError and AmbiguousError for the entry's name, RefusedError if its file changed meanwhile.
+    """
+    found = citations(workspace)
+    plan = Plan()
+    if accept:
+        identifier = accept if accept == ALL else _entry(workspace, accept)
+        plan = refresh_plan(workspace, [one for one in found if identifier in (ALL, one.id, one.path)])
+        if plan and not dry_run:
+            applied(workspace, plan, "mem check --refresh")
+            found = citations(workspace)
+    return CitedReport(
+        tuple(one for one in found if not one.is_moved), plan.reasons, as_diff(plan), bool(plan) and not dry_run
+    )
+
+
+def _entry(workspace: Workspace, name: str) -> str:
+    there, place = locate(workspace, name, strict=True)
+    if there.layout.kind_of(place.path) != "entry":
+        raise NotFoundError(f"{name} is no entry", "`mem check --cited` lists the entries to refresh")
+    return place.path
+
+
+@dataclass(frozen=True)
+class KeyReport:
+    """Keys for entries that look like one slot."""
+
+    proposals: tuple[KeyProposal, ...]
+    paths: Mapping[str, str]  # of the entries, by id
+    says: Mapping[str, str]  # what they say, by id
+    _texts: Mapping[str, str]
+
+    def as_dict(self, fixed: Sequence[str] = ()) -> dict[str, Any]:
+        """Return the JSON document of `mem check --keys`; `fixed` are the keys that were written."""
+        rows = [{"key": one.key, "ids": list(one.ids), "fixed": one.key in fixed} for one in self.proposals]
+        return {"keys": rows}
+
+    def write(self, workspace: Workspace, proposal: KeyProposal) -> None:
+        """Give the entries of a proposal its key; raise RefusedError if one of them changed meanwhile."""
+        steps = []
+        for identifier in proposal.ids:
+            path, text = self.paths[identifier], self._texts[identifier]
+            steps.append(Change(path, text, revised(workspace, path, text, {"key": proposal.key}, touch=False)))
+        plan = Plan(tuple(steps), (f"{proposal.key}: {', '.join(proposal.ids)}",))
+        applied(workspace, plan, "mem check --keys")
+
+
+def propose_keys(workspace: Workspace) -> KeyReport:
+    """Propose a key for entries that took each other's place, or say the same with another value."""
+    readings = {
+        one.entry.id: (one, one.entry)
+        for one in checks.check(workspace).readings
+        if one.entry is not None and not one.problems
+    }
+    return KeyReport(
+        tuple(proposals([entry for _, entry in readings.values()])),
+        {identifier: one.path for identifier, (one, _) in readings.items()},
+        {identifier: shorten(entry.body, 100) for identifier, (_, entry) in readings.items()},
+        {identifier: one.text for identifier, (one, _) in readings.items()},
+    )

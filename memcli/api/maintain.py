@@ -1,0 +1,273 @@
+"""Keep memories in shape: archive what has faded, promote what is confirmed, merge what says the same, tend the rest.
+
+Each function that proposes changes makes them only when it is told to.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ..errors import RefusedError, UsageError
+from .choice import require_source
+from .workspace import FileProblem, Workspace, Workspaces, every, locate
+
+if TYPE_CHECKING:
+    from ..beliefs.deduplication import Tidied as Tidied
+    from ..maintenance.decay import Decayed as Decayed
+    from ..maintenance.promotion import Promotion as Promotion
+    from ..maintenance.tend import Tended as Tended
+    from ..recall.retention import Judged as Judged
+
+__all__ = [
+    "DecayReport",
+    "DedupReport",
+    "PromotionReport",
+    "TendReport",
+    "decay",
+    "dedup",
+    "demote",
+    "promote",
+    "tend",
+]
+
+
+@dataclass(frozen=True)
+class DecayReport:
+    """The verdicts on all active entries, the lowest score first, and what was archived."""
+
+    entries: "tuple[Judged, ...]"
+    as_of: str  # RFC 3339: the moment they were judged at
+    threshold: float  # below this score an entry has faded
+    needed_fraction: float  # the share to allow if more than a quarter has faded; else 0
+    is_own_layout: bool  # the folder is laid out as mem does, and not as another tool
+    decayed: "Decayed | None"  # None where nothing was to be archived
+    problems: tuple[FileProblem, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem decay`."""
+        done = self.decayed
+        moved = dict(done.archived) if done else {}
+        return {
+            "entries": [
+                {
+                    **{key: one.row[key] for key in ("id", "path", "type", "tags", "summary", "pinned", "expires_at")},
+                    "age_days": round(one.fading.age, 3),
+                    "decay_days": one.fading.days if one.fading.days < float("inf") else None,
+                    "accesses": one.fading.accesses,
+                    "trust": one.fading.trust,
+                    "score": round(one.score, 6),
+                    "verdict": one.verdict,
+                    "reason": one.reason,
+                    "archived": moved.get(one.row["id"]),
+                }
+                for one in self.entries
+            ],
+            "as_of": self.as_of,
+            "threshold": self.threshold,
+            "applied": done is not None,
+            "folded": list(done.folded) if done else [],
+            "failed": [{"path": path, "reason": reason} for path, reason in done.problems] if done else [],
+            "problems": [{"path": one.path, "line": one.line, "reason": one.reason} for one in self.problems],
+        }
+
+
+def decay(workspace: Workspace, *, apply: bool = False, as_of: str = "", max_fraction: float = 0.25) -> DecayReport:
+    """Judge how far entries have faded; with `apply` archive those that have.
+
+    `as_of` is the day to judge at, such as `2027-11`. Raise RefusedError if more than `max_fraction` of the active
+    entries would be archived, decay is switched off, or the workspace is not trusted; UsageError for a wrong argument.
+    """
+    from ..formats.times import parse_when, stamp
+    from ..maintenance import decay as decaying
+    from ..store.layouts import MEM
+
+    if not 0 <= max_fraction <= 1:
+        raise UsageError(f"--max-fraction {max_fraction:g}", "give a share between 0 and 1, such as 0.25")
+    moment = parse_when(as_of, workspace.now, workspace.zone) if as_of else workspace.now
+    if moment is None:
+        raise UsageError(f"--as-of {as_of!r} is no date", "write 2027-11-21 or 2027-11")
+    found = decaying.survey(workspace, moment)
+    seed = " ".join(one.row["id"] for one in found.entries if one.verdict == "archive")
+    done = decaying.decay(workspace, found.entries, workspace.noise(seed), max_fraction) if apply else None
+    return DecayReport(
+        found.entries,
+        stamp(moment),
+        workspace.settings["decay.threshold"],
+        decaying.needed_fraction(found.entries),
+        workspace.layout.name == MEM.name,
+        done,
+        found.problems,
+    )
+
+
+@dataclass(frozen=True)
+class PromotionReport:
+    """What became, or is to become, of the promoted lines of the page."""
+
+    path: str  # of the page
+    promotion: "Promotion"
+    budget: int  # bytes that all promoted lines may have
+    applied: bool
+
+    @property
+    def diff(self) -> str:
+        """Write the changes as a unified diff."""
+        from ..beliefs.plan import as_diff
+
+        return as_diff(self.promotion.plan)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem promote`."""
+
+        def listed(pairs: tuple[tuple[str, str], ...], name: str) -> list[dict[str, str]]:
+            return [{"id": one, name: text} for one, text in pairs]
+
+        return {
+            "path": self.path,
+            "promoted": listed(self.promotion.promoted, "statement"),
+            "changed": listed(self.promotion.changed, "statement"),
+            "dropped": listed(self.promotion.dropped, "reason"),
+            "passed": listed(self.promotion.passed, "reason"),
+            "bytes": self.promotion.size,
+            "budget": self.budget,
+            "applied": self.applied,
+            "diff": self.diff,
+        }
+
+
+def promote(
+    workspaces: Workspaces,
+    names: Sequence[str] = (),
+    *,
+    auto: bool = False,
+    apply: bool = False,
+    source: str = "",
+    by: str = "observed",
+) -> PromotionReport:
+    """Make the entries named lines of MEMORY.md; with `auto`, propose what is confirmed, and do it with `apply`.
+
+    `names` are ids, unique parts of them or paths. `source` is whose word it is, else what the settings say, else `by`;
+    what no person said is promoted for `user` alone. Raise UsageError if there is nothing to promote, RefusedError for
+    what cannot be promoted, NotFoundError and AmbiguousError for names.
+    """
+    from ..beliefs.plan import applied
+    from ..maintenance.promotion import promotion
+
+    require_source(source)
+    if bool(names) == auto:
+        raise UsageError("nothing to promote" if not names else "--auto with ids", "name entries, or give --auto alone")
+    where, ids = _named(workspaces, names)
+    if not where.settings["promote.enabled"]:
+        raise RefusedError("promotion is switched off", "switch it on with `mem config set promote.enabled true`")
+    author = source or str(where.settings["write.source"]) or by
+    proposed = promotion(where, ids, auto=auto, by=author)
+    is_done = not auto or apply
+    if is_done:
+        applied(where, proposed.plan, "mem promote")
+    return PromotionReport(where.layout.memory, proposed, where.settings["promote.budget"], is_done)
+
+
+def demote(workspace: Workspace, names: Sequence[str]) -> PromotionReport:
+    """Take the lines of entries off MEMORY.md, named by ids or unique parts of them; the entries may be gone.
+
+    Raise UsageError if none is named, NotFoundError for a line that is not there.
+    """
+    from ..beliefs.plan import applied
+    from ..maintenance.promotion import demotion
+
+    if not names:
+        raise UsageError("nothing to promote", "name entries, or give --auto alone")
+    proposed = demotion(workspace, names)
+    applied(workspace, proposed.plan, "mem promote")
+    return PromotionReport(workspace.layout.memory, proposed, workspace.settings["promote.budget"], applied=True)
+
+
+def _named(workspaces: Workspaces, names: Sequence[str]) -> tuple[Workspace, list[str]]:
+    """Return the ids of the entries named and the one workspace they are all in."""
+    from ..index.index import ask
+    from ..index.lookups import id_at
+
+    found = every(workspaces)
+    where = found[0]
+    ids: list[str] = []
+    for name in names:
+        there, place = locate(found, name, strict=True)
+        if there.layout.kind_of(place.path) != "entry":
+            raise RefusedError(f"{place.path} is not an entry", "only entries are promoted")
+        if ids and there.root != where.root:
+            raise UsageError("the entries lie in two workspaces", "promote those of one at a time")
+        where = there
+        ids.append(ask(there, partial(id_at, path=place.path)))
+    return where, list(dict.fromkeys(ids))
+
+
+@dataclass(frozen=True)
+class DedupReport:
+    """The entries that say what another one says, merged or to be merged."""
+
+    tidied: "Tidied"
+    applied: bool
+    kept: tuple[tuple[str, str], ...] = ()  # files that changed meanwhile: path, and where our text is
+
+    @property
+    def diff(self) -> str:
+        """Write the changes as a unified diff."""
+        from ..beliefs.plan import as_diff
+
+        return as_diff(self.tidied.plan)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem dedup`."""
+        groups = [asdict(group) for group in self.tidied.groups]
+        problems = [list(one) for one in self.tidied.problems]
+        document = {"applied": self.applied, "groups": groups, "problems": problems}
+        return document if self.applied else {**document, "diff": self.diff}
+
+
+def dedup(
+    workspace: Workspace,
+    *,
+    apply: bool = False,
+    judge: bool = False,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> DedupReport:
+    """Find entries that say the same word for word; with `apply` merge each group into one entry.
+
+    With `judge` the configured LLM is asked about what is near in meaning, and `progress` is told how many of how many
+    answers are there. Raise UsageError if no LLM is configured.
+    """
+    from ..beliefs.deduplication import dedup_plan
+    from ..beliefs.plan import applied
+
+    asked = None
+    if judge:
+        from ..beliefs.llm_judge import llm_judge
+
+        asked = llm_judge(workspace, progress)
+    tidied = dedup_plan(workspace, asked)
+    kept = applied(workspace, tidied.plan, "mem dedup").kept if apply else ()
+    return DedupReport(tidied, apply, tuple(kept))
+
+
+@dataclass(frozen=True)
+class TendReport:
+    """What became of the tasks that were due."""
+
+    done: "tuple[Tended, ...]" = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem tend`."""
+        return {"done": [{"task": one.name, "said": one.said} for one in self.done if not one.error]}
+
+
+def tend(workspace: Workspace) -> TendReport:
+    """Do what is due: consolidate, compact, sum up, archive, promote, remove what killed writes left, embed.
+
+    A task that fails has an `error` and stops none of the others. Raise BusyError while another process tends.
+    """
+    from ..maintenance.session_tasks import SESSION_TASKS
+    from ..maintenance.tend import TASKS
+    from ..maintenance.tend import tend as tended
+
+    return TendReport(tuple(tended(workspace, lambda seed: workspace.noise(seed)(0), (*SESSION_TASKS, *TASKS))))
