@@ -1,22 +1,183 @@
-"""`mem session`: keep conversations, look at them, put them away."""
+"""`mem session`: keep conversations, bring them in from other tools, make them shorter, put them away."""
 
-from dataclasses import asdict
-from typing import Annotated, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import MemError
-from ..store.sessions.sessions import Session, counts, require_own, sessions
-from ..store.workspace import Workspace
+from ..api import sessions as api
+from ..api.workspace import Workspace
+from ..errors import UsageError
 from . import context, output
 from .admission import tell_redacted
 from .app import STYLE
 from .options import AsJson, InScope, InWorkspace
-from .session_in import append, import_
-from .session_show import WholeId, counted, found, ls, recap, show, stats
+from .session_show import WholeId, counted, ls, recap, show, stats
 
-COMPACT_WAIT = 600.0
-"""Seconds to wait for whoever thinks about conversations just now."""
+if TYPE_CHECKING:
+    from ..api.sessions import ImportReport
+
+_Into = Annotated[str, typer.Option("--session", metavar="ID", help="Into this session.", show_default=False)]
+
+
+def append(
+    event: Annotated[
+        str, typer.Argument(metavar="EVENT", help="JSON; - reads one event or many from standard input.")
+    ] = "",
+    into: _Into = "",
+    role: Annotated[str, typer.Option(help="user, assistant, system or tool.")] = "user",
+    text: Annotated[str | None, typer.Option(help="What was said, or what the tool was given or answered.")] = None,
+    tool: Annotated[str, typer.Option(metavar="NAME", help="The tool called; with --role tool, that answers.")] = "",
+    error: Annotated[bool, typer.Option("--error", help="The tool failed.")] = False,
+    timestamp: Annotated[str, typer.Option(metavar="TIME", help="When it was.", show_default="now")] = "",
+    channel: Annotated[str, typer.Option(metavar="TYPE:ID", help="Where a new session takes place.")] = "",
+    user: Annotated[str, typer.Option(metavar="ID", help="With whom.")] = "",
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Add a message, a tool call or a tool's answer to a session.
+
+    Without --session a new one is made. Secrets are blanked out and told; recalled memory and what harnesses put into
+    prompts are left out. An event whose id stands there already is not added again.
+    """
+    if bool(event) == (text is not None):
+        raise UsageError("an event is given as JSON or by --role and --text", 'such as --role user --text "…"')
+    given: str | api.NewEvent
+    if text is None:
+        given = context.standard_input("the event") if event == "-" else event
+    else:
+        given = api.NewEvent(role, text, tool, timestamp, is_error=error)
+    done = api.append(context.writing(workspace, scope), given, into, channel=channel, user=user)
+    tell_redacted(done.redacted)
+    _tell_notices(done.session)
+    if as_json:
+        output.say_json(done.as_dict())
+        return
+    if output.is_watched():
+        output.say(f"added {counted(done.added, 'event')} to {done.session.id}")
+    else:
+        output.say_row(("added", done.session.id, *done.ids))
+    _tell_skipped(done.skipped, done.known)
+
+
+def import_(
+    file: Annotated[
+        str, typer.Argument(metavar="[PATH]", help="A transcript, an export or a folder; - reads standard input.")
+    ] = "",
+    everything: Annotated[bool, typer.Option("--all", help="All that agents have left on this machine.")] = False,
+    since: Annotated[
+        str, typer.Option("--since", help="Only what was said from then on: 2026-11, 30d.", show_default=False)
+    ] = "",
+    project: Annotated[
+        list[str] | None,
+        typer.Option("--project", metavar="DIR", help="Only conversations that took place in this folder."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be brought in.")] = False,
+    into: _Into = "",
+    allow_secret: Annotated[
+        bool, typer.Option("--allow-secret", help="Take files that a .secretsignore names; secrets are blanked out.")
+    ] = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Bring conversations in from other tools.
+
+    Reads transcripts of Claude Code, Codex, OpenClaw, pi, Gemini CLI, opencode, Cursor, GitHub Copilot and golemcore,
+    the data exports of ChatGPT and Claude.ai, JSON lines with role and content, and chats as text; the format is found
+    by content. Imported again, only what is new is added. Exit code 3 when parts could not be read.
+
+    --all looks where these tools keep their conversations. A conversation belongs into the workspace of the folder it
+    took place in: in a project's workspace the others are left out, and `--scope user` takes those of no project.
+    """
+    where = context.writing(workspace, scope)
+    if everything == bool(file):
+        raise UsageError("say what to import", "give a file or a folder, or --all")
+    if not everything and (file == "-" or not api.holds_many(where, file)):
+        if since or project or dry_run:
+            raise UsageError("--since, --project and --dry-run are for many conversations", "give a folder, or --all")
+        _import_one(where, file, into, allow_secret=allow_secret, as_json=as_json)
+        return
+    if into:
+        raise UsageError("--session and many conversations", "each goes into a session of its own")
+    bar = output.Bar("reading conversations", step=1)
+    projects = tuple(project or ())
+    try:
+        report = api.import_sessions(
+            where, file, since=since, projects=projects, dry_run=dry_run, allow_secret=allow_secret, progress=bar
+        )
+    finally:
+        bar.clear()
+    _tell_report(report, dry_run=dry_run, as_json=as_json)
+    if report.problems:
+        raise typer.Exit(3)
+
+
+def _import_one(where: Workspace, file: str, into: str, *, allow_secret: bool, as_json: bool) -> None:
+    if file == "-":
+        with context.opened(file, "the transcript") as stream:
+            done = api.import_transcript(where, stream, into)
+    else:
+        done = api.import_transcript(where, Path(file), into, allow_secret=allow_secret)
+    tell_redacted(done.redacted)
+    _tell_notices(done.session)
+    if as_json:
+        output.say_json(done.as_dict())
+    elif output.is_watched():
+        output.say(f"imported {counted(done.added, 'event')} into {done.session.id} ({done.format})")
+    else:
+        output.say_row(("imported", done.session.id, done.added, done.format))
+    if not as_json:
+        _tell_skipped(done.skipped, done.known)
+    if done.unreadable:
+        raise typer.Exit(3)
+
+
+def _tell_notices(session: api.Session) -> None:
+    for notice in session.notices:
+        output.note(notice)
+
+
+def _tell_skipped(skipped: Mapping[str, int], known: int) -> None:
+    """Say on stderr what was left out, by reason."""
+    if known:
+        output.note(f"{counted(known, 'event')} known already")
+    if skipped:
+        reasons = sorted(skipped.items(), key=lambda one: (-one[1], one[0]))
+        output.note("left out: " + ", ".join(f"{count:,} {reason}" for reason, count in reasons))
+
+
+def _tell_report(report: "ImportReport", *, dry_run: bool, as_json: bool) -> None:
+    """Say what became of many conversations, those of each tool in a line."""
+    for path, reason in sorted(report.problems.items()):
+        output.note(f"{path}: {reason}")
+    if report.redacted and not dry_run:
+        places = len({one.name for one in report.redacted})
+        output.note(f"{counted(len(report.redacted), 'secret')} redacted in {counted(places, 'conversation')}")
+    if as_json:
+        output.say_json(report.as_dict())
+        return
+    for one in report.taken if dry_run else ():
+        output.say_row((one.tool, one.session, one.started[:10], one.added, one.path))
+    for tool, tally in sorted(report.tallies.items()):
+        sums = {"new": tally.new, "grown": tally.grown, "known": tally.known}
+        left = [f"{count:,} {reason}" for reason, count in tally.left_out.most_common() if count]
+        if dry_run or output.is_watched():
+            told = f"{tool}: {', '.join(f'{count:,} {what}' for what, count in sums.items() if count) or 'none taken'}"
+            (output.note if dry_run else output.say)(f"{told}; left out: {', '.join(left)}" if left else told)
+        else:
+            output.say_row((tool, *sums.values(), *left))
+    if not report.tallies:
+        output.note("no conversations found")
+    elif output.is_heard() and not dry_run:
+        if report.elsewhere:
+            output.note("of other projects: `--scope user` takes those of no project, `--project DIR` those of one")
+        if report.taken:
+            output.note(
+                "`mem consolidate --all` makes memories of them, `mem search --kind session` finds what was said"
+            )
 
 
 def compact(
@@ -34,81 +195,45 @@ def compact(
     Past the soft limit all but the last 20,000 tokens go, past the hard limit as much as is needed. What waits to be
     consolidated is consolidated first, or stays due in the archive. The summary is kept as an entry too.
     """
-    from ..consolidation.backlog import is_long
-    from ..llm.command import chosen_llm
-
-    if name:
-        where, session = found(workspace, scope, name, strict=True)
-        chosen = [session]
-    else:
-        where = context.writing(workspace, scope)
-        chosen = [one for one in sessions(where) if not one.problem and is_long(where, one)]
-    llm = chosen_llm(where.settings)
-    rows = [_one(where, one, llm, keep, force=force, told=not as_json) for one in chosen]
+    found = context.reading(workspace, scope) if name else context.writing(workspace, scope)
+    rows: list[dict[str, Any]] = []
+    for where, done in api.compact(found, name, keep=keep, force=force):
+        for notice in done.notices:
+            output.note(notice)
+        before, after = done.tokens
+        place = context.here(where, done.place)
+        if not as_json and done.moved and output.is_watched():
+            what = counted(done.moved, "event")
+            output.say(f"{done.session}: {what} moved to {place}, {before:,} to {after:,} tokens")
+        elif not as_json and done.moved:
+            output.say_row(("compacted", done.session, done.moved, before, after, place))
+        elif not as_json and output.is_heard():
+            output.note(f"{done.session}: nothing to do at {before:,} tokens; --force compacts it all the same")
+        rows.append(done.as_dict())
     if as_json:
         output.say_json({"sessions": rows})
     if any(one.get("how") == "fallback" for row in rows for one in row["consolidated"]):
         raise typer.Exit(7)
 
 
-def _one(where: Workspace, session: Session, llm: Any, keep: int, *, force: bool, told: bool) -> dict[str, Any]:
-    from ..consolidation.compaction import compact as shorten
-
-    done = shorten(where, session, llm, keep=keep, force=force, wait=COMPACT_WAIT)
-    if done.error:
-        output.note(f"{done.session}: the LLM failed ({done.error}); the summary is made of what was said")
-    for outcome in done.consolidated:
-        if outcome.error:
-            output.note(f"{outcome.session}: the LLM failed ({outcome.error}); the messages stay due")
-    before, after = done.tokens
-    place = context.here(where, done.place)
-    if told and done.moved:
-        if output.is_watched():
-            what = counted(done.moved, "event")
-            output.say(f"{done.session}: {what} moved to {place}, {before:,} to {after:,} tokens")
-        else:
-            output.say_row(("compacted", done.session, done.moved, before, after, place))
-    elif told and output.is_heard():
-        output.note(f"{done.session}: nothing to do at {before:,} tokens; --force compacts it all the same")
-    return {
-        "session": done.session,
-        "moved": done.moved,
-        "archived": done.place or None,
-        "tokens_before": before,
-        "tokens_after": after,
-        "how": done.how or None,
-        "summary": done.entry or None,
-        "error": done.error,
-        "consolidated": [
-            {key: value for key, value in asdict(one).items() if key in ("how", "messages", "entries", "error")}
-            for one in done.consolidated
-        ],
-    }
-
-
 session_app = typer.Typer(help="Keep conversations, look at them, put them away.", no_args_is_help=True, **STYLE)
 for command in (append, import_, ls, show, stats, recap, compact):
     session_app.command(command.__name__.rstrip("_"))(command)
-
-WAIT, PARTS = 60.0, 3
-"""Seconds that `clear` waits for its turn to consolidate, and parts of a conversation it has an LLM look at."""
 
 
 @session_app.command("clear")
 def clear(name: WholeId, workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = False) -> None:
     """Begin a session anew under its id; what was said so far goes to the archive."""
-    from ..store.sessions.archive import reset
-
-    where, session = found(workspace, scope, name, strict=True)
-    require_own(session)
-    _remember(where, session)
-    place = reset(where, session)
+    done = api.clear(context.reading(workspace, scope), name)
+    tell_redacted(done.redacted)
+    for notice in done.notices:
+        output.note(notice)
     if as_json:
-        output.say_json({"session": session.id, "archived": place or None})
-    elif place:
-        output.say_row(("cleared", session.id, context.here(where, place)))
+        output.say_json(done.as_dict())
+    elif done.archived:
+        output.say_row(("cleared", done.session, context.here(done.workspace, done.archived)))
     else:
-        output.note(f"nothing was said in {session.id} yet")
+        output.note(f"nothing was said in {done.session} yet")
 
 
 @session_app.command("delete")
@@ -120,33 +245,9 @@ def delete(
     as_json: AsJson = False,
 ) -> None:
     """Move a session to the archive, or delete it for good."""
-    from ..store.sessions import archive as session_archive
-
-    where, session = found(workspace, scope, name, strict=True)
-    places = session_archive.purge(where, session) if purge else [session_archive.archive(where, session)]
-    action = "purged" if purge else "archived"
+    done = api.delete(context.reading(workspace, scope), name, purge=purge)
     if as_json:
-        output.say_json({"session": session.id, "action": action, "paths": places})
-    else:
-        for place in places:
-            output.say_row((action, session.id, context.here(where, place)))
-
-
-def _remember(workspace: Workspace, session: Session) -> None:
-    """Consolidate what a session is about to lose; what fails stays due in the archive."""
-    if not workspace.settings["consolidate.enabled"] or not counts(workspace, session).waiting:
+        output.say_json(done.as_dict())
         return
-    from ..consolidation.consolidate import consolidate
-    from ..llm.command import chosen_llm
-
-    try:
-        outcomes = consolidate(workspace, session, chosen_llm(workspace.settings), wait=WAIT, most=PARTS)
-    except MemError as error:
-        output.note(f"not consolidated yet ({error.message}): `mem consolidate` does it from the archive")
-        return
-    for outcome in outcomes:
-        tell_redacted(outcome.redacted)
-        for remark in outcome.remarks:
-            output.note(remark)
-        if outcome.error:
-            output.note(f"the LLM failed ({outcome.error}): `mem consolidate` tries again from the archive")
+    for place in done.paths:
+        output.say_row((done.action, done.session, context.here(done.workspace, place)))

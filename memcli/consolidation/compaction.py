@@ -4,10 +4,11 @@ Nothing is lost: the archived part keeps every line as it was, and what of it wa
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from ..errors import LlmError, RefusedError
+from ..errors import LlmError, MemError, RefusedError
 from ..formats.frontmatter import document
 from ..formats.ids import blake2b, new_id
 from ..formats.session_event import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event, parse_event, render_event
@@ -17,15 +18,16 @@ from ..llm.client import Llm
 from ..store import atomic_files
 from ..store.entries import decoded, entry_text
 from ..store.journal import Change, Step, apply, exclusive
-from ..store.redaction import redactor
+from ..store.redaction import Redacted, redactor
 from ..store.sessions.addresses import session_source
 from ..store.sessions.append import identified, settle_ids
 from ..store.sessions.counts import count_events
 from ..store.sessions.sessions import EVENTS, METADATA, Session, at, counts, require_own
+from ..store.settings import Settings
 from ..store.workspace import Workspace
 from .backlog import MARK, CompactionLimits, all_events, is_summary, limits, queue
 from .batch import Batch
-from .consolidate import in_turn
+from .consolidate import consolidate, in_turn
 from .plan import Outcome
 from .remember_requests import FALLBACK_TO
 from .summarizer import material_of, told_by_llm, told_by_rules
@@ -48,6 +50,51 @@ class Compacted:
     entry: str = ""
     consolidated: tuple[Outcome, ...] = ()
     error: str = ""  # why the LLM gave no summary
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Return what an LLM failed at."""
+        told = f"{self.session}: the LLM failed ({self.error}); the summary is made of what was said"
+        failed = [one for one in self.consolidated if one.error]
+        late = [f"{one.session}: the LLM failed ({one.error}); the messages stay due" for one in failed]
+        return (*([told] if self.error else ()), *late)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        before, after = self.tokens
+        names = ("how", "messages", "error")
+        return {
+            "session": self.session,
+            "moved": self.moved,
+            "archived": self.place or None,
+            "tokens_before": before,
+            "tokens_after": after,
+            "how": self.how or None,
+            "summary": self.entry or None,
+            "error": self.error,
+            "consolidated": [{name: getattr(one, name) for name in names} for one in self.consolidated],
+        }
+
+
+def consolidate_before(
+    workspace: Workspace, session: Session, llm_of: Callable[[Settings], Llm | None], *, wait: float, most: int
+) -> tuple[tuple[Redacted, ...], tuple[str, ...]]:
+    """Consolidate what a session is about to lose; return what was blanked out, and what a person is to be told.
+
+    What fails stays due in the archive.
+    """
+    if not workspace.settings["consolidate.enabled"] or not counts(workspace, session).waiting:
+        return (), ()
+    try:
+        outcomes = consolidate(workspace, session, llm_of(workspace.settings), wait=wait, most=most)
+    except MemError as error:
+        return (), (f"not consolidated yet ({error.message}): `mem consolidate` does it from the archive",)
+    notices: list[str] = []
+    for one in outcomes:
+        notices += one.remarks
+        if one.error:
+            notices.append(f"the LLM failed ({one.error}): `mem consolidate` tries again from the archive")
+    return tuple(redacted for one in outcomes for redacted in one.redacted), tuple(notices)
 
 
 def compact(

@@ -4,8 +4,9 @@ Takes only words that were said, and few of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
+from typing import Any
 
 from ..errors import NotFoundError
 from ..formats.session_event import Event
@@ -50,6 +51,10 @@ class Recap:
     open: tuple[str, ...] = ()
     prompts: tuple[str, ...] = ()
     said: tuple[Said, ...] = ()  # the last messages in their order
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return asdict(self)
 
 
 def latest(workspace: Workspace) -> Session | None:

@@ -127,7 +127,7 @@ def _is_chat(style: ChatStyle, found: list[tuple[int, Opening]], lines: int) -> 
 
 
 def _day_line(line: str) -> str:
-    """Give the day of a line that is only a day; empty for any other."""
+    """Return the day of a line that is only a day; empty for any other."""
     found = _DAY_LINE.match(line)
     return found[1] if found else ""
 
@@ -148,7 +148,7 @@ def _is_day_first(lines: Iterable[str], style: ChatStyle) -> bool:
 
 
 def _when(made: Opening, day: str, day_first: bool, zone: tzinfo) -> tuple[str, str]:
-    """Give the day and the instant of an opening; the instant is empty where no day is known."""
+    """Return the day and the instant of an opening; the instant is empty where no day is known."""
     numbers = re.split(r"[/.]", made.date)
     if len(numbers) == 3:
         first, second, year = (int(number) for number in numbers)

@@ -87,7 +87,7 @@ def _events(data: Mapping[str, Any], line: int, reading: TranscriptReading) -> I
 
 
 def _queued_prompt(data: Mapping[str, Any]) -> Any:
-    """Give what a person typed while the agent was at work: it is kept only as an attachment."""
+    """Return what a person typed while the agent was at work: it is kept only as an attachment."""
     attachment = data.get("attachment")
     if not isinstance(attachment, Mapping) or attachment.get("type") != "queued_command":
         return None

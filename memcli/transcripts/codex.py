@@ -190,7 +190,7 @@ class _Screen:
         yield from message_events(content, role, self.reading, timestamp=timestamp, line=line)
 
     def _typed(self, part: Any) -> Any:
-        """Give what a person typed of a part of a prompt; None where nobody typed it."""
+        """Return what a person typed of a part of a prompt; None where nobody typed it."""
         text = part.get("text") if isinstance(part, Mapping) else part
         if not isinstance(text, str):
             return part

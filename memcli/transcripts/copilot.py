@@ -201,14 +201,14 @@ def _answer(pieces: list[Any], reading: TranscriptReading) -> list[dict[str, Any
 
 
 def _text(piece: Any) -> str:
-    """Give the text of markdown, however deep it is wrapped."""
+    """Return the text of markdown, however deep it is wrapped."""
     while isinstance(piece, Mapping):
         piece = next((piece[key] for key in ("value", "content", "text") if piece.get(key) is not None), "")
     return piece if isinstance(piece, str) else ""
 
 
 def _named(piece: Mapping[str, Any]) -> str:
-    """Give what stands in the text for a file or a symbol."""
+    """Return what stands in the text for a file or a symbol."""
     reference = piece.get("inlineReference")
     inner: Mapping[str, Any] = reference if isinstance(reference, Mapping) else {}
     name = word(piece.get("name")) or word(inner.get("name"))

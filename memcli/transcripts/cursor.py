@@ -45,7 +45,7 @@ def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
 
 
 def _said(part: Any, reading: TranscriptReading) -> Any:
-    """Give what a person said of a part of a prompt; None where the editor alone wrote it."""
+    """Return what a person said of a part of a prompt; None where the editor alone wrote it."""
     text = part.get("text") if isinstance(part, Mapping) else None
     if not isinstance(text, str):
         return part

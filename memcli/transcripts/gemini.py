@@ -119,7 +119,7 @@ def _call(call: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _answer(result: Any) -> str:
-    """Give what a tool answered: the output, or the error, of its response."""
+    """Return what a tool answered: the output, or the error, of its response."""
     found = []
     for part in result if isinstance(result, list) else [result]:
         response = part.get("functionResponse") if isinstance(part, Mapping) else None

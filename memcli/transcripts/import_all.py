@@ -6,9 +6,10 @@ tells of nothing that is not safe on disk yet.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from ..formats.session_event import word
 from ..formats.times import stamp
@@ -16,11 +17,11 @@ from ..store.file_steps import synced_together
 from ..store.privacy import shut_out
 from ..store.redaction import Redacted
 from ..store.sessions.sessions import Listing
-from ..store.workspace import Workspace
-from .detect import CUT_OFF, DAMAGED, FOREIGN, UnknownTranscriptError
-from .reader import Transcript
+from ..store.workspace import Surroundings, Workspace
+from .places import find_sources
+from .reader import CUT_OFF, DAMAGED, FOREIGN, Transcript, UnknownTranscriptError
 from .session_import import UNREADABLE, Spool, own_id, spooled, standing_of
-from .sources import EARLIER, ImportLog, Seen, Source, Wanted, reason_for
+from .sources import EARLIER, ELSEWHERE, ImportLog, Seen, Source, Wanted, reason_for, wanted
 
 BATCH = 40  # sources that are made safe on disk together
 ASKED, SUBAGENT, NOTHING = "asked by mem", "of subagents", "with nothing said"
@@ -31,7 +32,7 @@ FILES = "files"
 _DATA = (".jsonl", ".zip", ".db")
 """Names of files that hold a conversation, whoever wrote them, end so; other JSON and text may be anything."""
 _CUT_OFF = frozenset(("cut off at the end", "the rest is cut off or not JSON"))
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], object]
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Tally:
 
 
 @dataclass
-class Report:
+class ImportReport:
     """What became of all sources."""
 
     tallies: dict[str, Tally] = field(default_factory=dict)  # by tool
@@ -67,8 +68,59 @@ class Report:
     redacted: list[Redacted] = field(default_factory=list)
 
     def tally(self, tool: str) -> Tally:
-        """Give the sums of a tool."""
+        """Return the sums of a tool."""
         return self.tallies.setdefault(tool, Tally())
+
+    @property
+    def elsewhere(self) -> int:
+        """Count the conversations that were left out for having taken place in other projects."""
+        return sum(one.left_out[ELSEWHERE] for one in self.tallies.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        tools = [
+            {
+                "tool": tool,
+                "new": one.new,
+                "grown": one.grown,
+                "known": one.known,
+                "events": one.events,
+                "left_out": {reason: count for reason, count in one.left_out.items() if count},
+            }
+            for tool, one in sorted(self.tallies.items())
+        ]
+        taken = [asdict(one) | {"path": str(one.path)} for one in self.taken]
+        problems = [{"path": path, "reason": reason} for path, reason in sorted(self.problems.items())]
+        return {
+            "tools": tools,
+            "sessions": taken,
+            "problems": problems,
+            "redacted": [asdict(one) for one in self.redacted],
+        }
+
+
+def import_all(
+    workspace: Workspace,
+    path: str | Path,
+    since: str,
+    projects: Sequence[str | Path],
+    progress: Progress,
+    *,
+    dry_run: bool = False,
+    allow_secret: bool = False,
+) -> ImportReport:
+    """Bring in what is new below a folder, in a file of many, or without a path in the home of the user.
+
+    `since` is RFC 3339 or empty. With `allow_secret` files that a `.secretsignore` names are read too.
+    """
+    around = Surroundings(workspace.folder, workspace.environ, workspace.now)
+    folders = [around.folder / Path(one).expanduser() for one in projects]
+    found = find_sources(workspace, str(path))
+    chosen = wanted(workspace, around, folders, since, asked=bool(str(path)))
+    run = ImportRun(workspace, chosen, dry_run=dry_run, allow_secret=allow_secret)
+    report = run.take(found.sources, progress)
+    report.problems |= found.problems
+    return report
 
 
 @dataclass
@@ -86,7 +138,7 @@ class _Reading:
     marks: dict[str, str] = field(default_factory=dict)
 
     def seen(self) -> Seen:
-        """Give what the log is to know."""
+        """Return what the log is to know."""
         return Seen(
             self.source.stamp,
             self.tool,
@@ -109,9 +161,9 @@ class ImportRun:
         self._workspace, self._wanted, self._dry, self._allow = workspace, wanted, dry_run, allow_secret
         self._log = ImportLog(workspace)
         self._listing = Listing(workspace)
-        self.report = Report()
+        self.report = ImportReport()
 
-    def take(self, sources: Sequence[Source], progress: Progress) -> Report:
+    def take(self, sources: Sequence[Source], progress: Progress) -> ImportReport:
         """Take what is new of the sources, the latest first."""
         ordered = sorted(sources, key=lambda one: -one.changed)
         for start in range(0, len(ordered), BATCH):
@@ -208,7 +260,7 @@ class ImportRun:
         return done.session.id, done.added, done.known
 
     def _would_be(self, spool: Spool, into: str) -> tuple[str, int, int]:
-        """Give what `_kept` would, writing nothing."""
+        """Return what `_kept` would, writing nothing."""
         new = len(spool.new_ids(into, self._listing))
         return into, new, spool.known + spool.events - new
 

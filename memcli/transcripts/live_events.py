@@ -6,13 +6,13 @@ What nobody said is left out, a memory's own answers above all.
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
 from ..errors import GitError, UsageError
-from ..formats.session_event import Event, load
+from ..formats.session_event import Event, load, moment, role_of
 from ..formats.times import parse_time, stamp
 from ..language.harness_text import recalls_memory
 from ..store import git
@@ -29,11 +29,51 @@ _SHAPE = 'write {"role": "user", "content": "…"}; a type is message, tool_call
 
 
 @dataclass(frozen=True)
+class NewEvent:
+    """Something that was said just now, or a tool's call or answer."""
+
+    role: str
+    """user, assistant, system or tool."""
+    text: str
+    """What was said, or what the tool was given or answered."""
+    tool: str = ""
+    """The tool called, or with the role tool the one that answers."""
+    timestamp: str = ""
+    is_error: bool = False
+
+    def record(self) -> dict[str, Any]:
+        """Return the event as a record with a role and a content; raise UsageError for a wrong role or time."""
+        if not role_of(self.role):
+            raise UsageError(f"no role {self.role!r}", "use one of user, assistant, system, tool")
+        if self.timestamp and not moment(self.timestamp):
+            raise UsageError(f"--timestamp {self.timestamp!r} is no moment", "write 2026-11-21T20:15:03Z")
+        answers = self.role in ("tool", "system") or self.is_error
+        kind = "message" if not self.tool else "tool_result" if answers else "tool_call"
+        data = {"type": kind, "role": self.role, "content": self.text, "timestamp": self.timestamp, "name": self.tool}
+        return {key: value for key, value in (data | {"is_error": self.is_error}).items() if value or key == "content"}
+
+
+@dataclass(frozen=True)
 class AddedEvents(Appended):
     """What became of events that came in."""
 
     skipped: Mapping[str, int] = field(default_factory=Counter)
+    """What was left out, by reason."""
     redacted: tuple[Redacted, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "session": self.session.id,
+            "added": self.added,
+            "known": self.known,
+            "ids": list(self.ids),
+            "messages": self.counts.messages,
+            "tokens": self.counts.tokens,
+            "waiting": self.counts.waiting,
+            "skipped": dict(self.skipped),
+            "redacted": [asdict(one) for one in self.redacted],
+        }
 
 
 def add_events(
@@ -45,7 +85,7 @@ def add_events(
 ) -> AddedEvents:
     """Add events given as JSON objects to a session, made if need be; those without a time are of now.
 
-    Raises UsageError, and adds nothing, where an object is no event.
+    Raise UsageError, and add nothing, where an object is no event.
     """
     before = recent_events(workspace.path(made(workspace, into).path)) if into else []
     events, skipped = spoken(given, before, workspace.zone)
@@ -136,9 +176,11 @@ def commits(span: str, folder: Path, workspace: Path) -> Commits:
         if len(parts) != 4 or (files and all(_is_below(name.lstrip("\n"), inside) for name in files)):
             continue
         commit, when, author, message = parts
-        moment = parse_time(when)
+        instant = parse_time(when)
         text = f"{message.strip()}\n\n(commit {commit[:12]})"
-        events.append(Event(f"commit_{commit[:12]}", "message", "user", text, stamp(moment) if moment else "", author))
+        events.append(
+            Event(f"commit_{commit[:12]}", "message", "user", text, stamp(instant) if instant else "", author)
+        )
     if not records:
         raise UsageError(f"no commits in {span}", "name a range such as HEAD~5..HEAD")
     return Commits(f"git:{Path(top).name}", top, tuple(events))

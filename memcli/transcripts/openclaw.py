@@ -72,7 +72,7 @@ def _events(
 
 
 def _without_envelope(part: Any, role: str, reading: TranscriptReading) -> Any:
-    """Give a part of a message without what the gateway added; None where nothing else is in it."""
+    """Return a part of a message without what the gateway added; None where nothing else is in it."""
     text = part.get("text") if isinstance(part, Mapping) else None
     if not isinstance(text, str):
         return part

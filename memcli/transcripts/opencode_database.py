@@ -13,8 +13,7 @@ from typing import Any
 
 from ..formats.session_event import Event, load, word
 from . import opencode
-from .detect import FOREIGN, UnknownTranscriptError
-from .reader import Transcript, begun
+from .reader import FOREIGN, Transcript, UnknownTranscriptError, begun
 from .transcript_format import TranscriptReading
 
 _TRIES = 5
@@ -23,7 +22,7 @@ _LOG = "-wal"
 
 
 def stamp_of(path: Path) -> tuple[int, ...]:
-    """Give size and time of a database and of its log: they change whenever the content does."""
+    """Return size and time of a database and of its log: they change whenever the content does."""
     seen = os.stat(path)
     try:
         log = os.stat(f"{path}{_LOG}")
@@ -44,7 +43,7 @@ class Copy:
         return {row["name"] for row in self._connection.execute("select name from pragma_table_info(?)", (table,))}
 
     def rows(self, table: str, order: str, **equal: str) -> list[dict[str, Any]]:
-        """Give the rows of a table whose columns have the values given, in the order of other columns."""
+        """Return the rows of a table whose columns have the values given, in the order of other columns."""
         where = " and ".join(f"{column} = ?" for column in equal) or "1"
         found = self._connection.execute(f"select * from {table} where {where} order by {order}", (*equal.values(),))
         return [dict(row) for row in found]
@@ -93,7 +92,7 @@ def is_session_file(path: Path) -> bool:
 
 
 def session_stamp(path: Path) -> tuple[int, ...]:
-    """Give how many files a session has, and the time of the latest, without reading any."""
+    """Return how many files a session has, and the time of the latest, without reading any."""
     storage = path.parent.parent.parent
     count, latest = 1, os.stat(path).st_mtime_ns
     with suppress(OSError), os.scandir(storage / "message" / path.stem) as found:

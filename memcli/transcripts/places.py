@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
+from ..store.workspace import Workspace
 from . import opencode
 from .registry import TOOLS
 from .sources import Source, source
@@ -59,6 +60,20 @@ class FoundSources:
     def fault(self, path: Path, error: OSError) -> None:
         """Note what could not be looked at."""
         self.problems[os.fspath(path)] = (error.strerror or str(error)).lower()
+
+
+def find_sources(workspace: Workspace, path: str) -> FoundSources:
+    """Find what lies below a folder, one file, or without a path what the tools that are known keep in HOME."""
+    home = workspace.root.parent if workspace.root.name == "memory" else workspace.root
+    near = tuple(dict.fromkeys((workspace.folder, home, *workspace.folder.parents, *home.parents)))
+    if not path:
+        return in_home(workspace.environ, near)
+    file = workspace.folder / Path(path).expanduser()
+    if file.is_dir():
+        return in_folder(file, near, but_for=workspace.root)
+    found = FoundSources(near=near)
+    found.add("", file)
+    return found
 
 
 def in_home(environ: Mapping[str, str], near: Sequence[Path] = ()) -> FoundSources:

@@ -5,7 +5,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
@@ -48,7 +48,7 @@ _LONGEST_WORD = 500
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedSession:
     """What became of a transcript."""
 
     session: Session
@@ -63,6 +63,22 @@ class Imported:
     def unreadable(self) -> int:
         """Count the places that could not be read."""
         return sum(count for reason, count in self.skipped.items() if reason in UNREADABLE)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "session": self.session.id,
+            "path": self.session.path,
+            "format": self.format,
+            "added": self.added,
+            "known": self.known,
+            "messages": self.counts.messages,
+            "tokens": self.counts.tokens,
+            "waiting": self.counts.waiting,
+            "skipped": dict(self.skipped),
+            "unreadable": self.unreadable,
+            "redacted": [asdict(one) for one in self.redacted],
+        }
 
 
 @dataclass(frozen=True)
@@ -91,22 +107,22 @@ class Spool:
 
     @property
     def session_id(self) -> str:
-        """Give the id of the session it belongs into; one without a name but its file's is named by how it begins."""
+        """Return the id of the session it belongs into; one without a name but its file's is named by how it begins."""
         return self._id(by_opening=self.transcript.is_nameless)
 
     def _id(self, *, by_opening: bool) -> str:
-        """Give the id it has where it comes from; one that would be a secret is none."""
+        """Return the id it has where it comes from; one that would be a secret is none."""
         if not by_opening and not secret_in_name(self.cleaner, self.transcript.session_id):
             return self.transcript.session_id
         started = parse_time(self.transcript.started) or datetime.fromtimestamp(0, UTC)
         return new_id("ses", started, blake2b(self.opening, digest_size=8).digest())
 
-    def keep(self, into: str = "") -> Imported:
+    def keep(self, into: str = "") -> ImportedSession:
         """Add it to the session named, or to its own; what stands there already is left alone."""
         into = into or self._id(by_opening=self.transcript.session_id == STANDARD_INPUT)
         return self._imported(take_in(self.workspace, into, self._lines(), self._told()))
 
-    def keep_once(self, into: str, listing: Listing) -> Imported:
+    def keep_once(self, into: str, listing: Listing) -> ImportedSession:
         """Add what is new of it to a session, for one who brings in many.
 
         A session that lies in the archive is not made anew where nothing is.
@@ -120,7 +136,7 @@ class Spool:
         return replace(done, known=done.known + self.known + self.events - len(new))
 
     def new_ids(self, into: str, listing: Listing) -> set[str]:
-        """Give the ids of the events that a session does not hold.
+        """Return the ids of the events that a session does not hold.
 
         What hooks kept while it went on has other ids: it is known by speaker and text, and where all prompts are, so
         is the rest.
@@ -149,16 +165,16 @@ class Spool:
             text = self.file.readline().removesuffix("\n")
             yield EventLine(identifier, text, Counts(1, messages, waiting, characters, 0, timestamp, timestamp))
 
-    def _imported(self, appended: Appended) -> Imported:
+    def _imported(self, appended: Appended) -> ImportedSession:
         skipped = Counter(self.transcript.skipped)
         counts = (appended.added, appended.known, appended.counts)
-        return Imported(appended.session, self.transcript.format, *counts, skipped, tuple(self.cleaner.found))
+        return ImportedSession(appended.session, self.transcript.format, *counts, skipped, tuple(self.cleaner.found))
 
 
-def bring_in(workspace: Workspace, file: BinaryIO | TranscriptFile, name: str, into: str = "") -> Imported:
+def bring_in(workspace: Workspace, file: BinaryIO | TranscriptFile, name: str, into: str = "") -> ImportedSession:
     """Import a transcript into the session of its own id, or into the one named; what is known is left alone.
 
-    Raises UnknownTranscriptError where the content is no conversation that can be read.
+    Raise UnknownTranscriptError where the content is no conversation that can be read.
     """
     transcript = read_transcript(file, name, workspace.zone)
     with spooled(workspace, transcript, name) as spool:
@@ -217,7 +233,7 @@ def _fingerprint(text: str) -> int:
 
 
 def own_id(path: Path) -> str:
-    """Give the id of a file that is a session's own, in any workspace; empty for any other file."""
+    """Return the id of a file that is a session's own, in any workspace; empty for any other file."""
     if path.name != EVENTS:
         return ""
     with suppress(OSError, ValueError):

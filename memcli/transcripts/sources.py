@@ -14,8 +14,7 @@ from typing import BinaryIO, cast
 from ..store.privacy import make_derived, opener, write_private
 from ..store.workspace import Surroundings, Workspace, nearest
 from . import opencode, opencode_database
-from .detect import FOREIGN, UnknownTranscriptError, detect
-from .reader import Transcript, read_transcripts
+from .reader import FOREIGN, Transcript, UnknownTranscriptError, detect, read_transcripts
 from .transcript_format import TranscriptFile
 
 Stamp = tuple[int, ...]
@@ -36,7 +35,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """Give the name that a conversation without one of its own gets."""
+        """Return the name that a conversation without one of its own gets."""
         return f"{self.path.parent.name}.jsonl" if self.path.name in _UNNAMED else self.path.name
 
     def read(self, zone: tzinfo, beside: Path) -> Iterator[Transcript]:
@@ -74,7 +73,7 @@ def source(tool: str, path: Path, folder: str = "") -> Source:
 
 
 def stamp_of(path: Path) -> Stamp:
-    """Give what changes whenever the content does."""
+    """Return what changes whenever the content does."""
     special: Callable[[Path], Stamp] | None = None
     if path.name == opencode.DATABASE:
         special = opencode_database.stamp_of
@@ -142,7 +141,7 @@ class ImportLog:
             self._write_anew()
 
     def get(self, path: Path) -> Seen | None:
-        """Give what is known of a source."""
+        """Return what is known of a source."""
         return self._seen.get(os.fspath(path))
 
     def add(self, seen: Iterable[tuple[Path, Seen]]) -> None:

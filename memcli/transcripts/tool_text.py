@@ -45,7 +45,7 @@ def cut(text: str, limit: int = LIMIT) -> str:
 
 
 def command_of(given: Any) -> str:
-    """Give the command line a tool was called with; empty where it was given something else."""
+    """Return the command line a tool was called with; empty where it was given something else."""
     if isinstance(given, str):
         try:
             given = json.loads(given)

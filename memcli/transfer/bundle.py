@@ -40,6 +40,23 @@ class BundledFile:
     said: Mapping[str, Any] = field(default_factory=dict)  # of an entry, for who reads the line; never read back
 
 
+@dataclass(frozen=True)
+class ImportedLine:
+    """What became of one line of an import."""
+
+    line: int
+    action: str
+    """`created`, `merged`, `unchanged`, `conflict`, `refused` or `left out`."""
+    path: str = ""
+    reason: str = ""
+    id: str = ""
+    """The entry that says it now."""
+    supersedes: tuple[str, ...] = ()
+    superseded_by: str = ""
+    conflicts_with: tuple[str, ...] = ()
+    likely_same: tuple[str, ...] = ()
+
+
 def packed(file: BundledFile) -> str:
     """Write a file as one line, without its newline; text as text, anything else as base64."""
     line: dict[str, Any] = {"path": file.path, "kind": file.kind}
@@ -101,9 +118,9 @@ SESSION_DATA = "metadata.json"
 
 
 def place_in(layout: Layout, file: BundledFile) -> str:
-    """Give the path a file has in a layout: its own where that fits, else the one its kind has there.
+    """Return the path a file has in a layout: its own where that fits, else the one its kind has there.
 
-    Raises ValueError where there is none.
+    Raise ValueError where there is none.
     """
     prefix = layout.archive if is_archived(file.path) else ""
     inner = file.path
@@ -147,7 +164,7 @@ _AS_MADE = (MARKER_TEXT.encode(), MARKER_TEXT.rpartition(f"{FORMAT_KEY}:")[0].en
 
 
 def settings_file(workspace: Workspace) -> list[tuple[str, str]]:
-    """Give path and kind of the settings' file, where it says something."""
+    """Return path and kind of the settings' file, where it says something."""
     return [(MARKER, SETTINGS)] if _settings_of(_settings_bytes(workspace) or b"") else []
 
 
@@ -176,7 +193,7 @@ def _settings_bytes(workspace: Workspace) -> bytes | None:
 
 
 def _settings_of(data: bytes) -> dict[str, object]:
-    """Give the settings by their dotted names; of a file that does not parse, none."""
+    """Return the settings by their dotted names; of a file that does not parse, none."""
     said = dict(_flat("", load_mapping(data.decode("utf-8", "replace"))[0]))
     said.pop(FORMAT_KEY, None)  # which is the folder's own
     return said

@@ -120,7 +120,7 @@ def read_file(workspace: Workspace, path: str, kind: str) -> BundledFile:
 
 
 def _said(data: bytes, path: str, modified: datetime) -> dict[str, Any]:
-    """Give what the entry says of itself, for who reads the lines; nothing where it does not parse."""
+    """Return what the entry says of itself, for who reads the lines; nothing where it does not parse."""
     document = frontmatter.parse(data.decode("utf-8", "replace"))
     if document.problem:
         return {}

@@ -1,25 +1,30 @@
-"""Memories that other tools write, one a line or as one JSON document: the MCP memory server's graph, golemcore's
-items, jcode's store, and any record with a content. Each becomes an entry; what it says in keys of its own is kept as
-metadata, but for what is derived from its text.
+"""The records of a file or pipe to import, and the memories of other tools among them.
+
+Other tools write a memory a line or all in one JSON document: the graph of the MCP memory server, golemcore's items,
+jcode's store, and any record with a content. Each becomes an entry; what it says in keys of its own is kept as
+metadata, but for what is derived from its text. The whole file is read only where its first line is no JSON but the
+beginning of a document written over many lines.
 """
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..formats.entry import EPISODIC, SOURCES, SPELLINGS, TYPES, read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.frontmatter.document import Document
 from ..formats.ids import blake2b, new_id
+from ..formats.json_stream import StreamLine, bounded_lines, rejoined
 from ..formats.times import parse_time, stamp
 from ..secrets.scanner import scan
 from ..store.entry_revision import new_fields
 from ..store.layouts import Layout
 from ..store.redaction import file_words
-from .bundle import BundledFile
+from .bundle import LARGEST, BundledFile
 
 FOLDER = "imported"
 """Below the entries; a name there ends with a hash of what it holds, so that a second import finds it done."""
@@ -69,7 +74,7 @@ def file_from_record(record: Mapping[str, Any], layout: Layout, now: datetime) -
 
 
 def records_in(document: object) -> list[dict[str, Any]] | None:
-    """Give the records of a document that holds several; None for what is one record, or none."""
+    """Return the records of a document that holds several; None for what is one record, or none."""
     if isinstance(document, list):
         return document if document and all(isinstance(one, dict) for one in document) else None
     if not isinstance(document, dict) or "path" in document or any(key in document for key in _CONTENTS):
@@ -174,3 +179,83 @@ def _is_derived(key: str, value: object) -> bool:
     if isinstance(value, list) and len(value) >= _NUMBERS:
         return all(isinstance(one, int | float) for one in value)
     return _DERIVED.fullmatch(key) is not None
+
+
+LONGEST = 2 * LARGEST + 64 * 1024
+"""Bytes of a line that is read: as long as the longest that `packed` writes."""
+
+_MARK = b"\xef\xbb\xbf"
+_BLANK = _MARK + b" \t\r\n"
+
+
+@dataclass(frozen=True)
+class RecordLine:
+    """One line, or one record of a document: its number, and the object or what is wrong."""
+
+    number: int
+    record: dict[str, Any] | None
+    fault: str = ""
+
+
+def record_lines(stream: BinaryIO) -> Iterator[RecordLine]:
+    """Yield every line that is not blank; of a document with many records each of them, by its number."""
+    ahead = first = b""
+    while not first.strip(_BLANK) and (first := stream.readline(LONGEST + 1)):
+        ahead += first
+    if first.strip(_BLANK)[:1] in (b"{", b"[") and first.endswith(b"\n") and _is_begun(first):
+        ahead += stream.read(LARGEST)
+        found = _document(ahead)
+        if isinstance(found, list):
+            yield from (RecordLine(number, record) for number, record in enumerate(found, 1))
+            return
+        if first.strip(_BLANK) in (b"{", b"["):
+            yield RecordLine(1, None, f"no lines of JSON, and no document with memories ({found})")
+            return
+    for line in bounded_lines(rejoined(ahead, stream), LONGEST):
+        if line.is_too_long:
+            yield RecordLine(line.number, None, f"longer than {LONGEST >> 20} MiB")
+            continue
+        content = line.content.removeprefix(_MARK) if line.number == 1 else line.content
+        if content.strip():
+            yield from _records(line._replace(content=content))
+
+
+def _document(data: bytes) -> list[dict[str, Any]] | str:
+    """Return the records of one document, or say what it is instead."""
+    try:
+        found = records_in(json.loads(data.removeprefix(_MARK).decode("utf-8")))
+    except RecursionError:
+        return "nested too deeply"
+    except ValueError as error:
+        return f"{error}"
+    return "it is one, without a list of them" if found is None else found
+
+
+def _is_begun(line: bytes) -> bool:
+    """Tell whether a line is no JSON by itself."""
+    try:
+        json.loads(line.strip(_BLANK))
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _records(line: StreamLine[bytes]) -> list[RecordLine]:
+    number = line.number
+    try:
+        record = json.loads(line.content.decode("utf-8"))
+        found = records_in(record)
+    except UnicodeDecodeError:
+        return [RecordLine(number, None, "not UTF-8")]
+    except json.JSONDecodeError as error:
+        if not line.is_whole:
+            fault = "the file is cut off in this line: get the whole of it and import again"
+            return [RecordLine(number, None, fault)]
+        return [RecordLine(number, None, f"not JSON ({error.msg}, column {error.colno})")]
+    except (ValueError, RecursionError):
+        return [RecordLine(number, None, "not JSON that can be read")]
+    if found is not None:
+        return [RecordLine(number, one) for one in found]
+    if not isinstance(record, dict):
+        return [RecordLine(number, None, "no object with keys and values")]
+    return [RecordLine(number, record)]

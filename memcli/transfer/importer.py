@@ -5,7 +5,7 @@ Never overwrites what stands there, and never leaves the workspace. Secrets are 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from ..beliefs.drafts import Admitted
@@ -15,35 +15,17 @@ from ..store.local_log import note_added
 from ..store.privacy import require_open
 from ..store.redaction import Redacted, nameable, redactor
 from ..store.workspace import Workspace
-from .bundle import SETTINGS, BundledFile, is_another_tools_store, place_in, take_settings, unpacked
+from .bundle import SETTINGS, BundledFile, ImportedLine, is_another_tools_store, place_in, take_settings, unpacked
 from .export import passes
-from .foreign_memories import file_from_record
+from .foreign_memories import RecordLine, file_from_record, record_lines
 from .import_admission import ImportCandidate, admit_files, import_candidate
 from .import_target import ImportTarget, KnownMemories, without_secrets
-from .record_lines import RecordLine, record_lines
 
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import LlmJudge
 
 TOGETHER = 1000
 """Memories that are let in as one change."""
-
-
-@dataclass(frozen=True)
-class ImportedLine:
-    """What became of one line of an import."""
-
-    line: int
-    action: str
-    """`created`, `merged`, `unchanged`, `conflict`, `refused` or `left out`."""
-    path: str = ""
-    reason: str = ""
-    id: str = ""
-    """The entry that says it now."""
-    supersedes: tuple[str, ...] = ()
-    superseded_by: str = ""
-    conflicts_with: tuple[str, ...] = ()
-    likely_same: tuple[str, ...] = ()
 
 
 class Importer:

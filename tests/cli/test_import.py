@@ -14,7 +14,7 @@ from memcli.store import file_steps
 from memcli.store.init import PAGE_TEXT
 from memcli.store.layouts import LAYOUTS
 from memcli.store.temporary_files import PREFIX
-from memcli.transfer import importer, record_lines
+from memcli.transfer import foreign_memories, importer
 from memcli.transfer.bundle import BundledFile
 from tests.conftest import FIXTURES, Mem
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
@@ -271,7 +271,7 @@ def test_a_full_disk_stops_nothing_but_what_does_not_fit(
 
 
 def test_a_line_that_is_too_long_is_passed_over(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_lines, "LONGEST", 1000)
+    monkeypatch.setattr(foreign_memories, "LONGEST", 1000)
     ran = mem("import", "-", stdin=line("entries/a.md", "x" * 5000) + line("entries/b.md", "B"))
     assert (ran.code, ran.rows) == (3, [["created", "memory/entries/b.md"]])
     assert "standard input:1: longer than" in ran.err

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memcli.transcripts import transcript_format
-from memcli.transcripts.detect import UnknownTranscriptError
-from memcli.transcripts.reader import read_transcript
+from memcli.transcripts.reader import UnknownTranscriptError, read_transcript
 from tests.transcripts.reading_data import DATA, read, said
 
 

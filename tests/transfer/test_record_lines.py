@@ -4,8 +4,8 @@ import io
 
 import pytest
 
-from memcli.transfer import record_lines as module
-from memcli.transfer.record_lines import record_lines
+from memcli.transfer import foreign_memories as module
+from memcli.transfer.foreign_memories import record_lines
 
 
 def read(data: bytes) -> list[tuple[int, object]]:

@@ -45,6 +45,12 @@ class Session:
         """Give the file of its page."""
         return f"{self.folder}/{METADATA}"
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Return what a person is to be told of the session."""
+        told = f"{self.problem}: left as it is; what it would say is counted anew each time"
+        return (told,) if self.problem else ()
+
 
 def require_own(session: Session) -> None:
     """Raise RefusedError for a session whose events stand in a file of another tool."""

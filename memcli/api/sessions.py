@@ -1,0 +1,300 @@
+"""Conversations: add to them, bring them in from other tools, look at them, make them shorter, put them away.
+
+A session is named by its id, or where it is only looked at by the beginning of one.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from ..errors import NotFoundError, UsageError
+from ..formats.session_metadata import STATES
+from ..store.redaction import Redacted
+from ..store.sessions.sessions import Session, counts, find, require_own, sessions
+from ..store.sessions.views import SessionList, SessionStats, SessionSummary, ShownSession, shown_session, summary_of
+from .workspace import Workspace, Workspaces, every, open_named
+
+if TYPE_CHECKING:
+    from ..consolidation.compaction import Compacted
+    from ..consolidation.recap import Recap
+    from ..transcripts.import_all import ImportReport
+    from ..transcripts.live_events import AddedEvents, NewEvent
+    from ..transcripts.session_import import ImportedSession
+
+__all__ = [
+    "STATES",
+    "AddedEvents",
+    "ClearedSession",
+    "Compacted",
+    "DeletedSession",
+    "ImportReport",
+    "ImportedSession",
+    "NewEvent",
+    "Recap",
+    "Redacted",
+    "Session",
+    "SessionList",
+    "SessionStats",
+    "SessionSummary",
+    "ShownSession",
+    "append",
+    "clear",
+    "compact",
+    "delete",
+    "find_session",
+    "holds_many",
+    "import_sessions",
+    "import_transcript",
+    "list_sessions",
+    "recap",
+    "show",
+    "stats",
+]
+
+_CLEAR_WAIT, _CLEAR_PARTS = 60.0, 3
+"""Seconds that `clear` waits for its turn to consolidate, and parts of a conversation it has an LLM look at."""
+
+
+_LAZY = {
+    "AddedEvents": "transcripts.live_events",
+    "Compacted": "consolidation.compaction",
+    "ImportReport": "transcripts.import_all",
+    "ImportedSession": "transcripts.session_import",
+    "NewEvent": "transcripts.live_events",
+    "Recap": "consolidation.recap",
+}
+"""Types that functions here take or return, with their modules, which only those functions load."""
+
+
+def __getattr__(name: str) -> object:
+    """Import a type when it is first asked for; raise AttributeError for what the module does not have."""
+    if name in _LAZY:
+        return getattr(import_module(f"memcli.{_LAZY[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@dataclass(frozen=True)
+class ClearedSession:
+    """A session that begins anew."""
+
+    workspace: Workspace
+    session: str
+    archived: str
+    """The folder of what was said so far; empty where nothing was."""
+    redacted: tuple[Redacted, ...] = ()
+    notices: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {"session": self.session, "archived": self.archived or None}
+
+
+@dataclass(frozen=True)
+class DeletedSession:
+    """A session that was put away, or deleted for good."""
+
+    workspace: Workspace
+    session: str
+    action: str
+    """`archived` or `purged`."""
+    paths: tuple[str, ...]
+    """Where it is now, or what is gone."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {"session": self.session, "action": self.action, "paths": list(self.paths)}
+
+
+def append(
+    workspace: Workspace,
+    events: "NewEvent | str | Sequence[Mapping[str, Any]]",
+    session: str = "",
+    *,
+    channel: str = "",
+    user: str = "",
+) -> "AddedEvents":
+    """Add events to a session; without its id a new one is made.
+
+    `events` is one `NewEvent`, records with a role and a content, or text with such records as JSON: one, a list, or
+    one a line. `channel` (`TYPE:ID`) and `user` are where a new session takes place, and with whom. An event whose id
+    stands there is not added again; recalled memory and what harnesses put into prompts are left out; secrets are
+    blanked out. Raise UsageError, with nothing added, where something is no event; RefusedError for another tool's
+    session.
+    """
+    from ..transcripts.live_events import NewEvent, add_events, objects
+
+    if isinstance(events, NewEvent):
+        given: Sequence[Mapping[str, Any]] = [events.record()]
+        seed = events.text
+    else:
+        given = objects(events) if isinstance(events, str) else events
+        seed = events if isinstance(events, str) else str(events)
+    kind, _, identifier = channel.partition(":")
+    told = {"channel_type": kind, "channel_id": identifier, "user_id": user}
+    return add_events(workspace, session, given, workspace.noise(f"{session}\n{seed}"), told)
+
+
+def holds_many(workspace: Workspace, path: str | Path) -> bool:
+    """Tell whether a path is a folder, or a file that holds many conversations."""
+    from ..transcripts.sources import holds_many as is_export
+
+    file = workspace.folder / Path(path).expanduser()
+    return file.is_dir() or (file.is_file() and is_export(file))
+
+
+def import_transcript(
+    workspace: Workspace, file: str | Path | BinaryIO, session: str = "", *, name: str = "", allow_secret: bool = False
+) -> "ImportedSession":
+    """Bring one conversation in, into the session named or that of its own id; what is known is left alone.
+
+    A stream is named by `name`. Raise UnknownTranscriptError where the content is no conversation that can be read,
+    RefusedError where a `.secretsignore` names the file and not `allow_secret`.
+    """
+    from ..transcripts.session_import import STANDARD_INPUT, bring_in, own_id
+
+    if not isinstance(file, (str, Path)):
+        return bring_in(workspace, file, name or STANDARD_INPUT, session)
+    path = workspace.folder / Path(file).expanduser()
+    with open_named(path, allow_secret=allow_secret) as stream:
+        return bring_in(workspace, stream, name or path.name, session or own_id(path))
+
+
+def import_sessions(
+    workspace: Workspace,
+    path: str | Path = "",
+    *,
+    since: str = "",
+    projects: Sequence[str | Path] = (),
+    dry_run: bool = False,
+    allow_secret: bool = False,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> "ImportReport":
+    """Bring in what is new of many conversations: below a folder, in a file of many, or all that tools keep in HOME.
+
+    A conversation belongs into the workspace of the folder it took place in; the others are left out and counted.
+    `projects` takes those of these folders instead, `since` (a date as a person writes it) only what was said from
+    then on. What cannot be read is named in the report and stops none of the rest.
+    """
+    from ..transcripts.import_all import import_all
+
+    moment = workspace.moment("since", since)
+    return import_all(workspace, path, moment, projects, progress, dry_run=dry_run, allow_secret=allow_secret)
+
+
+def find_session(workspaces: Workspaces, name: str, *, strict: bool = False) -> tuple[Workspace, Session]:
+    """Return a session and the first workspace that has it; `strict` takes no beginning of an id.
+
+    Raise NotFoundError or AmbiguousError.
+    """
+    missing: NotFoundError | None = None
+    for where in every(workspaces):
+        try:
+            return where, find(where, name, strict=strict)
+        except NotFoundError as error:
+            missing = missing or error
+    raise missing or NotFoundError(f"no session {name!r}")
+
+
+def list_sessions(workspaces: Workspaces, *, state: str = "", archived: bool = False) -> SessionList:
+    """List sessions, only those of a state where one is given; `archived` lists those in the archive instead.
+
+    Raise UsageError for a state that there is not.
+    """
+    if state and state.upper() not in STATES:
+        raise UsageError(f"no state {state!r}", f"use one of {', '.join(STATES)}")
+    listed: list[tuple[Workspace, SessionSummary]] = []
+    notices: list[str] = []
+    for where in every(workspaces):
+        for session in sessions(where, archived=archived):
+            notices += session.notices
+            if not state or session.metadata.state == state.upper():
+                listed.append((where, summary_of(where, session)))
+    listed.sort(key=lambda one: one[1].updated_at, reverse=True)
+    return SessionList(tuple(listed), tuple(notices))
+
+
+def show(workspaces: Workspaces, name: str, *, span: str = "") -> ShownSession:
+    """Return what was said in a session; `span` is a part of it, by positions or ids of messages: `12`, `10:20`.
+
+    Raise NotFoundError, AmbiguousError, or UsageError for what is no span.
+    """
+    return shown_session(*find_session(workspaces, name), span)
+
+
+def stats(workspaces: Workspaces, name: str) -> SessionStats:
+    """Return how long a session is and how much of it waits; raise NotFoundError or AmbiguousError."""
+    from ..consolidation.backlog import limits
+
+    where, session = find_session(workspaces, name)
+    most = limits(where.settings)
+    unreadable = counts(where, session).unreadable
+    return SessionStats(summary_of(where, session), most.soft, most.hard, most.window, unreadable, session.notices)
+
+
+def recap(workspaces: Workspaces, name: str = "") -> "Recap":
+    """Return what a new session should be told of an earlier one; without a name, of the one used last.
+
+    Raise NotFoundError where there is none, or AmbiguousError.
+    """
+    from ..consolidation import recap as recaps
+
+    if name:
+        return recaps.recap(*find_session(workspaces, name))
+    where = every(workspaces)[0]
+    last = recaps.latest(where)
+    if last is None:
+        raise NotFoundError("there is no session yet", "`mem session append` or `mem session import` begins one")
+    return recaps.recap(where, last)
+
+
+def compact(
+    workspaces: Workspaces, name: str = "", *, keep: int = 20, force: bool = False
+) -> "Iterator[tuple[Workspace, Compacted]]":
+    """Make a session shorter, or every one past its soft limit; yield what became of each as it is done.
+
+    Old messages become one summary and move to the archive; at least the last `keep` messages stay. `force` does it to
+    a session that is not past its limit too. Raise NotFoundError, RefusedError or BusyError.
+    """
+    from ..consolidation.backlog import is_long
+    from ..consolidation.compaction import compact as shorten
+    from ..llm.command import chosen_llm
+
+    if name:
+        where, session = find_session(workspaces, name, strict=True)
+        chosen = [session]
+    else:
+        where = every(workspaces)[0]
+        chosen = [one for one in sessions(where) if not one.problem and is_long(where, one)]
+    llm = chosen_llm(where.settings)
+    for session in chosen:
+        yield where, shorten(where, session, llm, keep=keep, force=force)
+
+
+def clear(workspaces: Workspaces, name: str) -> ClearedSession:
+    """Begin a session anew under its id; what was said so far is consolidated and goes to the archive.
+
+    What cannot be consolidated stays due there. Raise NotFoundError or RefusedError.
+    """
+    from ..consolidation.compaction import consolidate_before
+    from ..llm.command import chosen_llm
+    from ..store.sessions.archive import reset
+
+    where, session = find_session(workspaces, name, strict=True)
+    require_own(session)
+    redacted, notices = consolidate_before(where, session, chosen_llm, wait=_CLEAR_WAIT, most=_CLEAR_PARTS)
+    place = reset(where, session)
+    return ClearedSession(where, session.id, place, redacted, notices)
+
+
+def delete(workspaces: Workspaces, name: str, *, purge: bool = False) -> DeletedSession:
+    """Move a session to the archive; `purge` deletes it for good, archived parts too.
+
+    Raise NotFoundError, or RefusedError for another tool's session or one that is archived already.
+    """
+    from ..store.sessions import archive
+
+    where, session = find_session(workspaces, name, strict=True)
+    places = archive.purge(where, session) if purge else [archive.archive(where, session)]
+    return DeletedSession(where, session.id, "purged" if purge else "archived", tuple(places))

@@ -1,0 +1,233 @@
+"""Take memories out of a workspace, and bring them into one: exports, and the files of other memory tools."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from ..errors import RefusedError, UsageError
+from ..formats.text_lines import FileProblem
+from ..store.redaction import Redacted
+from ..store.workspace import nearest
+from ..transfer.bundle import ImportedLine
+from .choice import Choice, require_types
+from .workspace import Workspace, open_named
+
+if TYPE_CHECKING:
+    from ..beliefs.llm_judge import LlmJudge
+    from ..index.filters import Filter
+
+__all__ = [
+    "FORMATS",
+    "Exported",
+    "FileProblem",
+    "ImportedLine",
+    "ImportedMemories",
+    "Redacted",
+    "export",
+    "import_memories",
+]
+
+FORMATS = ("jsonl", "markdown")
+"""What `export` writes; only `jsonl` can be imported."""
+_KINDS = ("entry", "memory", "history", "note")
+"""What an export holds where no kind is asked for."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written."""
+
+    file: str
+    """The whole path of the file; empty where pieces were handed over."""
+    files: int
+    """Files of the workspace that are in the export."""
+    problems: tuple[FileProblem, ...] = ()
+    """Files that could not be read, by their path in the workspace."""
+    notices: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {"file": self.file, "files": self.files, "problems": [asdict(one) for one in self.problems]}
+
+
+@dataclass(frozen=True)
+class ImportedMemories:
+    """What became of the lines of an import."""
+
+    dry_run: bool
+    counts: dict[str, int]
+    """Lines by action: created, merged, unchanged, conflict, refused, left out."""
+    lines: tuple[ImportedLine, ...] = ()
+    """What became of each line that was not unchanged or left out."""
+    redacted: tuple[Redacted, ...] = ()
+    notices: tuple[str, ...] = ()
+    unheard: str = ""
+    """Why a judge said nothing of some memories."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        rows, redacted = [asdict(one) for one in self.lines], [asdict(one) for one in self.redacted]
+        return {"dry_run": self.dry_run, "counts": self.counts, "files": rows, "redacted": redacted}
+
+
+def export(
+    workspace: Workspace,
+    target: str | Path | Callable[[str], object],
+    *,
+    format: str = "jsonl",
+    choice: Choice = Choice(),
+) -> Exported:
+    """Write memories as lines of JSON, a file a line, or as one markdown document.
+
+    `target` is a file, which is written whole or not at all, or is called with each piece. Conversations and the
+    archive are in it where `choice` asks for them. The lines hold every byte, and the settings where nothing was
+    filtered out. Raise UsageError for a format or choice that there is not, RefusedError where the target would be one
+    of the memories.
+    """
+    from ..transfer.bundle import packed, settings_file
+    from ..transfer.export import chosen_files, read_files
+
+    if format not in FORMATS:
+        raise UsageError(f"no format {format!r}", f"use {' or '.join(FORMATS)}")
+    require_types(choice.type or (), [workspace])
+    path = None if callable(target) else _target(workspace, target)
+    wanted = choice.filter(workspace, _KINDS)
+    if not choice.status:  # an export that left out what was superseded would lose it
+        wanted = replace(wanted, statuses=(*wanted.statuses, "superseded"))
+    chosen = chosen_files(workspace, wanted)
+    if format == "jsonl" and replace(choice, archived=False, kind=None) == Choice() and choice.kind in (None, ["all"]):
+        chosen = [*settings_file(workspace), *chosen]
+    problems: list[FileProblem] = []
+    notices: list[str] = []
+    count = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal count
+        for one in read_files(workspace, chosen, problems):
+            count += 1
+            yield packed(one) + "\n"
+
+    pieces = lines() if format == "jsonl" else _document(workspace, wanted, chosen, problems, notices)
+    if callable(target):
+        for piece in pieces:
+            target(piece)
+    elif path is not None:
+        from ..store.atomic_files import write_out
+
+        write_out(path, (piece.encode("utf-8") for piece in pieces))
+    return Exported(str(path or ""), count or len(chosen), tuple(problems), tuple(notices))
+
+
+def import_memories(
+    workspace: Workspace,
+    file: str | Path | BinaryIO,
+    *,
+    name: str = "",
+    choice: Choice = Choice(),
+    dedup: bool = True,
+    judge: bool = False,
+    dry_run: bool = False,
+    allow_secret: bool = False,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+    on_line: Callable[[ImportedLine], object] = lambda line: None,
+) -> ImportedMemories:
+    """Bring memories in from an export, or from a file of another tool; nothing that stands is overwritten.
+
+    `file` is a path, or a stream whose name is `name`. Without `choice` everything is taken, archive and conversations
+    included. `dedup` merges what is known already and settles what contradicts, `judge` asks the configured LLM about
+    that and tells `progress` how many of how many answers are there. `on_line` is called with what became of each line
+    as it is done. Secrets are blanked out unless `allow_secret`. Raise UsageError for a file that cannot be read or is
+    a folder, BusyError if another process holds the workspace; what is wrong with a line stops none of the rest.
+    """
+    from ..index.index import ask
+    from ..store.journal import finish_first
+    from ..transfer.import_target import known_memories
+    from ..transfer.importer import Importer
+
+    if judge and not dedup:
+        raise UsageError("--judge and --no-dedup", "give one of them")
+    counts: dict[str, int] = {}
+    kept: list[ImportedLine] = []
+    with _opened(workspace, file, allow_secret=allow_secret) as stream:
+        wanted = _wanted(workspace, choice)
+        if not dry_run:
+            finish_first(workspace, "mem import")
+        run = Importer(
+            workspace,
+            wanted,
+            ask(workspace, known_memories),
+            dedup=dedup,
+            judge=_judge(workspace, progress) if judge else None,
+            dry_run=dry_run,
+            allow_secret=allow_secret,
+        )
+        for line in run.run(stream, name or (str(file) if isinstance(file, (str, Path)) else "an import")):
+            counts[line.action] = counts.get(line.action, 0) + 1
+            if line.action not in ("unchanged", "left out"):
+                kept.append(line)
+            on_line(line)
+    return ImportedMemories(dry_run, counts, tuple(kept), tuple(run.redacted), tuple(run.notices), run.unheard)
+
+
+def _judge(workspace: Workspace, progress: Callable[[int, int], object]) -> "LlmJudge":
+    from ..beliefs.llm_judge import llm_judge
+
+    return llm_judge(workspace, progress)
+
+
+@contextmanager
+def _opened(workspace: Workspace, file: str | Path | BinaryIO, *, allow_secret: bool) -> Iterator[BinaryIO]:
+    if not isinstance(file, (str, Path)):
+        yield file
+        return
+    path = workspace.folder / Path(file).expanduser()
+    if path.is_dir():
+        raise _is_folder(str(file), path)
+    with open_named(path, allow_secret=allow_secret) as stream:
+        yield stream
+
+
+def _wanted(workspace: Workspace, choice: Choice) -> "Filter":
+    if choice.as_of:
+        raise UsageError("--as-of asks what was believed here", "narrow an import with --since and --until")
+    wanted = choice.filter(workspace)
+    return wanted if choice.status else replace(wanted, statuses=())
+
+
+def _is_folder(name: str, path: Path) -> UsageError:
+    """Say how the memories of a folder come in: the files of another tool are used where they are."""
+    if nearest(path.resolve()) == path.resolve():
+        return UsageError(f"{name} is a workspace", f"`mem export --workspace {name} | mem import -` brings it in")
+    return UsageError(
+        f"{name} is a folder, and an import is one file",
+        f"`mem init {name}` uses markdown where it is; `mem import FILE` reads records",
+    )
+
+
+def _target(workspace: Workspace, file: str | Path) -> Path:
+    path = workspace.folder.absolute() / Path(file).expanduser()
+    if path.is_dir():
+        raise UsageError(f"{file} is a folder", "name a file")
+    if path.is_relative_to(workspace.root) and workspace.layout.kind_of(path.relative_to(workspace.root).as_posix()):
+        raise RefusedError(f"{file} would be one of the memories", "write the export elsewhere")
+    return path
+
+
+def _document(
+    workspace: Workspace,
+    wanted: "Filter",
+    chosen: Sequence[tuple[str, str]],
+    problems: list[FileProblem],
+    notices: list[str],
+) -> Iterator[str]:
+    from ..index.index import ask
+    from ..transfer.export import in_reading_order, markdown_document, read_files
+
+    rows = ask(workspace, lambda index: index.list_entries(wanted, "path"))
+    ordered = in_reading_order(chosen, {row["path"]: row["type"] for row in rows})
+    if len(ordered) < len(chosen):
+        left = len(chosen) - len(ordered)
+        notices.append(f"{left} conversations are left out of a document: use --format jsonl")
+    yield from markdown_document(workspace, read_files(workspace, ordered, problems))
