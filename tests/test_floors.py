@@ -22,11 +22,10 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 LEFT = {
-    house.reaches_up: 110,
+    house.reaches_up: 75,
     house.two_meanings: 1,
     house.sizes: 1,
-    house.entangled: 6,
-    house.long_functions: 2,
+    house.entangled: 5,
     house.word_tables: 26,
 }
 """Faults that are left; a number here only falls."""

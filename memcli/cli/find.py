@@ -1,20 +1,15 @@
-"""`mem search`."""
+"""`mem search`, `mem ls` and `mem grep`."""
 
 import shlex
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
-from ..api.choice import Choice, require_types
-from ..errors import UsageError
-from ..formats.text_lines import FileProblem
-from ..index.filters import SORTS, Filter
-from ..index.index import Index, ask
-from ..search.results import DOCUMENT, MODES, Hit, SearchResults
-from ..store.addresses import prefixes
-from . import context, output, value_completion
+from ..api import find as api
+from ..api.find import MODES, SORTS, Choice, FileMatches, Hit, LineMatch
+from . import context as world
+from . import output, value_completion
 from .options import AsJson, InScope, InWorkspace, choosing
 
 
@@ -42,50 +37,22 @@ def search(
     the best hit is weak (below 0.5), passages of conversations compete with the others, and stderr says how many more
     turns match; --kind session shows these alone.
     """
-    from ..search.index_search import SearchRequest
-    from ..search.search import search as find
-
     if query == "-":
-        query = context.standard_input("the query")
-    if not query.strip():
-        raise UsageError("the query is empty", "say what to look for; `mem ls` lists entries")
-    if mode not in MODES:
-        raise UsageError(f"no mode {mode!r}", f"use one of {', '.join(MODES)}")
-    found_in = context.reading(workspace, scope)
-    require_types(choice.type or (), found_in)
-    settings = found_in[0].settings
-    if limit is not None and limit < 1:
-        raise UsageError(f"-n {limit}", "ask for at least one hit")
-    if min_score is not None and not 0 <= min_score <= 1:
-        raise UsageError(f"--min-score {min_score}", "relevance is between 0 and 1")
-    request = SearchRequest(
-        query=query,
-        limit=limit or settings["search.limit"],
-        wanted=replace(
-            choice.filter(found_in[0], settings["search.kinds"], also=(DOCUMENT,)),
-            paths=tuple(path for one in found_in for path in choice.paths(one)),
-        ),
-        mode=mode,
-        min_score=(least if (least := settings["search.min_score"]) >= 0 else None) if min_score is None else min_score,
-        vector_weight=weight if (weight := settings["search.vector_weight"]) >= 0 else None,
-        embed_budget=settings["search.embed_budget"],
-        may_mean_alone=True,
-        draws_on_talk=settings["search.conversations"] and choice.is_open,
-        folder=Path.cwd(),
-    )
-    found = find(found_in, request)
+        query = world.standard_input("the query")
+    found_in = world.reading(workspace, scope)
+    found = api.search(found_in, query, limit=limit, mode=mode, min_score=min_score, choice=choice)
     if as_json:
-        output.say_json(_document(query, found, explain))
+        output.say_json(found.as_dict(query, explain=explain))
     else:
         roots = {one.scope: one for one in found_in}
         for hit in found.hits:
-            _show(hit, f"{context.here(roots[hit.scope], hit.path)}:{hit.line}", explain)
+            _show_hit(hit, f"{world.here(roots[hit.scope], hit.path)}:{hit.line}", explain)
     for notice in found.notices:
         output.note(notice)
     if found.talk > sum(hit.kind == "session" for hit in found.hits):
         told = "1 turn matches" if found.talk == 1 else f"{found.talk:,} turns match"
         output.note(f"{told} in conversations: mem search --kind session {shlex.quote(query)}")
-    context.tell_problems(found_in, found.problems)
+    world.tell_problems(found_in, found.problems)
     if not found.hits:
         if found.weaker:
             output.note(f"nothing found but {found.weaker} of hardly any relevance: --min-score 0 shows them")
@@ -94,26 +61,7 @@ def search(
         raise typer.Exit(1)
 
 
-def _document(query: str, found: SearchResults, explain: bool) -> dict[str, Any]:
-    hits = []
-    for hit in found.hits:
-        fields = asdict(hit)
-        fields["relevance"] = round(hit.relevance, 4)
-        parts = fields.pop("parts")
-        if explain:
-            fields["parts"] = {name: round(value, 4) for name, value in parts.items()}
-        hits.append(fields)
-    return {
-        "query": query,
-        "hits": hits,
-        "problems": [asdict(problem) for problem in found.problems],
-        "notices": list(found.notices),
-        "not_embedded": found.missing,
-        "in_conversations": found.talk,
-    }
-
-
-def _show(hit: Hit, place: str, explain: bool) -> None:
+def _show_hit(hit: Hit, place: str, explain: bool) -> None:
     day = hit.timestamp[:10]
     outdated = (f"may be outdated by {hit.outdated_by}",) if hit.outdated_by else ()
     alike = (f"probably says the same as {', '.join(hit.likely_same)}",) if hit.likely_same else ()
@@ -161,50 +109,81 @@ def ls(
 
     Prints id, type, date, path and what each says, the latest change first.
     """
-    if sort not in SORTS:
-        raise UsageError(f"no order {sort!r}", f"use one of {', '.join(SORTS)}")
-    if limit < 0:
-        raise UsageError(f"-n {limit}", "ask for at least one, or leave it out for all")
-    found_in = context.reading(workspace, scope)
-    require_types(choice.type or (), found_in)
-    rows: list[dict[str, Any]] = []
-    places: list[str] = []  # as the current folder has them
-    problems: list[FileProblem] = []
-    for where in found_in:
-        wanted = choice.filter(where)
-        if prefix:
-            wanted = replace(wanted, below=prefixes(where, prefix, Path.cwd()))
-
-        def answer(index: Index, wanted: Filter = wanted) -> tuple[list[dict[str, Any]], list[FileProblem]]:
-            index.refresh()
-            listed = index.list_entries(wanted, SORTS[sort], -1 if conflicts else limit or -1)
-            return _in_conflict(index, listed) if conflicts else listed, index.problems(wanted)
-
-        found, wrong = ask(where, answer)
-        places += [context.here(where, row["path"]) for row in found]
-        rows += [{**row, "scope": where.scope} for row in found]
-        problems += wrong
-    rows = rows[: limit or None]
-    for row in rows:
-        row.pop("file", None)
-    context.tell_problems(found_in, problems)
+    found_in = world.reading(workspace, scope)
+    listed = api.list_entries(found_in, prefix, sort=sort, limit=limit, conflicts=conflicts, choice=choice)
+    world.tell_problems(found_in, listed.problems)
     if as_json:
-        output.say_json({"entries": rows, "problems": [asdict(one) for one in problems]})
-        return
-    shown = [(row["id"], row["type"], row["updated_at"][:10], row["summary"]) for row in rows]
-    if output.is_watched():
-        if shown:
-            output.table(("id", "type", "changed", "what it says"), shown, flexible=3)
-        else:
-            output.note("no entries")
+        output.say_json(listed.as_dict())
+    elif not output.is_watched():
+        for one in listed.entries:
+            place = world.here(one.workspace, one.path)
+            output.say_row((one.id, one.type, one.updated_at[:10], place, one.summary))
+    elif listed.entries:
+        rows = [(one.id, one.type, one.updated_at[:10], one.summary) for one in listed.entries]
+        output.table(("id", "type", "changed", "what it says"), rows, flexible=3)
     else:
-        for one, place in zip(shown, places, strict=False):
-            output.say_row((*one[:3], place, one[3]))
+        output.note("no entries")
 
 
-def _in_conflict(index: Index, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Pick the entries that contradict one that is not over."""
-    from ..beliefs.supersession import is_in_conflict, over
+@choosing
+def grep(
+    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="A regular expression.")],
+    fixed: Annotated[bool, typer.Option("-F", "--fixed-strings", help="Take the pattern as it stands.")] = False,
+    ignore_case: Annotated[
+        bool, typer.Option("-i", "--ignore-case", help="Take upper and lower case as the same.")
+    ] = False,
+    words: Annotated[bool, typer.Option("-w", "--word-regexp", help="Match whole words only.")] = False,
+    names: Annotated[bool, typer.Option("-l", "--files-with-matches", help="Print the names of files only.")] = False,
+    counts: Annotated[bool, typer.Option("-c", "--count", help="Print the number of matching lines a file.")] = False,
+    context: Annotated[int, typer.Option("-C", "--context", min=0, help="Lines to show around a match.")] = 0,
+    limit: Annotated[
+        int, typer.Option("-n", "--limit", min=0, help="At most so many matches, or files.", show_default="all")
+    ] = 0,
+    choice: Choice = Choice(),
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Find lines by their exact text, in every file.
 
-    gone = over(index.list_entries(Filter(statuses=()), "id"))
-    return [row for row in rows if is_in_conflict(row, gone)]
+    Prints path:line:text, MEMORY.md, history and files that do not parse included; conversations only with --kind
+    session or all. No match is exit code 1; 3 where a file took too long or is larger than 64 MiB, of which only the
+    beginning is looked through.
+    """
+    found_in = world.reading(workspace, scope)
+    found = api.grep(
+        found_in,
+        pattern,
+        fixed=fixed,
+        ignore_case=ignore_case,
+        words=words,
+        by_file=names or counts,
+        context=context,
+        limit=limit,
+        choice=choice,
+    )
+    world.tell_problems(found_in, found.problems)
+    for one in found.late:
+        output.note(str(one))
+    if as_json:
+        output.say_json(found.as_dict())
+    else:
+        _show_matches(found.matches, context, with_counts=not names)
+        if found.is_cut:
+            output.note(f"more than {limit:,} match: raise --limit, or look for less")
+    if found.late or not found.matches:
+        raise typer.Exit(3 if found.late else 1)
+
+
+def _show_matches(matches: Sequence[LineMatch | FileMatches], context: int, *, with_counts: bool) -> None:
+    last: LineMatch | None = None
+    for one in matches:
+        place = world.here(one.workspace, one.path)
+        if isinstance(one, FileMatches):
+            output.say(f"{place}:{one.count}" if with_counts else place)
+            continue
+        if context and last is not None and (last.path != one.path or last.line + 1 != one.line):
+            output.say("--")
+        mark = ":" if one.is_match else "-"
+        output.say_styled((place, "35"), (mark, ""), (str(one.line), "32"), (f"{mark}{one.text}", ""))
+        last = one

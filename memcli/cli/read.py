@@ -1,23 +1,17 @@
 """`mem read`."""
 
-import re
-from collections.abc import Mapping
-from dataclasses import asdict
-from itertools import islice
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import UsageError
-from ..formats.entry import fields_from_others, listed, stated_id
-from ..formats.frontmatter import document as frontmatter
-from ..formats.jsonl import is_records, records_of
-from ..formats.text_lines import BOM, FileProblem, Problem, conflict_marker, decoded
-from ..formats.text_lines import lines as lines_of
-from ..store import addresses, atomic_files, local_log
-from ..store.workspace import Workspace
+from ..api import read as api
+from ..api.read import History, KeyHistory, Origins, Which
 from . import context, output, value_completion
 from .options import AsJson, InScope, InWorkspace
+
+if TYPE_CHECKING:
+    from ..api.workspace import Workspace
 
 
 def read(
@@ -65,120 +59,79 @@ def read(
     Prints the text of the memory; --json adds its fields. Where a page ends before the text does, stderr says how to
     read on.
     """
-    if offset < 0 or (limit is not None and limit < 1):
-        raise UsageError("a page begins at 0 or later and holds at least one character", "check --offset and --limit")
-    if bool(name) == bool(key):
-        raise UsageError("nothing to read" if not key else "two names", "name an id or a path, or give --key")
-    if key and history:
-        from .read_origin import show_values
-
-        show_values(context.reading(workspace, scope), key, project, as_json=as_json)
-        return
-    where, place = _located(workspace, scope, name, key, project, as_of)
-    name = name or str(place)
-    kind = where.layout.kind_of(place.path) or "file"
-    is_json = is_records(place.path, kind) and not (raw or lines)
-    is_talk = kind == "session" and not (raw or lines or is_json)
-    text, damage = decoded(b"" if is_talk else atomic_files.read(where.path(place.path)))
-    text = records_of(place.path, text).text if is_json else text
-    document = frontmatter.parse(text)
-    if source:
-        from .read_origin import show_origins
-
-        show_origins(where, place.path, document, as_json=as_json)
-        return
-    if history:
-        from .read_origin import show_chain
-
-        show_chain(where, place.path, document, as_json=as_json)
-        return
-    if is_talk:
-        from ..search.provenance import said_at
-
-        content = said_at(where, place.path, place.anchor)
-    elif lines:
-        content = _lines(text, lines)
-    elif place.anchor:
-        start, stop = addresses.part(where, place, text)
-        content = text[start:stop]
-    elif raw or kind != "entry" or document.problem:
-        content = text.removeprefix(BOM)
-    else:
-        content = re.sub(r"\A(?:[ \t]*\r?\n)+", "", document.body)
-    page = content[offset:] if limit is None else content[offset : offset + limit]
-    after = offset + len(page)
-    rest = after if after < len(content) else None
-    if kind == "entry" and offset == 0 and not where.layout.is_archived(place.path):
-        local_log.note(where, [stated_id(document.fields) or place.path])
-    wrong = (damage, document.problem, _conflict(text))
-    problems = [FileProblem(place.path, one.line, one.reason, scope=where.scope, left_out=True) for one in wrong if one]
-    context.tell_problems([where], problems)
-    if as_json:
-        is_entry = kind == "entry"
-        identifier = stated_id(document.fields) or place.path
-        waiting = local_log.confirmations(where).get(identifier) if is_entry else None
-        output.say_json({
-            "id": (is_entry and stated_id(document.fields)) or (name if is_talk else str(place)),
-            "path": place.path,
-            "kind": kind,
-            "scope": where.scope,
-            "content": page,
-            "offset": offset,
-            "limit": limit,
-            "total": len(content),
-            "next_offset": rest,
-            "fields": _fields(where, local_log.renewed(document.fields, waiting)) if is_entry else {},
-            "problems": [asdict(one) for one in problems],
-        })  # fmt: skip
-        return
-    output.say(page, end="" if page.endswith("\n") or not page else "\n", raw=raw)
-    if rest is not None:
-        output.note(f"{len(page):,} of {len(content):,} characters: mem read {name} --offset {rest}")
-
-
-def _fields(where: Workspace, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    return listed(fields if where.is_trusted else fields_from_others(fields))
-
-
-def _located(
-    workspace: str, scope: str, name: str, key: str, project: str, as_of: str
-) -> tuple[Workspace, addresses.Place]:
-    """Find what a name or a key means now, or meant at a date."""
-    if not (key or as_of):
-        return context.locate(workspace, scope, name)
-    from ..search.resolve import believed_at, values_of_key
-
     found_in = context.reading(workspace, scope)
-    moment = found_in[0].moment("as-of", as_of, end=True)
-    if key:
-        where, values = values_of_key(found_in, key, project, moment)
-        if len(values) > 1:
-            others = ", ".join(one.id for one in values[1:])
-            output.note(f"{values[0].id} and {others} both fill {key}: `mem supersede` the one that is over")
-        return where, addresses.Place(values[0].path)
-    where, place = context.locate(workspace, scope, name)
-    if where.layout.kind_of(place.path) != "entry":
-        raise UsageError(f"{place.path} is not an entry", "--as-of is for entries; `--history` shows a file's commits")
-    from ..beliefs.supersession import chain
-    from ..index.index import ask
-
-    document = frontmatter.parse(decoded(atomic_files.read(where.path(place.path)))[0])
-    identifier = stated_id(document.fields) or place.path
-    links = ask(where, lambda index: chain(index, identifier)).links
-    return where, believed_at(where, [one.id for one in links], moment, name)
+    which = Which(name, key, project, as_of)
+    if source or history:
+        _read_about(found_in, which, source=source, history=history, as_json=as_json)
+        return
+    page = api.read(found_in, which, offset=offset, limit=limit, lines=lines, raw=raw)
+    for notice in page.notices:
+        output.note(notice)
+    context.tell_problems([page.workspace], page.problems)
+    if as_json:
+        output.say_json(page.as_dict())
+        return
+    output.say(page.content, end="" if page.content.endswith("\n") or not page.content else "\n", raw=raw)
+    if page.next_offset is not None:
+        shown = f"{len(page.content):,} of {page.total:,} characters"
+        output.note(f"{shown}: mem read {page.name} --offset {page.next_offset}")
 
 
-def _conflict(text: str) -> Problem | None:
-    line = conflict_marker(text)
-    return None if line is None else Problem(line, "a git conflict marker: resolve the conflict")
+def _read_about(found_in: "Sequence[Workspace]", which: Which, *, source: bool, history: bool, as_json: bool) -> None:
+    """Show where a memory came from, what it replaced, or every value of a key."""
+    told: KeyHistory | Origins | History
+    if which.key and history:
+        told = api.read_key_history(found_in, which.key, which.project)
+    else:
+        told = api.read_origins(found_in, which) if source else api.read_history(found_in, which)
+        for notice in told.notices:
+            output.note(notice)
+    if isinstance(told, History):
+        for problem in told.problems:
+            output.note(problem)
+    if as_json:
+        output.say_json(told.as_dict())
+    elif isinstance(told, KeyHistory):
+        _show_values(told)
+    elif isinstance(told, Origins):
+        _show_origins(told)
+    else:
+        _show_history(told)
 
 
-def _lines(text: str, span: str) -> str:
-    found = re.fullmatch(r"(\d*):(\d*)|(\d+)", span)
-    if not found or span == ":":
-        raise UsageError(f"--lines {span!r}", "write A:B, such as 10:20")
-    first = int(found[3] or found[1] or 1)
-    last = int(found[3] or found[2] or 10**9)
-    if first < 1 or last < first:
-        raise UsageError(f"--lines {span!r}", "lines are counted from 1, the first one first")
-    return "".join(islice(lines_of(text), first - 1, last))
+def _show_history(found: History) -> None:
+    """Print what a memory replaced and what replaced it, the oldest first, then the commits, the newest first."""
+    if not output.is_watched():
+        for link in found.chain:
+            place = context.here(found.workspace, link.path)
+            output.say_row((link.created_at[:10], link.status, link.id, place, link.summary))
+        for one in found.log:
+            output.say_row((one.date[:10], "commit", one.commit, one.author, one.subject))
+        return
+    for link in found.chain:
+        output.say_styled((f"{link.created_at[:10]}  ", "1"), (output.wrapped(link.summary, 12), ""))
+        after = f" by {link.superseded_by}" if link.superseded_by else ""
+        output.say_styled((f"            {link.id} · {link.status}{after}", "36"))
+    for one in found.log:
+        output.say_styled((f"{one.date[:10]}  ", "1"), (f"{one.commit} {one.subject} ", ""), (f"({one.author})", "2"))
+
+
+def _show_values(found: KeyHistory) -> None:
+    """Print every value that a key had, the earliest first, with its time and who said it."""
+    for where, one in found.values:
+        if output.is_watched():
+            output.say_styled((f"{one.since[:10]}  ", "1"), (output.wrapped(one.summary, 12), ""))
+            over = f", held until {one.until[:10]}" if one.until else ""
+            said = f"{one.id} · {one.source} · {one.status}{over}" + (f" · {one.project}" if one.project else "")
+            output.say_styled((f"            {said}", "36"))
+        else:
+            row = (one.since[:10], one.until[:10], one.status, one.source, one.id, context.here(where, one.path))
+            output.say_row((*row, one.summary))
+
+
+def _show_origins(found: Origins) -> None:
+    for one in found.sources:
+        if one.problem:
+            output.note(f"{one.source}: {one.problem}")
+        else:
+            output.say(f"{one.source}\n{one.text}", end="" if one.text.endswith("\n") else "\n")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -178,20 +178,38 @@ class Hit:
     changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
     parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance
 
+    def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
+        """Return the hit for JSON, its relevance rounded; `explain` adds the parts."""
+        fields = asdict(self)
+        parts = fields.pop("parts")
+        fields["relevance"] = round(self.relevance, 4)
+        return {**fields, "parts": {name: round(value, 4) for name, value in parts.items()}} if explain else fields
+
 
 @dataclass(frozen=True)
 class SearchResults:
     """The answer to a search: hits, and everything that could not be looked at."""
 
-    hits: tuple[Hit, ...]
+    hits: tuple[Hit, ...]  # the best first
     problems: tuple[FileProblem, ...] = ()
     notices: tuple[str, ...] = ()
     missing: int = 0  # texts known only by their words so far
-    total: int = 0
+    total: int = 0  # texts there are, counted only where some are missing
     vector: tuple[float, ...] = ()  # of the query, where it was embedded
     model: str = ""  # whose vector it is
     weaker: int = 0  # found, but below the relevance asked for
     talk: int = 0  # turns of conversations that were found besides
+
+    def as_dict(self, query: str, *, explain: bool = False) -> dict[str, Any]:
+        """Return the JSON document of `mem search`; `explain` adds the parts of each relevance."""
+        return {
+            "query": query,
+            "hits": [hit.as_dict(explain=explain) for hit in self.hits],
+            "problems": [asdict(problem) for problem in self.problems],
+            "notices": list(self.notices),
+            "not_embedded": self.missing,
+            "in_conversations": self.talk,
+        }
 
 
 def joined(found: Iterable[SearchResults], limit: int | None = None) -> SearchResults:

@@ -1,0 +1,312 @@
+"""Find memories: search them by meaning and by words, list entries, and grep every file for its exact text."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UsageError
+from ..formats.text_lines import FileProblem
+from ..index.filters import SORTS, Filter
+from ..search.results import DOCUMENT, MODES, Hit, SearchResults
+from .choice import KINDS, Choice, require_types
+from .workspace import Workspace, Workspaces, every
+
+if TYPE_CHECKING:
+    from ..index.index import Index
+    from ..search.grep import Pattern
+
+__all__ = [
+    "DOCUMENT",
+    "MODES",
+    "SORTS",
+    "Choice",
+    "EntryRow",
+    "FileMatches",
+    "GrepResults",
+    "Hit",
+    "LineMatch",
+    "Listing",
+    "SearchResults",
+    "grep",
+    "list_entries",
+    "search",
+]
+
+
+def search(
+    workspaces: Workspaces,
+    query: str,
+    *,
+    limit: int | None = None,
+    mode: str = "hybrid",
+    min_score: float | None = None,
+    choice: Choice = Choice(),
+) -> SearchResults:
+    """Return the memories that answer a query, the best first, with a relevance in [0, 1] that queries share.
+
+    `mode` is one of `MODES`. `limit` and `min_score`, the least relevance, default to the settings search.limit and
+    search.min_score of the first workspace. The kind `DOCUMENT` in the choice looks in the folders of the setting
+    index.include. Raise UsageError for an empty query or a value out of its range, UnavailableError where the index
+    fails, or where the mode is `vector` and there is no model.
+    """
+    from ..search.index_search import SearchRequest
+    from ..search.search import search as found_by
+
+    if not query.strip():
+        raise UsageError("the query is empty", "say what to look for; `mem ls` lists entries")
+    if mode not in MODES:
+        raise UsageError(f"no mode {mode!r}", f"use one of {', '.join(MODES)}")
+    found_in = every(workspaces)
+    require_types(choice.type or (), found_in)
+    settings = found_in[0].settings
+    if limit is not None and limit < 1:
+        raise UsageError(f"-n {limit}", "ask for at least one hit")
+    if min_score is not None and not 0 <= min_score <= 1:
+        raise UsageError(f"--min-score {min_score}", "relevance is between 0 and 1")
+    least = settings["search.min_score"] if min_score is None else min_score
+    wanted = choice.filter(found_in[0], settings["search.kinds"], also=(DOCUMENT,))
+    request = SearchRequest(
+        query=query,
+        limit=limit or settings["search.limit"],
+        wanted=replace(wanted, paths=tuple(path for one in found_in for path in choice.paths(one))),
+        mode=mode,
+        min_score=least if least >= 0 else None,
+        vector_weight=weight if (weight := settings["search.vector_weight"]) >= 0 else None,
+        embed_budget=settings["search.embed_budget"],
+        may_mean_alone=True,
+        draws_on_talk=settings["search.conversations"] and choice.is_open,
+        folder=found_in[0].folder,
+    )
+    return found_by(found_in, request)
+
+
+@dataclass(frozen=True)
+class EntryRow:
+    """One entry of a list, without its text."""
+
+    workspace: Workspace
+    fields: Mapping[str, Any]
+    """The fields of its frontmatter and, besides, `path`, `summary`, `status`, `scope` and `strength`."""
+
+    @property
+    def id(self) -> str:
+        """Return the id; the path of an entry that states none."""
+        return str(self.fields["id"])
+
+    @property
+    def type(self) -> str:
+        """Return the type, such as `fact`."""
+        return str(self.fields["type"])
+
+    @property
+    def path(self) -> str:
+        """Return the path below the root of the workspace."""
+        return str(self.fields["path"])
+
+    @property
+    def updated_at(self) -> str:
+        """Return when it was last changed or confirmed, RFC 3339 in UTC."""
+        return str(self.fields["updated_at"])
+
+    @property
+    def summary(self) -> str:
+        """Return what it says, in one line."""
+        return str(self.fields["summary"])
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The entries listed, in the order asked for, and the files that an answer may lack."""
+
+    entries: tuple[EntryRow, ...]
+    problems: tuple[FileProblem, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem ls`."""
+        return {"entries": [one.fields for one in self.entries], "problems": [asdict(one) for one in self.problems]}
+
+
+def list_entries(
+    workspaces: Workspaces,
+    prefix: str = "",
+    *,
+    sort: str = "updated",
+    limit: int = 0,
+    conflicts: bool = False,
+    choice: Choice = Choice(),
+) -> Listing:
+    """Return the entries whose path begins with `prefix`, from the folder, in the workspace or in its entries.
+
+    `sort` is one of `SORTS`. `limit` 0 lists all. `conflicts` lists only entries that one that is in use contradicts.
+    Raise UsageError for another order, a limit below 0, or a wrong choice.
+    """
+    from ..index.index import ask
+    from ..store.addresses import prefixes
+
+    if sort not in SORTS:
+        raise UsageError(f"no order {sort!r}", f"use one of {', '.join(SORTS)}")
+    if limit < 0:
+        raise UsageError(f"-n {limit}", "ask for at least one, or leave it out for all")
+    found_in = every(workspaces)
+    require_types(choice.type or (), found_in)
+    rows: list[EntryRow] = []
+    problems: list[FileProblem] = []
+    for where in found_in:
+        wanted = choice.filter(where)
+        if prefix:
+            wanted = replace(wanted, below=prefixes(where, prefix, where.folder))
+
+        def answer(index: "Index", wanted: Filter = wanted) -> tuple[list[dict[str, Any]], list[FileProblem]]:
+            index.refresh()
+            listed = index.list_entries(wanted, SORTS[sort], -1 if conflicts else limit or -1)
+            return _in_conflict(index, listed) if conflicts else listed, index.problems(wanted)
+
+        found, wrong = ask(where, answer)
+        for row in found:
+            row.pop("file", None)
+        rows += [EntryRow(where, {**row, "scope": where.scope}) for row in found]
+        problems += wrong
+    return Listing(tuple(rows[: limit or None]), tuple(problems))
+
+
+def _in_conflict(index: "Index", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the entries that contradict one that is not over."""
+    from ..beliefs.supersession import is_in_conflict, over
+
+    gone = over(index.list_entries(Filter(statuses=()), "id"))
+    return [row for row in rows if is_in_conflict(row, gone)]
+
+
+@dataclass(frozen=True)
+class LineMatch:
+    """A line that matches, or stands beside one."""
+
+    workspace: Workspace
+    path: str  # below the root of the workspace; absolute for a workspace that is not the first
+    line: int  # counted from 1
+    text: str  # without its end
+    is_match: bool
+
+
+@dataclass(frozen=True)
+class FileMatches:
+    """A file with matches."""
+
+    workspace: Workspace
+    path: str  # below the root of the workspace; absolute for a workspace that is not the first
+    count: int  # of its lines that match
+
+
+@dataclass(frozen=True)
+class GrepResults:
+    """What grep found, and what it could not look at."""
+
+    pattern: str
+    matches: tuple[LineMatch | FileMatches, ...]  # FileMatches where `grep` is asked `by_file`
+    is_cut: bool  # there are more matches than asked for
+    late: tuple[FileProblem, ...]  # files that took too long, or of which only the beginning was looked through
+    problems: tuple[FileProblem, ...]  # files that are not in the index as they should be
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem grep`."""
+        rows = [{name: value for name, value in vars(one).items() if name != "workspace"} for one in self.matches]
+        problems = [asdict(one) for one in (*self.late, *self.problems)]
+        return {"pattern": self.pattern, "matches": rows, "is_cut": self.is_cut, "problems": problems}
+
+
+def grep(
+    workspaces: Workspaces,
+    pattern: str,
+    *,
+    fixed: bool = False,
+    ignore_case: bool = False,
+    words: bool = False,
+    by_file: bool = False,
+    context: int = 0,
+    limit: int = 0,
+    choice: Choice = Choice(),
+) -> GrepResults:
+    """Return the lines of every file that match a regular expression, or a `fixed` text, in the order of their files.
+
+    `words` matches whole words only. `context` is how many lines around a match come with it; with `by_file` files
+    are counted instead. `limit` is the most matches, or files; 0 is no limit. Superseded memories count too, and
+    conversations only where the choice has their kind. Raise UsageError for an empty or bad expression, and for one
+    that takes longer than the setting grep.timeout before anything is found.
+    """
+    from ..index.index import ask
+    from ..search.grep import Pattern
+
+    if not pattern:
+        raise UsageError("the pattern is empty", "say what to look for")
+    found_in = every(workspaces)
+    require_types(choice.type or (), found_in)
+    found: list[LineMatch | FileMatches] = []
+    problems: list[FileProblem] = []
+    late: list[FileProblem] = []
+    is_cut = False
+    for where in found_in:
+        looked = Pattern(pattern, fixed, ignore_case, words, where.settings["grep.timeout"])
+        wanted = _everything(choice, where)
+        room = limit - sum(not isinstance(one, LineMatch) or one.is_match for one in found) if limit else None
+        root = "" if where is found_in[0] else str(where.root)
+        job = _Grep(where, looked, wanted, context, room, root)
+        part = ask(where, job.files if by_file else job.lines)
+        found += part.matches
+        is_cut |= part.is_cut
+        late += part.late
+        problems += part.problems
+    if not found and any(not one.left_out for one in late):
+        raise UsageError(
+            f"{pattern!r} took more than {found_in[0].settings['grep.timeout']:g} s",
+            "simplify it, or raise the setting grep.timeout",
+        )
+    return GrepResults(pattern, tuple(found), is_cut, tuple(late), tuple(problems))
+
+
+def _everything(choice: Choice, workspace: Workspace) -> Filter:
+    """Let superseded memories pass too: grep is for what is written, not for what holds."""
+    chosen = choice.filter(workspace, tuple(kind for kind in KINDS if kind != "session"))
+    return chosen if choice.status else replace(chosen, statuses=(*chosen.statuses, "superseded"))
+
+
+@dataclass(frozen=True)
+class _Grep:
+    """What is asked of one workspace's index, which may ask more than once."""
+
+    workspace: Workspace
+    pattern: "Pattern"
+    wanted: Filter
+    context: int
+    room: int | None  # matches, or files, that are still asked for
+    root: str  # put before paths; empty for relative ones
+
+    def lines(self, index: "Index") -> GrepResults:
+        from ..search.grep import first_matches
+        from ..search.grep import grep as matches
+
+        late: list[FileProblem] = []
+        index.refresh(talk="session" in self.wanted.kinds)
+        lines, more = first_matches(
+            matches(index, self.pattern, self.wanted, self.context, late), self.room, self.context
+        )
+        found = [LineMatch(self.workspace, self._path(one.path), one.line, one.text, one.is_match) for one in lines]
+        return self._results(index, found, late, is_cut=more)
+
+    def files(self, index: "Index") -> GrepResults:
+        from ..search.grep import count_matches
+
+        late: list[FileProblem] = []
+        index.refresh(talk="session" in self.wanted.kinds)
+        files = list(count_matches(index, self.pattern, self.wanted, late))
+        shown = files[: self.room]
+        found = [FileMatches(self.workspace, self._path(path), number) for path, number in shown]
+        return self._results(index, found, late, is_cut=len(files) > len(shown))
+
+    def _path(self, path: str) -> str:
+        return str(self.workspace.root / path) if self.root else path
+
+    def _results(
+        self, index: "Index", found: Iterable[LineMatch | FileMatches], late: Sequence[FileProblem], *, is_cut: bool
+    ) -> GrepResults:
+        problems = index.problems(self.wanted, within="texts")
+        return GrepResults(self.pattern.text, tuple(found), is_cut, tuple(late), tuple(problems))

@@ -1,0 +1,308 @@
+"""Read what a name or a key means: its text, where it came from, what it replaced, and every value of a key."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..errors import NotFoundError, UsageError
+from ..formats.entry import fields_from_others, listed, read_entry, stated_id
+from ..formats.frontmatter import document as frontmatter
+from ..formats.jsonl import is_records, records_of
+from ..formats.text_lines import BOM, FileProblem, Problem, conflict_marker, decoded
+from ..formats.text_lines import lines as lines_of
+from ..store import addresses, atomic_files, local_log
+from .workspace import Place, Workspace, Workspaces, every, locate
+
+if TYPE_CHECKING:
+    from ..beliefs.supersession import Link
+    from ..index.lookups import Value
+    from ..search.provenance import Origin
+    from ..store.git import Version
+
+__all__ = [
+    "History",
+    "KeyHistory",
+    "Origins",
+    "Page",
+    "Which",
+    "read",
+    "read_history",
+    "read_key_history",
+    "read_origins",
+]
+
+
+@dataclass(frozen=True)
+class Which:
+    """Which memory to read: by `name` (an id, a part of one, a path, a hit's address) or by the `key` it fills.
+
+    `project` is that of the key. `as_of` is a date, to read what was believed then.
+    """
+
+    name: str = ""
+    key: str = ""
+    project: str = ""
+    as_of: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some or all of the text of a memory."""
+
+    workspace: Workspace
+    name: str  # what `mem read` takes: the name asked for, or that of what fills the key
+    id: str  # an entry's id; else the address
+    path: str  # below the root of the workspace
+    kind: str  # entry, memory, history, note, session, file
+    content: str
+    offset: int  # characters of the whole text before the content
+    limit: int | None  # characters asked for at most
+    total: int  # characters of the whole text
+    fields: Mapping[str, Any]  # an entry's frontmatter, with confirmations that wait; empty for others
+    problems: tuple[FileProblem, ...]
+    notices: tuple[str, ...]
+
+    @property
+    def next_offset(self) -> int | None:
+        """Return where the next page begins; None where this one ends the text."""
+        after = self.offset + len(self.content)
+        return after if after < self.total else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem read`."""
+        return {
+            "id": self.id,
+            "path": self.path,
+            "kind": self.kind,
+            "scope": self.workspace.scope,
+            "content": self.content,
+            "offset": self.offset,
+            "limit": self.limit,
+            "total": self.total,
+            "next_offset": self.next_offset,
+            "fields": self.fields,
+            "problems": [asdict(one) for one in self.problems],
+        }
+
+
+def read(
+    workspaces: Workspaces,
+    which: str | Which,
+    *,
+    offset: int = 0,
+    limit: int | None = None,
+    lines: str = "",
+    raw: bool = False,
+) -> Page:
+    """Return the text of a memory, from the character `offset`, at most `limit` characters of it.
+
+    `lines` such as `10:20` chooses lines of the file, counted from 1; `raw` gives the file with its frontmatter. To
+    read an entry from its beginning counts as an access. Raise NotFoundError, AmbiguousError or UsageError for the name.
+    """
+    if offset < 0 or (limit is not None and limit < 1):
+        raise UsageError("a page begins at 0 or later and holds at least one character", "check --offset and --limit")
+    found = _found(workspaces, which, as_file=raw or bool(lines))
+    where, place, is_entry = found.workspace, found.place, found.kind == "entry"
+    identifier = stated_id(found.document.fields) or place.path
+    content = _content(found, lines, raw=raw)
+    if is_entry and offset == 0 and not where.layout.is_archived(place.path):
+        local_log.note(where, [identifier])
+    fields: Mapping[str, Any] = {}
+    if is_entry:
+        told = local_log.renewed(found.document.fields, local_log.confirmations(where).get(identifier))
+        fields = listed(told if where.is_trusted else fields_from_others(told))
+    wrong = (found.damage, found.document.problem, _conflict(found.text))
+    return Page(
+        workspace=where,
+        name=found.name,
+        id=(is_entry and stated_id(found.document.fields)) or (found.name if found.is_talk else str(place)),
+        path=place.path,
+        kind=found.kind,
+        content=content[offset:] if limit is None else content[offset : offset + limit],
+        offset=offset,
+        limit=limit,
+        total=len(content),
+        fields=fields,
+        problems=tuple(
+            FileProblem(place.path, one.line, one.reason, scope=where.scope, left_out=True) for one in wrong if one
+        ),
+        notices=found.notices,
+    )
+
+
+@dataclass(frozen=True)
+class Origins:
+    """What an entry was taken from."""
+
+    id: str
+    path: str  # below the root of the workspace
+    sources: tuple["Origin", ...]  # each with its text, or the problem why it cannot be shown
+    notices: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem read --source`."""
+        return {"id": self.id, "path": self.path, "sources": [asdict(one) for one in self.sources]}
+
+
+def read_origins(workspaces: Workspaces, which: str | Which) -> Origins:
+    """Return the messages and commits that an entry was taken from; raise NotFoundError where it does not say."""
+    from ..search.provenance import origins
+
+    found = _found(workspaces, which)
+    where, path = found.workspace, found.place.path
+    entry, _ = read_entry(found.document, path, datetime.fromtimestamp(0, UTC))
+    waiting = local_log.confirmations(where).get(entry.id)
+    sources = tuple(dict.fromkeys([*map(str, entry.sources), *(waiting.sources if waiting else ())]))
+    if found.kind != "entry" or not sources:
+        raise NotFoundError(f"{path} does not say what it was taken from", "`mem write --sources` notes it")
+    return Origins(entry.id, path, tuple(origins(where, sources)), found.notices)
+
+
+@dataclass(frozen=True)
+class History:
+    """What a memory replaced and what replaced it, and the commits of its file."""
+
+    workspace: Workspace
+    path: str  # below the root of the workspace
+    chain: tuple["Link", ...]  # the oldest first
+    log: tuple["Version", ...]  # the newest first; empty outside of git
+    problems: tuple[str, ...]  # what is wrong with how the memories are linked
+    notices: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem read --history`."""
+        return {
+            "path": self.path,
+            "chain": [asdict(link) for link in self.chain],
+            "log": [asdict(one) for one in self.log],
+            "problems": list(self.problems),
+        }
+
+
+def read_history(workspaces: Workspaces, which: str | Which) -> History:
+    """Return the memories that took each other's place around one, and git's log of its file."""
+    from ..beliefs.supersession import Chain, chain, page_chain
+    from ..store.git import versions
+
+    found = _found(workspaces, which)
+    where, path = found.workspace, found.place.path
+    linked = Chain(())
+    if found.kind == "entry":
+        from ..index.index import ask
+
+        identifier = stated_id(found.document.fields) or path
+        linked = ask(where, lambda index: chain(index, identifier))
+    elif found.kind != "file":
+        linked = page_chain(where, path)
+    log = versions(where.path(path))
+    return History(where, path, linked.links, tuple(log), tuple(linked.problems), found.notices)
+
+
+@dataclass(frozen=True)
+class KeyHistory:
+    """Every value that a key has or had, the earliest first."""
+
+    key: str
+    values: tuple[tuple[Workspace, "Value"], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem read --key KEY --history`."""
+        return {"key": self.key, "values": [asdict(one) | {"scope": where.scope} for where, one in self.values]}
+
+
+def read_key_history(workspaces: Workspaces, key: str, project: str = "") -> KeyHistory:
+    """Return every value of a key, with its time and who said it; raise NotFoundError where nothing filled it."""
+    from ..search.resolve import key_history
+
+    found = tuple((where, one) for where in every(workspaces) for one in key_history(where, key, project))
+    if not found:
+        raise NotFoundError(f"nothing has filled the key {key!r}", "`mem ls --key '*'` lists the keys there are")
+    return KeyHistory(key, found)
+
+
+class _Found(NamedTuple):
+    """A memory on the disk."""
+
+    workspace: Workspace
+    place: Place
+    name: str
+    kind: str
+    text: str  # of its file, records of JSON as markdown; empty for a conversation
+    document: frontmatter.Document
+    damage: Problem | None
+    is_talk: bool
+    notices: tuple[str, ...]
+
+
+def _found(workspaces: Workspaces, which: str | Which, *, as_file: bool = False) -> _Found:
+    asked = Which(which) if isinstance(which, str) else which
+    if bool(asked.name) == bool(asked.key):
+        raise UsageError("nothing to read" if not asked.key else "two names", "name an id or a path, or give --key")
+    where, place, notices = _located(every(workspaces), asked)
+    kind = where.layout.kind_of(place.path) or "file"
+    is_json = is_records(place.path, kind) and not as_file
+    is_talk = kind == "session" and not (as_file or is_json)
+    text, damage = decoded(b"" if is_talk else atomic_files.read(where.path(place.path)))
+    text = records_of(place.path, text).text if is_json else text
+    document = frontmatter.parse(text)
+    return _Found(where, place, asked.name or str(place), kind, text, document, damage, is_talk, notices)
+
+
+def _located(found_in: Workspaces, asked: Which) -> tuple[Workspace, Place, tuple[str, ...]]:
+    """Return what a name or a key means now, or meant at a date, and what is to be said of it."""
+    if not (asked.key or asked.as_of):
+        return (*locate(found_in, asked.name), ())
+    from ..search.resolve import believed_at, values_of_key
+
+    found_in = every(found_in)
+    moment = found_in[0].moment("as-of", asked.as_of, end=True)
+    if asked.key:
+        where, values = values_of_key(found_in, asked.key, asked.project, moment)
+        others = ", ".join(one.id for one in values[1:])
+        both = f"{values[0].id} and {others} both fill {asked.key}: `mem supersede` the one that is over"
+        return where, Place(values[0].path), (both,) if others else ()
+    where, place = locate(found_in, asked.name)
+    if where.layout.kind_of(place.path) != "entry":
+        raise UsageError(f"{place.path} is not an entry", "--as-of is for entries; `--history` shows a file's commits")
+    from ..beliefs.supersession import chain
+    from ..index.index import ask
+
+    document = frontmatter.parse(decoded(atomic_files.read(where.path(place.path)))[0])
+    identifier = stated_id(document.fields) or place.path
+    links = ask(where, lambda index: chain(index, identifier)).links
+    return where, believed_at(where, [one.id for one in links], moment, asked.name), ()
+
+
+def _content(found: _Found, lines: str, *, raw: bool) -> str:
+    """Return the whole text that a name means."""
+    if found.is_talk:
+        from ..search.provenance import said_at
+
+        return said_at(found.workspace, found.place.path, found.place.anchor)
+    if lines:
+        return _lines(found.text, lines)
+    if found.place.anchor:
+        start, stop = addresses.part(found.workspace, found.place, found.text)
+        return found.text[start:stop]
+    if raw or found.kind != "entry" or found.document.problem:
+        return found.text.removeprefix(BOM)
+    return re.sub(r"\A(?:[ \t]*\r?\n)+", "", found.document.body)
+
+
+def _conflict(text: str) -> Problem | None:
+    line = conflict_marker(text)
+    return None if line is None else Problem(line, "a git conflict marker: resolve the conflict")
+
+
+def _lines(text: str, span: str) -> str:
+    found = re.fullmatch(r"(\d*):(\d*)|(\d+)", span)
+    if not found or span == ":":
+        raise UsageError(f"--lines {span!r}", "write A:B, such as 10:20")
+    first = int(found[3] or found[1] or 1)
+    last = int(found[3] or found[2] or 10**9)
+    if first < 1 or last < first:
+        raise UsageError(f"--lines {span!r}", "lines are counted from 1, the first one first")
+    return "".join(islice(lines_of(text), first - 1, last))
