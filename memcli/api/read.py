@@ -100,7 +100,7 @@ def read(
     """Return the text of a memory, from the character `offset`, at most `limit` characters of it.
 
     `lines` such as `10:20` chooses lines of the file, counted from 1; `raw` gives the file with its frontmatter. To
-    read an entry from its beginning counts as an access. Raise NotFoundError, AmbiguousError or UsageError for the name.
+    read an entry from its beginning counts as an access. Raise NotFoundError, AmbiguousError or UsageError for a name.
     """
     if offset < 0 or (limit is not None and limit < 1):
         raise UsageError("a page begins at 0 or later and holds at least one character", "check --offset and --limit")
