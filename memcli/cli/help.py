@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from ..api.reference import TABLE, Setting, written
 from ..errors import UsageError
-from ..store.settings_table import TABLE, Setting, written
 from . import output
 from .options import AsJson
 

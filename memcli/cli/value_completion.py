@@ -1,14 +1,12 @@
 """What may stand where the cursor is: ids, tags, sessions, settings. Loads nothing heavy and never fails."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
 from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-from ..errors import UsageError
+from ..errors import MemError, UsageError
 from . import output
 
 Answers = list[tuple[str, str]]
@@ -16,49 +14,36 @@ Answers = list[tuple[str, str]]
 
 def ids(incomplete: str) -> Answers:
     """Offer ids of entries, with what they say."""
-    from ..index.peek import ids as found
-
-    return _everywhere(lambda derived: found(derived, incomplete))
+    return _offered("ids", incomplete)
 
 
 def tags(incomplete: str) -> Answers:
     """Offer tags, the most used first."""
-    from ..index.peek import tags as found
-
-    return _everywhere(lambda derived: found(derived, incomplete))
+    return _offered("tags", incomplete)
 
 
 def keys(incomplete: str) -> Answers:
     """Offer the keys that entries fill, with what they say."""
-    from ..index.peek import keys as found
-
-    return _everywhere(lambda derived: found(derived, incomplete))
+    return _offered("keys", incomplete)
 
 
 def sessions(incomplete: str) -> Answers:
     """Offer the ids of sessions."""
-    from ..formats.session_metadata import session_id
-
-    def names(derived: Path) -> Answers:
-        folders = sorted((derived.parent / "sessions").iterdir())
-        known = [session_id(folder.name) or folder.name for folder in folders if folder.is_dir()]
-        return [(name, "") for name in known if name.startswith(incomplete)]
-
-    return _everywhere(names)
+    return _offered("sessions", incomplete)
 
 
 def settings(incomplete: str) -> Answers:
     """Offer the names of settings."""
-    from ..store.settings_table import TABLE
+    from ..api import reference
 
-    return [(setting.name, setting.doc) for setting in TABLE if setting.name.startswith(incomplete)]
+    return reference.settings(incomplete)
 
 
 def types(incomplete: str) -> Answers:
     """Offer the types of entries."""
-    from ..formats.entry import TYPES
+    from ..api import reference
 
-    return [(name, "") for name in TYPES if name.startswith(incomplete)]
+    return reference.types(incomplete)
 
 
 def among(values: Sequence[str]) -> Callable[[str], Answers]:
@@ -70,28 +55,16 @@ def among(values: Sequence[str]) -> Callable[[str], Answers]:
     return offered
 
 
-def _everywhere(look: Callable[[Path], Answers]) -> Answers:
-    """Look in every workspace in reach; what cannot be read has nothing to offer."""
-    found: Answers = []
-    with _quietly():
-        from ..store.workspace import find
-        from .context import surroundings
-
-        for workspace in find(surroundings()):
-            with _quietly():
-                found += look(workspace.derived)
-    return found
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Let a mistake of the world offer nothing: a message would land in the middle of a command line."""
-    from ..errors import MemError
+def _offered(what: str, incomplete: str) -> Answers:
+    """Return names of one kind from every workspace in reach; none where the world is not as it should be."""
+    from ..api import reference
+    from ..api.workspace import surroundings
 
     try:
-        yield
-    except (MemError, OSError, ValueError):
-        return
+        found: Answers = getattr(reference, what)(surroundings(), incomplete)
+    except MemError:
+        return []
+    return found
 
 
 SHELLS = ("bash", "zsh", "fish")

@@ -52,6 +52,24 @@ class Given:
     memory: Memory
     why: str
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the memory without its text for JSON, numbers rounded to 4 digits, and why it is given."""
+        memory = self.memory
+        return {
+            "id": memory.id,
+            "kind": memory.kind,
+            "type": memory.type,
+            "path": memory.path,
+            "scope": memory.scope,
+            "date": memory.date,
+            "summary": memory.summary,
+            "relevance": round(memory.relevance, 4),
+            "kept": round(memory.kept, 4),
+            "score": round(memory.score, 4),
+            "parts": {name: round(value, 4) for name, value in memory.parts.items()},
+            "why": self.why,
+        }
+
 
 @dataclass(frozen=True)
 class Side:
@@ -63,6 +81,16 @@ class Side:
     relevance: float  # of the best memory found
     found_by: str
     notices: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "memories": [given.as_dict() for given in self.given],
+            "left_out": [{"id": name, "why": why} for name, why in self.left_out.items()],
+            "is_gated": self.is_gated,
+            "relevance": round(self.relevance, 4),
+            "found_by": self.found_by,
+        }
 
 
 @dataclass(frozen=True)
@@ -83,6 +111,19 @@ class Replayed:
     then: Side | None  # None where nobody knows when it was said
     now: Side
     changed: tuple[Difference, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return one of the `prompts` of the JSON document of `mem replay`."""
+        return {
+            "turn": self.prompt.turn,
+            "timestamp": self.prompt.moment,
+            "prompt": self.prompt.text,
+            "then": None if self.then is None else self.then.as_dict(),
+            "now": self.now.as_dict(),
+            "changed": [
+                {"id": one.id, "summary": one.summary, "is_new": one.is_new, "why": one.why} for one in self.changed
+            ],
+        }
 
 
 def prompts(workspace: Workspace, session: Session) -> list[GivenPrompt]:

@@ -1,0 +1,128 @@
+"""A Python program finds, reads and recalls memories without a shell, and gets what the commands print as JSON."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memcli import open_workspace
+from memcli.api import find, read, recall
+from memcli.api.choice import Choice
+from memcli.api.workspace import Workspace
+from memcli.errors import NotFoundError, UsageError
+from tests.conftest import Mem
+
+
+@pytest.fixture
+def opened(mem: Mem, workspace: Path) -> Workspace:
+    """Open a workspace of memories and a conversation that the command line made."""
+    for words in (
+        ("The quagga eats hay at noon.", "--tag", "zoo"),
+        ("Staging listens on port 8443.", "--key", "staging/port"),
+        ("Staging listens on port 9443.", "--key", "staging/port"),
+        ("We deploy on Fridays.", "--type", "preference"),
+    ):
+        assert mem("write", "--no-dedup", *words).code == 0
+    talk = b'{"role":"user","content":"Which port does staging use?"}\n{"role":"assistant","content":"9443, on Fly."}\n'
+    assert mem("session", "append", "-", "--session", "s1", stdin=talk).code == 0
+    return open_workspace(workspace)
+
+
+def test_hits_say_what_read_takes(opened: Workspace) -> None:
+    best = find.search(opened, "what does the quagga eat?", mode="keyword").hits[0]
+    page = read.read(opened, best.id)
+    assert (page.id, page.path, page.content) == (best.id, best.path, "The quagga eats hay at noon.\n")
+    assert 0 < best.relevance <= 1
+
+
+def _first_id(opened: Workspace) -> str:
+    return find.list_entries(opened, choice=Choice(tag=["zoo"])).entries[0].id
+
+
+DOCUMENTS: dict[str, tuple[tuple[str, ...], Callable[[Workspace], Any]]] = {
+    "search": (
+        ("search", "staging port", "--mode", "keyword", "--explain"),
+        lambda opened: find.search(opened, "staging port", mode="keyword").as_dict("staging port", explain=True),
+    ),
+    "ls": (("ls", "--sort", "title"), lambda opened: find.list_entries(opened, sort="title").as_dict()),
+    "grep": (("grep", "p.rt", "-C", "1"), lambda opened: find.grep(opened, "p.rt", context=1).as_dict()),
+    "grep -c": (("grep", "-c", "port"), lambda opened: find.grep(opened, "port", by_file=True).as_dict()),
+    "read": (("read", "ID", "--limit", "5"), lambda opened: read.read(opened, _first_id(opened), limit=5).as_dict()),
+    "read --history": (("read", "ID", "--history"), lambda o: read.read_history(o, _first_id(o)).as_dict()),
+    "key": (("read", "--key", "staging/port"), lambda o: read.read(o, read.Which(key="staging/port")).as_dict()),
+    "key --history": (
+        ("read", "--key", "staging/port", "--history"),
+        lambda opened: read.read_key_history(opened, "staging/port").as_dict(),
+    ),
+    "recall": (
+        ("recall", "which port?", "--only", "long_term"),
+        lambda opened: recall.recall(opened, "which port?", sections=("long_term",)).as_dict(),
+    ),
+    "replay": (("replay", "s1"), lambda opened: recall.replay(opened, "s1").as_dict()),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_result_as_a_dict_is_what_the_command_prints_as_json(mem: Mem, opened: Workspace, name: str) -> None:
+    words, asked = DOCUMENTS[name]
+    ran = mem(*(_first_id(opened) if word == "ID" else word for word in words), "--json")
+    assert ran.json == json.loads(json.dumps(asked(opened)))
+    assert ran.json
+
+
+def test_nothing_is_printed(opened: Workspace, capfd: pytest.CaptureFixture[str]) -> None:
+    capfd.readouterr()
+    found = find.search(opened, "nothing of the kind", mode="keyword")
+    read.read(opened, read.Which(key="staging/port"))
+    recall.recall(opened, "which port?", session="a", budget=recall.Budget(hard=200))
+    assert (capfd.readouterr(), found.hits) == (("", ""), ())
+
+
+def test_what_is_wrong_is_raised_before_anything_is_read(opened: Workspace) -> None:
+    for wrong in (
+        lambda: find.search(opened, " "),
+        lambda: find.search(opened, "x", mode="magic"),
+        lambda: find.search(opened, "x", limit=0),
+        lambda: find.search(opened, "x", min_score=1.5),
+        lambda: find.list_entries(opened, sort="weight"),
+        lambda: find.grep(opened, "("),
+        lambda: find.grep(opened, "x", choice=Choice(kind=["stone"])),
+        lambda: read.read(opened, read.Which()),
+        lambda: read.read(opened, "MEMORY.md", lines="9:1"),
+        lambda: recall.recall(opened, "x", sections=("attic",)),
+        lambda: recall.recall(opened, "x", budget=recall.Budget(soft=-1)),
+        lambda: recall.replay(opened, "s1", turn=99),
+    ):
+        with pytest.raises(UsageError):
+            wrong()
+    for missing in (
+        lambda: read.read(opened, "no-such-entry"),
+        lambda: read.read_key_history(opened, "no/key"),
+        lambda: recall.replay(opened, "no-session"),
+        lambda: recall.prove(opened, ("no-session",)),
+    ):
+        with pytest.raises(NotFoundError):
+            missing()
+
+
+def test_pages_follow_each_other(opened: Workspace) -> None:
+    whole = read.read(opened, _first_id(opened)).content
+    told, offset = "", 0
+    while offset is not None:
+        page = read.read(opened, _first_id(opened), offset=offset, limit=7)
+        told, offset = told + page.content, page.next_offset
+    assert told == whole
+
+
+def test_matches_carry_the_workspace_they_are_of(mem: Mem, opened: Workspace, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    assert mem("init", str(other)).code == 0
+    assert mem("--workspace", str(other), "write", "--no-dedup", "Another quagga.").code == 0
+    both = [opened, open_workspace(other)]
+    found = find.grep(both, "quagga")
+    assert [one.workspace.root for one in found.matches] == [one.root for one in both]
+    assert not Path(found.matches[0].path).is_absolute()
+    assert Path(found.matches[1].path).is_relative_to(other)
+    assert len(find.list_entries(both).entries) == 4
