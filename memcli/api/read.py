@@ -17,7 +17,7 @@ from ..store import addresses, atomic_files, local_log
 from .workspace import Place, Workspace, Workspaces, every, locate
 
 if TYPE_CHECKING:
-    from ..beliefs.supersession import Link
+    from ..beliefs.supersession import ChainLink
     from ..index.lookups import Value
     from ..search.provenance import Origin
     from ..store.git import Version
@@ -167,7 +167,7 @@ class History:
 
     workspace: Workspace
     path: str  # below the root of the workspace
-    chain: tuple["Link", ...]  # the oldest first
+    chain: tuple["ChainLink", ...]  # the oldest first
     log: tuple["Version", ...]  # the newest first; empty outside of git
     problems: tuple[str, ...]  # what is wrong with how the memories are linked
     notices: tuple[str, ...] = ()
