@@ -55,7 +55,7 @@ def _every_word(query: str) -> tuple[str, ...]:
     return tuple(word for word in words if word not in STOP)[:64] or ranking.query_terms(query)
 
 
-def _recent(many: Iterable[ranking.Candidate], *arguments: Any) -> list[ranking.Scored]:
+def _recent(many: Iterable[ranking.ChunkCandidate], *arguments: Any) -> list[ranking.Scored]:
     """Lift what is new: .02 × e^(−age / 90 days), the newest candidate being of age 0."""
     known = {one.chunk: one for one in many}
     moments = {chunk: _moment(one.timestamp) for chunk, one in known.items()}

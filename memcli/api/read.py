@@ -26,7 +26,7 @@ __all__ = [
     "History",
     "KeyHistory",
     "Origins",
-    "Page",
+    "TextPage",
     "Which",
     "read",
     "read_history",
@@ -49,7 +49,7 @@ class Which:
 
 
 @dataclass(frozen=True)
-class Page:
+class TextPage:
     """Some or all of the text of a memory."""
 
     workspace: Workspace
@@ -96,7 +96,7 @@ def read(
     limit: int | None = None,
     lines: str = "",
     raw: bool = False,
-) -> Page:
+) -> TextPage:
     """Return the text of a memory, from the character `offset`, at most `limit` characters of it.
 
     `lines` such as `10:20` chooses lines of the file, counted from 1; `raw` gives the file with its frontmatter. To
@@ -115,7 +115,7 @@ def read(
         told = local_log.renewed(found.document.fields, local_log.confirmations(where).get(identifier))
         fields = listed(told if where.is_trusted else fields_from_others(told))
     wrong = (found.damage, found.document.problem, _conflict(found.text))
-    return Page(
+    return TextPage(
         workspace=where,
         name=found.name,
         id=(is_entry and stated_id(found.document.fields)) or (found.name if found.is_talk else str(place)),

@@ -25,7 +25,7 @@ SHORT_LENGTH = 600
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ChunkCandidate:
     """A chunk with what is known of it."""
 
     chunk: int
@@ -56,7 +56,7 @@ class Scored:
 
 
 def fuse(
-    candidates: Iterable[Candidate], question: Query, weights: Weights = WEIGHTS, vector: float | None = None
+    candidates: Iterable[ChunkCandidate], question: Query, weights: Weights = WEIGHTS, vector: float | None = None
 ) -> list[Scored]:
     """Score documents by their chunks, the best first, of equals the newer; without those for which nothing speaks.
 
@@ -64,7 +64,7 @@ def fuse(
     meaning alone, 0 by words alone), the best cosine of the document's chunks, and words
     the best chunk's mixed with the whole document's. Relevance is a line over the sum, cut to [0, 1].
     """
-    documents: dict[Hashable, list[Candidate]] = defaultdict(list)
+    documents: dict[Hashable, list[ChunkCandidate]] = defaultdict(list)
     for one in candidates:
         documents[one.document].append(one)
     found = [_score(chunks, question, weights, vector) for chunks in documents.values()]
@@ -74,7 +74,7 @@ def fuse(
 
 
 def _score(
-    chunks: list[Candidate], question: Query, weights: Weights, vector: float | None
+    chunks: list[ChunkCandidate], question: Query, weights: Weights, vector: float | None
 ) -> tuple[tuple[float, str, int], Scored]:
     share = {id(one): _vector_share(one, question, weights) if vector is None else vector for one in chunks}
     best = max(chunks, key=lambda one: share[id(one)] * (one.cosine or 0.0) + (1 - share[id(one)]) * one.keyword)
@@ -103,7 +103,7 @@ def _score(
     return (line, best.timestamp, -best.chunk), Scored(best.chunk, best.document, relevance, parts)
 
 
-def _vector_share(one: Candidate, question: Query, weights: Weights) -> float:
+def _vector_share(one: ChunkCandidate, question: Query, weights: Weights) -> float:
     share = {TURN: weights.vector_turn, SHORT: weights.vector_short}.get(one.shape, weights.vector_long)
     if one.shape == SHORT and question.is_statement:
         share += weights.statement
@@ -124,7 +124,7 @@ def only_asks(text: str, words: Collection[str]) -> bool:
     return len(asked.intersection(words)) > 2 * len(told.intersection(words))
 
 
-Weigh = Callable[[Piece, float, float, float | None], Candidate]
+Weigh = Callable[[Piece, float, float, float | None], ChunkCandidate]
 """Gather what is known of a chunk with its scores by words, its document's, and its cosine."""
 
 
@@ -137,12 +137,12 @@ def candidate(workspace: Workspace, question: Query, called: Container[int] = ()
     is_english = not workspace.settings["embedding.model"]
     is_dated = _in_time(workspace, question)
 
-    def weigh(piece: Piece, own: float, whole: float, cosine: float | None) -> Candidate:
+    def weigh(piece: Piece, own: float, whole: float, cosine: float | None) -> ChunkCandidate:
         is_turn = piece.kind == "session"
         text = clean(piece.text).casefold()
         speaker, _, said = piece.text.partition(": ") if is_turn else ("", "", "")
         phrases = question.phrases
-        return Candidate(
+        return ChunkCandidate(
             chunk=piece.chunk,
             document=_document(piece),
             shape=TURN if is_turn else SHORT if piece.is_whole and len(piece.text) < SHORT_LENGTH else LONG,

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.search.query import Query, parse_query
-from memcli.search.ranking import LONG, SHORT, TURN, Candidate, fuse
+from memcli.search.ranking import LONG, SHORT, TURN, ChunkCandidate, fuse
 from memcli.search.ranking_weights import WEIGHTS
 
 ASKED = parse_query("Where did Melanie plant marigolds?")
 SHARE = st.floats(0, 1)
 CANDIDATE = st.builds(
-    Candidate,
+    ChunkCandidate,
     chunk=st.integers(1, 10**6),
     document=st.integers(1, 3),
     shape=st.sampled_from([TURN, SHORT, LONG]),
@@ -30,18 +30,18 @@ CANDIDATE = st.builds(
 )
 
 
-def candidate(chunk: int = 1, **known: Any) -> Candidate:
+def candidate(chunk: int = 1, **known: Any) -> ChunkCandidate:
     """Make a candidate about which nothing is known but what is given; its document is itself."""
     known = {"document": chunk, "shape": SHORT, "keyword": 0.3, "cosine": 0.4, **known}
-    return Candidate(chunk, whole=known.pop("whole", known["keyword"]), **known)
+    return ChunkCandidate(chunk, whole=known.pop("whole", known["keyword"]), **known)
 
 
-def order(*candidates: Candidate, question: Query = ASKED) -> list[int]:
+def order(*candidates: ChunkCandidate, question: Query = ASKED) -> list[int]:
     return [one.chunk for one in fuse(candidates, question)]
 
 
 @given(st.lists(CANDIDATE, max_size=8), st.none() | st.sampled_from([0.0, 1.0]))
-def test_the_parts_of_every_relevance_add_up_to_it(candidates: list[Candidate], vector: float | None) -> None:
+def test_the_parts_of_every_relevance_add_up_to_it(candidates: list[ChunkCandidate], vector: float | None) -> None:
     found = fuse(candidates, ASKED, vector=vector)
     assert {one.document for one in found} <= {one.document for one in candidates}
     for one in found:
