@@ -1,6 +1,6 @@
 """Find memories: search them by meaning and by words, list entries, and grep every file for its exact text."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,22 +15,8 @@ if TYPE_CHECKING:
     from ..index.index import Index
     from ..search.grep import Pattern
 
-__all__ = [
-    "DOCUMENT",
-    "MODES",
-    "SORTS",
-    "Choice",
-    "EntryRow",
-    "FileMatches",
-    "GrepResults",
-    "Hit",
-    "LineMatch",
-    "Listing",
-    "SearchResults",
-    "grep",
-    "list_entries",
-    "search",
-]
+__all__ = ["DOCUMENT", "MODES", "SORTS", "Choice", "EntryList", "EntryRow", "FileMatches", "GrepResults", "Hit"]
+__all__ += ["LineMatch", "SearchResults", "grep", "list_entries", "search"]
 
 
 def search(
@@ -115,7 +101,7 @@ class EntryRow:
 
 
 @dataclass(frozen=True)
-class Listing:
+class EntryList:
     """The entries listed, in the order asked for, and the files that an answer may lack."""
 
     entries: tuple[EntryRow, ...]
@@ -134,7 +120,7 @@ def list_entries(
     limit: int = 0,
     conflicts: bool = False,
     choice: Choice = Choice(),
-) -> Listing:
+) -> EntryList:
     """Return the entries whose path begins with `prefix`, from the folder, in the workspace or in its entries.
 
     `sort` is one of `SORTS`. `limit` 0 lists all. `conflicts` lists only entries that one that is in use contradicts.
@@ -166,7 +152,7 @@ def list_entries(
             row.pop("file", None)
         rows += [EntryRow(where, {**row, "scope": where.scope}) for row in found]
         problems += wrong
-    return Listing(tuple(rows[: limit or None]), tuple(problems))
+    return EntryList(tuple(rows[: limit or None]), tuple(problems))
 
 
 def _in_conflict(index: "Index", rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -249,8 +235,8 @@ def grep(
         wanted = _everything(choice, where)
         room = limit - sum(not isinstance(one, LineMatch) or one.is_match for one in found) if limit else None
         root = "" if where is found_in[0] else str(where.root)
-        job = _Grep(where, looked, wanted, context, room, root)
-        part = ask(where, job.files if by_file else job.lines)
+        job = _Grep(where, looked, wanted, by_file, context, room, root)
+        part = ask(where, job.answer)
         found += part.matches
         is_cut |= part.is_cut
         late += part.late
@@ -276,37 +262,30 @@ class _Grep:
     workspace: Workspace
     pattern: "Pattern"
     wanted: Filter
+    by_file: bool
     context: int
     room: int | None  # matches, or files, that are still asked for
     root: str  # put before paths; empty for relative ones
 
-    def lines(self, index: "Index") -> GrepResults:
-        from ..search.grep import first_matches
+    def answer(self, index: "Index") -> GrepResults:
+        from ..search.grep import count_matches, first_matches
         from ..search.grep import grep as matches
 
         late: list[FileProblem] = []
+        found: list[LineMatch | FileMatches] = []
         index.refresh(talk="session" in self.wanted.kinds)
-        lines, more = first_matches(
-            matches(index, self.pattern, self.wanted, self.context, late), self.room, self.context
-        )
-        found = [LineMatch(self.workspace, self._path(one.path), one.line, one.text, one.is_match) for one in lines]
-        return self._results(index, found, late, is_cut=more)
-
-    def files(self, index: "Index") -> GrepResults:
-        from ..search.grep import count_matches
-
-        late: list[FileProblem] = []
-        index.refresh(talk="session" in self.wanted.kinds)
-        files = list(count_matches(index, self.pattern, self.wanted, late))
-        shown = files[: self.room]
-        found = [FileMatches(self.workspace, self._path(path), number) for path, number in shown]
-        return self._results(index, found, late, is_cut=len(files) > len(shown))
+        if self.by_file:
+            files = list(count_matches(index, self.pattern, self.wanted, late))
+            found += [FileMatches(self.workspace, self._path(path), number) for path, number in files[: self.room]]
+            is_cut = len(files) > len(found)
+        else:
+            every_line = matches(index, self.pattern, self.wanted, self.context, late)
+            lines, is_cut = first_matches(every_line, self.room, self.context)
+            found += [
+                LineMatch(self.workspace, self._path(one.path), one.line, one.text, one.is_match) for one in lines
+            ]
+        problems = index.problems(self.wanted, within="texts")
+        return GrepResults(self.pattern.text, tuple(found), is_cut, tuple(late), tuple(problems))
 
     def _path(self, path: str) -> str:
         return str(self.workspace.root / path) if self.root else path
-
-    def _results(
-        self, index: "Index", found: Iterable[LineMatch | FileMatches], late: Sequence[FileProblem], *, is_cut: bool
-    ) -> GrepResults:
-        problems = index.problems(self.wanted, within="texts")
-        return GrepResults(self.pattern.text, tuple(found), is_cut, tuple(late), tuple(problems))

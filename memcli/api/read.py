@@ -22,17 +22,8 @@ if TYPE_CHECKING:
     from ..search.provenance import Origin
     from ..store.git import Version
 
-__all__ = [
-    "History",
-    "KeyHistory",
-    "Origins",
-    "TextPage",
-    "Which",
-    "read",
-    "read_history",
-    "read_key_history",
-    "read_origins",
-]
+__all__ = ["History", "KeyHistory", "Origins", "TextPage", "Which", "read", "read_history", "read_key_history"]
+__all__ += ["read_origins"]
 
 
 @dataclass(frozen=True)

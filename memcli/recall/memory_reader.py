@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 from ..errors import MemError
 from ..formats.entry import REPOSITORY, layer_of
 from ..formats.frontmatter import document
-from ..formats.session_metadata import folder_name
 from ..formats.times import parse_time
 from ..index.lookups import IndexedFile
 from ..search.provenance import watch
-from ..search.results import Hit, snippet
+from ..search.results import Hit
+from ..search.snippets import snippet
 from ..store import local_log
 from ..store.addresses import Place, part
-from ..store.sessions.sessions import FOLDER as SESSIONS
 from ..store.workspace import Workspace
 from .always_on_context import digest, says_something, strip_comments
 from .pack import EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory
@@ -38,11 +37,12 @@ class _Said(NamedTuple):
 class MemoryReader:
     """Reads what hits say, for one prompt of one session in one workspace."""
 
-    def __init__(self, workspace: Workspace, query: str, session: str, as_of: str) -> None:
-        """Take the prompt and the session; both may be empty. `as_of` is RFC 3339, empty for now."""
+    def __init__(self, workspace: Workspace, query: str, session: str, folder: str, as_of: str) -> None:
+        """Take the prompt, the session and the folder of its conversation, which may be empty; `as_of` is RFC 3339."""
         self._workspace = workspace
         self._query = query
         self._session = session
+        self._folder = folder
         self._noted = local_log.counts(workspace)
         self._changes = watch(workspace, as_of)
 
@@ -106,8 +106,7 @@ class MemoryReader:
             # It is found as one; the passage says which of them it was, and differs from question to question.
             is_turn = hit.kind == "session"
             is_prompt = is_turn and " ".join(self._query.split()) in " ".join(hit.summary.split())
-            folder = f"{SESSIONS}/{folder_name(self._session)}/" if self._session else ""
-            is_own = is_turn and bool(folder) and hit.path.startswith(folder)
+            is_own = is_turn and bool(self._folder) and hit.path.startswith(self._folder)
             return None if is_prompt else _Said(hit.summary, WORKING if is_own else EPISODIC, digest(hit.id))
         told = part_named(self._workspace, hit, file.text)
         if hit.kind != "memory":

@@ -68,7 +68,7 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
         return found, [(hit, texts.get(hit.path, NOTHING)) for hit in hits if hit.id not in promoted]
 
     found, hits = ask(workspace, asked)
-    reader = MemoryReader(workspace, query, session, recall.as_of)
+    reader = MemoryReader(workspace, query, session, folder, recall.as_of)
     in_view = workspace.layout.notes.format(date=day_of(workspace.now, workspace.zone).isoformat()) if session else ""
     memories = [
         memory

@@ -15,7 +15,8 @@ from ..store.sessions.addresses import session_address
 from ..store.sessions.sessions import FOLDER
 from ..store.workspace import Workspace
 from .index_search import POOL, SearchRequest, search_index
-from .results import LIMIT, Hit, SearchResults, snippet
+from .results import Hit, SearchResults
+from .snippets import LIMIT, snippet
 from .thresholds import asks_memory, gate_of, is_telling
 
 LONGEST = 6
