@@ -22,9 +22,9 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.git_calls: {"cli/edit.py": "run(['git', 'log'])\n"},
 }
 LEFT = {
-    house.reaches_up: 62,
-    house.sizes: 1,
-    house.entangled: 5,
+    house.reaches_up: 30,
+    house.sizes: 0,
+    house.entangled: 0,
     house.word_tables: 26,
 }
 """Faults that are left; a number here only falls."""

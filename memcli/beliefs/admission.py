@@ -26,6 +26,7 @@ from .settlement import NO_VERDICTS, Settlement
 if TYPE_CHECKING:
     from .llm_judge import Heard, LlmJudge, Pair
 
+Steps = Sequence[Step]
 Seen = TypeVar("Seen")
 Result = TypeVar("Result")
 
@@ -43,7 +44,7 @@ def with_current(
     workspace: Workspace,
     command: str,
     look: Callable[[Seen | None, float | None], Seen],
-    decide: Callable[[Seen], tuple[Sequence[Step], Result]],
+    decide: Callable[[Seen], tuple[Steps, Result]],
     seen: Seen | None = None,
     *,
     note: Callable[[Result], object] = lambda _: None,
@@ -99,7 +100,7 @@ def admit(
     def again(last: Nearby | None, seconds: float | None) -> Nearby:
         return look(workspace, drafts, last, budget=seconds, by_key_alone=by_key_alone)
 
-    def decide(seen: Nearby) -> tuple[Sequence[Step], Settled]:
+    def decide(seen: Nearby) -> tuple[Steps, Settled]:
         settled = settle_drafts(workspace, seen, heard)
         return (settled.plan + without_lines(workspace, settled.superseded)).steps, settled
 

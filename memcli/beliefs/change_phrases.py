@@ -134,11 +134,6 @@ def _tells_of_change(sentence: str) -> bool:
     return is_correction or is_moved or any(_find(said, phrase) > 0 for phrase in several("over"))
 
 
-def opened_by(new: str, openings: tuple[str, ...]) -> str:
-    """Give what follows an opening such as "Correction:"; empty where the text does not begin with one."""
-    return after_opening(without_preamble(new), *openings)
-
-
 def without_rejected(said: Words) -> Words:
     """Leave out what a statement puts aside: "on Friday, not on Thursday" without what begins with the "not"."""
     places = [place for phrase in several("instead") if (place := _find(said, phrase)) > 0]
@@ -149,15 +144,6 @@ def inverted(stated: Words) -> Words:
     """Turn "Dr. Hansen is the dentist" around; empty where it is no such statement."""
     place = stated.index("be") if stated.count("be") == 1 else 0
     return (*stated[place + 1 :], "be", *stated[:place]) if 0 < place < len(stated) - 1 else ()
-
-
-def replaced_span(old: Words, new: Words) -> tuple[int, int]:
-    """Give how many words two statements share at the beginning, and then at the end."""
-    most = min(len(old), len(new))
-    first = next((place for place in range(most) if old[place] != new[place]), most)
-    rest = most - first
-    last = next((place for place in range(rest) if old[-1 - place] != new[-1 - place]), rest)
-    return first, last
 
 
 def _ends(stated: Words, sentence: str) -> Iterator[bool]:

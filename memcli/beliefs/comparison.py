@@ -13,12 +13,11 @@ from .change_phrases import (
     CLAUSE_END,
     KNOWN,
     Words,
+    after_opening,
     core,
     in_full,
     inverted,
     is_ended_by,
-    opened_by,
-    replaced_span,
     sentences,
     single,
     starts,
@@ -99,6 +98,20 @@ def compare(old: str, new: str, likelihoods: Likelihoods | None = None) -> Verdi
     learned = _by_likelihoods(likelihoods)
     is_undecided = likelihoods is None or (learned == DISTINCT and likelihoods.distinct < UNDECIDED)
     return _by_words(old, new) if learned is None or is_undecided else learned
+
+
+def opened_by(new: str, openings: tuple[str, ...]) -> str:
+    """Return what follows an opening such as "Correction:"; empty where the text does not begin with one."""
+    return after_opening(without_preamble(new), *openings)
+
+
+def replaced_span(old: Words, new: Words) -> tuple[int, int]:
+    """Return how many words two statements share at the beginning, and then at the end."""
+    most = min(len(old), len(new))
+    first = next((place for place in range(most) if old[place] != new[place]), most)
+    rest = most - first
+    last = next((place for place in range(rest) if old[-1 - place] != new[-1 - place]), rest)
+    return first, last
 
 
 def is_comparable(text: str) -> bool:

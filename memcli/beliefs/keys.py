@@ -14,8 +14,8 @@ from ..index.index import Index, ask
 from ..index.lookups import keyed
 from ..store.journal import Change
 from ..store.workspace import Workspace
-from .change_phrases import core, replaced_span, single, words
-from .comparison import compare, is_comparable
+from .change_phrases import core, single, words
+from .comparison import compare, is_comparable, replaced_span
 from .merging import is_believed_over, is_same_slot
 from .plan import Plan, applied, without_lines
 from .supersession import EntryFile, conflicting_text, read_entry_file, referring_text, superseded_text

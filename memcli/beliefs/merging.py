@@ -7,8 +7,8 @@ again is counted beside the file, and what it brings along (another wording, tag
 from typing import Any
 
 from ..formats.entry import SEMANTIC, TRUST, Entry, same_key
-from .change_phrases import opened_by, starts
-from .comparison import are_twins, normalized
+from .change_phrases import starts
+from .comparison import are_twins, normalized, opened_by
 
 _PLAIN = "fact"  # what a memory is where nobody says more exactly
 _JOINED = ("tags", "references", "files")

@@ -48,6 +48,17 @@ class Batch:
     before: Sequence[str] | None = None
     """What is kept of conversations that become memory with this one, in no file yet; the index is in step then."""
 
+    @property
+    def messages(self) -> int:
+        """Count the messages that are consolidated."""
+        return sum(map(is_due, self.events))
+
+    def messages_behind(self, last: str) -> list[Event]:
+        """Return the messages that stand behind an event of those that wait; all where it is none of them."""
+        places = {event.id: place for place, event in enumerate(self.waiting)}
+        start = places.get(last, -1)
+        return [event for event in self.events if places[event.id] > start and is_due(event)]
+
     def event(self, message: str) -> Event:
         """Return the event of an id; an empty one where there is none."""
         return self._by_id.get(message, _NO_EVENT)
@@ -131,6 +142,12 @@ def read_waiting(workspace: Workspace, session: Session) -> tuple[Session, list[
         settle_ids(workspace, session)
         events = all_events(workspace, session)
     return session, behind(events, session.metadata.consolidated_to)
+
+
+def waiting_as_read(workspace: Workspace, session: Session, events: Sequence[Event] | None = None) -> list[Event]:
+    """Return the events that wait in a session, or of some that are in none yet, each with an id; write nothing."""
+    found = identified(session.id, all_events(workspace, session) if events is None else events)
+    return behind(found, session.metadata.consolidated_to)
 
 
 def read_batch(

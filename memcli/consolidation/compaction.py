@@ -3,39 +3,28 @@
 Nothing is lost: the archived part keeps every line as it was, and what of it was not consolidated stays due there.
 """
 
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import LlmError, MemError, RefusedError
-from ..formats.frontmatter import document
-from ..formats.ids import blake2b, new_id
-from ..formats.session_event import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event, parse_event, render_event
-from ..formats.session_metadata import SessionMetadata, render_metadata
-from ..formats.times import stamp
+from ..formats.session_event import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event
 from ..llm.client import Llm
-from ..store import atomic_files
-from ..store.entries import decoded, entry_text
-from ..store.journal import Change, Step, apply, exclusive
+from ..store.journal import apply, exclusive
 from ..store.redaction import Redacted, redactor
-from ..store.sessions.addresses import session_source
 from ..store.sessions.append import identified, settle_ids
-from ..store.sessions.counts import count_events
-from ..store.sessions.sessions import EVENTS, METADATA, Session, at, counts, require_own
-from ..store.settings import Settings
+from ..store.sessions.sessions import Session, at, counts, require_own
 from ..store.workspace import Workspace
 from .backlog import MARK, CompactionLimits, all_events, is_summary, limits, queue
 from .batch import Batch
+from .compaction_plan import plan_compaction, summary_event
 from .consolidate import consolidate, in_turn
 from .plan import Outcome
-from .remember_requests import FALLBACK_TO
-from .summarizer import material_of, told_by_llm, told_by_rules
+from .stages import told_by_rules
+from .summarizer import material_of, told_by_llm
 
 PROTECTED = 20_000
 """Tokens at the end of a session that stay as they are, unless the hard limit is passed."""
-SUMMARY = "summary"
-"""Key of a session's page: the entry that tells what was compacted last."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +66,7 @@ class Compacted:
 
 
 def consolidate_before(
-    workspace: Workspace, session: Session, llm_of: Callable[[Settings], Llm | None], *, wait: float, most: int
+    workspace: Workspace, session: Session, llm_of: Callable[..., Llm | None], *, wait: float, most: int
 ) -> tuple[tuple[Redacted, ...], tuple[str, ...]]:
     """Consolidate what a session is about to lose; return what was blanked out, and what a person is to be told.
 
@@ -154,33 +143,12 @@ def _compacted(
     """Think of a summary without a lock, then apply all that it takes under it."""
     guard = redactor(workspace, session.path)
     told, how, error = _told(workspace, session, [guard.event(event) for event in old], llm)
-    summary = _summary(workspace, session, old, guard.text(told))
+    summary = summary_event(workspace, session, old, guard.text(told))
     with exclusive(workspace, f"mem session compact {session.id}") as held:
         session = at(workspace, session.folder, session.id)
-        text = decoded(session.path, atomic_files.read(workspace.path(session.path)))
-        first, rest = _cut(text, old[-1].id)
-        if not first:
-            raise RefusedError(f"{session.id} was changed meanwhile", "run the command again")
-        place = _free_place(workspace, session)
-        kept = f"{render_event(summary)}\n{rest}"
-        steps: list[Step] = [Change(f"{place}/{EVENTS}", None, first)]
-        page = _archived_page(session.metadata, old, rest)
-        steps.append(Change(f"{place}/{METADATA}", None, render_metadata(page)))
-        entry, made = _entry(workspace, session, old, summary, how)
-        steps += made
-        steps.append(Change(session.path, text, kept))
-        sums = count_events(filter(None, map(parse_event, kept.split("\n"))), session.metadata.consolidated_to)
-        marked = {**session.metadata.metadata, SUMMARY: entry}
-        new = replace(
-            session.metadata,
-            metadata=marked,
-            message_count=sums.messages,
-            token_count=sums.tokens,
-            updated_at=stamp(workspace.now),
-        )
-        steps.append(Change(session.page_path, session.page, render_metadata(new)))
-        apply(workspace, steps, held)
-    return Compacted(session.id, len(old), place, (before, sums.tokens), how, entry, outcomes, error)
+        planned = plan_compaction(workspace, session, old, summary, how)
+        apply(workspace, planned.steps, held)
+    return Compacted(session.id, len(old), planned.place, (before, planned.tokens), how, planned.entry, outcomes, error)
 
 
 def _told(workspace: Workspace, session: Session, old: Sequence[Event], llm: Llm | None) -> tuple[str, str, str]:
@@ -195,74 +163,3 @@ def _told(workspace: Workspace, session: Session, old: Sequence[Event], llm: Llm
     told = told_by_rules(Batch(workspace, session, [event for event in old if not is_summary(event)]))
     earlier = [event.text.removeprefix(MARK).strip() for event in old if is_summary(event)]
     return "\n".join([*earlier, told]), "rules", error
-
-
-def _summary(workspace: Workspace, session: Session, old: Sequence[Event], told: str) -> Event:
-    noise = blake2b(f"{session.id}\0{old[-1].id}\0summary".encode(), digest_size=8).digest()
-    moment = next((event.timestamp for event in reversed(old) if event.timestamp), stamp(workspace.now))
-    return Event(new_id("msg", workspace.now, noise), "message", "system", f"{MARK} {told}", moment)
-
-
-def _cut(text: str, last: str) -> tuple[str, str]:
-    """Cut a session's file behind an event; lines that are no events go with those before them."""
-    end = 0
-    for line in text.split("\n"):
-        end += len(line) + 1
-        event = parse_event(line)
-        if event and event.id == last:
-            return text[:end].rstrip("\n") + "\n", text[end:]
-    return "", text
-
-
-def _free_place(workspace: Workspace, session: Session) -> str:
-    number = 1
-    base = f"{workspace.layout.archive}{session.folder}"
-    while os.path.lexists(workspace.root / (place := f"{base}{f'-{number}' if number > 1 else ''}")):
-        number += 1
-    return place
-
-
-def _archived_page(page: SessionMetadata, old: Sequence[Event], rest: str) -> SessionMetadata:
-    """Make the page of the archived part: consolidated as far as the session is, and no further than itself."""
-    staying = {event.id for line in rest.split("\n") if (event := parse_event(line))}
-
-    def within(name: str) -> str:
-        return old[-1].id if name in staying else name
-
-    marked = dict(page.metadata)
-    if FALLBACK_TO in marked:
-        marked[FALLBACK_TO] = within(str(marked[FALLBACK_TO]))
-    sums = count_events(old, page.consolidated_to)
-    return replace(
-        page,
-        state="TERMINATED",
-        consolidated_to=within(page.consolidated_to),
-        metadata=marked,
-        message_count=sums.messages,
-        token_count=sums.tokens,
-    )
-
-
-def _entry(
-    workspace: Workspace, session: Session, old: Sequence[Event], summary: Event, how: str
-) -> tuple[str, list[Step]]:
-    """Keep the summary as an entry; it takes the place of the one before, which tells less."""
-    told = {
-        "type": "summary",
-        "title": f"Conversation {session.id}",
-        "source": "inferred" if how == "llm" else "observed",
-        "sources": (session_source(session.id, old[0].id, old[-1].id),),
-    }
-    noise = blake2b(f"{session.id}\0{old[-1].id}\0entry".encode(), digest_size=8).digest()
-    body = summary.text.removeprefix(MARK).strip()
-    identifier, path, text = entry_text(workspace, told, body, noise, folder="conversations")
-    steps: list[Step] = [Change(path, None, text)]
-    earlier = str(session.metadata.metadata.get(SUMMARY, ""))
-    if earlier and workspace.layout.kind_of(earlier) == "entry" and workspace.path(earlier).is_file():
-        try:
-            before = atomic_files.read(workspace.path(earlier)).decode("utf-8")
-            after = document.edit(before, {"status": "superseded", "superseded_by": identifier})
-        except (UnicodeDecodeError, RefusedError):
-            return path, steps  # what cannot be read is left as it is
-        steps.append(Change(earlier, before, after))
-    return path, steps

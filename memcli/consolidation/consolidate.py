@@ -9,19 +9,17 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ..beliefs.admission import ask_judge, look, settle_batches, settle_drafts, with_current
+from ..beliefs.admission import Steps, ask_judge, look, settle_batches, settle_drafts, with_current
 from ..beliefs.drafts import Draft, Settled
 from ..beliefs.neighbours import Nearby, Opened
 from ..errors import BusyError, MemError
 from ..formats.session_event import Event
 from ..index.index import Index, ask
 from ..store import local_log
-from ..store.journal import Step
-from ..store.sessions.append import identified
 from ..store.sessions.sessions import Session, at
 from ..store.workspace import Workspace
-from .backlog import all_events, queue
-from .batch import behind, home, parts, read_batch, read_waiting
+from .backlog import queue
+from .batch import home, parts, read_batch, read_waiting, waiting_as_read
 from .plan import Outcome, plan_batches
 from .stages import Extraction, extract_or_fall_back
 
@@ -141,8 +139,7 @@ def preview(
     judge: "LlmJudge | None" = None,
 ) -> list[Outcome]:
     """Show what would become of a session, or of events that are in none yet, writing nothing; the first batch only."""
-    waiting = identified(session.id, all_events(workspace, session) if events is None else events)
-    waiting = behind(waiting, session.metadata.consolidated_to)
+    waiting = waiting_as_read(workspace, session, events)
     each = list(parts(waiting, keep, for_llm=llm is not None))
     if not each:
         return [Outcome(session.id, "nothing")]
@@ -195,7 +192,7 @@ def _applied_to(
             opened.embedder = now.embedder
         return now
 
-    def decide(now: Nearby) -> tuple[list[Step], tuple[list[Settled], list[Outcome]]]:
+    def decide(now: Nearby) -> tuple[Steps, tuple[list[Settled], list[Outcome]]]:
         homes = [home(workspace, one.batch.session, one.batch.events[-1].id) for one in found]
         fates = [_lost(one.batch.session, at_) for one, at_ in zip(found, homes, strict=True)]
         if any(fates):

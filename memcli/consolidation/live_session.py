@@ -34,20 +34,10 @@ def remember(workspace: Workspace, session: str, text: str, source: str, seconds
 
     Raise a MemError if not even a plain file can be written.
     """
-    from ..beliefs.drafts import Draft
-    from ..formats.times import day_of
-    from ..language.dates import dated
-    from ..store.redaction import redactor
-    from .batch import paths
-    from .standing_rules import plain_type
+    from .remember_requests import request_draft
 
-    noise = workspace.noise(text)
-    guard = redactor(workspace, "the prompt")
-    text = dated(guard.text(text), day_of(workspace.now, workspace.zone))
-    told = {"type": plain_type(text), "source": source, "files": list(paths(text)) or None}
-    told["sources"] = [f"session:{session}"] if session else None
-    draft = Draft({key: value for key, value in told.items() if value}, text, noise)
-    blanked = " A secret in it was blanked out." if guard.found else ""
+    draft, has_secret = request_draft(workspace, session, text, source)
+    blanked = " A secret in it was blanked out." if has_secret else ""
     kept = _admitted(workspace, draft, seconds)
     return Remembered(kept.id, f"{kept.said}{blanked}", kept.is_late)
 

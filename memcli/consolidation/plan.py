@@ -11,14 +11,12 @@ from pathlib import PurePath
 from ..beliefs.drafts import Admitted, Settled
 from ..beliefs.plan import Plan, read_page, without_lines
 from ..formats.history import is_dated
-from ..formats.session_event import Event
 from ..formats.text_lines import clean_text, shorten, unconflicted
 from ..formats.times import day_of, parse_time
 from ..store.entries import entry_text
 from ..store.history import history_steps
 from ..store.journal import Append, Change, Step
 from ..store.redaction import Redacted
-from ..store.sessions.counts import is_due
 from ..store.sessions.sessions import Session, page_change
 from ..store.workspace import Workspace
 from .batch import Batch
@@ -106,7 +104,7 @@ def _fallback(found: Extraction, settled: Settled) -> Outcome:
     """Keep the last messages as they are; the cursor stays, and the same messages get no second record."""
     batch = found.batch
     workspace, session = batch.workspace, batch.session
-    due = [event for event in _not_kept_yet(batch) if is_due(event)]
+    due = batch.messages_behind(str(session.metadata.metadata.get(FALLBACK_TO, "")))
     if not due:
         return replace(_outcome(found, settled, ()), admitted=(), unheard="", remarks=())
     said = " | ".join(f"{event.name or event.role}: {shorten(event.text, _EACH)}" for event in due[-_LAST:])
@@ -128,20 +126,13 @@ def _outcome(found: Extraction, settled: Settled, steps: Sequence[Step], remarks
         found.batch.session.id,
         found.how,
         Plan(tuple(steps), settled.plan.reasons if steps else ()),
-        sum(map(is_due, found.batch.events)),
+        found.batch.messages,
         settled.admitted,
         settled.notices + remarks,
         found.error,
         settled.error,
         found.redacted,
     )
-
-
-def _not_kept_yet(batch: Batch) -> list[Event]:
-    """Return the events of a batch that no fallback has kept."""
-    places = {event.id: place for place, event in enumerate(batch.waiting)}
-    kept = places.get(str(batch.session.metadata.metadata.get(FALLBACK_TO, "")), -1)
-    return [event for event in batch.events if places[event.id] > kept]
 
 
 def _episode(batch: Batch, found: Extraction, label: str) -> Change:

@@ -16,6 +16,7 @@ from ..language.sentences import QUESTION_MARKS, is_question, sentences
 
 if TYPE_CHECKING:
     from ..beliefs.drafts import Draft
+    from ..store.workspace import Workspace
     from .batch import Batch
 
 _PLEASE = (
@@ -192,6 +193,23 @@ def asked(batch: "Batch") -> "list[Draft]":
             found.setdefault(text.casefold(), batch.draft(told, type=plain_type(text), source=source, message=message))
         before = event
     return list(found.values())
+
+
+def request_draft(workspace: "Workspace", session: str, text: str, source: str) -> "tuple[Draft, bool]":
+    """Return the draft of what a user just asked to remember, and whether a secret in it was blanked out."""
+    from ..beliefs.drafts import Draft
+    from ..formats.times import day_of
+    from ..language.dates import dated
+    from ..store.redaction import redactor
+    from .batch import paths
+    from .standing_rules import plain_type
+
+    noise = workspace.noise(text)
+    guard = redactor(workspace, "the prompt")
+    text = dated(guard.text(text), day_of(workspace.now, workspace.zone))
+    told = {"type": plain_type(text), "source": source, "files": list(paths(text)) or None}
+    told["sources"] = [f"session:{session}"] if session else None
+    return Draft({key: value for key, value in told.items() if value}, text, noise), bool(guard.found)
 
 
 def kept_already(batch: "Batch") -> set[str]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LONGEST_OUTCOME = 300
 """Characters of an outcome that an LLM, or the subjects of commits, tell."""
 
+_FACTS = 12  # drafts that a summary by rules lists at most
 _DECIDED = ("constraint", "correction", "preference", "procedure")
 
 
@@ -155,3 +156,14 @@ def _once(drafts: Sequence[Draft], batch: Batch) -> list[Draft]:
         if draft.body.casefold() not in kept:
             found.setdefault(draft.body.casefold(), draft)
     return list(found.values())
+
+
+def told_by_rules(batch: Batch) -> str:
+    """Tell a conversation in words that were said: what came of it, and the first of what is worth keeping."""
+    if not batch.events:
+        return ""
+    found = extract(batch, None)
+    facts = [f"- {shorten(draft.body, 200)}" for draft in found.drafts[:_FACTS]]
+    said = [event.text for event in batch.events if event.type == "message" and event.text.strip()]
+    opening = [] if found.history or facts else [shorten(text, 200) for text in (*said[:1], *said[-1:])]
+    return "\n".join(part for part in (found.history, *facts, *dict.fromkeys(opening)) if part)

@@ -1,4 +1,4 @@
-"""A long text in few words: by an LLM where it answers well, else in words that were said. Nothing is written here."""
+"""A long text in few words, by an LLM: what it is shown, and what of its answer is believed."""
 
 import re
 from collections.abc import Sequence
@@ -9,9 +9,7 @@ from ..formats.session_event import Event
 from ..formats.text_lines import clean_text, shorten
 from ..llm.client import Llm
 from ..llm.lenient_json import without_thoughts
-from .batch import Batch
 from .llm_extractor import transcript
-from .stages import extract
 
 MAX_TOKENS = 500
 TEMPERATURE = 0.3
@@ -21,7 +19,6 @@ MATERIAL = 60_000
 """Characters an LLM is shown."""
 MESSAGE = 300
 
-_FACTS = 12
 _RULES = """\
 You make long texts short. Between <material> and </material> stands {what}. Tell in at most 250 words what was decided,
 done and learnt, what is open, and every name, number, path and rule that may be needed later. Plain sentences, no
@@ -66,14 +63,3 @@ def material_of(events: Sequence[Event], zone: tzinfo) -> str:
             break
         side.append(line)
     return "\n".join([*head, "…", *reversed(tail)])
-
-
-def told_by_rules(batch: Batch) -> str:
-    """Tell a conversation in words that were said: what came of it, and the first of what is worth keeping."""
-    if not batch.events:
-        return ""
-    found = extract(batch, None)
-    facts = [f"- {shorten(draft.body, 200)}" for draft in found.drafts[:_FACTS]]
-    said = [event.text for event in batch.events if event.type == "message" and event.text.strip()]
-    opening = [] if found.history or facts else [shorten(text, 200) for text in (*said[:1], *said[-1:])]
-    return "\n".join(part for part in (found.history, *facts, *dict.fromkeys(opening)) if part)
