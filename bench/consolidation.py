@@ -45,7 +45,7 @@ from memcli.search.search import search
 from memcli.store.history import read_log
 from memcli.store.sessions.sessions import sessions
 from memcli.store.workspace import Surroundings, Workspace, opened
-from memcli.transcripts.session_import import bring_in
+from memcli.transcripts.session_import import import_transcript
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HITS, FOUND = 5, 0.7
@@ -190,7 +190,7 @@ def _consolidated(folder: Path, one: Conversation) -> Workspace:
     for number, session in enumerate(one.sessions):
         data = BytesIO("".join(turn.line for turn in session).encode())
         kind = "txt" if session[0].name else "jsonl"
-        consolidate(workspace, bring_in(workspace, data, f"session-{number}.{kind}").session, None)
+        consolidate(workspace, import_transcript(workspace, data, f"session-{number}.{kind}").session, None)
     return workspace
 
 

@@ -24,7 +24,7 @@ from memcli.consolidation.candidates import candidates
 from memcli.consolidation.rule_extractor import worthy
 from memcli.consolidation.worth import ALONE, SECOND_FILE, judge, second_features
 from memcli.store.workspace import Surroundings, opened
-from memcli.transcripts.session_import import bring_in
+from memcli.transcripts.session_import import import_transcript
 
 PASSED_OVER = ("overtaken", "duplicate", "guess")
 """What made a reader turn down a statement that says something by itself."""
@@ -55,7 +55,7 @@ def examples() -> Iterator[tuple[tuple[float, ...], bool, str]]:
                 Surroundings(Path(folder), {"HOME": folder}, datetime(2026, 11, 1, tzinfo=UTC)), Path(folder)
             )
             lines = (json.dumps({"role": role, "content": text}) + "\n" for role, text in messages)
-            session = bring_in(workspace, BytesIO("".join(lines).encode()), "said.jsonl").session
+            session = import_transcript(workspace, BytesIO("".join(lines).encode()), "said.jsonl").session
             batch = Batch(workspace, session, all_events(workspace, session))
             for one, judged in worthy(batch, candidates(batch.events)):
                 label = said.get((name, plain(one.text)))

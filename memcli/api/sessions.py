@@ -152,13 +152,13 @@ def import_transcript(
     A stream is named by `name`. Raise UnknownTranscriptError where the content is no conversation that can be read,
     RefusedError where a `.secretsignore` names the file and not `allow_secret`.
     """
-    from ..transcripts.session_import import STANDARD_INPUT, bring_in, own_id
+    from ..transcripts import session_import as below
 
     if not isinstance(file, (str, Path)):
-        return bring_in(workspace, file, name or STANDARD_INPUT, session)
+        return below.import_transcript(workspace, file, name or below.STANDARD_INPUT, session)
     path = workspace.folder / Path(file).expanduser()
     with open_named(path, allow_secret=allow_secret) as stream:
-        return bring_in(workspace, stream, name or path.name, session or own_id(path))
+        return below.import_transcript(workspace, stream, name or path.name, session or below.own_id(path))
 
 
 def import_sessions(

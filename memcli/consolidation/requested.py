@@ -34,9 +34,9 @@ def chosen_sessions(
         from ..transcripts.live_events import commits as read_commits
 
         found = read_commits(commits, workspace.folder, workspace.root)
-        from ..transcripts.live_events import take_in_commits
+        from ..transcripts.live_events import append_commits
 
-        return [take_in_commits(workspace, found)] if found.events else [], (), ()
+        return [append_commits(workspace, found)] if found.events else [], (), ()
     if not names:
         broken = tuple(f"{one.problem}: {one.id} is passed over" for one in sessions(workspace) if one.problem)
         return due(workspace, since=since), (), broken
@@ -96,10 +96,10 @@ def _known(workspace: Workspace, name: str | BinaryIO) -> Session | None:
 
 def _brought_in(workspace: Workspace, name: str | BinaryIO) -> tuple[Session, ImportedTranscript]:
 
-    from ..transcripts.session_import import bring_in, own_id
+    from ..transcripts.session_import import import_transcript, own_id
 
     with _transcript(name) as (file, label):
-        done = bring_in(workspace, file, label, own_id(Path(name)) if isinstance(name, str) else "")
+        done = import_transcript(workspace, file, label, own_id(Path(name)) if isinstance(name, str) else "")
     return done.session, ImportedTranscript(label, tuple(done.redacted), done.unreadable)
 
 

@@ -190,7 +190,7 @@ def _is_below(name: str, folder: str) -> bool:
     return folder == "." or name.startswith(f"{folder}/")
 
 
-def take_in_commits(workspace: Workspace, found: Commits) -> Session:
+def append_commits(workspace: Workspace, found: Commits) -> Session:
     """Put commits into the repository's session; those that are there already stay as they are."""
     guard = redactor(workspace, found.session)
     events = [guard.event(event) for event in found.events]

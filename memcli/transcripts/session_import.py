@@ -171,7 +171,9 @@ class Spool:
         return ImportedSession(appended.session, self.transcript.format, *counts, skipped, tuple(self.cleaner.found))
 
 
-def bring_in(workspace: Workspace, file: BinaryIO | TranscriptFile, name: str, into: str = "") -> ImportedSession:
+def import_transcript(
+    workspace: Workspace, file: BinaryIO | TranscriptFile, name: str, into: str = ""
+) -> ImportedSession:
     """Import a transcript into the session of its own id, or into the one named; what is known is left alone.
 
     Raise UnknownTranscriptError where the content is no conversation that can be read.

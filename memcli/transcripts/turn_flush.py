@@ -94,9 +94,9 @@ def last_answer(transcript: Path, zone: tzinfo) -> str:
 
 def session_from_transcript(workspace: Workspace, session: str, transcript: Path) -> Session | None:
     """Import an agent's transcript into a session; None if there is none or it is too large."""
-    from .session_import import bring_in
+    from .session_import import import_transcript
 
     if not transcript.is_file() or transcript.stat().st_size > LARGEST_TRANSCRIPT:
         return None
     with transcript.open("rb") as file:
-        return bring_in(workspace, file, str(transcript), session).session
+        return import_transcript(workspace, file, str(transcript), session).session
