@@ -114,7 +114,7 @@ def note_chunks(text: str, path: str, zone: tzinfo, timestamp: str) -> list[Chun
 
 
 def _says(text: str) -> bool:
-    """Tell whether a text holds more than headings."""
+    """Return whether a text holds more than headings."""
     return any(line.strip("\ufeff \t\r\n#") and not line.lstrip("\ufeff").startswith("#") for line in lines(text))
 
 
@@ -180,7 +180,7 @@ def _sections_of(text: str, body_start: int) -> Iterator[tuple[int, int, tuple[s
 
 
 def _line_counter(text: str) -> Callable[[int], int]:
-    """Give a function from offset to line that is quick when asked in ascending order."""
+    """Return a function from offset to line that is quick when asked in ascending order."""
     offset, line = 0, 1
 
     def line_of(wanted: int) -> int:

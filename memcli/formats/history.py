@@ -49,7 +49,7 @@ def records(text: str, zone: tzinfo = UTC) -> list[Record]:
 
 
 def is_dated(text: str) -> bool:
-    """Tell whether a paragraph begins with its moment."""
+    """Return whether a paragraph begins with its moment."""
     return bool(_PARAGRAPH.match(text))
 
 

@@ -54,7 +54,7 @@ def created(identifier: str) -> datetime | None:
 
 
 def tail(identifier: str) -> str:
-    """Give the part of an id that its file's name ends with."""
+    """Return the part of an id that its file's name ends with."""
     return identifier[-TAIL_LENGTH:]
 
 

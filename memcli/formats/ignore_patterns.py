@@ -26,7 +26,7 @@ Rule = tuple[bool, bool, tuple[str, ...]]  # brings back, folders only, segments
 
 
 def ignored(patterns: str, path: str) -> bool:
-    """Tell whether a relative path, or a folder it lies in, is left out; a path ending in `/` is a folder."""
+    """Return whether a relative path, or a folder it lies in, is left out; a path ending in `/` is a folder."""
     rules = _rules(patterns)
     parts = [part for part in path.split("/") if part not in ("", ".")]
     for depth in range(1, len(parts) + 1):

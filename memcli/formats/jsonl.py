@@ -30,12 +30,12 @@ EPISODES = "*/items/episodic/*.jsonl"
 
 
 def is_records(path: str, kind: str) -> bool:
-    """Tell whether a file of a kind is one of JSON that is shown as text; a session's own lines are read elsewhere."""
+    """Return whether a file is JSON that is shown as text; a session's own lines are read elsewhere."""
     return path.endswith(".json") or (path.endswith(".jsonl") and kind != "session")
 
 
 def record_type(path: str) -> str:
-    """Give the type of the memories in a file of golemcore's, which has a folder for what happened; empty elsewhere."""
+    """Return `episode` for a file of golemcore's folder for what happened; empty elsewhere."""
     return "episode" if fnmatchcase(path, EPISODES) else ""
 
 
@@ -77,7 +77,7 @@ def _document(text: str, problems: list[Problem]) -> Iterator[tuple[str, str]]:
 
 
 def messages_of(data: object) -> list[Any] | None:
-    """Give the messages of a conversation that is one JSON document; None where it is none."""
+    """Return the messages of a conversation that is one JSON document; None where it is none."""
     messages = data.get("messages") if isinstance(data, Mapping) else data
     return messages if isinstance(messages, list) else None
 

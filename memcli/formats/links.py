@@ -58,7 +58,7 @@ def without_code(text: str) -> Iterator[tuple[int, str]]:
 
 
 def bare(reference: str) -> str:
-    """Give the name in a reference that is written as a wiki link; any other reference as it is."""
+    """Return the name in a reference that is written as a wiki link; any other reference as it is."""
     found = _WIKI.fullmatch(reference.strip())
     return found[2].strip() if found else reference.strip()
 
@@ -67,7 +67,7 @@ _TAG = re.compile(r"(?<![^\s(,;])#([^\W\d_][\w/-]*|[\d_/-]+[^\W\d_][\w/-]*)")
 
 
 def inline_tags(text: str) -> tuple[str, ...]:
-    """Give the tags of a text as they are written, code passed over; a number alone is none."""
+    """Return the tags of a text as they are written, code passed over; a number alone is none."""
     found = (tag for _, line in without_code(text) for tag in _TAG.findall(line))
     return tuple(dict.fromkeys(tag.strip("/") for tag in found))
 

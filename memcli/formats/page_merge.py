@@ -32,7 +32,7 @@ def _settled(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) ->
 
 
 def _matches(base: Sequence[str], other: Sequence[str]) -> dict[int, int]:
-    """Give the lines of the base that stand in the other text, with their places there."""
+    """Return the lines of the base that stand in the other text, with their places there."""
     blocks = SequenceMatcher(None, base, other, autojunk=False).get_matching_blocks()
     return {block.a + offset: block.b + offset for block in blocks for offset in range(block.size)}
 
@@ -139,7 +139,7 @@ def _objection(base: Sequence[str], new: Sequence[str], shrink_to: int) -> str:
 
 
 def _plain(text: str) -> list[str]:
-    """Give the lines without their ends, the byte order mark and blank lines at the end."""
+    """Return the lines without their ends, the byte order mark and blank lines at the end."""
     found = [line.rstrip("\r\n") for line in lines(text.removeprefix(BOM))]
     while found and not found[-1].strip():
         found.pop()

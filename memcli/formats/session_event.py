@@ -151,7 +151,7 @@ def events(text: str) -> tuple[list[Event], list[Problem]]:
 
 
 def turns(text: str) -> list[Turn]:
-    """Give the messages of user and assistant for the index; tool calls and their answers only count as positions."""
+    """Return the messages of user and assistant for the index; tool calls and their answers only count as positions."""
     found = []
     position = 0
     for start, stop, item in _items(text):
@@ -165,12 +165,12 @@ def turns(text: str) -> list[Turn]:
 
 
 def role_of(stated: object) -> str:
-    """Give our role for what another tool calls the speaker; empty for a word that is none."""
+    """Return our role for what another tool calls the speaker; empty for a word that is none."""
     return _ROLES.get(stated.strip().lower(), "") if isinstance(stated, str) else ""
 
 
 def is_result_role(stated: object) -> bool:
-    """Tell whether a role stands for a tool that answers."""
+    """Return whether a role stands for a tool that answers."""
     return isinstance(stated, str) and stated.strip().lower() in _RESULT_ROLES
 
 
@@ -191,14 +191,14 @@ def moment(stated: object, zone: tzinfo = UTC) -> str:
 
 
 def word(stated: object) -> str:
-    """Give a value that names something as text: ids may be numbers."""
+    """Return a value that names something as text: ids may be numbers."""
     if isinstance(stated, bool) or not isinstance(stated, str | int):
         return ""
     return sound(str(stated)).strip()
 
 
 def failed(data: Mapping[str, Any]) -> bool:
-    """Tell whether a tool's answer says that it failed, as tools other than mem spell it."""
+    """Return whether a tool's answer says that it failed, as tools other than mem spell it."""
     return data.get("isError") is True or (bool(data.get("error")) and data.get("result") is None)
 
 
@@ -210,7 +210,7 @@ def written(value: object) -> str | None:
 
 
 def words_of(content: object) -> str:
-    """Give the words of a message whose content is a list of parts."""
+    """Return the words of a message whose content is a list of parts."""
     found: list[str] = []
     waiting = [content]
     while waiting:  # no recursion: JSON may nest deeper than calls can
@@ -250,7 +250,7 @@ _VERBS = {"tool_call": "calls", "tool_result": "answered"}
 
 
 def heading(event: Event, position: int, zone: tzinfo) -> str:
-    """Give the words before an event's text: `#12 2026-11-20 10:31 user`."""
+    """Return the words before an event's text: `#12 2026-11-20 10:31 user`."""
     moment = parse_time(event.timestamp)
     when = f"{moment.astimezone(zone):%Y-%m-%d %H:%M} " if moment else ""
     return f"#{position} {when}{_who(event)}"
@@ -265,7 +265,7 @@ def view(event: Event, position: int, zone: tzinfo, limit: int = 0) -> str:
 
 
 def said(event: Event) -> str:
-    """Give an event's words; of a tool call what the tool was given."""
+    """Return an event's words; of a tool call what the tool was given."""
     if event.text or event.type == "message":
         return event.text
     given = next((event.extra[key] for key in _GIVEN_of_view if event.extra.get(key)), "")

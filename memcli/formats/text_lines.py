@@ -87,7 +87,7 @@ class FileProblem:
 
 
 def decoded(data: bytes) -> tuple[str, Problem | None]:
-    """Give the text, with U+FFFD in the place of what cannot be read, and the first line where that is so."""
+    """Return the text, with U+FFFD in the place of what cannot be read, and the first line where that is so."""
     try:
         return data.decode("utf-8"), None
     except UnicodeDecodeError as error:
@@ -102,7 +102,7 @@ _MARKS = re.compile(r"^\s*(#{1,6}\s+|>\s*|[-*+]\s+(\[.\]\s+)?|\d+[.)]\s+)")
 
 
 def first_line(text: str) -> str:
-    """Give the first line that says something, without its markdown marks."""
+    """Return the first line that says something, without its markdown marks."""
     for line in text.splitlines():
         plain = _MARKS.sub("", line).strip()
         if plain and not _FENCE_of_summary.match(line) and not _COMMENT.match(line) and set(plain) - set("-=*_`~<>!"):
@@ -147,7 +147,7 @@ _WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff
 
 
 def differing(one: str, other: str) -> tuple[list[bool], list[bool]]:
-    """Tell of each character of two texts whether it belongs to words that differ; case and punctuation do not count.
+    """Return, for each character of two texts, whether its word differs; case and punctuation do not count.
 
     Nothing is told apart in long texts, nor in texts that have little in common.
     """

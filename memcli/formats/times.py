@@ -96,7 +96,7 @@ def _spelled(day: date) -> str:
 
 
 def day_of(moment: datetime, zone: tzinfo) -> date:
-    """Give the calendar day of an instant where the user lives."""
+    """Return the calendar day of an instant where the user lives."""
     return moment.astimezone(zone).date()
 
 

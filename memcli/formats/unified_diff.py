@@ -37,7 +37,7 @@ class Hunk:
 
 
 def hunks(diff: str) -> Iterator[Hunk]:
-    """Yield the hunks of a diff; RefusedError where it is about two files or is no diff."""
+    """Yield the hunks of a diff; raise RefusedError if it is about two files or is no diff."""
     lines = split(diff if diff.endswith("\n") else diff + "\n")
     if not any(line.startswith("@@") for line in lines):
         lines = _headed(lines)
@@ -71,7 +71,7 @@ def _headed(lines: list[str]) -> list[str]:
 
 
 def _is_names(lines: list[str], at: int) -> bool:
-    """Say whether here stand the `---` and `+++` lines that name a file, or the second of them."""
+    """Return whether here stand the `---` and `+++` lines that name a file, or the second of them."""
     return any(
         lines[first].startswith("--- ") and lines[first + 1].startswith("+++ ")
         for first in range(max(at - 1, 0), min(at + 1, len(lines) - 1))

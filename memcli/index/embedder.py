@@ -21,7 +21,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def usable(wanted: int = 0) -> int:
-    """Give the number of threads wanted, or one for each core this process may run on when none is named."""
+    """Return the number of threads wanted, or one for each core this process may run on when none is named."""
     if wanted > 0:
         return wanted
     if hasattr(os, "sched_getaffinity"):
@@ -85,7 +85,7 @@ class OnnxEmbedder:
         self.dimension: int = size if isinstance(size, int) else self._run(self._ids([""]))[1].shape[1]
 
     def embed(self, texts: Sequence[str], *, is_query: bool = False) -> "NDArray[np.float32]":
-        """Give a row of length 1 for each text, in the order of the texts; some models tell a query from a text."""
+        """Return a row of length 1 for each text, in the order of the texts; some models tell a query from a text."""
         import numpy as np
 
         prompt = self._parts.query if is_query else self._parts.passage
@@ -101,7 +101,7 @@ class OnnxEmbedder:
         return found
 
     def embed_tokens(self, texts: Sequence[str]) -> "tuple[NDArray[np.float32], list[TokenVectors]]":
-        """Give what `embed` gives, and the word pieces of each text with their vectors, from one pass of the model.
+        """Return what `embed` returns, and the word pieces of each text with their vectors, from one pass.
 
         UnavailableError where the model gives one vector for a text and none for its pieces.
         """
@@ -155,7 +155,7 @@ class OnnxEmbedder:
         return list(encode(clean))
 
     def _run(self, ids: list[list[int]]) -> "tuple[NDArray[np.float32], NDArray[np.float32]]":
-        """Give the model's output, and the unit vector of each text."""
+        """Return the model's output, and the unit vector of each text."""
         import numpy as np
 
         longest = max(map(len, ids))
@@ -230,7 +230,7 @@ def _onnxruntime() -> Any:
 
 
 def _provider(name: str) -> str:
-    """Give the library's name for what runs the model; azure is left out, since it would send texts away."""
+    """Return the library's name for what runs the model; azure is left out, since it would send texts away."""
     found = _onnxruntime().get_available_providers()
     usual = {each.removesuffix("ExecutionProvider").lower(): each for each in found}
     usual.pop("azure", None)
@@ -263,7 +263,7 @@ def _session(file: Path, bulk: bool, provider: str, *, optimise: bool) -> Any:
 
 
 def _prepared_session(model: EmbeddingModel, cache: Path, bulk: bool) -> Any:
-    """Open the prepared copy, making it first when opening for bulk; None where there is none that opens."""
+    """Open the prepared copy, making it first when opening for bulk; None if there is none that opens."""
     version = _onnxruntime().__version__
     file = prepared_file(cache, model.digest, version)
     if file is None and bulk:

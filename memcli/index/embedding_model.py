@@ -116,7 +116,7 @@ def _max_tokens(folder: Path) -> int:
 
 
 def _prompts(folder: Path) -> tuple[str, str]:
-    """Give what sentence-transformers puts before a query and before a text to be found."""
+    """Return what sentence-transformers puts before a query and before a text to be found."""
     path = folder / "config_sentence_transformers.json"
     config = _json(path)
     prompts = config.get("prompts") if isinstance(config, Mapping) else None
@@ -142,12 +142,12 @@ def _named(name: str, digest: str) -> str:
 
 
 def built_in_name() -> str:
-    """Give the name of the built-in model, which is known without looking at its file."""
+    """Return the name of the built-in model, which is known without looking at its file."""
     return _named(BUILT_IN, BUILT_IN_SHA256)
 
 
 def _digest(path: Path, cache: Path | None, fix: str) -> str:
-    """Give a file's sha256; taken from the note of an earlier check when the file has not changed since."""
+    """Return a file's sha256; taken from the note of an earlier check when the file has not changed since."""
     try:
         before = _looks(path)
         known = _checked(cache).get(str(path)) if cache else None
@@ -203,7 +203,7 @@ _OLD_SECONDS = 86400  # copies this much older than the newest belong to a model
 
 
 def prepared_file(cache: Path, digest: str, version: str) -> Path | None:
-    """Give the copy made of a model for a version of the library, if there is one."""
+    """Return the copy made of a model for a version of the library, if there is one."""
     file = _folder(cache, digest, version) / _FILE
     return file if file.is_file() else None
 

@@ -42,7 +42,7 @@ class Embedding:
         self._answered: Any = None
 
     def embedder(self, *, bulk: bool = False) -> Embedder:
-        """Open the model; UnavailableError where it is missing or damaged."""
+        """Open the model; raise UnavailableError if it is missing or damaged."""
         if self._embedder is None:
             threads = self.index.workspace.settings["embedding.threads"]
             self._embedder = open_embedder(self.folder, bulk=bulk, threads=threads, cache=self.index.workspace.cache)
@@ -66,7 +66,7 @@ class Embedding:
         wanted: Filter | None = None,
         progress: "Progress | None" = None,
     ) -> int:
-        """Embed what has no vector yet, within a time, the chunks named first; give how many are left."""
+        """Embed what has no vector yet, within a time, the chunks named first; return how many are left."""
         try:
             self._settle()
         except UnavailableError as error:
@@ -128,13 +128,13 @@ class Embedding:
         return total / max(float(np.linalg.norm(total)), 1e-9)
 
     def floor(self) -> float:
-        """Give the cosine of texts that have nothing in common: 0 for the built-in model, .7 and more for some."""
+        """Return the cosine of texts that have nothing in common: 0 for the built-in model, .7 and more for some."""
         return float(self.index.meta("floor") or 0)
 
     def nearest(
         self, vector: Any, wanted: Filter, limit: int, also: Collection[int] = ()
     ) -> tuple[dict[int, float], dict[int, float]]:
-        """Give the cosines of the nearest chunks to a vector, and those of the chunks named in `also`."""
+        """Return the cosines of the nearest chunks to a vector, and those of the chunks named in `also`."""
         table, matrix = self.rows(wanted)
         if matrix is None or not len(table):
             return {}, {}
@@ -269,7 +269,7 @@ class Embedding:
         self.index.set_meta("floor", "")
 
     def _current(self) -> Matrix | None:
-        """Open the generation the index names; None where there is none or its file is gone."""
+        """Open the generation the index names; None if there is none or its file is gone."""
         token = self.index.meta("token")
         folder = self.index.matrix_folder
         if not token or folder is None:

@@ -23,7 +23,7 @@ def entries_holding(index: Index, text: str) -> list[str]:
 
 
 def has_chunk_of_type(index: Index, name: str, chunks: Collection[int]) -> bool:
-    """Tell whether one of the chunks belongs to an entry of a type."""
+    """Return whether one of the chunks belongs to an entry of a type."""
     rows = index.connection.execute(
         f"select 1 from chunks join entries using(file) where type = ? and chunk in ({', '.join(map(str, chunks))})",
         (name,),

@@ -159,7 +159,7 @@ def try_bytes(workspace: Workspace, path: str) -> tuple[bytes, Stat] | str:
 
 
 def digest_of(data: bytes) -> str:
-    """Give the content hash by which a change is noticed."""
+    """Return the content hash by which a change is noticed."""
     return atomic_files.digest(data)
 
 
@@ -202,13 +202,13 @@ class Talk:
 
     @property
     def stat(self) -> Stat:
-        """Give the stat that belongs to what was read; all zero where the file changed meanwhile."""
+        """Return the stat that belongs to what was read; all zero where the file changed meanwhile."""
         after = stat_of(os.fstat(self.file.fileno()))
         return after if after == stat_of(self.before) else (0, 0, 0, 0)
 
     @property
     def digest(self) -> str:
-        """Give the content hash of the whole lines read so far."""
+        """Return the content hash of the whole lines read so far."""
         return self._hash.hexdigest()
 
     def chunks(self) -> Iterator[Chunk]:
@@ -247,7 +247,7 @@ class Talk:
         return not left
 
     def _skip(self) -> tuple[int, bool]:
-        """Pass over the rest of a line that is too long; give its length and whether it ends."""
+        """Pass over the rest of a line that is too long; return its length and whether it ends."""
         size = LONGEST_LINE
         while rest := self.file.readline(_PIECE):
             size += len(rest)

@@ -42,7 +42,7 @@ def take_in(writer: Writer, workspace: Workspace, path: str, kind: str) -> str:
 
 
 def _is_rewritten(before: str, after: str) -> bool:
-    """Tell whether the text of an entry is another, and no word of its frontmatter says when that was.
+    """Return whether the text of an entry is another, and no word of its frontmatter says when that was.
 
     What mem changes says so; this is for editors, and for tools that keep no such word.
     """

@@ -39,7 +39,7 @@ class Filter:
 
     @property
     def asks_entries(self) -> bool:
-        """Tell whether only an entry can pass."""
+        """Return whether only an entry can pass."""
         return bool(self.types or self.layers or self.sources or self.tags or self.projects or self.keys)
 
 
@@ -61,12 +61,12 @@ class Where:
 
 
 def bindable(text: str) -> str:
-    """Give a text SQLite can take: bytes of the shell that are no UTF-8 arrive as lone surrogates."""
+    """Return a text SQLite can take: bytes of the shell that are no UTF-8 arrive as lone surrogates."""
     return text.encode("utf-8", "replace").decode()
 
 
 def chunk_condition(wanted: Filter) -> Where:
-    """Give the condition on the table of chunks."""
+    """Return the condition on the table of chunks."""
     where = Where()
     where.any_of("kind", wanted.kinds)
     if wanted.as_of:
@@ -109,7 +109,7 @@ def _or_records(wanted: Filter) -> str:
 
 
 def entry_condition(wanted: Filter) -> Where:
-    """Give the condition on entries joined with files."""
+    """Return the condition on entries joined with files."""
     where = Where()
     if wanted.as_of:
         where.parts.append(_BELIEVED)
@@ -124,7 +124,7 @@ def entry_condition(wanted: Filter) -> Where:
 
 
 def file_condition(wanted: Filter) -> Where:
-    """Give the condition on files, for what reads whole texts."""
+    """Return the condition on files, for what reads whole texts."""
     where = Where()
     where.any_of("kind", wanted.kinds)
     if not wanted.as_of:

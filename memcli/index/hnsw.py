@@ -34,7 +34,7 @@ _SPARE = 1.5  # room made when the graph is full
 
 
 def graph_available() -> bool:
-    """Say whether hnswlib is installed and can be loaded."""
+    """Return whether hnswlib is installed and can be loaded."""
     try:
         import hnswlib  # noqa: F401
     except ImportError:
@@ -130,7 +130,7 @@ class Graph:
     def nearest(
         self, query: "NDArray[np.float32]", k: int, alive: "NDArray[np.bool_]"
     ) -> "tuple[NDArray[np.int64], NDArray[np.float32]]":
-        """Give the k nearest rows that are alive, best first, with their cosines; fewer where there are fewer.
+        """Return the k nearest rows that are alive, best first, with their cosines; fewer where there are fewer.
 
         `alive` says of each row number whether it may be found; rows from `end` on are not looked at.
         """
@@ -164,7 +164,7 @@ class Graph:
 
 
 def is_graph_cheaper(rows: int, queries: int, loaded: bool) -> bool:
-    """Say whether asking a graph of so many rows is quicker than as many exact scans of the mapped matrix.
+    """Return whether asking a graph of so many rows is quicker than as many exact scans of the mapped matrix.
 
     Measured in milliseconds, 384 numbers a row, two cores, a scan on one:
 
@@ -231,7 +231,7 @@ class Neighbours:
     def best(
         self, matrix: Matrix, table: "NDArray[np.int64]", vector: "NDArray[np.float32]", limit: int, model: str
     ) -> tuple[dict[int, float], list[int]]:
-        """Give the chunks with the highest cosines, and rows that turned out to be damaged.
+        """Return the chunks with the highest cosines, and rows that turned out to be damaged.
 
         `table` has a line of chunk and row for everything that may be found.
         """

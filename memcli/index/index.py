@@ -90,14 +90,14 @@ class Index(Database):
         return updater.refresh(self.connection, self.workspace, progress, talk=talk)
 
     def documents(self, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
-        """Give the document of each chunk that may be found, of those named where any are: a number all its own."""
+        """Return the document of each chunk that may be found, of those named where any are: a number all its own."""
         where = chunk_condition(wanted)
         if among is not None and len(among) < _FEW:
             where.parts.append(f"chunk in ({', '.join(map(str, among))})")
         return self._pairs("case kind when 'entry' then file else -chunk end", str(where), where.values)
 
     def turns(self, wanted: Filter) -> dict[int, int]:
-        """Give the file of each turn of a conversation that may be found."""
+        """Return the file of each turn of a conversation that may be found."""
         where = chunk_condition(wanted)
         return self._pairs("file", f"kind = 'session' and {where}", where.values)
 

@@ -45,7 +45,7 @@ def called(index: Index, name: str) -> list[tuple[str, str]]:
 
 
 def aliases(text: str) -> list[str]:
-    """Give the other names that a file's frontmatter states."""
+    """Return the other names that a file's frontmatter states."""
     if "alias" not in text:
         return []
     from ..formats.frontmatter import document
@@ -98,7 +98,7 @@ def records(index: Index, identifier: str) -> list[tuple[str, str]]:
 
 
 def ids(index: Index) -> dict[str, str]:
-    """Give the path of every entry's id; of one that two files have, the first."""
+    """Return the path of every entry's id; of one that two files have, the first."""
     return dict(
         index.connection.execute("select id, path from entries join files using(file) order by path desc").fetchall()
     )
@@ -134,7 +134,7 @@ class IndexedFile:
 
 
 def known(index: Index, paths: Collection[str]) -> dict[str, IndexedFile]:
-    """Give what is known of files, those that are gone meanwhile left out."""
+    """Return what is known of files, those that are gone meanwhile left out."""
     run = index.connection.execute
     files = run(
         "select file, path, text, digest from files join texts using(file)"
@@ -148,7 +148,7 @@ def known(index: Index, paths: Collection[str]) -> dict[str, IndexedFile]:
 
 
 def chunks_of(index: Index, ids: Collection[str], wanted: Filter) -> list[int]:
-    """Give the first chunk of each entry that may be found, by its id."""
+    """Return the first chunk of each entry that may be found, by its id."""
     if not ids:
         return []
     where = chunk_condition(wanted)

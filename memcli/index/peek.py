@@ -56,7 +56,7 @@ _MOST = 50  # files looked at
 
 
 def was_here(workspace: Workspace) -> bool:
-    """Tell whether the index in a workspace's own folder was made here, of the files that stand there."""
+    """Return whether the index in a workspace's own folder was made here, of the files that stand there."""
     import sqlite3  # rarely: once for each workspace
 
     from .schema import FILE

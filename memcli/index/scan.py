@@ -49,12 +49,12 @@ def abandoned(root: Path, listing: FileListing) -> list[str]:
 
 
 def stat_of(status: os.stat_result) -> Stat:
-    """Give the part of a stat that changes whenever the content does."""
+    """Return the part of a stat that changes whenever the content does."""
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def shown(path: str) -> str:
-    """Give a name as a text; bytes of it that are no UTF-8 come as lone surrogates, which SQLite cannot take."""
+    """Return a name as a text; bytes of it that are no UTF-8 come as lone surrogates, which SQLite cannot take."""
     return path if path.isascii() else path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -93,7 +93,7 @@ def _walk(root: Path, place: str, deep: bool, listing: FileListing, layout: Layo
 def _take_files(
     items: Iterable[os.DirEntry[str]], inside: str, listing: FileListing, endings: tuple[str, ...]
 ) -> list[os.DirEntry[str]]:
-    """Note the files among the items of a folder, and give the others; with thousands of files each step is felt."""
+    """Note the files among the items of a folder, and return the others; with thousands of files each step is felt."""
     others = []
     for item in items:
         name = item.name
@@ -140,7 +140,7 @@ def _look_behind(root: Path, path: str, deep: bool, listing: FileListing, layout
 
 
 def _leaves(root: Path, place: str) -> bool:
-    """Tell whether a folder lies, links followed, outside the workspace."""
+    """Return whether a folder lies, links followed, outside the workspace."""
     real = os.path.realpath(root / place)
     base = os.path.realpath(root)
     return real != base and not real.startswith(base.rstrip("/") + "/")

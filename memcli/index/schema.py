@@ -29,7 +29,7 @@ _COSTLY = ("meta", "vectors")
 
 
 def folder_of(derived: Path, cache: Path) -> Path | None:
-    """Give the folder for derived data: the workspace's own, else one in the user's cache, else None.
+    """Return the folder for derived data: the workspace's own, else one in the user's cache, else None.
 
     A link in the place of the workspace's own is not followed: it may come from a clone and lead anywhere.
     """
@@ -82,7 +82,7 @@ def discard(folder: Path) -> None:
 
 
 def is_busy(error: BaseException) -> bool:
-    """Tell whether another process held the lock, rather than that nothing can be written."""
+    """Return whether another process held the lock, rather than that nothing can be written."""
     code: int | None = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
@@ -128,7 +128,7 @@ def _connection(path: Path | str) -> sqlite3.Connection:
 
 
 def _is_unfit(path: Path) -> bool:
-    """Tell whether something that can be no index of ours has its name; a link may lead to somebody's database."""
+    """Return whether something that can be no index of ours has its name; a link may lead to somebody's database."""
     return path.is_symlink() or (path.exists() and not (path.is_file() and os.access(path, os.R_OK)))
 
 

@@ -33,7 +33,7 @@ def twins(index: "Index", texts: Sequence[str], wanted: Filter) -> dict[str, lis
 
 
 def nearest_to_each(index: "Index", vectors: Any, wanted: Filter, limit: int) -> list[dict[int, float]]:
-    """Give the cosines of the nearest chunks to each of many unit vectors."""
+    """Return the cosines of the nearest chunks to each of many unit vectors."""
     import numpy as np
 
     table, matrix = index.embedding.rows(wanted)
@@ -51,7 +51,7 @@ def nearest_to_each(index: "Index", vectors: Any, wanted: Filter, limit: int) ->
 
 
 def nearest_before(vectors: Any, limit: int) -> list[dict[int, float]]:
-    """Give for each of the unit vectors the nearest of those before it, by their numbers."""
+    """Return for each of the unit vectors the nearest of those before it, by their numbers."""
     found: list[dict[int, float]] = []
     for start in range(0, len(vectors), BLOCK):
         block = vectors[start : start + BLOCK] @ vectors[: start + BLOCK].T
@@ -85,7 +85,7 @@ def similar_pairs(index: "Index", threshold: float, wanted: Filter) -> Iterator[
 
 
 def _best(line: Any, limit: int) -> Any:
-    """Give the places of the highest numbers, the highest first; what is no number is passed over."""
+    """Return the places of the highest numbers, the highest first; what is no number is passed over."""
     import numpy as np
 
     line = np.nan_to_num(line, nan=-2.0)

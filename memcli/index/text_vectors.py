@@ -31,13 +31,13 @@ class Embedder(Protocol):
 
     @property
     def dimension(self) -> int:
-        """Give the length of a vector."""
+        """Return the length of a vector."""
 
     def embed(self, texts: Sequence[str], *, is_query: bool = False) -> "NDArray[np.float32]":
-        """Give a row of length 1 for each text, in the order of the texts; some models tell a query from a text."""
+        """Return a row of length 1 for each text, in the order of the texts; some models tell a query from a text."""
 
     def embed_tokens(self, texts: Sequence[str]) -> "tuple[NDArray[np.float32], list[TokenVectors]]":
-        """Give what `embed` gives, and the word pieces of each text with their vectors, from one pass of the model."""
+        """Return what `embed` returns, and the word pieces of each text with their vectors, from one pass."""
 
 
 _UNRELATED = (
@@ -75,7 +75,7 @@ class ReadTexts:
         self._kept_as = "float16" if in_bulk else "float32"
 
     def read(self, embedder: Embedder, texts: Iterable[str]) -> dict[str, TokenVectors]:
-        """Give each text with its vectors; those that are not kept are embedded in one pass of the model."""
+        """Return each text with its vectors; those that are not kept are embedded in one pass of the model."""
         wanted = dict.fromkeys(texts)
         known = {text: self._known.pop(text) for text in wanted if text in self._known}
         self._left += sum(len(one.pieces) for one in known.values())
@@ -89,7 +89,7 @@ class ReadTexts:
         return found
 
     def vectors(self, embedder: Embedder, texts: Collection[str]) -> "NDArray[np.float32]":
-        """Give the unit vector of each text, a row each."""
+        """Return the unit vector of each text, a row each."""
         import numpy as np
 
         read = self.read(embedder, texts)

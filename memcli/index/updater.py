@@ -116,7 +116,7 @@ def _note_folders(connection: sqlite3.Connection, layout: Layout, listing: FileL
 
 
 def _look_of(listing: FileListing) -> bytes:
-    """Give the hash of all that a listing says."""
+    """Return the hash of all that a listing says."""
     return blake2b(marshal.dumps((listing.stats, listing.problems, listing.unread), 2), digest_size=16).digest()
 
 
@@ -141,7 +141,7 @@ def _note_seen(connection: sqlite3.Connection, key: str, listing: FileListing, v
 
 
 def _is_settled(stat: Stat, noted: int) -> bool:
-    """Tell whether a file noted at this moment could not have changed since without its stat showing it."""
+    """Return whether a file noted at this moment could not have changed since without its stat showing it."""
     newest = max(stat[0], stat[1])
     return newest + (_COARSE if newest % 1_000_000_000 == 0 else _RACY) < noted
 

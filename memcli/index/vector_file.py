@@ -97,7 +97,7 @@ class Matrix:
                 data, offset = data[written:], offset + written
 
     def scores(self, rows: "NDArray[np.int64] | None", query: "NDArray[np.float32]") -> "NDArray[np.float32]":
-        """Give the cosine of a unit vector with each of the rows (None: all of them); NaN for a row that is not sound.
+        """Return the cosine of a unit vector with each row (None: all rows), (n,) float32; NaN for a damaged row.
 
         What cannot be seen from a score, a row that is too short, is found by `verify` on the best.
         """

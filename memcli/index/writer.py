@@ -86,7 +86,7 @@ class Writer:
             self._begin()
 
     def standing(self, path: str) -> tuple[int, int, int, str] | None:
-        """Give file, mtime, moment noted and digest as they stand now, another process's changes included."""
+        """Return file, mtime, moment noted and digest as they stand now, another process's changes included."""
         row: tuple[int, int, int, str] | None = self.connection.execute(
             "select file, mtime, noted, digest from files where path = ?", (path,)
         ).fetchone()
@@ -113,7 +113,7 @@ class Writer:
         return self.keep(reading, 0, file)
 
     def text(self, file: int) -> str:
-        """Give a file's text as it was last read."""
+        """Return a file's text as it was last read."""
         row = self.connection.execute("select text from texts where file = ?", (file,)).fetchone()
         return row[0] if row else ""
 
@@ -157,7 +157,7 @@ class Writer:
         )
 
     def known(self, file: int | None) -> TalkPosition:
-        """Give what was taken in of a conversation's file."""
+        """Return what was taken in of a conversation's file."""
         row = self.connection.execute(
             "select size, lines, events, previous, timestamp from talks where file = ?", (file,)
         ).fetchone()
@@ -218,7 +218,7 @@ class Writer:
             self.connection.execute("insert into problems values(?, ?, ?, ?)", row)
 
     def _keep_chunk(self, file: int | None, of: tuple[str, str], tags: str, chunk: Chunk, body: str) -> int:
-        """Keep a piece of a file, `of` being the file's kind and status; give its number."""
+        """Keep a piece of a file, `of` being the file's kind and status; return its number."""
         hash_ = text_hash(chunk.prefix + body)
         cursor = self.connection.execute(
             "insert into chunks"
@@ -296,5 +296,5 @@ class Writer:
 
 
 def _path_words(path: str) -> str:
-    """Give the names of a path by which people ask: not its ending nor the folder everything lies in."""
+    """Return the names of a path by which people ask: not its ending nor the folder everything lies in."""
     return path.rpartition(".")[0].partition("/")[2] or path.rpartition(".")[0]

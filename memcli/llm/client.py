@@ -126,7 +126,7 @@ class LitellmLlm:
 
 
 def context_window(model: str) -> int | None:
-    """Give the tokens a model takes in, where litellm's own table knows it; litellm itself is not imported."""
+    """Return the tokens a model takes in, where litellm's own table knows it; litellm itself is not imported."""
     spec = importlib.util.find_spec("litellm")
     for folder in (spec and spec.submodule_search_locations) or ():
         table = Path(folder) / "model_prices_and_context_window_backup.json"
@@ -175,7 +175,7 @@ def _response_format(litellm: Any, model: str, provider: str, schema: Mapping[st
 
 
 def _within(seconds: float, ask: Callable[[], Completion], name: str) -> Completion:
-    """Give the answer, or abandon the question: a server that dribbles outlives litellm's own timeout.
+    """Return the answer, or abandon the question: a server that dribbles outlives litellm's own timeout.
 
     The thread is a daemon, so the process can end at once while it still waits.
     """

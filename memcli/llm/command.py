@@ -203,7 +203,7 @@ def _last_line(text: str) -> str:
 
 
 def chosen_llm(settings: Settings) -> Llm | None:
-    """Give the LLM the user configured; None where there is none."""
+    """Return the LLM the user configured; None if there is none."""
     command, model = settings["llm.command"], settings["llm.model"]
     if command:
         import shlex

@@ -34,7 +34,7 @@ _WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
 def loads_lenient(text: str, fields: Sequence[str] = ()) -> tuple[Value, int]:
-    """Give the value a model meant and the tier that found it; ValueError where none did.
+    """Return the value a model meant and the tier that found it; raise ValueError if none did.
 
     `fields` are the names the object was asked to have: what has none of them is passed over, and only with
     them can the third tier work.
@@ -70,7 +70,7 @@ def readings(text: str, fields: Sequence[str] = (), *, cut: bool = False) -> Ite
 
 
 def dicts(value: Value) -> list[dict[str, Value]]:
-    """Give the objects of a value: itself, or those of a list."""
+    """Return the objects of a value: itself, or those of a list."""
     items = value if isinstance(value, list) else [value]
     return [item for item in items if isinstance(item, dict)]
 
@@ -134,7 +134,7 @@ def _parsed(text: str) -> list[Value]:
 
 
 def _keys_outside(text: str, parts: Sequence[str], fields: Sequence[str]) -> bool:
-    """Say whether a field's name stands outside the objects found, so that using them would lose it."""
+    """Return whether a field's name stands outside the objects found, so that using them would lose it."""
     for part in parts:
         text = text.replace(part, " ", 1)
     return any(re.search(rf"""["']{re.escape(name)}["']\s*:""", text) for name in fields)

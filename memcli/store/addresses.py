@@ -57,7 +57,7 @@ def from_folder(workspace: Workspace, path: str) -> str:
 
 
 def prefixes(workspace: Workspace, name: str, folder: Path) -> tuple[str, ...]:
-    """Give what the paths of a workspace may begin with where a person asks for those below `name`.
+    """Return what the paths of a workspace may begin with where a person asks for those below `name`.
 
     It is read as `by_path` reads a name, and what lies in the archive is below the folder it was in. A glob stays one.
     """
@@ -72,7 +72,7 @@ def prefixes(workspace: Workspace, name: str, folder: Path) -> tuple[str, ...]:
 
 
 def _inside(root: Path, path: Path) -> str | None:
-    """Give a path within the workspace, empty for the workspace itself; None for one that is not in it."""
+    """Return a path within the workspace, empty for the workspace itself; None for one that is not in it."""
     inside = os.path.relpath(path, root)
     return None if inside.split("/", 1)[0] == ".." else "" if inside == "." else inside
 
@@ -97,7 +97,7 @@ def _is_file(path: Path) -> bool:
 
 
 def part(workspace: Workspace, place: Place, text: str) -> tuple[int, int]:
-    """Give the offsets of the part an anchor names: a section, a record, a note's time or two, or `L12` for a line."""
+    """Return the offsets of the part an anchor names: a section, a record, times of a note, or a line `L12`."""
     anchor = place.anchor
     if not anchor:
         return 0, len(text)

@@ -30,12 +30,12 @@ UNEXPLAINED = "no forgetting put it here (git moves files of a folder that was e
 
 
 def records_folder(layout: Layout) -> str:
-    """Give the folder of the records."""
+    """Return the folder of the records."""
     return f"{layout.archive}{RECORDS}"
 
 
 def is_archived_entry(layout: Layout, path: str) -> bool:
-    """Tell whether a path is that of an entry in the archive."""
+    """Return whether a path is that of an entry in the archive."""
     return layout.is_archived(path) and layout.kind_of(path) == "entry"
 
 
@@ -50,13 +50,13 @@ def keep_folders(workspace: Workspace, leaving: Collection[str]) -> None:
 
 
 def is_hollow(folder: Path) -> bool:
-    """Tell whether a folder holds nothing but what keeps it in git."""
+    """Return whether a folder holds nothing but what keeps it in git."""
     names = [os.path.basename(name) for name in _files_below(folder)]
     return bool(names) and set(names) == {KEEP}
 
 
 def records_of(workspace: Workspace, contents: Mapping[str, bytes]) -> dict[str, str]:
-    """Give path and text of the records that explain files of the archive, given by their paths there.
+    """Return path and text of the records that explain files of the archive, given by their paths there.
 
     The first record is preceded by one of the files that lay there already: a mem that kept no records, or whoever made
     the folder, put them there.
@@ -142,7 +142,7 @@ def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
 
 
 def _digest(data: bytes) -> str:
-    """Give the digest of a text whichever line ends a checkout of git wrote."""
+    """Return the digest of a text whichever line ends a checkout of git wrote."""
     return atomic_files.digest(data.replace(b"\r\n", b"\n"))
 
 

@@ -23,12 +23,12 @@ _swept: set[Path] = set()  # folders this process has cleared
 
 
 def digest(data: bytes) -> str:
-    """Give the content hash used everywhere: 128 bits of BLAKE2b, in hex."""
+    """Return the content hash used everywhere: 128 bits of BLAKE2b, in hex."""
     return blake2b(data, digest_size=16).hexdigest()
 
 
 def read(path: Path) -> bytes:
-    """Give all bytes of a regular file, a link followed; anything else is refused rather than waited for."""
+    """Return all bytes of a regular file, a link followed; anything else is refused rather than waited for."""
     with file_steps.naming("read", path):
         try:
             return file_steps.contents(path)
@@ -37,7 +37,7 @@ def read(path: Path) -> bytes:
 
 
 def create(path: Path, data: bytes, mode: int = 0o666, *, lasting: bool = True) -> None:
-    """Make a new file, whole or not at all; FileExistsError when the name is taken. Needs no lock.
+    """Make a new file, whole or not at all; raise FileExistsError if the name is taken. Needs no lock.
 
     Its name is safe on disk unless `lasting` is false: then the caller settles the folder.
     """

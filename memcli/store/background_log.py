@@ -10,7 +10,8 @@ import time
 from contextlib import suppress
 
 from ..formats.times import stamp
-from .privacy import make_derived, opener
+from .local_log import append
+from .privacy import make_derived
 from .workspace import Workspace
 
 NAME = "log"
@@ -24,17 +25,17 @@ def log(workspace: Workspace, what: str) -> None:
     path = workspace.derived / NAME
     line = f"{stamp(workspace.now)} {' '.join(what.split())}"[:_LONGEST_LINE]
     with suppress(OSError):
-        if workspace.derived.is_symlink() or path.is_symlink():
-            return  # a folder that came with a clone may lead anywhere
-        if path.exists() and path.stat().st_size > LARGEST:
+        if path.exists() and path.stat().st_size > LARGEST and not workspace.derived.is_symlink():
             os.replace(path, path.with_name(f"{NAME}.old"))
-        make_derived(path.parent)
-        with open(path, "a", encoding="utf-8", errors="replace", opener=opener) as file:
-            file.write(f"{line}\n")
+        append(workspace, NAME, f"{line}\n".encode("utf-8", "replace"))
 
 
 def is_due(workspace: Workspace, name: str, seconds: float) -> bool:
-    """Tell whether work of a name began longer ago than so many seconds, and mark it as begun now."""
+    """Return whether work of a name began more than `seconds` ago, or never, and mark it as begun now.
+
+    Work whose mark can be neither read nor written is due each time: doing it twice is safe. The clock is that of the
+    file system, since marks are compared with the times it stamps.
+    """
     mark = workspace.derived / "begun" / name
     with suppress(OSError):
         if 0 <= time.time() - mark.stat().st_mtime < seconds:

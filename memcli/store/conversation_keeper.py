@@ -62,7 +62,7 @@ def shared_files(workspace: Workspace) -> list[str]:
 
 
 def is_shared(path: Path) -> bool:
-    """Tell whether a file lies in a git repository that does not ignore it."""
+    """Return whether a file lies in a git repository that does not ignore it."""
     from . import git
 
     folder = next((one for one in path.parents if one.is_dir()), path.parent)

@@ -87,7 +87,7 @@ def drafted(workspace: Workspace, told: Mapping[str, Any], body: str) -> Entry:
 def entry_text(
     workspace: Workspace, told: Mapping[str, Any], body: str, noise: bytes, folder: str = ""
 ) -> tuple[str, str, str]:
-    """Give id, path and text of a new entry that a plan is to make; `folder` is below the entries."""
+    """Return id, path and text of a new entry that a plan is to make; `folder` is below the entries."""
     entry = replace(drafted(workspace, told, body), id=new_id("mem", workspace.now, noise))
     path = _place(workspace, entry)
     if folder:
@@ -115,7 +115,7 @@ def update(
 def revised(
     workspace: Workspace, path: str, text: str, told: Mapping[str, Any], body: str | None = None, *, touch: bool = True
 ) -> str:
-    """Give the text a plan is to put in the place of a file's, changed as `update` would.
+    """Return the text a plan is to put in the place of a file's, changed as `update` would.
 
     Without `touch`, `updated_at` stays: a mark put on a memory does not change what it says.
     """
@@ -162,7 +162,7 @@ def edit(
 
 
 def forget(workspace: Workspace, path: str) -> str:
-    """Move an entry's file to the archive, byte for byte; give its new path.
+    """Move an entry's file to the archive, byte for byte; return its new path.
 
     One that lies there without having been forgotten stays, as forgotten now.
     """
@@ -174,7 +174,7 @@ def forget(workspace: Workspace, path: str) -> str:
 
 
 def put_away(workspace: Workspace, path: str, command: str) -> str:
-    """Move any file of the workspace to the archive; give its new path."""
+    """Move any file of the workspace to the archive; return its new path."""
     require_archive(workspace, path)
     return _moved(workspace, path, lambda: workspace.free_name(workspace.layout.archive + path), command)
 
@@ -229,7 +229,7 @@ def purge(workspace: Workspace, path: str) -> None:
 
 
 def replaced(text: str, old: str, new: str) -> str:
-    """Replace the one place where `old` stands; RefusedError where it stands nowhere or more than once."""
+    """Replace the one place where `old` stands; raise RefusedError if it stands nowhere or more than once."""
     if "\r\n" in text and "\r\n" not in old:
         old, new = (re.sub(r"\r?\n", "\r\n", part) for part in (old, new))
     count = text.count(old) if old else 0

@@ -30,13 +30,13 @@ _CLAUDE_TYPES = {
 
 
 def new_fields(layout: Layout, entry: Entry) -> dict[str, Any]:
-    """Give the frontmatter of a new entry in the spelling of its layout."""
+    """Return the frontmatter of a new entry in the spelling of its layout."""
     fields = {layout.spellings.get(key, key): value for key, value in entry_fields(entry).items()}
     return _as_claude(entry, fields) if layout.name == "claude" else fields
 
 
 def followed(before: Document, after: Document) -> dict[str, str]:
-    """Give the description that a changed body needs, where the old one only repeated the old body."""
+    """Return the description that a changed body needs, where the old one only repeated the old body."""
     said = after.fields.get("description")
     if said != before.fields.get("description") or said != summarise("", before.body):
         return {}
@@ -142,7 +142,7 @@ def checked_text(workspace: Workspace, path: str, old: str, new: str, *, touch: 
 
 
 def _name_of_update(workspace: Workspace, fields: Mapping[str, object]) -> str:
-    """Give the key under which a file says when it was changed, or is to say it because it says when it was made.
+    """Return the key under which a file says when it was changed, or is to say it because it says when it was made.
 
     Empty where the file states no time, which makes it as old as it is on disk, and where its keys are its owner's.
     """

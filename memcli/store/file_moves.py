@@ -11,7 +11,7 @@ from . import file_steps
 
 
 def move(src: Path, dst: Path) -> None:
-    """Rename a file or folder; FileExistsError when the name is taken.
+    """Rename a file or folder; raise FileExistsError if the name is taken.
 
     Between the two names there is a moment with both and none without either; run again, it is finished.
     """
@@ -68,7 +68,7 @@ def _move_folder(src: Path, dst: Path) -> None:
 
 
 def _give_new_name(src: Path, dst: Path, before: os.stat_result) -> bool:
-    """Let the file appear whole under its new name too; tell whether it had not done so before."""
+    """Let the file appear whole under its new name too; return whether it had not done so before."""
     try:
         _link_or_copy(src, dst, before)
     except FileExistsError:
@@ -105,7 +105,7 @@ def _drop_old_name(src: Path, dst: Path, before: os.stat_result, is_new: bool) -
 
 
 def _is_half_moved(src: Path, dst: Path) -> bool:
-    """Tell whether an earlier move was cut off between its two names."""
+    """Return whether an earlier move was cut off between its two names."""
     old, new = os.lstat(src), os.lstat(dst)
     if old.st_dev != new.st_dev:
         return stat.S_ISREG(new.st_mode) and file_steps.contents(src) == file_steps.contents(dst)

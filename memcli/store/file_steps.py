@@ -109,7 +109,7 @@ def publish(path: Path, data: bytes, like: os.stat_result | None = None, mode: i
 
 
 def second_name(src: str | Path, dst: Path) -> None:
-    """Give a file another name that is free; where there are no hard links it is renamed to it."""
+    """Add a second name that is free to a file; where there are no hard links, rename it."""
     try:
         os.link(src, dst)
     except OSError as error:
@@ -132,7 +132,7 @@ def make_folder(folder: Path) -> None:
 
 
 def _hide(sessions: Path) -> None:
-    """Give a new folder of sessions its own ignore file: the workspace's may be lost or replaced.
+    """Write an ignore file into a new folder of sessions: the workspace's may be lost or replaced.
 
     One that holds more than a session was made otherwise, and may be tracked by git on purpose.
     """
@@ -226,7 +226,7 @@ def discard(path: str | Path) -> None:
 
 
 def _keep_mode(fd: int, like: os.stat_result) -> None:
-    """Give an open file the mode and, where the system permits, the owner and group of another."""
+    """Set the mode and, where the system permits, the owner and group of an open file to those of another."""
     mode = stat.S_IMODE(like.st_mode)
     if not _keep_owner(fd, like):
         mode = mode & ~0o6070 | (mode & 0o007) << 3  # our group must not gain what theirs was allowed
@@ -235,7 +235,7 @@ def _keep_mode(fd: int, like: os.stat_result) -> None:
 
 
 def _keep_owner(fd: int, like: os.stat_result) -> bool:
-    """Give an open file another's owner if permitted, and tell whether it has at least the group."""
+    """Set the owner of an open file to that of another if permitted; return whether it has at least the group."""
     ours = os.fstat(fd)
     if (ours.st_uid, ours.st_gid) == (like.st_uid, like.st_gid):
         return True

@@ -145,7 +145,7 @@ def staged(workspace: Workspace, environ: Mapping[str, str], folder: Path) -> li
 
 
 def in_repository(workspace: Workspace, environ: Mapping[str, str], folder: Path) -> bool:
-    """Tell whether a workspace lies in a git repository."""
+    """Return whether a workspace lies in a git repository."""
     try:
         _top(workspace.root, environ, folder)
     except UsageError:
@@ -154,7 +154,7 @@ def in_repository(workspace: Workspace, environ: Mapping[str, str], folder: Path
 
 
 def _top(root: Path, environ: Mapping[str, str], folder: Path) -> tuple[Path, str]:
-    """Give the top of the worktree and the workspace's path below it."""
+    """Return the top of the worktree and the workspace's path below it."""
     # With GIT_DIR set, git takes the folder it stands in for the top: only where the hook stands is that true.
     place = folder if "GIT_DIR" in environ else root
     top = Path(os.fsdecode(_git(place, environ, "rev-parse", "--show-toplevel").rstrip(b"\n"))).resolve()

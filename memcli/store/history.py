@@ -33,7 +33,7 @@ class Log:
 def history_steps(
     workspace: Workspace, text: str, noise: bytes, instead_of: Sequence[str] = (), *, is_next: bool = False
 ) -> tuple[Append, ...]:
-    """Give the steps of a plan that add one record: to the month's file, and to the copy for older tools if wanted.
+    """Return the steps of a plan that add one record: to the month's file, and to the copy for older tools if wanted.
 
     `instead_of` names the records that readers pass over from then on, since this one tells the same better; `is_next`
     says that the same plan adds another one before.
@@ -55,7 +55,7 @@ def history_steps(
 
 
 def add_record(workspace: Workspace, text: str, noise: Callable[[int], bytes]) -> Append:
-    """Add one record; give the step that was done in the month's file."""
+    """Add one record; return the step that was done in the month's file."""
     with exclusive(workspace, "mem history add") as held:
         taken = {told.record.id for told in read_log(workspace).records}
         steps = next(
@@ -115,13 +115,13 @@ def _files(workspace: Workspace) -> list[str]:
 
 
 def _gap(workspace: Workspace, path: str, *, is_next: bool) -> str:
-    """Give the blank line between records; a file that begins with this one needs none."""
+    """Return the blank line between records; a file that begins with this one needs none."""
     target = workspace.path(path)
     return "\n" if is_next or (target.exists() and target.stat().st_size) else ""
 
 
 def add_note(workspace: Workspace, text: str, *, once: bool = False) -> tuple[str, str]:
-    """Add a note to the page of today, with `once` only if the same line does not stand there; give path and line."""
+    """Add a note to the page of today, with `once` only if the same line does not stand there; return path and line."""
     here = workspace.now.astimezone(workspace.zone)
     path = workspace.layout.notes.format(date=here.date().isoformat())
     line = line_of(f"{here:%H:%M}", text)

@@ -84,7 +84,7 @@ def _chosen(here: Path, folder: Path | None, layout: str) -> Recognised:
 
 
 def _as_it_is(around: Surroundings, chosen: Recognised, asked: str) -> Recognised:
-    """Keep the layout a workspace has; UsageError where another one was asked for."""
+    """Keep the layout a workspace has; raise UsageError if another one was asked for."""
     name = opened(around, chosen.root).settings["layout"]
     if asked == MARKDOWN.name and name == MEM.name and not any((chosen.root / MEM.entries).rglob("*.md")):
         from .settings import set_in_file  # nothing is kept in mem's own layout yet

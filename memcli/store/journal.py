@@ -195,7 +195,7 @@ def _change(target: Path, step: Change) -> None:
 
 
 def _explaining(workspace: Workspace, steps: Sequence[Step], at: _Places) -> list[Change]:
-    """Give the step that records what the others put into the archive."""
+    """Return the step that records what the others put into the archive."""
     contents = {}
     for step in steps:
         if isinstance(step, Move) and is_archived_entry(workspace.layout, step.to):
@@ -239,7 +239,7 @@ def _is_done(step: Step, at: _Places) -> bool:
 
 
 def _is_as_planned(step: Step, at: _Places) -> bool:
-    """Tell whether a step finds what it was made for; a move that was cut off between two names does too."""
+    """Return whether a step finds what it was made for; a move that was cut off between two names does too."""
     if isinstance(step, Change):
         return _text(at(step.path)) == step.before
     if isinstance(step, Move):

@@ -85,7 +85,7 @@ def _histories(names: Iterable[str]) -> list[str]:
 
 
 def _markdown(names: Iterable[str]) -> list[str]:
-    """Give the first names of files that may be one memory each."""
+    """Return the first names of files that may be one memory each."""
     fit = (name for name in names if name.endswith(".md") and not name.removesuffix(".md").isupper())
     return sorted(name for name in fit if not _HISTORY.fullmatch(name) and not _DAY.fullmatch(name))[:_SAMPLE]
 
@@ -126,7 +126,7 @@ _TOKENS = {"YYYY": "%Y", "MM": "%m", "DD": "%d"}
 
 
 def as_kept(layout: Layout, root: Path) -> Layout:
-    """Give a layout with what the folder's own files add to it; what cannot be read adds nothing."""
+    """Return a layout with what the folder's own files add to it; what cannot be read adds nothing."""
     daily, templates = _settings(root / _DAILY), _settings(root / _TEMPLATES)
     form = daily.get("format") or "YYYY-MM-DD"
     place = "/".join(part for part in (daily.get("folder", "").strip("/"), form) if part)
@@ -139,7 +139,7 @@ def as_kept(layout: Layout, root: Path) -> Layout:
 
 
 def _left_out(path: Path) -> list[str]:
-    """Give patterns of the paths Obsidian leaves out of its search by how they begin; expressions are not read."""
+    """Return patterns of the paths Obsidian leaves out of its search by how they begin; expressions are not read."""
     filters = _read(path).get("userIgnoreFilters")
     told = [one for one in filters if isinstance(one, str)] if isinstance(filters, list) else []
     paths = [one.lstrip("/") for one in told if not (len(one) > 1 and one[0] == one[-1] == "/")]

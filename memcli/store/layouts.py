@@ -72,30 +72,30 @@ class Layout:
 
     @property
     def is_below(self) -> bool:
-        """Tell whether memories lie in `memory/` below the workspace, not in the workspace itself."""
+        """Return whether memories lie in `memory/` below the workspace, not in the workspace itself."""
         return self.entries.partition("/")[0] == "memory"
 
     def kind_of(self, path: str) -> str | None:
-        """Give the kind of a path relative to the workspace; None for a file that is no memory."""
+        """Return the kind of a path relative to the workspace; None for a file that is no memory."""
         found = self._expression.fullmatch(path.removeprefix(self.archive))
         return None if found is None or _HIDDEN.search(path) or self._ignores(path) else found.lastgroup
 
     @cached_property
     def endings(self) -> tuple[str, ...]:
-        """Give how the names of files end that may be memories."""
+        """Return how the names of files end that may be memories."""
         every = {pattern[pattern.rindex(".") :] for patterns in self.patterns.values() for pattern in patterns}
         return tuple(sorted(every))
 
     def is_archived(self, path: str) -> bool:
-        """Tell whether a path lies in the archive."""
+        """Return whether a path lies in the archive."""
         return path.startswith(self.archive)
 
     def is_document(self, path: str) -> bool:
-        """Tell whether a path is that of a conversation which another tool keeps as one JSON document."""
+        """Return whether a path is that of a conversation which another tool keeps as one JSON document."""
         return path.endswith(".json") and self.kind_of(path) == "session"
 
     def owns(self, path: str) -> bool:
-        """Tell whether mem may change a file unasked, to note what it means for another memory."""
+        """Return whether mem may change a file unasked, to note what it means for another memory."""
         return not self.is_vault or path.startswith(f"{self.entries}/")
 
     def _ignores(self, path: str) -> bool:
@@ -106,7 +106,7 @@ class Layout:
         return ignored(self.ignore, path)
 
     def entry_path(self, name: str, identifier: str, day: date) -> str:
-        """Give the path of a new entry; without a name it is the folder and the ending its file would have."""
+        """Return the path of a new entry; without a name it is the folder and the ending its file would have."""
         place = self.new_entry.format(
             name=name, id=identifier, tail=tail(identifier), month=f"{day:%Y-%m}", date=day.isoformat()
         )
@@ -254,5 +254,5 @@ DOCUMENTS = Layout("documents", patterns={"memory": ("**.md",)})
 
 
 def is_archived(path: str) -> bool:
-    """Tell whether a path lies in the archive of the layout it comes from, whichever that is."""
+    """Return whether a path lies in the archive of the layout it comes from, whichever that is."""
     return path.startswith(ARCHIVES)

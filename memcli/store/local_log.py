@@ -3,6 +3,7 @@
 Lines that are torn or damaged are skipped by those who read them.
 """
 
+import errno
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,7 +36,8 @@ def append(workspace: Workspace, name: str, data: bytes, mode: int = 0o666) -> i
     try:
         if not S_ISREG(os.fstat(fd).st_mode):
             return 0
-        os.write(fd, data)
+        if os.write(fd, data) < len(data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(path))
         return os.fstat(fd).st_size
     finally:
         os.close(fd)

@@ -36,7 +36,7 @@ class Held:
     identity: tuple[int, int]  # device and inode of the lock file
 
     def is_ours(self) -> bool:
-        """Tell whether the lock file is still the one that was locked."""
+        """Return whether the lock file is still the one that was locked."""
         with suppress(OSError):
             return _identity(os.stat(self.path, follow_symlinks=False)) == self.identity
         return False

@@ -79,7 +79,7 @@ _LARGEST = 1 << 20
 
 
 def ignore_text(folder: Path, name: str = IGNORE) -> str:
-    """Return the text of a folder's ignore file; empty where there is none or it cannot be read."""
+    """Return the text of a folder's ignore file; empty if there is none or it cannot be read."""
     try:
         file = folder / name
         return file.read_text("utf-8", "replace") if file.is_file() and file.stat().st_size <= _LARGEST else ""
@@ -151,7 +151,7 @@ _PRIVATE = (".git", ".mem")
 
 
 def contained(root: Path, path: Path) -> Path:
-    """Give the real path, links followed, refusing one outside the root or inside `.git` or `.mem`."""
+    """Return the real path, links followed, refusing one outside the root or inside `.git` or `.mem`."""
     name = os.fspath(path)
     _require_possible(name)
     base, real = os.path.realpath(root), _real(os.path.join(root, name))

@@ -67,7 +67,7 @@ class Redactor:
 
     @property
     def refused(self) -> list[Redacted]:
-        """Give what was found and is not to be kept where a person writes on purpose."""
+        """Return what was found and is not to be kept where a person writes on purpose."""
         return [one for one in self.found if one.group == "secret" or self.refuses_personal]
 
     def text(self, text: str, line: int = 1, *, one_line: bool = False, only: str = "") -> str:
@@ -138,7 +138,7 @@ class Redactor:
         return replace(event, text="[REDACTED:secret-file]")
 
     def _names_secret_file(self, text: str) -> bool:
-        """Tell whether the words of a tool call name a file that is kept out."""
+        """Return whether the words of a tool call name a file that is kept out."""
         words = dict.fromkeys(_PATH.findall(text.replace("\\/", "/"))[:_MOST_PATHS])
         return any(shut_out((self.folder or Path()) / word) for word in words)
 
@@ -170,7 +170,7 @@ class Redactor:
 
 
 def redactor(workspace: Workspace, name: str) -> Redactor:
-    """Give the redactor of a workspace, which guards the values of the `.env` files beside it too."""
+    """Return the redactor of a workspace, which guards the values of the `.env` files beside it too."""
     values: set[str] = set()
     for folder in (workspace.root, workspace.root.parent):
         values |= env_values(_text(folder / ".env"))
@@ -188,7 +188,7 @@ def file_words(title: str, body: str, values: Collection[str] = ()) -> str:
 
 
 def secret_in_name(guard: Redactor, name: str) -> str:
-    """Give the rule of a secret in a path or another name; empty where there is none."""
+    """Return the rule of a secret in a path or another name; empty if there is none."""
     parts = name.split("/")
     tails = ["/".join(parts[first:]) for first in range(len(parts))]
     stems = [part.rpartition(".")[0] for part in (*parts, *tails)]
@@ -204,7 +204,7 @@ def secret_in_name(guard: Redactor, name: str) -> str:
 
 
 def nameable(guard: Redactor, path: str) -> str:
-    """Give a path of another machine without the secrets of its names, the same path for the same secret.
+    """Return a path of another machine without the secrets of its names, the same path for the same secret.
 
     Raise RefusedError where one cannot be taken out.
     """

@@ -44,7 +44,7 @@ def keep_page(workspace: Workspace, path: str, old: str) -> None:
 
 
 def page_version(workspace: Workspace, path: str) -> str:
-    """Give the free path in the archive of what a file that is no entry says now."""
+    """Return the free path in the archive of what a file that is no entry says now."""
     stem = path.removeprefix(workspace.layout.archive).removesuffix(".md")
     base = f"{workspace.layout.archive}{stem}-{stamp(workspace.now).replace(':', '')}"
     for number in range(1, 10_000):
@@ -68,7 +68,7 @@ def page_versions(workspace: Workspace, path: str) -> list[tuple[str, str]]:
 
 
 def page_of(workspace: Workspace, path: str) -> str:
-    """Give the path of the file that a path in the archive is an earlier text of; empty where it is of none."""
+    """Return the path of the file that a path in the archive is an earlier text of; empty where it is of none."""
     folder, _, name = path.rpartition("/")
     told = _VERSION.fullmatch(name)
     if not told or not workspace.layout.is_archived(path):
@@ -79,7 +79,7 @@ def page_of(workspace: Workspace, path: str) -> str:
 
 
 def lost_lines(old: str, new: str) -> list[str]:
-    """Give the lines of a text that another one does not have."""
+    """Return the lines of a text that another one does not have."""
     there = {" ".join(line.split()) for line in new.splitlines()}
     return [line for line in old.splitlines() if line.strip() and " ".join(line.split()) not in there]
 
@@ -104,7 +104,7 @@ def _source(text: str) -> object:
 
 
 def _version(workspace: Workspace, path: str, old: str) -> tuple[str, str]:
-    """Give path and text of the archived entry that holds an entry's old text."""
+    """Return path and text of the archived entry that holds an entry's old text."""
     noise = blake2b(f"{path}\n{old}".encode("utf-8", "surrogateescape"), digest_size=16).digest()
     identifier = new_id("mem", workspace.now, noise)
     fields = frontmatter.parse(old).fields

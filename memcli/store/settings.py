@@ -105,7 +105,7 @@ def _require_usable(name: str, values: Mapping[str, Any]) -> None:
 
 
 def zone_of(name: str) -> tzinfo:
-    """Give the time zone of a name; UsageError where there is none."""
+    """Return the time zone of a name; raise UsageError if there is none."""
     from zoneinfo import ZoneInfo
 
     try:

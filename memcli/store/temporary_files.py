@@ -17,17 +17,17 @@ _ABANDONED = 3600.0  # seconds after which no writer is still at it
 
 
 def temporary_name() -> str:
-    """Give a new name for a file to be written by this process."""
+    """Return a new name for a file to be written by this process."""
     return f"{PREFIX}{_machine()}-{os.getpid()}-{os.urandom(8).hex()}"
 
 
 def is_temporary(name: str) -> bool:
-    """Tell whether a file name is one of ours that was never finished."""
+    """Return whether a file name is one of ours that was never finished."""
     return name.startswith(PREFIX)
 
 
 def is_abandoned(path: str | Path, now: float) -> bool:
-    """Tell whether a plain file of ours has no living writer.
+    """Return whether a plain file of ours has no living writer.
 
     `now` is the machine's own clock, which stamped the files; one set for a replay would take living ones for dead.
     """
@@ -42,7 +42,7 @@ def is_abandoned(path: str | Path, now: float) -> bool:
 
 
 def remove_abandoned(path: str | Path, now: float) -> bool:
-    """Remove a file of a dead writer; tell whether it was one and is gone."""
+    """Remove a file of a dead writer; return whether it was one and is gone."""
     if is_abandoned(path, now):
         with suppress(OSError):  # another writer sweeps too
             os.unlink(path)

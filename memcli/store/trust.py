@@ -44,7 +44,7 @@ class TrustRecord:
 
 
 def record_of(state: Path, root: Path) -> TrustRecord | None:
-    """Return the record of a workspace, that of the folder it was moved from included; None where there is none."""
+    """Return the record of a workspace, that of the folder it was moved from included; None if there is none."""
     found = _read(_file(state, root))
     if found is not None:
         return found if found.root == str(root) else None
@@ -60,7 +60,7 @@ def record_of(state: Path, root: Path) -> TrustRecord | None:
 
 
 def is_trusted(state: Path, root: Path) -> bool:
-    """Tell whether the user believes what lies in a workspace."""
+    """Return whether the user believes what lies in a workspace."""
     record = record_of(state, root)
     if record is None or not record.is_trusted:
         return False

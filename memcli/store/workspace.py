@@ -35,19 +35,19 @@ class Workspace:
 
     @property
     def derived(self) -> Path:
-        """Give the folder of derived data."""
+        """Return the folder of derived data."""
         return self.beside or self.root / DERIVED
 
     @cached_property
     def is_trusted(self) -> bool:
-        """Tell whether the user believes what lies here: it was made here, or `mem trust` was said."""
+        """Return whether the user believes what lies here: it was made here, or `mem trust` was said."""
         if self.state is None or self.is_own or self.beside is not None:
             return True
         return trust.is_trusted(self.state, self.root)
 
     @cached_property
     def layout(self) -> Layout:
-        """Give where things live."""
+        """Return where things live."""
         if self.beside is not None:
             return DOCUMENTS
         paths = {name: self.settings[f"paths.{name}"] for name in ("memory", "history", "notes", "entries")}
@@ -60,7 +60,7 @@ class Workspace:
 
     @cached_property
     def zone(self) -> tzinfo:
-        """Give the time zone of the user's days."""
+        """Return the time zone of the user's days."""
         name = self.settings["timezone"]
         if not name:
             return self.now.astimezone().tzinfo or UTC
@@ -87,7 +87,7 @@ class Workspace:
         return source or str(self.settings["write.source"]) or by
 
     def path(self, relative: str) -> Path:
-        """Give the file of a relative path, refusing one that leads out of the workspace."""
+        """Return the file of a relative path, refusing one that leads out of the workspace."""
         return contained(self.root, self.root / relative)
 
     def free_name(self, path: str) -> str:
@@ -118,27 +118,27 @@ class Surroundings:
 
     @property
     def config_file(self) -> Path:
-        """Give the user's own settings file."""
+        """Return the user's own settings file."""
         return _base(self.environ, "XDG_CONFIG_HOME", ".config") / "mem" / "config.yaml"
 
     @property
     def cache_folder(self) -> Path:
-        """Give the folder for derived data of workspaces that are read-only."""
+        """Return the folder for derived data of workspaces that are read-only."""
         return _base(self.environ, "XDG_CACHE_HOME", ".cache") / "mem"
 
     @property
     def state_folder(self) -> Path:
-        """Give the folder for what the user's mem records of this machine."""
+        """Return the folder for what the user's mem records of this machine."""
         return _base(self.environ, "XDG_STATE_HOME", ".local/state") / "mem"
 
     @property
     def user_root(self) -> Path:
-        """Give the folder of the user's own workspace."""
+        """Return the folder of the user's own workspace."""
         return _base(self.environ, "XDG_DATA_HOME", ".local/share") / "mem"
 
 
 def clock(environ: Mapping[str, str], now: datetime) -> datetime:
-    """Give the moment commands work at: `MEM_NOW` where it is set."""
+    """Return the moment commands work at: `MEM_NOW` where it is set."""
     text = environ.get("MEM_NOW")
     if not text:
         return now
@@ -199,7 +199,7 @@ def _found(around: Surroundings, root: Path, scope: str) -> Workspace:
 
 
 def opened(around: Surroundings, root: Path, scope: str = "project", *, is_believed: bool = True) -> Workspace:
-    """Open a folder as a workspace with its settings; RefusedError where a clone may lead its derived data astray.
+    """Open a folder as a workspace with its settings; raise RefusedError if a clone may lead its derived data astray.
 
     A setting that is wrong is an error where the workspace is believed, and else passed over.
     """

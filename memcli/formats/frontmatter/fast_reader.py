@@ -40,7 +40,7 @@ def read_lines(head: str) -> dict[str, object] | None:
 
 
 def takes_lines(head: str) -> bool:
-    """Tell whether a new key can stand in a line below a block, without asking a YAML parser where its values end."""
+    """Return whether a new key can stand in a line below a block, without asking a YAML parser where its values end."""
     last = head.rstrip("\r\n").rpartition("\n")[2].strip(" ")
     is_ended = head.endswith("\n") and not head.endswith(("\n\n", "\n\r\n"))
     return is_ended and last[:1] not in ("", "#") and read_lines(head) is not None

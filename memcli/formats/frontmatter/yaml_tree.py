@@ -73,7 +73,7 @@ def write_key(key: object, *, flow: bool = False) -> str:
 
 
 def is_plain(text: str, *, flow: bool = False) -> bool:
-    """Say whether YAML 1.1, YAML 1.2 and we ourselves read the unquoted text back as this same text."""
+    """Return whether YAML 1.1, YAML 1.2 and we ourselves read the unquoted text back as this same text."""
     if not text or text != text.strip() or not is_printable(text):
         return False
     if text[0] in "-?:,[]{}#&*!|>'\"%@`" or text[-1] == ":" or ": " in text or " #" in text:
@@ -89,13 +89,13 @@ def is_plain(text: str, *, flow: bool = False) -> bool:
 
 
 def is_printable(text: str) -> bool:
-    """Say whether YAML takes every character of the line as it is."""
+    """Return whether YAML takes every character of the line as it is."""
     # Python's own rule is stricter and costs nothing; the pattern is only made for texts that fail it.
     return text.isprintable() or not re.search(UNPRINTABLE, text)
 
 
 def is_date(text: str) -> bool:
-    """Say whether the text is a bare day, which only stays unquoted where the user writes it so."""
+    """Return whether the text is a bare day, which only stays unquoted where the user writes it so."""
     return bool(re.fullmatch(DATE, text))
 
 

@@ -32,7 +32,7 @@ def session_source(name: str, first: str, last: str = "") -> str:
 
 
 def session_address(path: str, anchor: str) -> str:
-    """Give the name by which `mem read` finds an event of a session's file."""
+    """Return the name by which `mem read` finds an event of a session's file."""
     folder = path.rpartition("/")[0]
     name = session_id(folder.rpartition("/")[2]) or folder.rpartition("/")[2]
     return f"session:{name}#{anchor}" if folder.startswith(f"{FOLDER}/") else f"{path}#{anchor}"

@@ -155,7 +155,7 @@ def _filled(page: SessionMetadata, told: Mapping[str, Any], sums: Counts, now: s
 
 
 def _places(workspace: Workspace, session: Session, listing: Listing | None = None) -> list[Path]:
-    """Give the files a session's events stand in: its own and what was moved to the archive.
+    """Return the files a session's events stand in: its own and what was moved to the archive.
 
     For one event more, the archive counts only while the session goes on.
     """
@@ -170,7 +170,7 @@ def _places(workspace: Workspace, session: Session, listing: Listing | None = No
 
 
 def _named(workspace: Workspace, events: Sequence[Event], places: Sequence[Path], noise: Noise) -> list[Event]:
-    """Give ids to those events that have none, all at once: each look at what stands there reads whole files."""
+    """Return ids to those events that have none, all at once: each look at what stands there reads whole files."""
     named = list(events)
     used = {event.id for event in events}
     draws = count()
@@ -227,7 +227,7 @@ def identified(session: str, events: Sequence[Event]) -> list[Event]:
 
 
 def settle_ids(workspace: Workspace, session: Session) -> bool:
-    """Write the ids that are missing into a session's file, every other line as it is; tell whether any were."""
+    """Write the ids that are missing into a session's file, every other line as it is; return whether any were."""
     target = workspace.path(session.path)
     if session.document or not target.is_file():
         return False

@@ -18,7 +18,7 @@ from .sessions import EVENTS, METADATA, Session, at, require_own, sessions, upda
 
 
 def archive(workspace: Workspace, session: Session) -> str:
-    """Move a session into the archive as it is; give its new folder."""
+    """Move a session into the archive as it is; return its new folder."""
     if session.is_archived:
         raise RefusedError(f"{session.folder} is in the archive already", "--purge deletes it for good")
     require_own(session)
@@ -30,7 +30,7 @@ def archive(workspace: Workspace, session: Session) -> str:
 
 
 def reset(workspace: Workspace, session: Session) -> str:
-    """Move what was said so far into the archive and begin anew under the same id; give the archive's folder.
+    """Move what was said so far into the archive and begin anew under the same id; return the archive's folder.
 
     Empty where nothing was said. Cut off by a crash, it is finished by being run again.
     """
@@ -53,7 +53,7 @@ def reset(workspace: Workspace, session: Session) -> str:
 
 
 def purge(workspace: Workspace, session: Session) -> list[str]:
-    """Delete a session and what the archive has of it, for good; give the folders."""
+    """Delete a session and what the archive has of it, for good; return the folders."""
     require_own(session)
     with exclusive(workspace, "mem session delete --purge") as held:
         parts = [session, *(one for one in sessions(workspace, archived=True) if one.id == session.id)]
@@ -65,7 +65,7 @@ def purge(workspace: Workspace, session: Session) -> list[str]:
 
 
 def free_place(workspace: Workspace, session: Session, *, half_made: bool = False) -> str:
-    """Give a folder of the archive that is free, or one that an earlier try began and did not fill."""
+    """Return a folder of the archive that is free, or one that an earlier try began and did not fill."""
     for number in count(1):
         place = f"{workspace.layout.archive}{session.folder}{f'-{number}' if number > 1 else ''}"
         folder = workspace.root / place
@@ -75,5 +75,5 @@ def free_place(workspace: Workspace, session: Session, *, half_made: bool = Fals
 
 
 def _is_unfilled(place: Path, events: Path) -> bool:
-    """Tell whether a place has no events yet, or has them under both names because a move was cut off."""
+    """Return whether a place has no events yet, or has them under both names because a move was cut off."""
     return not os.path.lexists(place) or (place.is_file() and place.samefile(events))

@@ -58,7 +58,7 @@ def read_events(
 
 
 def recent_events(path: Path) -> list[Event]:
-    """Give the events at the end of a file, as many as a quarter of a megabyte holds."""
+    """Return the events at the end of a file, as many as a quarter of a megabyte holds."""
     with file_steps.naming("read", path):
         try:
             file = _opened(path)
@@ -75,7 +75,7 @@ def recent_events(path: Path) -> list[Event]:
 
 
 def standing_ids(paths: Sequence[Path], asked: Collection[str] | None = None) -> set[str]:
-    """Give the ids of the events in some files; with `asked` only those among them, without reading every line."""
+    """Return the ids of the events in some files; with `asked` only those among them, without reading every line."""
     if asked is None:
         return {item.id for path in paths for item in read_items(path) if isinstance(item, Event)}
     return {identifier for path in paths for identifier in _among(path, asked)}

@@ -37,12 +37,12 @@ class Session:
 
     @property
     def path(self) -> str:
-        """Give the file of its events."""
+        """Return the file of its events."""
         return self.document or f"{self.folder}/{EVENTS}"
 
     @property
     def page_path(self) -> str:
-        """Give the file of its page."""
+        """Return the file of its page."""
         return f"{self.folder}/{METADATA}"
 
     @property
@@ -104,7 +104,7 @@ def at(workspace: Workspace, folder: str, name: str = "") -> Session:
 
 
 def _document(workspace: Workspace, folder: str, name: str) -> str:
-    """Give the file of another tool that holds a session's events; empty where the session's folder has its own."""
+    """Return the file of another tool that holds a session's events; empty where the session's folder has its own."""
     path = f"{FOLDER}/{name}.json"
     is_known = folder.startswith(f"{FOLDER}/") and workspace.layout.is_document(path)
     is_there = is_known and (workspace.root / path).is_file()
@@ -155,7 +155,7 @@ def made(workspace: Workspace, name: str, others: Iterable[Session] | None = Non
 
 
 def counts(workspace: Workspace, session: Session) -> Counts:
-    """Give the sums of a session as its file is now."""
+    """Return the sums of a session as its file is now."""
     return counted(workspace, session.path, session.metadata.consolidated_to)
 
 
@@ -186,7 +186,7 @@ def update(
 
 
 def page_change(workspace: Workspace, session: Session, **told: Any) -> Change:
-    """Give the step of a plan that sets fields of a session's page, such as `consolidated_to`.
+    """Return the step of a plan that sets fields of a session's page, such as `consolidated_to`.
 
     Made under the lock the plan is applied under, since every message that comes in changes the page too.
     """
@@ -218,7 +218,7 @@ class Listing:
         self.elsewhere = [one for one in sessions(workspace) if one.folder != f"{FOLDER}/{folder_name(one.id)}"]
 
     def archived(self, name: str) -> list[Session]:
-        """Give the parts of a session in the archive, read again where something was put there meanwhile."""
+        """Return the parts of a session in the archive, read again where something was put there meanwhile."""
         try:
             now = os.stat(self._workspace.root / self._workspace.layout.archive / FOLDER).st_mtime_ns
         except OSError:

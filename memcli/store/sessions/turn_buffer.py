@@ -5,7 +5,6 @@ and removes it when they are safe there; what a killed or failed process had tak
 has its message's id, so that it stands in the session once however often it is brought in.
 """
 
-import errno
 import json
 import os
 import time
@@ -19,7 +18,7 @@ from ...formats.ids import blake2b, new_id
 from ...formats.session_event import Event
 from ...formats.times import stamp
 from ..background_log import log
-from ..privacy import make_derived
+from ..local_log import append
 from ..redaction import redactor
 from ..workspace import Workspace
 
@@ -57,16 +56,14 @@ def keep(workspace: Workspace, session: str, role: str, text: str, remembered: s
     turn = told | {"id": new_id("msg", workspace.now, noise)}
     turn |= {"remembered": remembered} if remembered else {}
     path = _file(workspace, session)
-    if workspace.derived.is_symlink() or path.parent.is_symlink():
-        return  # a folder that came with a clone may lead anywhere
-    make_derived(path.parent)
-    if path.exists():
-        if path.stat().st_size > LARGEST:
-            log(workspace, f"{LARGEST} bytes of session {session} wait and cannot be brought in: this turn is not kept")
-            return
-    else:
+    is_first = not path.exists()
+    if not is_first and path.stat().st_size > LARGEST:
+        log(workspace, f"{LARGEST} bytes of session {session} wait and cannot be brought in: this turn is not kept")
+        return
+    # On a line of its own, also where a full disk cut off the last one.
+    line = f"\n{json.dumps(turn, ensure_ascii=False)}\n".encode("utf-8", "replace")
+    if append(workspace, f"{FOLDER}/{path.name}", line, 0o600) and is_first:
         _sweep(path.parent)
-    _add(path, json.dumps(turn, ensure_ascii=False) + "\n")
 
 
 def _before(workspace: Workspace, session: str, text: str) -> list[Event]:
@@ -122,16 +119,6 @@ def give_back(taken: Taken) -> None:
 def _file(workspace: Workspace, session: str) -> Path:
     name = blake2b(session.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest()
     return workspace.derived / FOLDER / f"{name}.jsonl"
-
-
-def _add(path: Path, line: str) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-    data = f"\n{line}".encode("utf-8", "replace")  # on a line of its own, also where a full disk cut off the last
-    try:
-        if os.write(fd, data) < len(data):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(path))
-    finally:
-        os.close(fd)
 
 
 def _turns(data: bytes) -> list[Turn]:
