@@ -1,24 +1,15 @@
-"""`mem init`."""
+"""`mem init`, `mem trust` and `mem config`."""
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ..errors import NotFoundError, RefusedError, UsageError
-from ..store import trust as records
-from ..store import workspace as workspaces
-from ..store.init import Made
-from ..store.init import init as make
-from ..store.layout_detection import IGNORE
-from ..store.layouts import GOLEMCORE, LAYOUTS, MARKDOWN, MEM
-from ..store.settings import Settings, load_settings, set_in_file
-from ..store.settings_table import BY_NAME, TABLE, Setting, written
-from ..store.workspace import MARKER, Surroundings, Workspace
+from ..api import configure
 from . import context, output, value_completion
 from .app import STYLE
-from .context import shown, surroundings
+from .context import shown
 from .options import AsJson, InWorkspace
 
 
@@ -29,7 +20,7 @@ def init(
         typer.Option(
             "--layout",
             metavar="NAME",
-            help=f"How the folder is laid out: {', '.join(LAYOUTS)}.",
+            help=f"How the folder is laid out: {', '.join(configure.LAYOUTS)}.",
             show_default="as it looks",
         ),
     ] = "",
@@ -40,41 +31,33 @@ def init(
     A folder that exists keeps everything in it as it is; that of another tool is recognised and used in its own
     layout. Run again, it completes what is missing.
     """
-    around = surroundings()
-    made = make(around, (around.folder / Path(folder).expanduser()).resolve() if folder else None, layout)
+    found = configure.init(folder, layout=layout)
     if as_json:
-        output.say_json(
-            {
-                "workspace": str(made.root),
-                "made": list(made.files),
-                "layout": made.layout,
-                "why": made.why,
-                "outside": made.outside,
-                "repository": str(made.repository) if made.repository else None,
-            }
-        )
+        output.say_json(found.as_dict())
         return
+    made = found.made
     names = f" ({', '.join(made.files)})" if made.files else ""
     output.say(f"{'made' if made.files else 'already a workspace:'} {shown(made.root)}{names}")
-    for line in _remarks(made):
+    for line in _remarks(found):
         output.note(line)
     if output.is_watched() and made.files:
         output.note('try `mem write "User prefers dark mode"`, then `mem search "which theme"`')
 
 
-def _remarks(made: Made) -> list[str]:
+def _remarks(found: configure.InitReport) -> list[str]:
     """Say whose layout was taken and why, and that the new files will show in somebody's git."""
+    made = found.made
     remarks = []
     if made.outside:
         what = "1 markdown file here is" if made.outside == 1 else f"{made.outside:,} markdown files here are"
         folder = "" if made.root == Path.cwd() else f" {shlex.quote(str(shown(made.root)))}"
         remarks.append(f"{what} outside the workspace: `mem init --layout markdown{folder}`")
-    if made.layout == MARKDOWN.name:
-        remarks.append(f"what mem writes goes to mem/; {IGNORE} leaves files out, as .gitignore does")
-    if made.layout != MEM.name:
+    if found.is_markdown:
+        remarks.append(f"what mem writes goes to mem/; {configure.IGNORE} leaves files out, as .gitignore does")
+    if not found.is_own_layout:
         why = f" ({made.why})" if made.why else ""
         remarks.append(f"the layout is {made.layout}{why}: the files there are used as they are")
-        if made.layout == GOLEMCORE.name and (made.root / "memory" / "items").is_dir():
+        if found.has_items:
             remarks.append("memory/items/ is searched as it is; `mem import` makes entries of a .jsonl file there")
         if made.repository and made.files:
             files = ", ".join(made.files)
@@ -98,14 +81,11 @@ def trust(
     again.
     """
     where = context.reading(folder, "" if folder else "project")[0]
-    if where.is_own:
-        raise RefusedError(f"{where.root} is your own workspace", "it is always trusted")
-    if where.state is None or not records.record(where.state, where.root, trusted=not remove):
-        raise RefusedError(f"cannot write to {where.state}", "make the folder writable, or set XDG_STATE_HOME")
+    done = configure.trust(where, remove=remove)
     if as_json:
-        output.say_json({"workspace": str(where.root), "trusted": not remove})
+        output.say_json(done.as_dict())
     else:
-        output.say_row(("not trusted" if remove else "trusted", str(where.root)))
+        output.say_row(("trusted" if done.trusted else "not trusted", str(done.root)))
 
 
 config_app = typer.Typer(help="Show and change settings.", no_args_is_help=True, **STYLE)
@@ -119,12 +99,11 @@ _Name = Annotated[
 @config_app.command("get")
 def get(name: _Name, workspace: InWorkspace = "", as_json: AsJson = False) -> None:
     """Print the value of one setting."""
-    setting = _known(name)
-    settings = _in_force(workspace)
+    found = configure.setting(name, workspace)
     if as_json:
-        output.say_json({"name": setting.name, "value": settings[name], "from": settings.places[name]})
+        output.say_json(found.as_dict())
     else:
-        output.say(written(settings[name]))
+        output.say(found.text)
 
 
 @config_app.command("set")
@@ -140,97 +119,27 @@ def set_(
     It goes into the workspace's mem.yaml; what runs, connects or spends goes into your own settings. A secret is
     refused but for llm.api_key, which is not shown again.
     """
-    setting = _known(name)
-    if not setting.is_secret:
-        _require_no_secret(name, value)
-    around = context.surroundings()
-    own = user or setting.user_only
-    path = around.config_file if own else workspaces.find(around, workspace, even_off=True)[0].root / MARKER
-    checked = setting.read(value, f"mem config set {name}")
-    _require_workable(around, name, checked)
-    set_in_file(path, name, checked)
-    if name == "llm.command":
-        _note_missing(checked)
+    done = configure.set_setting(name, value, workspace, user=user)
+    for notice in done.notices:
+        output.note(notice)
     if as_json:
-        output.say_json({"name": name, "value": _shown(setting, checked), "file": str(path)})
+        output.say_json(done.as_dict())
     else:
-        output.say_row((f"{name} = {written(_shown(setting, checked))}", str(path)))
+        output.say_row((f"{name} = {done.text}", str(done.file)))
 
 
 @config_app.command("list")
 def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
     """Print every setting, its value and where that comes from."""
-    settings = _in_force(workspace)
+    found = configure.settings(workspace)
     if as_json:
-        rows = [
-            {
-                "name": one.name,
-                "value": _shown(one, settings[one.name]),
-                "from": settings.places[one.name],
-                "doc": one.doc,
-            }
-            for one in TABLE
-        ]
-        output.say_json({"settings": rows, "ignored": list(settings.ignored)})
+        output.say_json(found.as_dict())
         return
-    for line in settings.ignored:
+    for line in found.ignored:
         output.note(line)
-    cells = [(one.name, written(_shown(one, settings[one.name])), settings.places[one.name], one.doc) for one in TABLE]
+    cells = [(one.name, one.shown_text, one.place, one.doc) for one in found.settings]
     if output.is_watched():
         output.table(("setting", "value", "from", "what it does"), cells, flexible=3)
     else:
         for row in cells:
             output.say_row(row)
-
-
-def _in_force(workspace: str) -> Any:
-    around = context.surroundings()
-    try:
-        return workspaces.find(around, workspace, even_off=True)[0].settings
-    except NotFoundError:
-        if workspace:
-            raise
-        return load_settings(around.config_file, None, around.environ)
-
-
-def _shown(setting: Setting, value: Any) -> Any:
-    return "[not shown]" if setting.is_secret and value else value
-
-
-def _require_no_secret(name: str, value: str) -> None:
-    from ..secrets.scanner import scan
-
-    found = scan(value)
-    if found:
-        raise RefusedError(
-            f"the value of {name} looks like a secret ({found[0].rule})",
-            "leave it out; a key belongs into llm.api_key, or into the environment",
-        )
-
-
-def _require_workable(around: Surroundings, name: str, value: Any) -> None:
-    """Refuse a path or a time zone that every command would stumble over afterwards."""
-    settings = Settings({one.name: one.default for one in TABLE} | {name: value}, {})
-    tried = Workspace(around.folder, "", settings, around.now, around.cache_folder)
-    _ = tried.layout, tried.zone
-
-
-def _note_missing(command: str) -> None:
-    """Say at once that a command cannot be run, and not at the next consolidation."""
-    import shlex
-    from contextlib import suppress
-    from shutil import which
-
-    with suppress(ValueError):  # quoted wrong, which is said when it is run
-        program = (shlex.split(command) or [""])[0]
-        if program and which(program) is None:
-            output.note(f"{program!r} is not on the PATH: until it is, consolidation cannot ask it and exits with 7")
-
-
-def _known(name: str) -> Setting:
-    if name not in BY_NAME:
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, BY_NAME, 1)
-        raise UsageError(f"no setting {name!r}", f"did you mean {near[0]}?" if near else "see `mem config list`")
-    return BY_NAME[name]

@@ -1,25 +1,20 @@
 """`mem review`."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..beliefs.review import Question, Queue, review_queue
-from ..beliefs.supersession import EntryFile
-from ..errors import NotFoundError, UsageError
-from ..store.workspace import Workspace
+from ..api import review as api
+from ..errors import UsageError
 from . import context, output
-from .admission import judge_of
+from .admission import judge_progress
 from .options import AsJson, InScope, InWorkspace
+from .session_show import counted
 
 if TYPE_CHECKING:
-    from ..beliefs.llm_judge import LlmJudge
-    from ..store.workspace import Workspace
-
+    from ..api.workspace import Workspace
 
 _ANSWER = "answer"
-_BY = ("user", "observed")
 
 
 def review(
@@ -62,133 +57,46 @@ def review(
             )
         _answer(where, words[1], words[2], source, as_json=as_json)
         return
-    asked_of = judge_of(where, is_wanted=judge)
-    queue = review_queue(where)
-    unheard = ""
-    if asked_of is not None:
-        unheard = _proposed(where, queue.questions[: limit or None], asked_of)
-        queue = review_queue(where)
-    for path, reason in queue.problems:
-        output.note(f"{context.here(where, path)}: {reason}")
-    _shown(where, queue, limit, as_json=as_json)
-    if unheard:
-        raise typer.Exit(7)
-
-
-def _shown(where: "Workspace", queue: Queue, limit: int, *, as_json: bool) -> None:
-    """Ask at a terminal; elsewhere list the questions."""
-    from ..beliefs.review_likelihoods import Weigher
-
-    asked: Sequence[Question] = queue.questions[: limit or None]
     is_asked = context.is_typed() and not as_json
-    if not is_asked:
-        asked = Weigher(where).weighed(asked, where.settings["search.embed_budget"])
+    bar = output.Bar("asking the LLM", 1)
+    found = api.review(where, limit=limit, judge=judge, weigh=not is_asked, progress=judge_progress(), asking=bar)
+    bar.clear()
+    if found.judged is not None:
+        _tell_judged(found.judged)
+    for path, reason in found.problems:
+        output.note(f"{context.here(where, path)}: {reason}")
     if as_json:
-        output.say_json(_document(queue, asked))
-    elif not queue.questions:
+        output.say_json(found.as_dict())
+    elif not found.count:
         if output.is_heard():
             output.note("nothing waits for a yes or no")
     elif is_asked:
         from .review_terminal import session
 
-        session(where, asked)
+        session(where, found.questions)
     else:
         from .review_page import told
 
-        output.say("\n\n".join(map(told, asked)))
+        output.say("\n\n".join(map(told, found.questions)))
+    if found.judged is not None and found.judged.unheard:
+        raise typer.Exit(7)
 
 
-def _proposed(where: "Workspace", questions: Sequence[Question], judge: "LlmJudge") -> str:
-    """Let an LLM propose answers, and say what came of it; return why it said nothing of some."""
-    from ..beliefs.review_likelihoods import propose
-    from .session_show import counted
-
-    bar = output.Bar("asking the LLM", 1)
-    done = propose(where, questions, judge, bar)
-    bar.clear()
+def _tell_judged(done: api.Proposed) -> None:
+    """Say what came of asking an LLM."""
     if done.unheard:
         output.note(f"the LLM could not judge ({done.unheard}): what it did not answer waits as it is")
     said = [f"{done.settled:,} settled"] * bool(done.settled) + [f"{done.proposed:,} with a proposal"]
     if done.asked and (done.settled or done.proposed or not done.unheard):
         output.note(f"the LLM looked at {counted(done.asked, 'pair')}: {', '.join(said)}")
-    return done.unheard
 
 
 def _answer(where: "Workspace", name: str, decision: str, source: str, *, as_json: bool) -> None:
     """Carry out one answer, and say what became of it."""
-    from ..beliefs.decisions import DECISIONS, answer_question
-
-    if source not in ("", *_BY):
-        raise UsageError(f"no source {source!r}", f"use one of {', '.join(_BY)}")
-    if decision not in DECISIONS:
-        fix = f"`mem edit` an entry, then answer with one of {', '.join(DECISIONS)}"
-        raise UsageError(
-            f"no decision {decision!r}", fix if decision == "edit" else f"use one of {', '.join(DECISIONS)}"
-        )
-    question = _named(where, name)
-    by = source or ("user" if context.is_typed() else "observed")
-    done = answer_question(where, question, decision, by)
+    done = api.answer(where, name, decision, source=source or ("user" if context.is_typed() else "observed"))
     if as_json:
-        output.say_json({"id": question.id, "decision": decision, "action": done.action, "changed": list(done.ids)})
+        output.say_json(done.as_dict())
     else:
-        output.say_row((done.action, question.id, decision, *done.ids))
+        output.say_row((done.action, done.id, decision, *done.changed))
     if done.action == "proposed":
-        output.note(f"{question.id} is about what a user said: {decision} is noted, and a person decides")
-
-
-def _named(where: "Workspace", name: str) -> Question:
-    questions = review_queue(where).questions
-    found = [one for one in questions if one.id == name or one.id.removeprefix("q_") == name]
-    if not found and not name.startswith("q_"):
-        about = [one.id for one in questions if name and any(name in side.entry.id for side in one.sides)]
-        raise NotFoundError(
-            f"{name} is no question's id",
-            f"an answer names a question: {', '.join(about[:3])}"
-            if about
-            else "`mem review --json` lists the questions",
-        )
-    if not found:
-        raise NotFoundError(
-            f"no question {name!r}: it was answered, or a text of it changed", "`mem review --json` lists what waits"
-        )
-    return found[0]
-
-
-def _document(queue: Queue, asked: Sequence[Question]) -> dict[str, Any]:
-    from ..beliefs.decisions import allowed
-
-    return {
-        "count": len(queue.questions),
-        "questions": [
-            {
-                "id": one.id,
-                "kind": one.kind,
-                "reason": one.reason,
-                "group": one.group,
-                "likelihoods": _likelihoods(one),
-                "memories": [_memory(side) for side in one.sides],
-                "answers": list(allowed(one)),
-                "proposal": (
-                    {"decision": one.proposal.decision, "by": one.proposal.by, "at": one.proposal.at}
-                    if one.proposal
-                    else None
-                ),
-            }
-            for one in asked
-        ],
-        "problems": [{"path": path, "reason": reason} for path, reason in queue.problems],
-    }
-
-
-def _likelihoods(question: Question) -> dict[str, float] | None:
-    """Give the probabilities of what the newer text is to the older one; None where they were not asked."""
-    found = question.likelihoods
-    if found is None:
-        return None
-    return {name: round(getattr(found, name), 3) for name in ("same", "update", "conflict", "distinct")}
-
-
-def _memory(side: EntryFile) -> dict[str, Any]:
-    entry = side.entry
-    names = ("id", "type", "key", "project", "source", "trust", "strength", "created_at", "updated_at", "pinned")
-    return {**{name: getattr(entry, name) for name in names}, "path": side.path, "text": entry.body}
+        output.note(f"{done.id} is about what a user said: {decision} is noted, and a person decides")

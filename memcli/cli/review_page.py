@@ -4,9 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from shutil import get_terminal_size
 
-from ..beliefs.review import Question
-from ..beliefs.supersession import EntryFile
-from ..formats.text_lines import differing
+from ..api.review import EntryFile, Question, allowed, differing
 from . import output
 
 Line = list[tuple[str, str]]
@@ -37,8 +35,6 @@ def shown(question: Question) -> list[Line]:
 
 def told(question: Question) -> str:
     """Write a question as a block for a pipe: what is asked, each memory in a line, and what may be answered."""
-    from ..beliefs.decisions import allowed
-
     names = ("newer", "older") if question.is_pair else (question.kind,)
     lines = [f"{question.id}: {heading(question)}"]
     for name, one in zip(names, question.sides, strict=True):

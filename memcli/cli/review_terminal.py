@@ -5,13 +5,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from ..beliefs.decisions import Decision, allowed, answer_question, keep_all
-from ..beliefs.review import HUB, Now, Question, fresh
-from ..beliefs.review_likelihoods import Weigher
+from ..api.review import HUB, Decision, Question, ReviewSession, allowed, shorten
+from ..api.workspace import Workspace
 from ..errors import BusyError, MemError, NotFoundError
-from ..formats.text_lines import shorten
-from ..store import local_log
-from ..store.workspace import Workspace
 from . import output, review_page
 
 _ESCAPE = b"\x1b"
@@ -78,16 +74,16 @@ def session(workspace: Workspace, questions: Sequence[Question]) -> None:
     settled: set[str] = set()  # memories that an answer was about: questions about them may be gone with it
     groups = _groups(questions)
     left = sum(map(len, groups))
-    weigher = Weigher(workspace)
+    review = ReviewSession(workspace)
     try:
         for group in groups:
-            done = _ask_together(workspace, group, left) if len(group) > 1 else None
+            done = _ask_together(review, group, left) if len(group) > 1 else None
             if done is not None:
                 count += done
                 left -= len(group)
                 continue
             for one in group:
-                count += _ask(workspace, weigher, one, left, settled)
+                count += _ask(workspace, review, one, left, settled)
                 left -= 1
     except _Quit:
         pass
@@ -107,12 +103,12 @@ def _groups(questions: Sequence[Question]) -> list[list[Question]]:
     return list(groups.values())
 
 
-def _ask(workspace: Workspace, weigher: Weigher, question: Question, left: int, settled: set[str]) -> int:
+def _ask(workspace: Workspace, review: ReviewSession, question: Question, left: int, settled: set[str]) -> int:
     """Ask one question; return how many were answered. What an answer settles is added to `settled`."""
     ids = {side.entry.id for side in question.sides}
     while True:
         try:
-            (question,) = weigher.weighed([fresh(question, Now(workspace))])
+            question = review.current(question)
         except NotFoundError as error:
             if not ids & settled:
                 output.note(error.message)
@@ -133,7 +129,7 @@ def _ask(workspace: Workspace, weigher: Weigher, question: Question, left: int, 
             continue
         decision: Decision = question.proposal.decision if key == "y" else _PAIR[key]  # type: ignore[union-attr, assignment]
         try:
-            answer_question(workspace, question, decision)
+            review.answer(question, decision)
         except BusyError:
             raise
         except NotFoundError as error:
@@ -153,7 +149,7 @@ def _choices(question: Question) -> Mapping[str, str]:
     return {key: word for key, word in names.items() if key in "eq" or _PAIR[key] in open_to}
 
 
-def _ask_together(workspace: Workspace, group: Sequence[Question], left: int) -> int | None:
+def _ask_together(review: ReviewSession, group: Sequence[Question], left: int) -> int | None:
     """Ask about questions that have something in common; None where they are to be asked one by one."""
     first = group[0]
     one = next((side for side in first.sides if side.entry.id == first.group), first.sides[0])
@@ -175,10 +171,10 @@ def _ask_together(workspace: Workspace, group: Sequence[Question], left: int) ->
     if key == "i":
         return None
     if key == "l":
-        local_log.note_later(workspace, [each.id for each in group])
+        review.put_off(group)
         return 0
     bar = output.Bar("keeping")
-    count, problems = keep_all(workspace, group, bar)
+    count, problems = review.keep_all(group, bar)
     bar.clear()
     for problem in problems:
         output.note(problem)

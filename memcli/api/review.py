@@ -1,0 +1,184 @@
+"""Settle what needs a person's yes or no: list the questions, let an LLM propose answers, answer them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..beliefs import decisions
+from ..beliefs.decisions import DECISIONS, Answered, Decision, allowed
+from ..beliefs.review import HUB, Now, Question, fresh, review_queue
+from ..beliefs.review_likelihoods import Proposed, Weigher, propose
+from ..beliefs.supersession import EntryFile
+from ..errors import NotFoundError, UsageError
+from ..formats.text_lines import differing, shorten
+from ..store import local_log
+from .workspace import Workspace
+
+__all__ = [
+    "DECISIONS",
+    "HUB",
+    "AnswerReport",
+    "Answered",
+    "Decision",
+    "EntryFile",
+    "Proposed",
+    "Question",
+    "ReviewReport",
+    "ReviewSession",
+    "allowed",
+    "answer",
+    "differing",
+    "review",
+    "shorten",
+]
+
+BY = ("user", "observed")
+"""Whose answers are taken."""
+
+
+@dataclass(frozen=True)
+class ReviewReport:
+    """What waits for an answer."""
+
+    count: int  # of all questions
+    questions: tuple[Question, ...]  # the first of them, as many as were asked for
+    problems: tuple[tuple[str, str], ...]  # path and reason: files that could not be read
+    judged: Proposed | None = None  # what came of asking an LLM; None where none was asked
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem review`."""
+        return {
+            "count": self.count,
+            "questions": [_question(one) for one in self.questions],
+            "problems": [{"path": path, "reason": reason} for path, reason in self.problems],
+        }
+
+
+def review(
+    workspace: Workspace,
+    *,
+    limit: int = 0,
+    judge: bool = False,
+    weigh: bool = True,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+    asking: Callable[[int, int], object] = lambda done, total: None,
+) -> ReviewReport:
+    """List the questions that wait, in the order to ask them; 0 is no limit.
+
+    `weigh` adds how likely each reading of a pair is, as far as the time for embedding goes. With `judge` the
+    configured LLM proposes answers about pairs first, or decides where `llm.decides` is set; `progress` is told how
+    many of its answers are there, `asking` how many pairs are done. Raise UsageError if no LLM is configured.
+    """
+    judged = None
+    if judge:
+        from ..beliefs.llm_judge import llm_judge
+
+        asked_of = llm_judge(workspace, progress)
+        judged = propose(workspace, review_queue(workspace).questions[: limit or None], asked_of, asking)
+    queue = review_queue(workspace)
+    asked: Sequence[Question] = queue.questions[: limit or None]
+    if weigh:
+        asked = Weigher(workspace).weighed(asked, workspace.settings["search.embed_budget"])
+    return ReviewReport(len(queue.questions), tuple(asked), queue.problems, judged)
+
+
+@dataclass(frozen=True)
+class AnswerReport:
+    """What became of an answer."""
+
+    id: str  # of the question
+    decision: str
+    action: str  # settled, proposed or later
+    changed: tuple[str, ...]  # ids of the entries
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem review answer`."""
+        return {"id": self.id, "decision": self.decision, "action": self.action, "changed": list(self.changed)}
+
+
+def answer(workspace: Workspace, name: str, decision: str, *, source: str = "observed") -> AnswerReport:
+    """Answer the question of an id with one of `DECISIONS`; as `observed` it may only become a proposal.
+
+    Raise UsageError for a decision or source that there is not, NotFoundError if the question was settled, RefusedError
+    if a text changed since it was asked.
+    """
+    if source not in BY:
+        raise UsageError(f"no source {source!r}", f"use one of {', '.join(BY)}")
+    if decision not in DECISIONS:
+        fix = f"`mem edit` an entry, then answer with one of {', '.join(DECISIONS)}"
+        raise UsageError(
+            f"no decision {decision!r}", fix if decision == "edit" else f"use one of {', '.join(DECISIONS)}"
+        )
+    question = _named(workspace, name)
+    done = decisions.answer_question(workspace, question, decision, source)
+    return AnswerReport(question.id, decision, done.action, done.ids)
+
+
+class ReviewSession:
+    """A person's way through the questions of a workspace; models that it needs are opened once."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Belong to a workspace."""
+        self._workspace = workspace
+        self._weigher = Weigher(workspace)
+
+    def current(self, question: Question) -> Question:
+        """Return a question as its files stand now, weighed; raise NotFoundError if it was settled meanwhile."""
+        (found,) = self._weigher.weighed([fresh(question, Now(self._workspace))])
+        return found
+
+    def answer(self, question: Question, decision: Decision) -> Answered:
+        """Carry out a decision of the user's; raises as the function `answer` does."""
+        return decisions.answer_question(self._workspace, question, decision)
+
+    def keep_all(
+        self, questions: Sequence[Question], progress: Callable[[int, int], object]
+    ) -> tuple[int, tuple[str, ...]]:
+        """Keep what the questions ask about, as one change; return how many, and why others wait."""
+        return decisions.keep_all(self._workspace, questions, progress)
+
+    def put_off(self, questions: Sequence[Question]) -> None:
+        """Ask these questions later."""
+        local_log.note_later(self._workspace, [one.id for one in questions])
+
+
+def _named(workspace: Workspace, name: str) -> Question:
+    questions = review_queue(workspace).questions
+    found = [one for one in questions if one.id == name or one.id.removeprefix("q_") == name]
+    if not found and not name.startswith("q_"):
+        about = [one.id for one in questions if name and any(name in side.entry.id for side in one.sides)]
+        raise NotFoundError(
+            f"{name} is no question's id",
+            f"an answer names a question: {', '.join(about[:3])}"
+            if about
+            else "`mem review --json` lists the questions",
+        )
+    if not found:
+        raise NotFoundError(
+            f"no question {name!r}: it was answered, or a text of it changed", "`mem review --json` lists what waits"
+        )
+    return found[0]
+
+
+def _question(one: Question) -> dict[str, Any]:
+    likelihoods = one.likelihoods
+    proposal = one.proposal
+    return {
+        "id": one.id,
+        "kind": one.kind,
+        "reason": one.reason,
+        "group": one.group,
+        "likelihoods": (
+            {name: round(getattr(likelihoods, name), 3) for name in ("same", "update", "conflict", "distinct")}
+            if likelihoods
+            else None
+        ),
+        "memories": [_memory(side) for side in one.sides],
+        "answers": list(allowed(one)),
+        "proposal": ({"decision": proposal.decision, "by": proposal.by, "at": proposal.at} if proposal else None),
+    }
+
+
+def _memory(side: EntryFile) -> dict[str, Any]:
+    names = ("id", "type", "key", "project", "source", "trust", "strength", "created_at", "updated_at", "pinned")
+    return {**{name: getattr(side.entry, name) for name in names}, "path": side.path, "text": side.entry.body}
