@@ -1,4 +1,4 @@
-"""How commands ask a judge about memories that are let in, and say what became of them."""
+"""What commands that keep text share: the options for a judge and for secrets, and how they report both."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -10,12 +10,17 @@ from ..errors import UsageError
 from . import output
 
 if TYPE_CHECKING:
+    from ..api.consolidate import Admitted
     from ..api.write import Redacted
-    from ..beliefs.drafts import Admitted
     from ..beliefs.llm_judge import LlmJudge
 
 
+MOST = 20
+"""Secrets that are listed one by one."""
+
 Judge = Annotated[bool, typer.Option("--judge", help="Let your LLM say what repeats or contradicts what is known.")]
+Redact = Annotated[bool, typer.Option("--redact", help="Put [REDACTED:rule] in the place of secrets.")]
+AllowSecret = Annotated[bool, typer.Option("--allow-secret", help="Keep what looks like a secret all the same.")]
 
 
 def judge_progress() -> Callable[[int, int], None]:
@@ -73,13 +78,6 @@ def counted(admitted: Sequence["Admitted"]) -> str:
         "probably known": sum(bool(one.likely_same) for one in admitted),
     }
     return ", ".join(f"{number:,} {what}" for what, number in numbers.items() if number)
-
-
-Redact = Annotated[bool, typer.Option("--redact", help="Put [REDACTED:rule] in the place of secrets.")]
-AllowSecret = Annotated[bool, typer.Option("--allow-secret", help="Keep what looks like a secret all the same.")]
-
-
-MOST = 20
 
 
 def tell_redacted(found: Sequence["Redacted"]) -> None:

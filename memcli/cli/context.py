@@ -1,4 +1,4 @@
-"""What a command is given of the world: folder, environment, clock, randomness, standard input."""
+"""What every command shares: its workspaces, what a person named, paths as they are shown, and standard input."""
 
 import os
 import sys
@@ -39,7 +39,7 @@ def writing(workspace: str, scope: str, done: str = "written to", *, even_off: b
 
 
 def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:
-    """Find the one place a name means; `strict` for what changes files."""
+    """Return the one place that a name means; `strict` for what changes files."""
     return api.locate(reading(workspace, scope), name, strict=strict)
 
 
@@ -49,7 +49,7 @@ def noise(text: str) -> Callable[[int], bytes]:
 
 
 def here(workspace: Workspace, path: str) -> str:
-    """Write a path of a workspace as the current folder has it; in full where the workspace is somewhere else."""
+    """Return a path of a workspace relative to the current folder; in full if the workspace is somewhere else."""
     folder = Path.cwd()
     is_near = workspace.root.is_relative_to(folder) or folder.is_relative_to(workspace.root.parent)
     whole = workspace.root / path
@@ -57,37 +57,32 @@ def here(workspace: Workspace, path: str) -> str:
 
 
 def tell_problems(found_in: Sequence[Workspace], problems: Iterable[FileProblem]) -> None:
-    """Say in one line which files an answer leaves out; what was found all the same is left to `mem check`."""
+    """Report in one line which files an answer leaves out; what was found all the same is left to `mem check`."""
     by_scope = {one.scope: one for one in found_in}
     left_out = [one for one in problems if one.left_out]
     output.problems([replace(one, path=here(by_scope.get(one.scope, found_in[0]), one.path)) for one in left_out])
 
 
 def shown(path: Path) -> str:
-    """Name a file, or a folder with a closing slash, as a person standing here would."""
+    """Return the path of a file, or of a folder with a closing slash, relative to the current folder if it is below."""
     here = Path.cwd()
     closing = "/" if path.is_dir() else ""
     return f"{path.relative_to(here)}{closing}" if path.is_relative_to(here) and path != here else str(path)
 
 
 def at_terminal() -> bool:
-    """Tell whether a person could type on standard input."""
+    """Return whether standard input is a terminal."""
     return sys.stdin is not None and sys.stdin.isatty()
 
 
 def is_typed() -> bool:
-    """Tell whether a person types the command and reads its answer: no agent, script or pipe."""
+    """Return whether a person types the command and reads its answer: no agent, script or pipe."""
     return at_terminal() and output.is_watched()
 
 
 def speaker() -> str:
     """Return whose word it is that comes without a source: the user's where a person types."""
     return "user" if is_typed() else "observed"
-
-
-def author(workspace: Workspace, source: str = "") -> str:
-    """Return whose word it is that a command keeps or changes: what was said, or set by the user, or a terminal's."""
-    return workspace.author(source, speaker())
 
 
 def standard_input(what: str) -> str:
@@ -97,9 +92,9 @@ def standard_input(what: str) -> str:
 
 @contextmanager
 def opened(file: str, what: str, *, allow_secret: bool = False) -> Iterator[BinaryIO]:
-    """Open a file a person named, or standard input for `-`, telling a person at a terminal what is waited for.
+    """Open a file a person named, or standard input for `-`; a person at a terminal is told what to type.
 
-    RefusedError where a `.secretsignore` names the file.
+    Raise RefusedError if a `.secretsignore` names the file.
     """
     if file == "-":
         yield _standard_bytes(what)

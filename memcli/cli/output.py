@@ -1,7 +1,7 @@
-"""The only place that prints: data on stdout, talk on stderr, and nothing that could drive a terminal.
+"""The only module that prints: data to stdout, messages to stderr, control characters escaped.
 
-Nobody knows where a pipe ends (`mem read ID | head` ends on a terminal), so control characters are visible there too,
-but for what programs take: `read --raw`, exports and the answers of protocols.
+They are escaped in a pipe too, which may end on a terminal (`mem read ID | head`), except in what programs read:
+`read --raw`, exports and the answers of protocols.
 """
 
 import json
@@ -17,32 +17,32 @@ _ONE_LINE = dict.fromkeys(map(ord, "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"), " 
 
 
 def to_terminal(stream: TextIO) -> bool:
-    """Tell whether a person watches a stream."""
+    """Return whether a stream is a terminal."""
     return stream.isatty()
 
 
 def is_watched() -> bool:
-    """Tell whether a person reads stdout."""
+    """Return whether stdout is a terminal."""
     return to_terminal(sys.stdout)
 
 
 def is_heard() -> bool:
-    """Tell whether a person reads stderr."""
+    """Return whether stderr is a terminal."""
     return to_terminal(sys.stderr)
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Tell whether colours are welcome: NO_COLOR and TERM=dumb are heeded."""
+    """Return whether a stream takes colours: a terminal, unless NO_COLOR or TERM=dumb is set."""
     return to_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def styled(text: str, code: str, stream: TextIO | None = None) -> str:
-    """Colour a text where colours are welcome."""
+    """Return a text in a colour if the stream takes colours."""
     return f"\x1b[{code}m{text}\x1b[0m" if has_colour(stream or sys.stdout) else text
 
 
 def visible(text: str) -> str:
-    """Make control characters visible, newlines and tabs excepted."""
+    """Return a text with its control characters escaped, except newlines and tabs."""
     import re
 
     return re.sub(
@@ -53,7 +53,7 @@ def visible(text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """Make visible what would drive a terminal at the end of a pipe; newlines, tabs and letters of any script stay."""
+    """Return a text with the characters escaped that control a terminal; newlines, tabs and all scripts stay."""
     import re
 
     return re.sub(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", text)
@@ -97,14 +97,14 @@ def _escaped(document: str) -> str:
 
 
 def fits(text: str) -> bool:
-    """Tell whether a text is no longer than a line of the terminal."""
+    """Return whether a text fits into a line of the terminal."""
     from shutil import get_terminal_size
 
     return len(text) <= get_terminal_size().columns
 
 
 def wrapped(text: str, indent: int) -> str:
-    """Break a text at words for the terminal, the lines after the first one indented."""
+    """Return a text wrapped at words for the terminal, the lines after the first one indented."""
     from shutil import get_terminal_size
     from textwrap import wrap
 
@@ -146,20 +146,20 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], flexible: int) -> 
 
 
 def note(text: str) -> None:
-    """Say one line on stderr; a line end within it, as names of files may have, is made visible."""
+    """Print one line on stderr; a line end within it, as names of files may have, is escaped."""
     line = visible(text).replace("\n", "\\x0a")
     print(f"mem: {line}\n", file=sys.stderr, end="")
 
 
 def problems(found: Sequence[object]) -> None:
-    """Say in one line that something could not be read; an agent pays for every line it is told each turn."""
+    """Print in one line that something could not be read; an agent pays for every line it is told each turn."""
     if found:
         rest = f" (and {len(found) - 1} more: run `mem check`)" if len(found) > 1 else ""
         note(f"{found[0]}{rest}")
 
 
 def failure(error: MemError, arguments: Sequence[str] = (), *, as_json: bool) -> None:
-    """Say on stderr what went wrong and what mends it, without the secrets among the words of the command."""
+    """Print on stderr what went wrong and what mends it, without the secrets among the words of the command."""
     from ..api.workspace import unsaid
 
     if as_json:
@@ -174,7 +174,7 @@ class Bar:
     """Progress on a terminal's stderr; silent elsewhere."""
 
     def __init__(self, label: str, step: int = 50) -> None:
-        """Take what is being done, and of how many things one is shown."""
+        """Take a label, and after how many steps the bar is drawn again."""
         self.label = label
         self.step = step
         self.shown = False
@@ -186,18 +186,18 @@ class Bar:
             print(f"\r\x1b[K{self.label} {done:,} of {total:,}", end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Erase the line."""
         if self.shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def flush() -> None:
-    """Hand over what is still in the buffers, so that a closed pipe is noticed here."""
+    """Flush stdout and stderr, so that a closed pipe is noticed here."""
     sys.stdout.flush()
     sys.stderr.flush()
 
 
 def leave() -> None:
-    """End the process at once with code 0, threads that are late left to themselves."""
+    """End the process at once with code 0, without waiting for threads."""
     flush()
     os._exit(0)

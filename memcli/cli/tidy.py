@@ -136,7 +136,7 @@ def promote(
     if demote:
         done = maintain.demote(where, names or ())
     else:
-        by = "user" if context.is_typed() else "observed"
+        by = context.speaker()
         found_in = context.reading(workspace, scope) if names else [where]
         done = maintain.promote(found_in, names or (), auto=auto, apply=apply, source=source, by=by)
     if as_json:
