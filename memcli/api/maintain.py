@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import RefusedError, UsageError
-from .choice import require_source
 from .workspace import FileProblem, Workspace, Workspaces, every, locate
 
 if TYPE_CHECKING:
@@ -153,6 +152,7 @@ def promote(
     """
     from ..beliefs.plan import applied
     from ..maintenance.promotion import promotion
+    from .choice import require_source
 
     require_source(source)
     if bool(names) == auto:

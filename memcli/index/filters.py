@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..formats.jsonl import EPISODES
 from ..formats.times import parse_time, stamp
 
 SORTS = {
@@ -105,6 +104,8 @@ def _or_records(wanted: Filter) -> str:
     is_layer = not wanted.layers or "episodic" in wanted.layers
     if asks_more or not (is_type and is_layer):
         return ""
+    from ..formats.jsonl import EPISODES
+
     return f" or file in (select file from files where path glob '{EPISODES}')"
 
 

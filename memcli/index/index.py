@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import MemError, UnavailableError
-from ..formats.chunking import WORDING
 from ..formats.text_lines import BINARY, ONLY_BEGINNING, FileProblem
 from ..store.local_log import confirmations
 from ..store.workspace import Workspace
 from . import schema, updater
 from .database import Database, texts_of
 from .filters import Filter, chunk_condition, entry_condition, file_condition
-from .full_text import Posting, postings
 from .updater import Progress, Refreshed
 
 if TYPE_CHECKING:
     from .embeddings import Embedding
+    from .full_text import Posting
     from .health import Health
 
 T = TypeVar("T")
@@ -101,8 +100,10 @@ class Index(Database):
         where = chunk_condition(wanted)
         return self._pairs("file", f"kind = 'session' and {where}", where.values)
 
-    def postings(self, terms: Sequence[tuple[str, ...]]) -> list[Posting | None]:
+    def postings(self, terms: Sequence[tuple[str, ...]]) -> "list[Posting | None]":
         """Find where words occur in all chunks, each word given in its forms."""
+        from .full_text import postings
+
         return postings(self.connection, terms)
 
     def chunk_count(self) -> int:
@@ -112,6 +113,8 @@ class Index(Database):
 
     def pieces(self, chunks: Collection[int]) -> dict[int, Piece]:
         """Fetch chunks with their texts."""
+        from ..formats.chunking import WORDING
+
         cursor = self.connection.execute(
             "select chunk, file, path, chunks.kind, chunks.status, anchor, line, chunks.title,"
             " timestamp, chunks.kind <> 'entry' or not exists (select 1 from chunks as other"

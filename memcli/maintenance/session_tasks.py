@@ -5,17 +5,16 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..consolidation.backlog import due, is_long, is_over
 from ..errors import BusyError, LlmError, MemError
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..store.sessions.sessions import Session, sessions
 from ..store.workspace import Workspace
 from .tend import Noise, Task
 
 if TYPE_CHECKING:
     from ..consolidation.plan import Outcome
     from ..consolidation.rollup import EpisodeGroup, RolledUp
+    from ..store.sessions.sessions import Session
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -23,14 +22,22 @@ EPISODES = 2
 """Episodes a project has before it is summed up unasked."""
 
 
-def _waiting(workspace: Workspace) -> list[Session]:
+def _has_sessions(workspace: Workspace) -> bool:
+    """Tell whether there may be a live session, without loading what reads one."""
+    return (workspace.root / "sessions").is_dir()
+
+
+def _waiting(workspace: Workspace) -> "list[Session]":
     """Return the live sessions in which more than the window waits, and all that was put away with any messages."""
-    if not workspace.settings["consolidate.enabled"]:
+    if not workspace.settings["consolidate.enabled"] or not _has_sessions(workspace):
         return []
+    from ..consolidation.backlog import due
+
     return due(workspace, workspace.settings["consolidate.window"])
 
 
-def _consolidate(workspace: Workspace, chosen: list[Session], noise: Noise) -> str:
+def _consolidate(workspace: Workspace, chosen: "list[Session]", noise: Noise) -> str:
+    from ..consolidation.backlog import is_over
     from ..consolidation.consolidate import consolidate_all
     from ..llm.command import chosen_llm
 
@@ -53,13 +60,16 @@ def _consolidate(workspace: Workspace, chosen: list[Session], noise: Noise) -> s
     return f"{messages:,} messages, {sum(outcome.entries for outcome in outcomes):,} memories" if messages else ""
 
 
-def _long(workspace: Workspace) -> list[Session]:
-    if not workspace.settings["session.compact"]:
+def _long(workspace: Workspace) -> "list[Session]":
+    if not workspace.settings["session.compact"] or not _has_sessions(workspace):
         return []
+    from ..consolidation.backlog import is_long
+    from ..store.sessions.sessions import sessions
+
     return [one for one in sessions(workspace) if not one.problem and is_long(workspace, one)]
 
 
-def _compact(workspace: Workspace, chosen: list[Session], noise: Noise) -> str:
+def _compact(workspace: Workspace, chosen: "list[Session]", noise: Noise) -> str:
     from ..consolidation.compaction import compact
     from ..llm.command import chosen_llm
 
