@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import NotFoundError, UsageError
 from ..formats.session_metadata import STATES
+from ..store.privacy import open_named
 from ..store.redaction import Redacted
 from ..store.sessions.sessions import Session, counts, find, require_own, sessions
 from ..store.sessions.views import SessionList, SessionStats, SessionSummary, ShownSession, shown_session, summary_of
-from .workspace import Workspace, Workspaces, every, open_named
+from .workspace import Workspace, Workspaces, every
 
 if TYPE_CHECKING:
     from ..consolidation.compaction import Compacted
@@ -33,7 +34,6 @@ __all__ = [
     "ImportedSession",
     "NewEvent",
     "Recap",
-    "Redacted",
     "Session",
     "SessionList",
     "SessionStats",
@@ -157,7 +157,7 @@ def import_transcript(
     if not isinstance(file, (str, Path)):
         return below.import_transcript(workspace, file, name or below.STANDARD_INPUT, session)
     path = workspace.folder / Path(file).expanduser()
-    with open_named(path, allow_secret=allow_secret) as stream:
+    with open_named(file, allow_secret=allow_secret, folder=workspace.folder) as stream:
         return below.import_transcript(workspace, stream, name or path.name, session or below.own_id(path))
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import RefusedError, UsageError
 from ..formats.text_lines import FileProblem
+from ..store.privacy import open_named
 from ..store.redaction import Redacted
 from ..store.workspace import nearest
 from ..transfer.bundle import ImportedLine
 from .choice import Choice, require_types
-from .workspace import Workspace, open_named
+from .workspace import Workspace
 
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import LlmJudge
@@ -185,7 +186,7 @@ def _opened(workspace: Workspace, file: str | Path | BinaryIO, *, allow_secret: 
     path = workspace.folder / Path(file).expanduser()
     if path.is_dir():
         raise _is_folder(str(file), path)
-    with open_named(path, allow_secret=allow_secret) as stream:
+    with open_named(file, allow_secret=allow_secret, folder=workspace.folder) as stream:
         yield stream
 
 

@@ -98,20 +98,23 @@ def shut_out(file: Path, names: tuple[str, ...] = (IGNORE,)) -> Path | None:
     return None
 
 
-def require_open(file: Path, fix: str = "--allow-secret takes it all the same") -> None:
-    """Raise RefusedError for a file that a `.secretsignore` names."""
+def require_open(file: Path, fix: str = "--allow-secret takes it all the same", name: str = "") -> None:
+    """Raise RefusedError for a file that a `.secretsignore` names; `name` is how a person called it."""
     ignore = shut_out(file)
     if ignore is not None:
-        raise RefusedError(f"{file} is named in {ignore}", fix)
+        raise RefusedError(f"{name or file} is named in {ignore}", fix)
 
 
-def open_named(file: str | Path, *, allow_secret: bool = False) -> BinaryIO:
-    """Open a file a person named; RefusedError if a `.secretsignore` names it, UsageError if it cannot be read."""
-    path = Path(file).expanduser()
+def open_named(file: str | Path, *, allow_secret: bool = False, folder: Path = Path()) -> BinaryIO:
+    """Open a file as a person named it from a folder.
+
+    Raise RefusedError if a `.secretsignore` names it, UsageError if it cannot be read.
+    """
+    path = folder / Path(file).expanduser()
     if path.is_dir():
         raise UsageError(f"{file} is a folder", "name a file in it")
     if not allow_secret:
-        require_open(path)
+        require_open(path, name=str(Path(file).expanduser()))
     try:
         return path.open("rb")
     except (OSError, ValueError) as error:

@@ -183,3 +183,10 @@ def test_what_is_wrong_with_a_line_stops_none_of_the_rest(workspace: Path) -> No
     assert done.counts == {"refused": 2, "created": 1}
     assert [one.action for one in done.lines] == ["refused", "created", "refused"]
     assert done.as_dict()["files"][0]["line"] == 1
+
+
+@pytest.mark.parametrize("name", ["monday.txt", "talks/monday.txt", "./monday.txt"])
+def test_a_file_that_cannot_be_read_is_named_as_the_caller_named_it(opened: Workspace, name: str) -> None:
+    for bring_in in (sessions.import_transcript, transfer.import_memories):
+        with pytest.raises(UsageError, match=f"^cannot read {name}: no such file"):
+            bring_in(opened, name)
