@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import NotFoundError, UsageError
 from ..formats.session_metadata import STATES
-from ..store.privacy import open_named
 from ..store.redaction import Redacted
 from ..store.sessions.sessions import Session, counts, find, require_own, sessions
 from ..store.sessions.views import SessionList, SessionStats, SessionSummary, ShownSession, shown_session, summary_of
-from .workspace import Workspace, Workspaces, every
+from .workspace import Workspace, Workspaces, every, open_named
 
 if TYPE_CHECKING:
     from ..consolidation.compaction import Compacted

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import RefusedError, UsageError
 from ..formats.text_lines import FileProblem
-from ..store.privacy import open_named
 from ..store.redaction import Redacted
 from ..store.workspace import nearest
 from ..transfer.bundle import ImportedLine
 from .choice import Choice, require_types
-from .workspace import Workspace
+from .workspace import Workspace, open_named
 
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import LlmJudge

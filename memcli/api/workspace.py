@@ -119,14 +119,14 @@ def locate(workspaces: Workspaces, name: str, *, strict: bool = False) -> tuple[
     return resolved(found, name, found[0].folder, strict=strict)
 
 
-def open_named(file: str | Path, *, allow_secret: bool = False) -> BinaryIO:
-    """Open a file outside the workspace whose content is to be kept.
+def open_named(file: str | Path, *, allow_secret: bool = False, folder: Path = Path()) -> BinaryIO:
+    """Open a file outside the workspace whose content is to be kept, as it is named from a folder.
 
     Raise RefusedError if a `.secretsignore` names it and not `allow_secret`, UsageError if it cannot be read.
     """
     from ..store.privacy import open_named as opened
 
-    return opened(file, allow_secret=allow_secret)
+    return opened(file, allow_secret=allow_secret, folder=folder)
 
 
 def unsaid(text: str, words: Sequence[str] = ()) -> str:
