@@ -50,6 +50,10 @@ class RefusedError(MemError):
     code = "refused"
 
 
+class ChangedError(RefusedError):
+    """A file is no longer as the change was planned from; nothing was done, and planning it again may do."""
+
+
 class SwitchedOffError(RefusedError):
     """Memory as a whole is switched off: whatever works unattended does nothing, and says nothing."""
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar
 
-from ..errors import RefusedError
+from ..errors import ChangedError
 from ..formats.entry import EPISODIC, Entry
 from ..store import local_log
 from ..store.journal import Applied, Step, apply, exclusive
@@ -57,8 +57,8 @@ def with_current(
     under the lock. `decide` returns the steps and its result and may be called again. `note` is called under the lock
     once the steps are done.
 
-    Raises what `look` and `decide` raise, BusyError where the lock is not had, and RefusedError where files change
-    under each of the looks; nothing is done then.
+    Raises what `look` and `decide` raise, BusyError where the lock is not had, and ChangedError where files
+    change under each of the looks; nothing is done then.
     """
     for left in reversed(range(LOOKS)):
         with one_by_one(workspace, command):
@@ -73,7 +73,7 @@ def with_current(
                 next_turn(workspace)
                 try:
                     applied = apply(workspace, steps, held)
-                except RefusedError:
+                except ChangedError:
                     if left:
                         continue
                     raise

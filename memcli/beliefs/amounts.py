@@ -70,7 +70,7 @@ def number_words(data: Mapping[str, Any]) -> NumberWords:
 
 
 def amounts(text: str, lists: NumberWords) -> Amounts:
-    """Give the amounts of a lower-case text."""
+    """Return the amounts of a lower-case text."""
     exact: set[str] = set()
     bare: set[str] = set()
     text = text.replace("half an hour", "30 minutes").replace("halbe stunde", "30 minuten")
@@ -101,7 +101,7 @@ def is_sign(letter: str) -> bool:
 
 
 def in_one_form(text: str, lists: NumberWords) -> str:
-    """Give a lower-case text with each time of day and each amount in one form; sizes stay as they are written."""
+    """Return a lower-case text with each time of day and each amount in one form; sizes stay as they are written."""
 
     def form(match: re.Match[str], kind: str = "") -> str:
         found = "".join(amounts(match[0], lists).exact)
@@ -157,7 +157,7 @@ def _spoken(match: re.Match[str], found: set[str], bare: set[str], values: Mappi
 
 
 def _number(digits: str) -> float | None:
-    """Give the value of a number; None for a version, a date or an address."""
+    """Return the value of a number; None for a version, a date or an address."""
     plain = digits.replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", digits) else digits.replace(",", ".")
     try:
         return float(plain)

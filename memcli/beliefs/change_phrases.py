@@ -29,19 +29,19 @@ def _data() -> dict[str, list[str]]:
 
 @cache
 def starts(name: str) -> tuple[str, ...]:
-    """Give a list of the data file as it stands there; KeyError where it has none of that name."""
+    """Return a list of the data file as it stands there; raise KeyError where it has none of that name."""
     return tuple(_data()[name])
 
 
 @cache
 def several(name: str) -> tuple[Words, ...]:
-    """Give a list of phrases, their words reduced as those of a sentence are."""
+    """Return a list of phrases, their words reduced as those of a sentence are."""
     return tuple(tuple(map(_reduced, phrase.replace(",", " , ").split())) for phrase in _data()[name])
 
 
 @cache
 def single(name: str) -> frozenset[str]:
-    """Give a list of single words, reduced as those of a sentence are."""
+    """Return a list of single words, reduced as those of a sentence are."""
     return frozenset(map(_reduced, _data()[name]))
 
 
@@ -56,7 +56,7 @@ def sentences(text: str) -> tuple[str, ...]:
 
 
 def after_opening(text: str, *openings: str) -> str:
-    """Give what follows the first of some openings that a text begins with; empty where it begins with none."""
+    """Return what follows the first of some openings that a text begins with; empty where it begins with none."""
     start = text.lstrip("*_ ")
     lower = start.lower()
     if not lower.startswith(openings):
@@ -67,7 +67,7 @@ def after_opening(text: str, *openings: str) -> str:
 
 @lru_cache(maxsize=KNOWN)
 def without_preamble(text: str) -> str:
-    """Give a text without what only asks to remember it: "Please note that"."""
+    """Return a text without what only asks to remember it: "Please note that"."""
     while rest := after_opening(text, *starts("preambles")):
         text = rest
     return text
@@ -75,7 +75,7 @@ def without_preamble(text: str) -> str:
 
 @lru_cache(maxsize=KNOWN)
 def words(sentence: str) -> Words:
-    """Give the words of a sentence without their endings, commas included, signs that belong to a word kept."""
+    """Return the words of a sentence without their endings, commas included, signs that belong to a word kept."""
     tokens = _TOKEN.findall(CLAUSE_END.sub(" , ", in_full(sentence)))
     bare = (token.rstrip(".!?:;)\"”’'…。！？").lstrip("(\"“‘'") for token in tokens)
     return tuple(_reduced(word) for word in bare if word)
@@ -83,7 +83,7 @@ def words(sentence: str) -> Words:
 
 @lru_cache(maxsize=KNOWN)
 def in_full(text: str) -> str:
-    """Give a text in lower case with its short forms in full: "doesn't" is "does not"."""
+    """Return a text in lower case with its short forms in full: "doesn't" is "does not"."""
     text = text.lower().replace("’", "'")
     for short, _, full in (one.partition("=") for one in starts("contractions")):
         text = re.sub(rf"{short}\b", full, text) if short in text else text
@@ -178,7 +178,7 @@ def _matched(stated: Words, retired: Words) -> Iterator[bool]:
 
 
 def _over(said: Words) -> Iterator[Words]:
-    """Give the statement without "no longer" or "stopped", up to where something else begins."""
+    """Yield the statement without "no longer" or "stopped", up to where something else begins."""
     for phrase in several("over"):
         place = _find(said, phrase)
         if place > 0:
@@ -259,7 +259,7 @@ def _renamed(stated: Words, said: Words) -> Iterator[bool]:
 
 
 def _parts(after: Words) -> Iterator[Words]:
-    """Give all that follows a phrase, and what of it stands before a word that begins something else."""
+    """Yield all that follows a phrase, and what of it stands before a word that begins something else."""
     yield after
     for place, word in enumerate(after):
         if place and word in single("boundaries"):
@@ -282,7 +282,7 @@ def _joined(said: Words) -> Words:
 
 
 def _comma(said: Words, start: int) -> int:
-    """Give where the next comma stands; the end where there is none."""
+    """Return where the next comma stands; the end where there is none."""
     return said.index(",", start) if "," in said[start:] else len(said)
 
 
@@ -291,7 +291,7 @@ def _has_digit(found: Words) -> bool:
 
 
 def _find(found: Words, phrase: Words) -> int:
-    """Give where a phrase stands; -1 where it does not."""
+    """Return where a phrase stands; -1 where it does not."""
     if phrase and phrase[0] not in found:
         return -1
     size = len(phrase)

@@ -129,7 +129,7 @@ def _of_entry(workspace: Workspace, project: Project, path: str, text: str) -> l
 
 
 def _judged(project: Project, citation: Citation) -> tuple[str, Citation | None]:
-    """Say what is wrong with a citation, and how it would be accepted; nothing is with lines that only moved."""
+    """Return what is wrong with a citation, and how it would be accepted; nothing is with lines that only moved."""
     state = project.state(citation)
     if state.kind == "same":  # another version of the file around the same lines is no news
         return "", citation

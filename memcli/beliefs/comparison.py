@@ -178,7 +178,7 @@ def _denies(old: str, new: str) -> bool:
 
 @lru_cache(maxsize=KNOWN)
 def _clauses(text: str) -> tuple[Words, ...]:
-    """Give the statements of a text, each without commas and what never makes it another one."""
+    """Return the statements of a text, each without commas and what never makes it another one."""
     parts = [part for one in sentences(text) for part in CLAUSE_END.split(one)]
     return tuple(found for found in (core(words(part)) for part in parts) if found)
 
@@ -228,12 +228,12 @@ def are_twins(one: str, other: str) -> bool:
 
 
 def normalized(text: str) -> str:
-    """Give a text without what never makes it another one: case, white space, full stops at its end."""
+    """Return a text without what never makes it another one: case, white space, full stops at its end."""
     return " ".join(text.lower().split()).rstrip(_STOPS)
 
 
 def without_article(text: str) -> str:
-    """Give a text without the article it begins with: "The user prefers tabs" says what "User prefers tabs" does."""
+    """Return a text without the article it begins with: "The user prefers tabs" says what "User prefers tabs" does."""
     return text.strip()[4:] if text.strip()[:4].lower() == "the " else text
 
 
@@ -258,7 +258,7 @@ def are_in_other_form(one: str, other: str) -> bool:
 
 @lru_cache(maxsize=KNOWN)
 def _tokens(text: str) -> Words:
-    """Give the words of a text without the punctuation around them."""
+    """Return the words of a text without the punctuation around them."""
     return tuple(_bare(token) for token in _LAST.sub("", text).split() if token not in _BREAKS)
 
 

@@ -104,7 +104,7 @@ def keep_all(
 
 
 def _unchanged(question: Question, now: Now) -> Question:
-    """Return a question as its files stand; RefusedError where a text changed since it was asked."""
+    """Return a question as its files stand; raise RefusedError where a text changed since it was asked."""
     found = fresh(question, now)
     if found.id != question.id:
         raise RefusedError(f"a text of {question.id} changed meanwhile", "look at it again with `mem review`")
@@ -167,7 +167,7 @@ def _unflagged(workspace: Workspace, one: EntryFile, other: EntryFile) -> EntryF
 
 
 def _likely_same(one: EntryFile, left: Collection[str]) -> dict[str, object]:
-    """Give what an entry still names as probably the same, where that is less than before."""
+    """Return what an entry still names as probably the same, where that is less than before."""
     alike = [name for name in one.entry.likely_same if name in left]
     return {"likely_same": alike} if len(alike) != len(one.entry.likely_same) else {}
 

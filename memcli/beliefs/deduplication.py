@@ -97,7 +97,7 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None) -> Tidied:
 
 
 def _look(index: Index, *, with_near: bool) -> _Seen:
-    """Gather the active entries that share a text or a wording, and those that are near in meaning."""
+    """Return the active entries that share a text or a wording, and those that are near in meaning."""
     index.refresh()
     rows = {row["path"]: row for row in index.list_entries(_ENTRIES, "path") if row["type"] not in EPISODIC}
     by_text: dict[str, list[str]] = defaultdict(list)

@@ -65,7 +65,7 @@ def _likes(known: Mapping[str, Entry]) -> Iterator[tuple[Entry, Entry]]:
 
 
 def _subject(one: str, other: str) -> str:
-    """Name what two statements begin with, up to the verb or preposition before what differs."""
+    """Return what two statements begin with, up to the verb or preposition before what differs."""
     spelled, theirs = _spelled(one), _spelled(other)
     shared, _ = replaced_span(tuple(spelled), tuple(theirs))
     begin = list(spelled)[:shared]
@@ -75,7 +75,7 @@ def _subject(one: str, other: str) -> str:
 
 
 def _spelled(text: str) -> dict[str, str]:
-    """Give the words of a text as they are compared, each with how it is written."""
+    """Return the words of a text as they are compared, each with how it is written."""
     found = ((core(words(token)), token.strip(".,;:!?\"'()")) for token in text.split())
     return {said[0]: token for said, token in found if said}
 

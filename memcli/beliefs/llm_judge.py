@@ -122,7 +122,7 @@ class LlmJudge:
 
 
 def llm_judge(workspace: Workspace, progress: Callable[[int, int], object]) -> LlmJudge:
-    """Return a judge that asks the configured LLM; UsageError where there is none.
+    """Return a judge that asks the configured LLM; raise UsageError where there is none.
 
     `progress` is told how many of how many questions are answered.
     """
@@ -187,7 +187,7 @@ def _verdict(old: str, new: str, row: Mapping[str, Any] | None) -> Verdict | Non
 
 
 def _apart(old: ReadWords, new: ReadWords) -> str:
-    """Say what keeps two texts from being one memory, in whatever words they are put; empty where nothing does."""
+    """Return what keeps two texts from being one memory, in whatever words they are put; empty where nothing does."""
     if not old.amounts.agree(new.amounts):
         return "their numbers differ"
     if old.signs != new.signs:
@@ -199,7 +199,7 @@ def _apart(old: ReadWords, new: ReadWords) -> str:
 
 
 def _hidden(old: str, new: str, row: Mapping[str, Any]) -> str:
-    """Say what would be hidden if the new text took the place of the old one; empty where nothing would."""
+    """Return what would be hidden if the new text took the place of the old one; empty where nothing would."""
     if row.get("old_says_more") is not False or len(sentences(old)) > max(1, len(sentences(new))):
         return "the old one says more"
     ours, theirs = read_words(old), read_words(new)
@@ -209,6 +209,6 @@ def _hidden(old: str, new: str, row: Mapping[str, Any]) -> str:
 
 
 def _only_in(names: Collection[str], other: ReadWords) -> set[str]:
-    """Give the names that another text does not have in any form."""
+    """Return the names that another text does not have in any form."""
     stems = {word[:STEM] for word in other.words}
     return {name for name in names if name[:STEM] not in stems}

@@ -20,7 +20,7 @@ def are_of_one_kind(one: str, other: str) -> bool:
 
 
 def kind_of(name: str) -> str:
-    """Give what the types of memories that can be one have in common; a correction is an event of its own."""
+    """Return what the types of memories that can be one have in common; a correction is an event of its own."""
     return "semantic" if name in SEMANTIC and name != "correction" else name
 
 
@@ -30,7 +30,7 @@ def says(entry: Entry, text: str) -> bool:
 
 
 def told_anew(old: Entry, new: Entry) -> tuple[dict[str, Any], str | None]:
-    """Give the fields, and the body where it is another one, that change when a memory is said again.
+    """Return the fields, and the body where it is another one, that change when a memory is said again.
 
     Both wordings stay: the body is that of who is trusted more, and the other one goes to `wordings`. The old entry
     keeps its id, its time of creation and, unless the new one's says more, its type. Empty where it only counts.
@@ -73,7 +73,7 @@ def _place(citation: str) -> str:
 
 
 def _wordings_of(old: Entry, new: Entry, known: Any, body: str) -> dict[str, Any]:
-    """Take over the other wordings of the new one."""
+    """Return the wordings with those of the new one."""
     found = list(known)
     found += [one for one in new.wordings if not any(are_twins(one, other) for other in (body, *found))]
     return {"wordings": found} if found != list(old.wordings) else {}

@@ -54,7 +54,7 @@ def read_text(tokens: "TokenVectors") -> ReadText:
 
 
 def features(old: ReadText, new: ReadText) -> "tuple[Floats, Floats]":
-    """Give the features of a pair, and the (5, dimension) vectors whose projections are features too."""
+    """Return the features of a pair, and the (5, dimension) vectors whose projections are features too."""
     cosine = float(old.pooled @ new.pooled)
     table = old.vectors @ new.vectors.T
     kept, left_old = _aligned(old, new, table)
@@ -67,7 +67,7 @@ def features(old: ReadText, new: ReadText) -> "tuple[Floats, Floats]":
 
 
 def _mean(vectors: "Floats", chosen: "Flags") -> "Floats":
-    """Give the unit mean of the chosen rows; zero where there is none."""
+    """Return the unit mean of the chosen rows; zero where there is none."""
     if not chosen.any():
         return np.zeros(vectors.shape[1] if vectors.ndim == 2 else 0, np.float32)
     mean = vectors[chosen].mean(axis=0)
@@ -211,7 +211,7 @@ def _sets(old: frozenset[str], new: frozenset[str]) -> list[float]:
 
 
 def _common(old: tuple[str, ...], new: tuple[str, ...]) -> float:
-    """Give the share of the shorter text that the two begin with."""
+    """Return the share of the shorter text that the two begin with."""
     length = next((at for at, (left, right) in enumerate(zip(old, new, strict=False)) if left != right), None)
     shorter = min(len(old), len(new))
     return (shorter if length is None else length) / max(1, shorter)

@@ -54,7 +54,7 @@ class Axes(NamedTuple):
     axes: "Floats"  # (dimension, components)
 
     def project(self, vectors: "Floats") -> "Floats":
-        """Give the components of each row."""
+        """Return the components of each row."""
         found: Floats = ((vectors - self.mean) @ self.axes).astype(np.float32)
         return found
 
@@ -96,11 +96,11 @@ class PairModel:
         return found
 
     def table(self, found: "Sequence[tuple[Floats, Floats]]") -> "Floats":
-        """Give the features of pairs with the projections of their vectors, a row for each pair."""
+        """Return the features of pairs with the projections of their vectors, a row for each pair."""
         return columns(found, self.pooled, self.left_over)
 
     def scores(self, table: "Floats") -> "Floats":
-        """Give the sums of the trees' leaves, (pairs, classes)."""
+        """Return the sums of the trees' leaves, (pairs, classes)."""
         rows = np.arange(len(table))[:, None]
         node = np.broadcast_to(self.roots, (len(table), len(self.roots)))
         for _ in range(self.depth):
@@ -109,7 +109,7 @@ class PairModel:
         return summed
 
     def calibrated(self, scores: "Floats") -> "Floats":
-        """Give probabilities for scores."""
+        """Return probabilities for scores."""
         values = np.exp(scores * self.scale + self.shift - (scores * self.scale + self.shift).max(1, keepdims=True))
         chances: Floats = values / values.sum(axis=1, keepdims=True)
         return chances
@@ -128,7 +128,7 @@ def columns(found: "Sequence[tuple[Floats, Floats]]", pooled: Axes, left_over: A
 
 
 def difference(old: ReadText, new: ReadText) -> str:
-    """Say what forbids to take two texts for the same, however alike they look; empty where nothing does."""
+    """Return what forbids to take two texts for the same, however alike they look; empty where nothing does."""
     one, other = old.words, new.words
     if is_foreign(old, new):
         return "a script that the embedding model cannot read"
@@ -159,13 +159,13 @@ def is_foreign(old: ReadText, new: ReadText) -> bool:
 
 
 def default_file() -> Path:
-    """Name the data file of the package."""
+    """Return the path of the package's data file."""
     return files.path("pair_model.npz")
 
 
 @lru_cache(maxsize=2)
 def load_pair_model(embedding: str, file: Path | None = None) -> PairModel:
-    """Open the comparison learned for an embedding model; UnavailableError where there is none or it is damaged."""
+    """Open the comparison learned for an embedding model; raise UnavailableError if there is none or it is damaged."""
     path = file or default_file()
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as data:
@@ -186,7 +186,7 @@ def load_pair_model(embedding: str, file: Path | None = None) -> PairModel:
 
 
 def _from_arrays(meta: dict[str, Any], data: "dict[str, NDArray[Any]]") -> PairModel:
-    """Build the model; ValueError where arrays do not fit each other."""
+    """Build the model; raise ValueError where arrays do not fit each other."""
     feature, left, right, roots = (data[name].astype(np.int64) for name in ("feature", "left", "right", "roots"))
     if (
         {len(feature)} != {len(data[name]) for name in ("left", "right", "threshold", "value")}
@@ -245,7 +245,7 @@ class Learned:
         self.notice = ""
 
     def __call__(self, old: str, new: str) -> Likelihoods | None:
-        """Give what is known of a pair."""
+        """Return what is known of a pair."""
         return self._known.get((old, new))
 
     def ask(self, embedder: "Embedder", pairs: Collection[tuple[str, str]], texts: "ReadTexts") -> None:

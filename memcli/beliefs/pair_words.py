@@ -97,7 +97,7 @@ def read_words(text: str) -> Words:
 
 
 def proper_names(words: Words) -> frozenset[str]:
-    """Give the names of a text; of none where nouns have capitals too, as in German."""
+    """Return the names of a text; of none where nouns have capitals too, as in German."""
     are_few = len(words.names) <= len(words.words) / 4
     return words.names if are_few or _lists().english.intersection(words.words) else frozenset()
 
@@ -127,7 +127,7 @@ def _begins_apart(side: Words, other: Words) -> bool:
 
 
 def _calendar_name(word: str) -> str:
-    """Give a day or a month by its first three letters, any other word as it is."""
+    """Return a day or a month by its first three letters, any other word as it is."""
     days = _lists().words["calendar"]
     is_cut = len(word) == DAY and any(day.startswith(word) for day in days)
     return word[:DAY] if is_cut or word in days or word.removesuffix("s") in days else word
@@ -145,7 +145,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def qualifiers(words: Words) -> frozenset[str]:
-    """Give the words that make another statement of one: almost, former, perhaps."""
+    """Return the words that make another statement of one: almost, former, perhaps."""
     return _lists().qualifiers.intersection(words.words)
 
 
@@ -157,7 +157,7 @@ def opposites(old: Words, new: Words) -> int:
 
 
 def swapped_spans(old: Words, new: Words) -> tuple[int, int, int]:
-    """Give how many words two texts begin with, how many they end with, and how many there are in the longer rest."""
+    """Return how many words two texts begin with, how many they end with, and how many there are in the longer rest."""
     ours, theirs = old.words, new.words
     shorter = min(len(ours), len(theirs))
     first = next((at for at in range(shorter) if ours[at] != theirs[at]), shorter)
@@ -182,7 +182,7 @@ def has_other_words(old: Words, new: Words) -> bool:
 
 
 def _form(side: Words, word: str) -> str:
-    """Give a word's first letters; all denials are one, and so are all numbers: amounts are compared elsewhere."""
+    """Return a word's first letters; all denials are one, and so are all numbers: amounts are compared elsewhere."""
     if word in side.marked["negation"]:
         return "not"
     numbers = _lists().numbers
@@ -236,7 +236,7 @@ def are_reordered(old: Words, new: Words) -> bool:
 
 
 def _in_order(side: Words, chosen: frozenset[str]) -> list[str]:
-    """Give chosen words of a text in their order; two around `and` have none."""
+    """Return chosen words of a text in their order; two around `and` have none."""
     found: list[list[str]] = []
     is_joined = False
     for word in side.words:
@@ -248,13 +248,13 @@ def _in_order(side: Words, chosen: frozenset[str]) -> list[str]:
 
 
 def _turned(side: Words) -> list[str]:
-    """Give the words of a text that turn two things round."""
+    """Return the words of a text that turn two things round."""
     turns = _lists().turns
     return sorted(["'s"] * side.text.replace("’", "'").count("'s") + [word for word in side.words if word in turns])
 
 
 def with_one_notation(text: str) -> str:
-    """Give a lower-case text with each time of day and each amount in one form."""
+    """Return a lower-case text with each time of day and each amount in one form."""
     return in_one_form(text, _lists().numbers)
 
 

@@ -45,7 +45,7 @@ def as_diff(plan: Plan) -> str:
 
 
 def applied(workspace: Workspace, plan: Plan, command: str) -> Applied:
-    """Apply a plan under the workspace's lock; RefusedError when something it builds on has changed meanwhile."""
+    """Apply a plan under the workspace's lock; raise RefusedError when something it builds on has changed meanwhile."""
     if not plan:
         return Applied()
     with exclusive(workspace, command) as held:
@@ -54,7 +54,7 @@ def applied(workspace: Workspace, plan: Plan, command: str) -> Applied:
 
 
 def moved(old: str, new: str, text: str) -> tuple[Change, Change]:
-    """Give the steps that move a file: the new one stands before the old one goes."""
+    """Return the steps that move a file: the new one stands before the old one goes."""
     return Change(new, None, text), Change(old, text, None)
 
 
@@ -83,7 +83,7 @@ def read_page(workspace: Workspace) -> Page:
 
 
 def ours_of(text: str, ids: Collection[str]) -> frozenset[str]:
-    """Pick the ids that have a promoted line on a page which no person has changed."""
+    """Return the ids that have a promoted line on a page which no person has changed."""
     return frozenset(line.id for line in read_promoted(text).lines if line.is_ours and line.id in ids)
 
 

@@ -91,7 +91,7 @@ def replace_entry(
 
 
 def kept_by_trust(old: str, new: str) -> str:
-    """Say why a memory did not give way to another one, and who settles it."""
+    """Return why a memory did not give way to another one, and who settles it."""
     return (
         f"{old} stays: {new} is trusted less; both are flagged, and `mem review` settles which holds (--source user"
         " where the user said so)"

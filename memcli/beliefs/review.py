@@ -90,7 +90,7 @@ class Now:
 
 
 def fresh(question: Question, now: Now) -> Question:
-    """Return a question as its files stand now; NotFoundError where nothing is left to ask."""
+    """Return a question as its files stand now; raise NotFoundError where nothing is left to ask."""
     try:
         sides = tuple(now.standing(one.path) for one in question.sides)
     except NotFoundError:
@@ -202,7 +202,7 @@ def _moment(side: EntryFile) -> tuple[str, str, str]:
 
 
 def _grouped(questions: Sequence[Question]) -> list[Question]:
-    """Put pairs together that one entry is in, where it is in many."""
+    """Group pairs that one entry is in, where it is in many."""
     sizes = Counter(side.entry.id for question in questions if question.is_pair for side in question.sides)
     found = []
     for one in questions:
@@ -212,7 +212,7 @@ def _grouped(questions: Sequence[Question]) -> list[Question]:
 
 
 def _id(kind: QuestionKind, sides: Iterable[EntryFile]) -> str:
-    """Name a question by what it is about: the ids of its memories and their texts, in no order."""
+    """Return the id of a question: a hash of the ids of its memories and their texts, in no order."""
     about = sorted(f"{one.entry.id}\0{one.entry.body}" for one in sides)
     is_pair = "pair" if len(about) == 2 else kind
     return f"q_{blake2b(chr(0).join([is_pair, *about]).encode('utf-8', 'surrogateescape'), digest_size=5).hexdigest()}"

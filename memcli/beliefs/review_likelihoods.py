@@ -141,7 +141,7 @@ class Weigher:
 
 
 def likeliest(likelihoods: Likelihoods) -> str:
-    """Say the likeliest reading with its probability: `likely an update, 0.83`."""
+    """Return the likeliest reading with its probability: `likely an update, 0.83`."""
     name, words = max(_READINGS, key=lambda reading: float(getattr(likelihoods, reading[0])))
     chance = getattr(likelihoods, name)
     return f"{'likely' if chance > 0.5 else 'perhaps'} {words}, {chance:.2f}"

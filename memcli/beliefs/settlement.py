@@ -112,7 +112,7 @@ class Settlement:
         self._create(draft, entry, against)
 
     def plan(self, drafts: range) -> Plan:
-        """Give the changes that began with some of the drafts, by their numbers, as one plan; apply those of all."""
+        """Return the changes that began with some of the drafts, by their numbers, as one plan; apply those of all."""
         changes = []
         for path, number in self._changed.items():
             one = self._files[path]
@@ -173,7 +173,7 @@ class Settlement:
         self.admitted.append(Admitted("merged", identifier, one.path, reason=verdict.reason, strength=strength))
 
     def _counted(self, path: str, entry: Entry, moment: str) -> str:
-        """Give the text of an entry of this run with a confirmation: nobody else has its file yet."""
+        """Return the text of an entry of this run with a confirmation: nobody else has its file yet."""
         now = self._files[path]
         assert now is not None
         sources = [*now.entry.sources, *(one for one in entry.sources if one not in now.entry.sources)]

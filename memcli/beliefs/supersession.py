@@ -35,7 +35,7 @@ class EntryFile:
 
 
 def read_entry_file(workspace: Workspace, path: str) -> EntryFile:
-    """Read an entry's file; RefusedError where it cannot be changed as it is."""
+    """Read an entry's file; raise RefusedError where it cannot be changed as it is."""
     text = entries.decoded(path, atomic_files.read(workspace.path(path)))
     document = frontmatter.parse(text)
     if document.problem:
@@ -55,13 +55,13 @@ def revised_entry(
 
 
 def superseded_text(workspace: Workspace, old: EntryFile, by: str) -> str:
-    """Give the text of an entry that another one takes the place of; its age stays."""
+    """Return the text of an entry that another one takes the place of; its age stays."""
     told = {"status": "superseded", "superseded_by": by, "superseded_at": stamp(workspace.now)}
     return entries.revised(workspace, old.path, old.text, told, touch=False)
 
 
 def referring_text(workspace: Workspace, new: EntryFile, to: str) -> str:
-    """Give the text of the entry that took the place, which names the one it replaces."""
+    """Return the text of the entry that took the place, which names the one it replaces."""
     if to in new.entry.references:
         return new.text
     told = {"references": [*new.entry.references, to]}
@@ -69,7 +69,7 @@ def referring_text(workspace: Workspace, new: EntryFile, to: str) -> str:
 
 
 def conflicting_text(workspace: Workspace, one: EntryFile, other: str, *, is_likely_same: bool = False) -> str:
-    """Give the text of an entry that is flagged with another one: it contradicts it, or probably says the same."""
+    """Return the text of an entry that is flagged with another one: it contradicts it, or probably says the same."""
     if other in one.entry.conflicts_with:
         return one.text
     told = {"conflicts_with": [*one.entry.conflicts_with, other]}
@@ -160,7 +160,7 @@ def _flagged_with(identifier: str) -> str:
 
 
 def restored_text(workspace: Workspace, old: EntryFile) -> str:
-    """Give the text of a superseded entry made active again."""
+    """Return the text of a superseded entry made active again."""
     told = {"status": "", "superseded_by": "", "superseded_at": ""}
     return entries.revised(workspace, old.path, old.text, told, touch=False)
 
@@ -214,7 +214,7 @@ def page_chain(workspace: Workspace, path: str) -> Chain:
 
 
 def chain(index: Index, identifier: str) -> Chain:
-    """Follow a memory to what it replaced and to what replaced it; NotFoundError where no entry has the id."""
+    """Follow a memory to what it replaced and to what replaced it; raise NotFoundError where no entry has the id."""
     links = {row[0]: ChainLink(*row) for row in supersession_rows(index)}
     if identifier not in links:
         raise NotFoundError(f"no entry {identifier!r}", "find it with `mem search` or `mem ls`")
@@ -264,7 +264,7 @@ def _place(link: ChainLink, later: list[str], identifier: str) -> tuple[int, str
 
 
 def over(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """Give the ids of entries that are superseded or archived, of rows of every status."""
+    """Return the ids of entries that are superseded or archived, of rows of every status."""
     active: set[str] = set()
     others: set[str] = set()
     for row in rows:

@@ -52,7 +52,7 @@ class CompactionLimits:
 
 
 def limits(settings: Settings) -> CompactionLimits:
-    """Settle the limits: as set, else by the model's window, else as most models have it."""
+    """Return the limits: as set, else by the model's window, else as most models have it."""
     soft, hard = settings["session.soft_limit"], settings["session.hard_limit"]
     window = None
     model = settings.values.get("llm.model", "")

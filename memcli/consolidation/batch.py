@@ -96,7 +96,7 @@ class Batch:
         return day_of(moment, self.workspace.zone) if moment else None
 
     def source_of(self, message: str = "") -> str:
-        """Name where in the conversation something was said."""
+        """Return the address of where in the conversation something was said."""
         first, last = (message, message) if message else (self.events[0].id, self.events[-1].id)
         return session_source(self.session.id, first, last)
 
@@ -179,7 +179,7 @@ def parts(waiting: Sequence[Event], keep: int, *, for_llm: bool) -> Iterator[lis
 
 
 def behind(events: Sequence[Event], last: str) -> list[Event]:
-    """Give the events behind the last one consolidated; all of them where that one was put away.
+    """Return the events behind the last one consolidated; all of them where that one was put away.
 
     A summary of what was compacted is left out: memory must not feed on itself.
     """

@@ -184,7 +184,7 @@ def _applied_to(
     seen: Nearby | None,
     opened: Opened | None,
 ) -> list[Outcome]:
-    """Apply what was found in conversations that are all there still; _LostError where one is not."""
+    """Apply what was found in conversations that are all there still; raise _LostError where one is not."""
 
     def again(last: Nearby | None, seconds: float | None) -> Nearby:
         now = look(workspace, _drafts(found), last, budget=seconds)
@@ -227,7 +227,7 @@ def _drafts(found: Sequence[Extraction]) -> list[Draft]:
 
 
 def _lost(session: Session, now: Session | None) -> Outcome | None:
-    """Say why nothing may be kept of a conversation any more; None where it may."""
+    """Return why nothing may be kept of a conversation any more; None where it may."""
     if now is None:
         return Outcome(session.id, "nothing", remarks=(f"{session.id} was deleted meanwhile: nothing is kept of it",))
     if now.metadata.consolidated_to != session.metadata.consolidated_to:

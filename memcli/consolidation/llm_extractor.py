@@ -68,7 +68,7 @@ SCHEMA: Mapping[str, object] = {
 def question(
     page: str, events: Sequence[Event], zone: tzinfo = UTC, limit: int = 0, keys: Sequence[str] = ()
 ) -> list[dict[str, str]]:
-    """Make the messages of a request; `limit` in bytes, when given, asks for a shorter page; `keys` are in use."""
+    """Return the messages of a request; `limit` in bytes, when given, asks for a shorter page; `keys` are in use."""
     rules = _RULES + (_COMPRESS.format(limit=limit) if limit else "")
     material = (
         f"<memory>\n{_data(page.strip()) or '(empty)'}\n</memory>\n\n"
@@ -79,7 +79,7 @@ def question(
 
 
 def again(messages: Sequence[Mapping[str, str]], reply: str, reason: str) -> list[dict[str, str]]:
-    """Make the one second request, which shows the model what was wrong with its reply."""
+    """Return the messages of the one second request, which shows the model what was wrong with its reply."""
     told = (
         f"That reply cannot be used: {reason}. Answer again with one JSON object of the fields named, and nothing else."
     )

@@ -67,7 +67,7 @@ class Reply:
 
     @property
     def is_empty(self) -> bool:
-        """Say whether the LLM found nothing worth keeping."""
+        """Tell whether the LLM found nothing worth keeping."""
         return not (self.history_entry or self.memory_update or self.entries)
 
 
@@ -113,7 +113,7 @@ def _reply(values: Sequence[Any], tier: int) -> Reply | None:
 
 
 def _wrapped(outer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Look one level down, where some models put the object they were asked for."""
+    """Return the objects one level down, where some models put the object they were asked for."""
     if not _NAMES.isdisjoint(outer):
         return []
     inner: list[dict[str, Any]] = []
@@ -125,7 +125,7 @@ def _wrapped(outer: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _text(value: Any, field: str) -> str:
-    """Give a field's text; an object or a list where text was due is salvaged only if it holds one plain text."""
+    """Return a field's text; an object or a list where text was due is salvaged only if it holds one plain text."""
     if value is None:
         return ""
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
@@ -198,7 +198,7 @@ def _number(value: Any) -> int:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """Give a list of short texts; one text is split at commas, anything else is left out."""
+    """Return a list of short texts; one text is split at commas, anything else is left out."""
     items = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
     plain = (clean_text(str(item)).replace("\n", " ") for item in items if isinstance(item, str | int))
     return tuple(dict.fromkeys(item for item in plain if item))

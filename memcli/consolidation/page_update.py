@@ -21,7 +21,7 @@ from .stages import Extraction
 
 
 def proposed_page(batch: Batch, proposed: str, page: Page) -> tuple[list[Step], tuple[str, ...]]:
-    """Settle long-term memory as an LLM proposes it, under the guards of its update."""
+    """Return the steps that change long-term memory as an LLM proposes it, under the guards of its update."""
     workspace, shown = batch.workspace, batch.page
     limit = workspace.settings["consolidate.page_size"]
     size = len(proposed.encode())
@@ -58,7 +58,7 @@ def _bearing_out(batch: Batch) -> Callable[[str], bool]:
 def with_our_lines(
     workspace: Workspace, kept: Sequence[tuple[Extraction, Settled]], stands: Mapping[str, str | None], page: Page
 ) -> tuple[list[Step], tuple[str, ...]]:
-    """Settle the lines between mem's own marks."""
+    """Return the steps that change the lines between mem's own marks."""
     lines, headings = _lines(workspace, kept, stands, page) if workspace.settings["consolidate.page"] else ({}, {})
     gone = ours_of(page.text, frozenset().union(*(settled.superseded for _, settled in kept)))
     if not lines and not gone:

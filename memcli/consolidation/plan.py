@@ -165,7 +165,7 @@ def _label(workspace: Workspace, stands: Mapping[str, str | None], settled: Sett
 
 
 def _project(session: Session, label: str) -> str:
-    """Name what a conversation was about: as the session says, else its entries, else the folder it took place in."""
+    """Return the project of a conversation: as the session says, else its entries, else the folder it took place in."""
     told = session.metadata.metadata
     folder = session.metadata.channel_id if session.metadata.channel_type == "git" else told.get("cwd", "")
     named = told.get("project")

@@ -58,13 +58,13 @@ class Recap:
 
 
 def latest(workspace: Workspace) -> Session | None:
-    """Give the session in which something was said last."""
+    """Return the session in which something was said last."""
     said = [one for one in sessions(workspace) if counts(workspace, one).messages]
     return max(said, key=lambda one: counts(workspace, one).last or one.metadata.updated_at, default=None)
 
 
 def recap(workspace: Workspace, session: Session) -> Recap:
-    """Say what is worth knowing of a session; only the end of its file is read."""
+    """Return what is worth knowing of a session; only the end of its file is read."""
     said = [
         event
         for event in recent_events(workspace.path(session.path))
@@ -115,7 +115,7 @@ def _last(said: Sequence[Event]) -> tuple[Said, ...]:
 
 
 def _open(said: Sequence[Event]) -> list[str]:
-    """Give what waits for an answer: the prompt nobody answered, unless it only tells something, or what was asked."""
+    """Return what waits for an answer: the prompt nobody answered, unless it only tells something, or what it asks."""
     if not said:
         return []
     if said[-1].role == "user":

@@ -51,7 +51,7 @@ class _Run:
 
 
 def repairs(events: Sequence[Event]) -> list[Repair]:
-    """Give the lessons of a session, each once, in the order they were learnt."""
+    """Return the lessons of a session, each once, in the order they were learnt."""
     runs = list(_runs(events))
     found: dict[str, Repair] = {}
     for index, run in enumerate(runs):
@@ -64,7 +64,7 @@ def repairs(events: Sequence[Event]) -> list[Repair]:
 
 
 def changed_files(events: Sequence[Event]) -> tuple[str, ...]:
-    """Name the files that tools wrote, each once, in the order they were first written."""
+    """Return the files that tools wrote, each once, in the order they were first written."""
     found: dict[str, None] = {}
     for event in events:
         if event.type == "tool_call" and _EDITS.search(event.name):
@@ -123,7 +123,7 @@ def _plain(command: str) -> str:
 
 
 def _same(one: str, other: str) -> bool:
-    """Say whether two command lines try the same thing: the program and what it is told, or all but the program."""
+    """Tell whether two command lines try the same thing: the program and what it is told, or all but the program."""
     first, second = _plain(one).split(), _plain(other).split()
     if not first or not second:
         return False

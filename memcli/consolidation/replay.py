@@ -163,7 +163,7 @@ _OWN = "; learnt from this conversation, so it may have been kept only later"
 
 
 def _why(memory: Memory, words: Sequence[str]) -> str:
-    """Say in words what a memory's relevance and its place are made of."""
+    """Return in words what a memory's relevance and its place are made of."""
     shared = [word for word in words if word in set(query_terms(memory.text))][:_SHOWN]
     told = []
     for name, value in memory.parts.items():
@@ -187,7 +187,7 @@ def _learnt_from(workspaces: Sequence[Workspace], session: str, memories: Sequen
 
 
 def _differences(workspaces: Sequence[Workspace], then: Side, now: Side, moment: str) -> tuple[Difference, ...]:
-    """Say what became of what was given then, and where what is given now comes from."""
+    """Return what became of what was given then, and where what is given now comes from."""
     before, after = ({one.memory.id: one.memory for one in side.given} for side in (then, now))
     rows = _rows(workspaces) if before.keys() != after.keys() else {}
     gone = [

@@ -52,7 +52,7 @@ class EpisodeGroup:
 
     @property
     def path(self) -> str:
-        """Give the page's place below the entries."""
+        """Return the page's place below the entries."""
         return f"{'tags' if self.is_tag else 'projects'}/{file_words(self.name, '') or 'unnamed'}/summary.md"
 
 
@@ -77,12 +77,12 @@ class _Episode:
 
 
 def groups(workspace: Workspace) -> list[EpisodeGroup]:
-    """Name the projects that have episodes."""
+    """Return the projects that have episodes."""
     return [EpisodeGroup(name) for name in _by_project(workspace)]
 
 
 def unsummed(workspace: Workspace, least: int = 1) -> list[EpisodeGroup]:
-    """Name the projects of at least so many episodes whose page does not tell of all of them yet."""
+    """Return the projects of at least so many episodes whose page does not tell of all of them yet."""
     found = []
     for name, rows in _by_project(workspace).items():
         if len(rows) < least:
@@ -167,7 +167,7 @@ def _steps(
 
 
 def _page(workspace: Workspace, group: EpisodeGroup) -> tuple[str, str | None]:
-    """Give the page's path and text; RefusedError where it cannot be changed."""
+    """Return the page's path and text; raise RefusedError where it cannot be changed."""
     path = f"{workspace.layout.entries}/{group.path}".lstrip("/")
     target = workspace.path(path)
     if not target.exists():

@@ -67,7 +67,7 @@ class Summary:
 
     @property
     def title(self) -> str:
-        """Name the conversation by what it was about and what came of it."""
+        """Return a title that says what it was about and what came of it."""
         goal = shorten(self.goal.rstrip(".?! "), 50)
         return f"{goal} → {shorten(self.outcome, 60)}" if goal else shorten(self.outcome, 100)
 

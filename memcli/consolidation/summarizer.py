@@ -29,7 +29,7 @@ _REFUSES = re.compile(r"(?:I['’]m sorry|I am sorry|Sorry, |I cannot|I can['’
 
 
 def told_by_llm(llm: Llm, what: str, material: str) -> str:
-    """Ask for a summary; LlmError when what comes back is none."""
+    """Ask for a summary; raise LlmError when what comes back is none."""
     safe = material.replace("</material", "<\\/material")
     messages = [
         {"role": "system", "content": _RULES.format(what=what)},

@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ..errors import MemError, RefusedError
+from ..errors import ChangedError, MemError, RefusedError
 from ..formats.ids import blake2b
 from ..formats.text_lines import require_no_conflict
 from ..formats.times import stamp
@@ -85,12 +85,12 @@ def finish_first(workspace: Workspace, command: str) -> None:
 
 
 def apply(workspace: Workspace, steps: Sequence[Step], held: Held) -> Applied:
-    """Do all the steps under the lock held; RefusedError, and nothing done, when a text is not what a step expects."""
+    """Do all the steps under the lock held; raise ChangedError, with nothing done, if a text is not what a step expects."""
     at = cache(workspace.path)  # following the links of 10,000 paths takes seconds each time
     steps = [step for step in steps if not _is_done(step, at)]
     for step in steps:
         if not _is_as_planned(step, at):
-            raise RefusedError(f"{step.path} changed underneath", "run the command again")
+            raise ChangedError(f"{step.path} changed underneath", "run the command again")
         if isinstance(step, Append):
             require_no_conflict(step.path, _text(at(step.path)) or "")
     if not steps:

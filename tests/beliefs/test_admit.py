@@ -350,6 +350,44 @@ def test_what_changed_between_the_look_and_the_lock_is_looked_at_again(
     assert count(workspace) == 1
 
 
+def test_what_an_editor_saves_at_the_last_moment_is_kept_beside_what_is_written(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memcli.beliefs import admission as module
+
+    old = let_in(workspace, "Deploys run on Fly")
+    real, times = module.apply, list[int]()
+
+    def meddled(*arguments: Any) -> Any:
+        times.append(1)
+        if len(times) == 1:
+            path = workspace.root / old.path
+            path.write_text(f"{path.read_text()}\nAsk Rita first.\n")
+        return real(*arguments)
+
+    monkeypatch.setattr(module, "apply", meddled)
+    assert let_in(workspace, "Correction: deploys run on Hetzner").action == "created"
+    assert "Ask Rita first." in (workspace.root / old.path).read_text()
+    assert len(times) == 2
+
+
+def test_what_the_disk_refuses_is_said_at_once_and_not_tried_again(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memcli.beliefs import admission as module
+
+    times = []
+
+    def refusing(*_: Any) -> Any:
+        times.append(1)
+        raise RefusedError("the disk is full")
+
+    monkeypatch.setattr(module, "apply", refusing)
+    with pytest.raises(RefusedError, match="the disk is full"):
+        let_in(workspace, "Deploys run on Fly")
+    assert len(times) == 1
+
+
 def test_a_power_cut_at_any_step_leaves_all_or_nothing(tmp_path: Path) -> None:
     """Supersede one memory and flag another, with the power cut at every step."""
     steps = 0
