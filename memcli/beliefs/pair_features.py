@@ -35,7 +35,7 @@ class ReadText:
 
 
 def read_text(tokens: "TokenVectors") -> ReadText:
-    """Make a text ready to be compared."""
+    """Return a text ready to be compared; its token vectors are (n, dimension) float32, made unit rows."""
     text = tokens.text
     parts = [text[start:end] for start, end in tokens.spans]
     norms = np.linalg.norm(tokens.vectors, axis=1, keepdims=True)
@@ -54,7 +54,7 @@ def read_text(tokens: "TokenVectors") -> ReadText:
 
 
 def features(old: ReadText, new: ReadText) -> "tuple[Floats, Floats]":
-    """Return the features of a pair, and the (5, dimension) vectors whose projections are features too."""
+    """Return the features of a pair, (columns) float32, and the (5, dimension) vectors that are projected to more."""
     cosine = float(old.pooled @ new.pooled)
     table = old.vectors @ new.vectors.T
     kept, left_old = _aligned(old, new, table)

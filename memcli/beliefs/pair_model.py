@@ -80,7 +80,7 @@ class PairModel:
     shift: "Floats"
 
     def compare(self, pairs: "Sequence[tuple[TokenVectors, TokenVectors]]") -> list[Likelihoods]:
-        """Judge pairs of an old and a new text."""
+        """Return the calibrated likelihoods of pairs of an old and a new text, in their order."""
         if not pairs:
             return []
         texts = {id(text): text for pair in pairs for text in pair}
@@ -96,11 +96,11 @@ class PairModel:
         return found
 
     def table(self, found: "Sequence[tuple[Floats, Floats]]") -> "Floats":
-        """Return the features of pairs with the projections of their vectors, a row for each pair."""
+        """Return the features of pairs with the projections of their vectors, (pairs, columns) float32."""
         return columns(found, self.pooled, self.left_over)
 
     def scores(self, table: "Floats") -> "Floats":
-        """Return the sums of the trees' leaves, (pairs, classes)."""
+        """Return the sums of the trees' leaves before calibration, (pairs, classes) float32."""
         rows = np.arange(len(table))[:, None]
         node = np.broadcast_to(self.roots, (len(table), len(self.roots)))
         for _ in range(self.depth):
@@ -109,7 +109,10 @@ class PairModel:
         return summed
 
     def calibrated(self, scores: "Floats") -> "Floats":
-        """Return probabilities for scores."""
+        """Return the probabilities of the classes, (pairs, classes): softmax(scale · score + shift), vector scaling.
+
+        The method is that of Guo et al., On Calibration of Modern Neural Networks, 2017.
+        """
         values = np.exp(scores * self.scale + self.shift - (scores * self.scale + self.shift).max(1, keepdims=True))
         chances: Floats = values / values.sum(axis=1, keepdims=True)
         return chances

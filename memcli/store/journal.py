@@ -85,7 +85,7 @@ def finish_first(workspace: Workspace, command: str) -> None:
 
 
 def apply(workspace: Workspace, steps: Sequence[Step], held: Held) -> Applied:
-    """Do all the steps under the lock held; raise ChangedError, with nothing done, if a text is not what a step expects."""
+    """Do all the steps under the lock held; raise ChangedError, with nothing done, if a text is another."""
     at = cache(workspace.path)  # following the links of 10,000 paths takes seconds each time
     steps = [step for step in steps if not _is_done(step, at)]
     for step in steps:
