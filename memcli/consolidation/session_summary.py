@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..formats.session_event import Event
 from ..formats.text_lines import shorten
-from ..language.keyword_tokens import STOP_WORDS
+from ..language.lexicon import stop_words
 from ..language.pasted_text import Prompt
 from ..language.sentences import is_question, sentences
 from .candidates import Candidate, asks, leans_back, without_filler
@@ -192,7 +192,7 @@ def _fixed(found: Sequence[Candidate], gone: Collection[str]) -> str:
 
 
 def _words(text: str) -> set[str]:
-    return set(map(str.casefold, _WORD.findall(text))) - STOP_WORDS
+    return set(map(str.casefold, _WORD.findall(text))) - stop_words()
 
 
 def _states_a_result(text: str) -> bool:

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 
 from ..beliefs.change_phrases import single, starts, words
-from ..language.keyword_tokens import STOP_WORDS
+from ..language.lexicon import stop_words
 from .candidates import Candidate, states_something
 from .standing_rules import is_standing_rule, plain_type
 
@@ -116,7 +116,7 @@ def _denies(text: str) -> bool:
 @lru_cache(1024)
 def _content(text: str) -> frozenset[str]:
     """Return what a text speaks of: words that not any text has, and pairs of unspaced characters."""
-    light = STOP_WORDS | set(starts("interjections"))
+    light = stop_words() | set(starts("interjections"))
     plain = text.casefold()
     spaced = {word[:_STEM] for word in _WORD.findall(_WIDE.sub(" ", plain)) if word not in light}
     wide = _WIDE.findall(plain)
@@ -213,7 +213,7 @@ def withdraws(text: str) -> bool:
 def names_only_values(text: str) -> bool:
     """Tell whether a correction gives values without saying of what, so that it tells nothing alone."""
     said = _VALUE.sub(" ", _CORRECTS.sub(" ", _AMENDS.sub(" ", text, count=1)))
-    return bool(_VALUE.search(text)) and len(_words(said) - STOP_WORDS) < _NAMED
+    return bool(_VALUE.search(text)) and len(_words(said) - stop_words()) < _NAMED
 
 
 def amends(said: Candidate, text: str) -> bool:

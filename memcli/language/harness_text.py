@@ -1,8 +1,8 @@
 """What agents' harnesses and memory tools put into a conversation that nobody said: it must not be remembered.
 
-Recalled memory above all: what is recalled into a prompt and then consolidated from it grows with every turn. How
-whole messages of harnesses begin stands in `data/harness_openings.txt`, read with the first text that is looked at.
-This module only recognises; what it removes is counted by whoever asks.
+Recalled memory above all: what is recalled into a prompt and then consolidated from it grows with every turn. The names
+of tags, and how whole messages of harnesses begin, stand in `data/harness.toml`. This module only recognises; what it
+removes is counted by whoever asks.
 """
 
 import re
@@ -17,68 +17,8 @@ ASKED_BY_MEM = "[asked by mem]"
 
 MEMORY, REMINDER, COMMAND, SETTING = "recalled memory", "reminder", "command", "environment"
 
-# Each stands for one pair of tags. A tag counts only where it begins a line or follows another tag at once: a
-# sentence that mentions one is somebody's words.
-_TAGS = {
-    **dict.fromkeys(
-        (
-            "memory",
-            "memories",
-            "memory-context",
-            "memory_context",
-            "mem-context",
-            "recalled-memory",
-            "recalled-memories",
-            "relevant-memories",
-            "relevant_memories",
-            "claude-mem-context",
-            "supermemory-context",
-            "active_memory_plugin",
-        ),
-        MEMORY,
-    ),
-    **dict.fromkeys(
-        (
-            "system-reminder",
-            "system_reminder",
-            "system-notification",
-            "task-notification",
-            "user-prompt-submit-hook",
-            "session-start-hook",
-            "local-command-caveat",
-            "ide_opened_file",
-            "ide_selection",
-            "ide_diagnostics",
-            "new-diagnostics",
-        ),
-        REMINDER,
-    ),
-    **dict.fromkeys(
-        (
-            "command-name",
-            "command-message",
-            "command-args",
-            "command-contents",
-            "local-command-stdout",
-            "local-command-stderr",
-            "bash-input",
-            "bash-stdout",
-            "bash-stderr",
-            "user_shell_command",
-        ),
-        COMMAND,
-    ),
-    **dict.fromkeys(("environment_context", "environment_details", "turn_aborted"), SETTING),
-}
-_NAMES = "|".join(sorted(map(re.escape, _TAGS), key=len, reverse=True))
-_OPENING = re.compile(
-    r"(?:^[ \t]*|(?<=>)[ \t]*)<(?P<tag>" + _NAMES + r")(?P<attributes>[ \t][^<>\n]*)?>(?P<rest>[^\n]*)"
-    r"|<memory[ \t]+(?:id|source)=[^<>\n]*>"
-    r"|^[ \t]*\[\[?(?:relevant |recalled )?memory context\b[^\]\n]*\]\]?[ \t]*(?=\n|$)",
-    re.MULTILINE | re.IGNORECASE,
-)
-_BRACKET_END = re.compile(r"\[\[?(?:/|end (?:of )?)(?:relevant |recalled )?memory context\]\]?", re.IGNORECASE)
-_LIKE_TAG = re.compile(r"<(?=\s*/?\s*(?:" + _NAMES + r")\b)", re.IGNORECASE)
+_FILE = "harness.toml"
+_FENCE_END = re.compile(r"\[\[?(?:/|end (?:of )?)(?:relevant |recalled )?memory context\]\]?", re.IGNORECASE)
 _LIKE_FENCE = re.compile(r"\[(?=\[?\s*/?\s*(?:end (?:of )?)?(?:relevant |recalled )?memory context\b)", re.IGNORECASE)
 # Characters that drive a terminal, turn the text around, or say to a model what no person sees.
 _UNSEEN = re.compile(
@@ -95,6 +35,36 @@ _RECALL_COMMAND = re.compile(
 )
 
 
+@cache
+def _tags() -> dict[str, str]:
+    """Return what a pair of tags holds, by the name of the tag."""
+    return {name: reason for reason, names in data.table(_FILE)["tags"].items() for name in names.split()}
+
+
+@cache
+def _names() -> str:
+    return "|".join(sorted(map(re.escape, _tags()), key=len, reverse=True))
+
+
+@cache
+def _opening() -> re.Pattern[str]:
+    """Return what begins an injection: a tag counts only where it begins a line or follows another tag at once.
+
+    A sentence that mentions one is somebody's words.
+    """
+    return re.compile(
+        r"(?:^[ \t]*|(?<=>)[ \t]*)<(?P<tag>" + _names() + r")(?P<attributes>[ \t][^<>\n]*)?>(?P<rest>[^\n]*)"
+        r"|<memory[ \t]+(?:id|source)=[^<>\n]*>"
+        r"|^[ \t]*\[\[?(?:relevant |recalled )?memory context\b[^\]\n]*\]\]?[ \t]*(?=\n|$)",
+        re.MULTILINE | re.IGNORECASE,
+    )
+
+
+@cache
+def _like_tag() -> re.Pattern[str]:
+    return re.compile(r"<(?=\s*/?\s*(?:" + _names() + r")\b)", re.IGNORECASE)
+
+
 @dataclass(frozen=True)
 class Injection:
     """A stretch of text that nobody said."""
@@ -105,7 +75,7 @@ class Injection:
 
 
 def without_injected(text: str) -> str:
-    """Give what was really said; a text without injections comes back as it is."""
+    """Return what was really said; a text without injections comes back as it is."""
     found = injections(text)
     if not found:
         return text
@@ -118,7 +88,7 @@ def without_injected(text: str) -> str:
 
 
 def injections(text: str) -> list[Injection]:
-    """Find the injected stretches, in order and apart."""
+    """Return the injected stretches, in order and apart."""
     found = list(_injections(text)) if "<" in text or "[" in text else []
     begin = 0
     for number in range(len(found) + 1):  # as long as nobody has said anything
@@ -133,16 +103,16 @@ def injections(text: str) -> list[Injection]:
 
 
 def opened_by(text: str, begin: int = 0) -> str:
-    """Name what a harness has written that begins like this; empty where a person may have."""
+    """Return what a harness has written that begins like this; empty where a person may have."""
     reasons, opening = _openings()
     found = opening.match(text, begin)
     return reasons[found.lastindex - 1] if found and found.lastindex else ""
 
 
 def quoted(text: str) -> str:
-    """Write a text so that it can stand inside a block of recalled memory: nothing in it opens or closes one."""
+    """Return a text so that it can stand inside a block of recalled memory: nothing in it opens or closes one."""
     text = _UNSEEN.sub("", text.replace("\r\n", "\n"))
-    return _LIKE_FENCE.sub("&#91;", _LIKE_TAG.sub("&lt;", text))
+    return _LIKE_FENCE.sub("&#91;", _like_tag().sub("&lt;", text))
 
 
 def recalls_memory(tool: str, command: str = "") -> bool:
@@ -152,9 +122,9 @@ def recalls_memory(tool: str, command: str = "") -> bool:
 
 @cache
 def _openings() -> tuple[tuple[str, ...], re.Pattern[str]]:
-    """Read what each opening is called, and the expression in which its group has the same number."""
-    told = data.path("harness_openings.txt").read_text(encoding="utf-8")
-    lines = [line.partition(" | ") for line in told.splitlines() if line.strip() and not line.startswith("#")]
+    """Return what each opening is called, and the expression in which its group has the same number."""
+    texts = "\n".join(data.table(_FILE)["openings"].values())
+    lines = [line.partition(" | ") for line in texts.splitlines()]
     each = (f"({re.escape(words)})".replace(r"\*", r"\w+") for _, _, words in lines)
     return tuple(reason for reason, _, _ in lines), re.compile(rf"[\ufeff\s]*(?:{'|'.join(each)})")
 
@@ -162,7 +132,7 @@ def _openings() -> tuple[tuple[str, ...], re.Pattern[str]]:
 def _injections(text: str) -> Iterator[Injection]:
     position = 0
     endless: set[str] = set()  # tags that are never closed from here on: looked for once
-    while found := _OPENING.search(text, position):
+    while found := _opening().search(text, position):
         tag = (found["tag"] or "").lower()
         fence = not tag and found[0].lstrip().startswith("[")
         name = "[" if fence else tag or "memory"
@@ -171,7 +141,7 @@ def _injections(text: str) -> Iterator[Injection]:
         if not fence and tag in ("memory", "memories") and not _is_fence(found):
             continue
         stop = -1 if name in endless else _end_of(text, begin, name)
-        reason = MEMORY if fence else _TAGS[name]
+        reason = MEMORY if fence else _tags()[name]
         if stop < 0:
             endless.add(name)
             if fence:
@@ -194,7 +164,7 @@ def _is_fence(found: re.Match[str]) -> bool:
 
 
 def _end_of(text: str, begin: int, name: str) -> int:
-    closing = _BRACKET_END if name == "[" else re.compile(rf"</{re.escape(name)}[ \t]*>", re.IGNORECASE)
+    closing = _FENCE_END if name == "[" else re.compile(rf"</{re.escape(name)}[ \t]*>", re.IGNORECASE)
     found = closing.search(text, begin)
     return found.end() if found else -1
 

@@ -10,6 +10,8 @@ import unicodedata
 from collections import Counter
 from functools import cache
 
+from .lexicon import stop_words
+
 MAX_TERMS = 64
 _MAX_WORD = 128
 
@@ -29,21 +31,6 @@ _TURN = r"(?<=[a-z][A-Z])|(?<=[A-Za-z][0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=[A-Z]{2}
 _INNER = re.compile(rf"[A-Z0-9](?:{_TURN})")
 _HIDDEN = re.compile(rf"[A-Z0-9_,-](?:{_TURN}|(?<=[A-Za-z0-9][_-])(?=[A-Za-z0-9])|(?<=[0-9],)(?=[0-9]{{3}}))")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
-
-STOP_WORDS = frozenset(
-    """
-    a about again all also am an and another any anybody anyone anything are as at be became because been
-    being both but by can cannot could d did didn do does doesn doing don done down during each either
-    else ever every everything few for from further had hadn has hasn have haven having he her here hers
-    herself him himself his how i if in into is isn it its itself just kind let like ll lot m many may me
-    might mine more most much must my myself no nor not now of off on once one ones only onto or other our
-    ours ourselves out over own please re s same shall she should so some somebody someone something sort
-    such t tell than that the their theirs them themselves then there these they thing things this those
-    through to too type under until up upon us ve very was wasn we were weren what whatever when where
-    whether which while who whom whose why will with within without won would wouldn you your yours
-    yourself yourselves
-    """.split()  # noqa: SIM905
-)
 
 
 def clean(text: str) -> str:
@@ -79,7 +66,7 @@ def query_terms(query: str, limit: int = MAX_TERMS) -> tuple[str, ...]:
     query = _fold(query)
     found = [(word, word.lower()) for word in _query_words(query) if len(word) <= _MAX_WORD]
     shouted = query.upper() == query
-    kept = [low for word, low in found if low not in STOP_WORDS or (_is_name(word, query) and not shouted)]
+    kept = [low for word, low in found if low not in stop_words() or (_is_name(word, query) and not shouted)]
     counts = Counter(kept or [low for _, low in found])
     if len(counts) <= limit:
         return tuple(counts)

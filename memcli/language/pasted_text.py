@@ -6,7 +6,11 @@ Owns: the marks by which foreign text is told apart, and how much a long prompt 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+
+from .. import data
+
+_pattern = partial(data.pattern, "foreign_text.toml")
 
 LONG, PARAGRAPHS = 600, 3
 """A prompt of more characters or paragraphs was probably not typed by hand."""
@@ -16,65 +20,11 @@ _QUOTED_WORDS = 5  # a shorter quotation is part of what the user says
 
 _Span = tuple[int, int]
 
-_HEADER = (
-    r"(?:From|To|Cc|Bcc|Subject|Date|Sent|Reply-To|Von|An|Betreff|Gesendet|Datum|De|Para|À|Objet|Asunto"
-    r"|Title|Author|Labels|Assignees?|Reporter|Status|Priority)"
-)
-THING = (
-    r"(?:texts?|logs?|logfile|outputs?|errors?|trace(?:back)?|stack ?trace|e?-?mails?|messages?|issue|ticket|comments?"
-    r"|review|prompt|transcript|paste|snippet|article|description|readme|document|file|page|response|reply|answer|body|contents?"
-    r"|diff|instructions|notes?|post|letter|thread|chat|meldung|ausgabe|nachricht|correo|mensaje|message d['’]erreur)"
-)
-_SAYS = (
-    r"(?:wrote|writes|written|says|said|sends|sent|came|comes|reads|replied|answered|reported|posted"
-    r"|schrieb|schreibt|sagt|schickte?|kam|[ée]crit|dit|escribi[oó]|dice)"
-)
-_CUE = (
-    r"(?:here['’]?s|here is|here are|this|these|below|following|attached|pasted?|got|its|it['’]s|full"
-    r"|hier(?: ist| kommt)?|voici|aqu[ií])"
-)
 
-# All that follows the head of a mail, of an issue, or of the prompt of another agent.
-_HEADS = re.compile(
-    rf"""^[ \t]*(?:
-      {_HEADER}:[ ].*\n{_HEADER}:[ ]
-    | [>* -]*(?:Original[ ]Message|(?:Begin[ ])?forwarded[ ]message|Weitergeleitete[ ]Nachricht)\b
-    | (?:On|Am|Le|El)[ ].{{4,80}}(?:wrote|schrieb[ ].{{0,60}}|a[ ]écrit|escribió):[ \t]*$
-    | .{{0,120}}(?:\#\d+.{{0,40}}\bopened[ ](?:by|on)[ ]|\bopened[ ]this[ ]issue
-      |\bcommented[ ]on[ ]\w+[ ]\d|\b(?:opened|commented)[ ](?:(?:by[ ][\w@-]+[ ])?\d+[ ]\w+[ ]ago))
-    | (?:Issue|PR|Pull[ ]request|Ticket|Bug)[ ]+\#\d+[ ]*(?:[:–-]|$)
-    | (?:You[ ]are|Act[ ]as|Du[ ]bist)[ ](?:an?|the|ein\w*)[ ].{{0,60}}
-      \b(?:agent|assistant|assistent\w*|expert|engineer|reviewer|model|bot|developer)\b
-    | .{{0,40}}\binstructions?[ ](?:to|for)[ ].{{0,30}}\b(?:agents?|AIs?|assistants?|LLMs?)\b.{{0,40}}:
-    | [-=*_]{{0,3}}[ ]?(?:BEGIN|START)[ ](?:OF[ ])?(?:QUOTE|TEXT|DOCUMENT|MESSAGE|PASTE|EMAIL|LOG)
-    )""",
-    re.MULTILINE | re.IGNORECASE | re.VERBOSE,
-)
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _TRIPLE = re.compile(r"(\"{3}|'{3}).*?(?:\1|\Z)", re.DOTALL)
 _TAG = re.compile(r"<([A-Za-z][\w:.-]*)(?:\s[^<>]*)?>")
-_QUOTATION = re.compile(
-    r"(?<![^\s(\[:,;–-])\"(?=\S)[^\"]{8,4000}(?<=\S)\"(?!\w)|“[^”]{8,4000}”|«[^»]{8,4000}»|„[^“”]{8,4000}[“”]"
-    r"|「[^」]{8,4000}」"
-)
-# A line that ends in a colon and says that somebody else's words follow: "here is the log:", "they wrote me this:".
-_LEAD_LINE = re.compile(
-    rf"(?:\b{_CUE}\b.{{0,60}}\b{THING}\b|\b{THING}\s(?:from|of|by|von|de)\b|\b{_SAYS}\b"
-    rf"|\b(?:one|this|these|got|came)\s(?:is\s)?(?:from|by)\b).{{0,40}}$",
-    re.IGNORECASE,
-)
-# The same where the words follow on the line itself: "its text: …", "she wrote me: …".
-_LEAD_INLINE = re.compile(
-    rf"(?:\b(?:its|whose|their|his|her)\s(?:\w+\s)?{THING}"
-    rf"|\b(?:here['’]?s|here is|this is|hier ist|voici)\b.{{0,50}}\b{THING}"
-    rf"|\b{_SAYS}(?:\s(?:me|us|this|that|to|the|team))*|\b(?:issue|mail|email|log|message|ticket)\s(?:reads|goes|text|body))\s*$",
-    re.IGNORECASE,
-)
-# "here is the log somebody sent", without a colon: an announcement that a line break ends.
-_ANNOUNCED = re.compile(
-    rf"\b(?:here['’]?s|here is|hier ist|voici|this is)\b.{{0,40}}\b{THING}\b.{{0,40}}$", re.IGNORECASE
-)
 _BREAK = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 
 
@@ -89,9 +39,9 @@ class Prompt:
         """The stretches that are not the user's words, in order and apart."""
         text = self.text
         found = [match.span() for mark in (_FENCE, _TRIPLE, _QUOTED_LINE) for match in mark.finditer(text)]
-        found += [match.span() for match in _QUOTATION.finditer(text) if _is_long(match[0])]
+        found += [match.span() for match in _pattern("quotation").finditer(text) if _is_long(match[0])]
         found += _tagged(text)
-        head = _HEADS.search(text)
+        head = _pattern("heads").search(text)
         found += [(head.start(), len(text))] if head else []
         found += _led_in(text)
         return _joined(found)
@@ -154,9 +104,10 @@ def _led_in(text: str) -> Iterator[_Span]:
     for line in text.splitlines(keepends=True):
         stop = start + len(line)
         said = line.rstrip()
-        if (said.endswith(":") and _LEAD_LINE.search(said[-160:-1])) or _ANNOUNCED.search(said[-160:].rstrip(".")):
+        is_lead = said.endswith(":") and _pattern("lead_line").search(said[-160:-1])
+        if is_lead or _pattern("announced").search(said[-160:].rstrip(".")):
             yield stop, _stop(text, stop)
-        elif (colon := said.find(": ")) >= 0 and _LEAD_INLINE.search(said[max(0, colon - 100) : colon]):
+        elif (colon := said.find(": ")) >= 0 and _pattern("lead_inline").search(said[max(0, colon - 100) : colon]):
             yield start + colon + 1, _stop(text, start + colon + 1)
         start = stop
 
@@ -164,7 +115,7 @@ def _led_in(text: str) -> Iterator[_Span]:
 def _stop(text: str, start: int) -> int:
     """Return where the words end that begin here: with their quotation or fence, or with the text."""
     begin = start + len(text[start:]) - len(text[start:].lstrip())
-    for mark in (_FENCE, _TRIPLE, _QUOTATION):
+    for mark in (_FENCE, _TRIPLE, _pattern("quotation")):
         if found := mark.match(text, begin):
             return found.end()
     if text.startswith(">", begin):

@@ -7,53 +7,20 @@ Owns: where a line is prose and where a sentence ends, in chat as in careful wri
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+
+from .. import data
+
+_pattern = partial(data.pattern, "sentences.toml")
 
 READ = 20_000
 """Characters of a message that are read; what comes after was pasted and not typed."""
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1`*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _MARK = re.compile(r"\s*(?:[-*+•]\s+(?:\[.\]\s+)?|\d{1,3}[.)]\s+|#{1,6}\s+)?")
-_PASTED = re.compile(
-    r"""\s*(?: > | \| | [$%]\s | >>> | @@ | diff\s--git | [+-]{3}\s
-    | Traceback\s | File\s" | at\s\S+\( | \w*(?:Error|Exception):\s | https?://\S+$
-    | "[\w.-]+"\s*: | [\w.-]+\s*=\s*[\[{"'] | \d{4}-\d\d-\d\d[T ]\d\d:\d\d
-    | \[?(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL)\b | (?:async\s)?(?:def|function)\s\w+\( | class\s\w+.*[:{]$
-    | from\s[\w.]+\simport\s | import\s[\w.{}*,\s]+(?:;|from\s.*|as\s\w+)?$
-    | (?:const|let|var)\s\w+\s*= | return\b.*;$ | (?:public|private|protected|static)\s\w+\s\w+ | package\s\w+;?$
-    | \{" | \S+:\d+:\s*\S | \#include\b | SELECT\s.*\sFROM\s | INSERT\sINTO\s)""",
-    re.VERBOSE,
-)
 _SYMBOLS = re.compile(r"[{}<>=|\\;()\[\]$&*_^~]")
-_ABBREVIATED = re.compile(
-    r"(?:\b(?:[A-Za-z]|prof|dr|mr|mrs|ms|fr|hr|st|sr|jr|inc|ltd|vs|e\.g|i\.e|approx|nr|fig|cf|al|a\.m|p\.m"
-    r"|z\.b|d\.h|u\.s|bzw|ca|usw|etc|p\.ej)|(?:^|[^\w.,:])\d{1,2})\.$",
-    re.IGNORECASE,
-)
 _END = re.compile(r"(?<=[.!?…])[\"'”’)*_`]*[ \t]+(?=\S)|(?<=[。！？])(?=\S)")
-# What begins so says under which condition, or why, the sentence before it holds.
-_HANGS_ON = re.compile(
-    r"(?:but |and |or |only |even |aber |und |nur |mais |pero )?"
-    r"(?:unless|except|until|till|because|otherwise|provided|as long as"
-    r"|es sei denn|außer|bis|weil|sonst|ansonsten|sauf|jusqu|parce que|sinon|salvo|hasta|porque|a menos que)\b",
-    re.IGNORECASE,
-)
-_HANGS_ON_WIDE = re.compile("ただし|但し|但是|不过|除非|除了|但")
-# These say nothing alone: "don't touch it. Ever."
-_NAILS = re.compile(
-    r"(?:not )?(?:ever|never|never ever|always|at all|period|full stop|no exceptions|no matter what"
-    r"|under no circumstances|nie|niemals|immer|punkt|jamais|toujours|nunca|jamás|siempre)[.!]*",
-    re.IGNORECASE,
-)
-# These open a sentence of its own as well: "if it fails, try again".
-_IF = re.compile(
-    r"(?:but |and |or |only |even |aber |und |nur )?(?:if|when|since|wenn|falls|si|quand|cuando)\b", re.IGNORECASE
-)
 _ALONE = re.compile(r"[^.!?\n]*,")
-_OPEN = re.compile(
-    r"\b(?:an?|the|and|or|of|to|in|on|for|with|by|from|at|that|which|is|are|be|not|as|our|my|its|der|die|das|und|mit|le|la"
-    r"|les|de|et|el|los|y|con)$",
-    re.IGNORECASE,
-)
 _CLOSING = " \t\r\n\"'“”’»」)*_`"  # what may stand after the mark a text ends in
 QUESTION_MARKS = ("?", "？", "؟")
 _WRAPPED = range(55, 101)  # characters of a line that was broken by an editor and not by who wrote it
@@ -81,7 +48,7 @@ def sentences(text: str) -> list[Sentence]:
     for line, (start, stop) in enumerate(_paragraphs(text)):
         begun = len(found)
         for begin, end in _pieces(text, start, stop):
-            goes_on = _is_condition(text, begin) or _NAILS.fullmatch(text, begin, end)
+            goes_on = _is_condition(text, begin) or _pattern("emphasis").fullmatch(text, begin, end)
             if len(found) > begun and goes_on and _may_be_conditioned(found[-1].text):
                 begin = found.pop().start
             found.append(Sentence(text[begin:end], begin, end, line))
@@ -93,7 +60,7 @@ def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
     begin = start
     for end in _END.finditer(text, start, stop):
         mark = end.start()
-        if text[mark - 1] == "." and _ABBREVIATED.search(text, max(begin, mark - 12), mark):
+        if text[mark - 1] == "." and _pattern("abbreviated").search(text, max(begin, mark - 12), mark):
             continue
         if text.count("(", begin, mark) > text.count(")", begin, mark):
             continue
@@ -103,8 +70,8 @@ def _pieces(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
 
 
 def _is_condition(text: str, begin: int) -> bool:
-    hangs = _HANGS_ON.match(text, begin) or _HANGS_ON_WIDE.match(text, begin)
-    return bool(hangs or (_IF.match(text, begin) and not _ALONE.match(text, begin)))
+    hangs = _pattern("condition").match(text, begin) or _pattern("condition_wide").match(text, begin)
+    return bool(hangs or (_pattern("ambiguous_condition").match(text, begin) and not _ALONE.match(text, begin)))
 
 
 def _may_be_conditioned(sentence: str) -> bool:
@@ -149,10 +116,10 @@ def _goes_on(text: str, stop: int, start: int, begin: int, end: int) -> bool:
     The prose of the line begins at `begin`: behind the mark of a list only a condition belongs to the item before.
     """
     if text[start:begin].strip():
-        return bool(_HANGS_ON.match(text, begin))
-    if text[stop - 1] in ",(–—-" or _HANGS_ON.match(text, begin):
+        return bool(_pattern("condition").match(text, begin))
+    if text[stop - 1] in ",(–—-" or _pattern("condition").match(text, begin):
         return True
-    if text[stop - 1] not in ".!?:;…" and _IF.match(text, begin):
+    if text[stop - 1] not in ".!?:;…" and _pattern("ambiguous_condition").match(text, begin):
         return True
     last = text[text.rfind("\n", 0, stop) + 1 : stop]
     if text[stop - 1] in ".!?:;…。！？" or not text[start:end].lstrip()[:1].islower():
@@ -161,8 +128,8 @@ def _goes_on(text: str, stop: int, start: int, begin: int, end: int) -> bool:
 
 
 def _is_open(line: str) -> bool:
-    return bool(_OPEN.search(line)) or line[:1].isupper()
+    return bool(_pattern("open_end").search(line)) or line[:1].isupper()
 
 
 def _is_pasted(line: str) -> bool:
-    return bool(_PASTED.match(line)) or len(_SYMBOLS.findall(line)) > max(4, len(line) // 8)
+    return bool(_pattern("pasted").match(line)) or len(_SYMBOLS.findall(line)) > max(4, len(line) // 8)

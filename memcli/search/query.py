@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import log
 
-from ..language.keyword_tokens import STOP_WORDS, clean, latin_share, phrases, query_terms
-from ..language.lexicon import common_share, forms, opens_a_question
+from ..language.keyword_tokens import clean, latin_share, phrases, query_terms
+from ..language.lexicon import common_share, forms, opens_a_question, stop_words
 from .ranking_weights import WEIGHTS, Weights
 
 _WORD = re.compile(r"[^\W_]+")
@@ -85,7 +85,7 @@ def term_weights(question: Query, counts: Sequence[int | None], texts: int, weig
         if count is None:
             found.append(0.0)
             continue
-        share = 1.0 if term.word in STOP_WORDS and not term.is_name else common_share(term.word)
+        share = 1.0 if term.word in stop_words() and not term.is_name else common_share(term.word)
         n = count + weights.everyday_texts * max(share, weights.least_share)
         idf = log(1 + (texts + weights.other_texts - n + 0.5) / (n + 0.5)) ** weights.idf_power
         rare = weights.rare_count / (weights.rare_count + n)  # not a share of the texts, and no jump at any count
@@ -98,4 +98,4 @@ def _is_statement(text: str) -> bool:
     words = _WORD.findall(text[:4000])
     if not words or opens_a_question(words[0]):
         return False
-    return sum(word.lower() in STOP_WORDS for word in words) >= 3
+    return sum(word.lower() in stop_words() for word in words) >= 3

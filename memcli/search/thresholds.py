@@ -75,9 +75,8 @@ def is_other_topic(turn: str, vector: Sequence[float], context: Sequence[float],
 
 def telling_count(turn: str) -> int:
     """Count the words of a turn that are not everyday ones."""
-    from ..language.keyword_tokens import STOP_WORDS
-    from ..language.lexicon import common_share
+    from ..language.lexicon import common_share, stop_words
     from .query import parse_query
 
-    words = (term.word for term in parse_query(turn).terms if term.is_name or term.word not in STOP_WORDS)
+    words = (term.word for term in parse_query(turn).terms if term.is_name or term.word not in stop_words())
     return sum(not common_share(word) and word not in ("ok", "pls", "thx") for word in words)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memcli.language.lexicon import COMMON, common_share, forms, names_a_time, opens_a_question
+from memcli.language.lexicon import common_share, common_words, forms, names_a_time, opens_a_question
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ def test_an_everyday_word_is_in_more_texts_than_a_merely_common_one() -> None:
 
 
 def test_shares_are_shares() -> None:
-    assert all(0 < share < 0.5 and word == word.lower() for word, share in COMMON.items())
+    assert all(0 < share < 0.5 and word == word.lower() for word, share in common_words().items())
 
 
 @pytest.mark.parametrize("word", ["go", "went", "gone"])

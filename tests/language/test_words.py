@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from memcli.index.schema import TOKENIZE
 from memcli.language.keyword_tokens import (
     MAX_TERMS,
-    STOP_WORDS,
     index_text,
     latin_share,
     phrases,
     query_terms,
     quoted,
 )
+from memcli.language.lexicon import stop_words
 
 ANYTHING = st.text(st.characters(exclude_categories=()), max_size=60) | st.text(
     st.sampled_from('"*()^:+-{}\x00\ud800 aANDOR東ิ🙂é_./\\NEAR'), max_size=40
@@ -182,4 +182,4 @@ def test_the_latin_share_tells_how_far_an_english_model_reads_a_text(text: str, 
 
 
 def test_stop_words_are_stored_as_they_are_compared() -> None:
-    assert all(word == word.lower() and word.isalpha() for word in STOP_WORDS)
+    assert all(word == word.lower() and word.isalpha() for word in stop_words())
