@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from .. import data
 from ..language.linear_model import Model, hashed, hashed_text, load
@@ -17,6 +17,7 @@ from ..language.pasted_text import Prompt
 from ..language.sentences import Sentence, is_question
 from .standing_rules import is_standing_rule, opens_as_rule
 
+_pattern = partial(data.pattern, "attribution.toml")
 FILE = data.path("attribution.model")
 HANDED_ON = "handed on"
 """The only output of the model."""
@@ -27,38 +28,13 @@ own, and in the first paragraph of a prompt too long to be typed, where the user
 
 _QUOTED = re.compile(r"(?<!\w)(['\"‘“«„‚])(?=\S)[^\n'\"‘’“”«»]{8,400}(?<=\S)['\"’”»“](?!\w)")
 _ASKS = 4  # words of a question that says what it is about
-_POINTER = re.compile(
-    r"\b(?:this|that|these|those|it|them|above|below|das|dies\w*|da(?:von|zu|mit|rauf)|es|ça|cela|ceci|est[aeo]s?|es[aeo]"
-    r"|quest[aeo]|dit|dat|hiervan|to|tego)\b|[这那它]|これ|それ",
-    re.IGNORECASE,
-)
-_COURTESY = re.compile(
-    r"(?:(?:thanks?|thank you|thx|ok|okay|great|good|perfect|nice|cool|super|hi|hello|hey|merci|danke|gracias|grazie"
-    r"|obrigad[ao]|top|done|works|that works|it works|bedankt|so much|a lot|very much|again|now|all good|job|one|work"
-    r"|schön|beaucoup|mille|vielen dank|looks good)[\s,.!…]*)+",
-    re.IGNORECASE,
-)
 _END = 60  # characters of a line that are looked at, from its beginning and from its end
 _LABEL = re.compile(r"[^\n:：]{1,80}?[:：](?=\s|\W|$)")
-# With what people announce what they say themselves: when it holds, or how much it matters. It names nobody.
-_OWN_LABEL = re.compile(
-    r"(?:(?:and |also,? |oh,? )?(?:btw|by the way|ps|nb|for (?:the )?(?:future|later|next time|record)"
-    r"|in (?:the )?future|next time|(?:as of|starting) \S+(?: \S+)?|from \S+(?: \S+)? on"
-    r"|from now on|going forward|(?:a |my |our |house |one |more |general )*(?:rule|decision|preference)s?"
-    r"|(?:a )?reminder|remember|(?:very )?important|(?:please )?(?:a )?note|to self|for you"
-    r"|(?:one|two|three|general) (?:more )?things?|ab \S+|künftig|in zukunft|wichtig|merk\S*|regel|für später"
-    r"|à l['’]avenir|pour la suite|important|dorénavant|para el futuro|a partir de \S+|importante|vanaf \S+"
-    r"|d['’]ora in poi|od (?:dziś|dzisiaj|teraz|jutra))[ ,]*)+[:：]",
-    re.IGNORECASE,
-)
 _SHAPE = (
     (re.compile(r"[A-ZÀ-Þ]"), "A"),
     (re.compile(r"[^\W\d_A]"), "a"),
     (re.compile(r"\d"), "9"),
     (re.compile(r"(.)\1+"), r"\1"),
-)
-_FIRST_PERSON = re.compile(
-    r"\b(?:i|i['’]?m|my|me|we|our|ich|mein\w*|wir|je|mon|ma|yo|mi|eu|io|ik|ja|ben)\b|我|私", re.IGNORECASE
 )
 _SPEAKER = re.compile(r"^[^\n]{1,40}?[:：>\])]", re.MULTILINE)
 _CODE = re.compile(r"[;{}]\s*$|^\s*(?://|/\*|\*/|[+-]\s*[#/]|@@|def |import |const |let |func )", re.MULTILINE)
@@ -134,7 +110,7 @@ def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
     """Tell for each sentence of a prompt whether it is taken for somebody else's, or has its rule from a quotation."""
     told: list[bool] = []
     labelled = -1  # the line on which a label says that somebody else's words follow
-    said = [part for part in _BREAK.split(prompt.text.strip()) if not _COURTESY.fullmatch(part.strip())]
+    said = [part for part in _BREAK.split(prompt.text.strip()) if not _pattern("courtesy").fullmatch(part.strip())]
     is_plain = len(said) == 1 and not prompt.is_long
     is_plain &= not any(is_question(one.text) and _points(one.text) for one in whole)
     stands = list(places(prompt, whole))
@@ -155,12 +131,12 @@ def _least(label: str) -> float:
 
 
 def _is_own_label(label: str) -> bool:
-    return _OWN_LABEL.fullmatch(label.strip("-*# ")) is not None
+    return _pattern("own_label").fullmatch(label.strip("-*# ")) is not None
 
 
 def _points(question: str) -> bool:
     """Tell whether a question may be about the text beside it: "what do you make of this?", "phishing?"."""
-    return len(question.split()) < _ASKS or _POINTER.search(question) is not None
+    return len(question.split()) < _ASKS or _pattern("pointer").search(question) is not None
 
 
 def _chance(place: SentencePlace) -> float:
@@ -205,9 +181,9 @@ def plain_features(place: SentencePlace) -> tuple[float, ...]:
         float(bool(last) and len(last) < 7),
         float(is_question(place.text)),
         float(is_standing_rule(place.text)),
-        float(_FIRST_PERSON.search(place.text) is not None),
-        float(_FIRST_PERSON.search(place.first) is not None),
-        float(_FIRST_PERSON.search(place.label) is not None),
+        float(_pattern("first_person").search(place.text) is not None),
+        float(_pattern("first_person").search(place.first) is not None),
+        float(_pattern("first_person").search(place.label) is not None),
         min(place.paragraph, 4) / 4,
         min(place.paragraphs, 5) / 5,
         float(place.paragraph == 0 and place.paragraphs > 1),

@@ -29,9 +29,9 @@ from .backlog import all_events, is_summary
 
 _NO_EVENT = Event("")
 _PATH = re.compile(r"(?<![\w/:.@-])(?:\.{0,2}/)?(?:[\w.@-]+/)*[\w-][\w.-]*\.[A-Za-z]\w{0,6}\b(?!\.\w|/)")
-_FILE_ENDINGS = frozenset(
-    """py pyi js jsx ts tsx mjs go rs rb java kt swift c h cc cpp hpp cs php lua sh sql md rst txt json jsonl yaml yml
-    toml ini cfg conf env lock xml html css scss csv tsv ipynb""".split()  # noqa: SIM905
+_FILE_ENDING = re.compile(
+    r"pyi?|[jt]sx?|mjs|go|rs|rb|java|kt|swift|[ch](?:pp)?|cc|cs|php|lua|sh|sql|md|rst|txt|jsonl?|ya?ml|toml|ini|cfg|conf|env"
+    r"|lock|xml|html|s?css|[ct]sv|ipynb"
 )
 
 
@@ -256,5 +256,6 @@ def safe_text(text: str, guard: Redactor) -> str:
 
 def paths(text: str) -> tuple[str, ...]:
     """Return the names of the files that a text mentions, each once."""
-    named = (match[0] for match in _PATH.finditer(text) if match[0].rpartition(".")[2].lower() in _FILE_ENDINGS)
+    found = (match[0] for match in _PATH.finditer(text))
+    named = (path for path in found if _FILE_ENDING.fullmatch(path.rpartition(".")[2].lower()))
     return tuple(dict.fromkeys(path for path in named if "/" in path or not path[0].isupper()))

@@ -7,7 +7,9 @@ to judge worth: see `worth`.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from .. import data
 from ..formats.session_event import Event
 from ..formats.text_lines import shorten
 from ..language.harness_text import injections
@@ -16,6 +18,7 @@ from ..language.sentences import READ, Sentence, is_question, sentences
 from .attribution import is_handed_on
 from .standing_rules import is_polite_rule, is_standing_rule, plain_type, untagged
 
+_pattern = partial(data.pattern, "statements.toml")
 LONGEST = 600
 """Characters of a candidate; what goes on longer ends in "…"."""
 
@@ -25,45 +28,8 @@ _CONTEXT = 300  # characters of a neighbour
 _WORD = re.compile(r"[^\W_][\w.:/#@+%€$-]*[^\W_]|\d")
 _TELLING = re.compile(r"\d|[A-ZÀ-Þ]\w|[_/#@]")  # of a word: a number, a name, an identifier
 
-_MARKS = (
-    r"oh|ah+|hm+|well|and|but|also|so(?! (?:far|that|called|much|many|long)\b)|anyway|actually"
-    r"|btw|by the way|fyi|wait|pls"
-    r"|(?:then|dann|alors)(?= (?:always|never|please|from now|immer|niemals|nie|bitte|toujours|jamais)\b)"
-    r"|okay|ok|hey|hi|hello|yeah|yep|und|aber|ach|übrigens|et|y"
-)
-# These open a sentence as filler only before a comma or the like: "no carpets" and "great care" say something.
-_REPLIES = (
-    r"yes|no|nope|nah|sure|right|exactly|great|perfect|cool|nice|thanks?(?: you)?|thx|haha+|lol|correct|sorry|done"
-    r"|noted|understood|got it|good|(?:one|another) (?:more |last )?thing|as i (?:said|mentioned)"
-    r"|wie gesagt|ja|nein|genau|danke|oui|non|merci|s[ií]|gracias|in fact|please note"
-)
-_PICTURE = r"[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?"
-_OPENING = re.compile(
-    rf"(?:(?:{_MARKS})(?:\s*[,:;.!…–—-]+\s*|\s+)|(?:{_REPLIES})\s*[,:;.!…–—]+\s*|{_PICTURE}\s*)+", re.IGNORECASE
-)
-_ANSWER = re.compile(
-    r"(?:(?:yes|ok(?:ay)?|sure|ja|oui),?\s+)?(?:please\s+)?(?:(?:option|number|variant)\s+\w+"
-    r"|(?:do|try|take|use|fix|run|ship|commit|merge|push)\s+(?:it|that|this|so)|go ahead|sounds good|the \w+ one)"
-    r"(?:\s+please)?\s*[,;]\s+(?:and|but|also|und|aber)\s+(?:also\s+|btw,?\s+)?(?=\S+\s+\S+)",
-    re.IGNORECASE,
-)
-_CLOSING = re.compile(
-    r"(?:(?:\s*[,;–-]?\s*\b(?:btw|pls|plz|thx|haha+|lol|tho)\b"
-    r"|[,;.!]\s*(?:by the way|thanks?(?: you)?|please|cheers|danke|bitte|merci|gracias)\b"
-    r"|\s+[:;]-?[)D]|\s*" + _PICTURE + r")[\s.!…]*)+$",
-    re.IGNORECASE,
-)
 _ITEM = re.compile(r"[ \t]*\n[ \t]*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[.\]\s+)?")  # between the items of a list
 _BAN = re.compile(r"no [^.!?\n]+,? please\b", re.IGNORECASE)  # here "please" makes the rule
-# A request, with or without its question mark, that begins a sentence or ends it.
-_REQUEST = re.compile(
-    r"(?:^|[,;–—]\s*)(?:(?:and|so|please|but)\s+)?"
-    r"(?:(?:(?:can|could|would|will) you|(?:kannst|könntest|magst|schaust|guckst) du|können sie|peux-tu"
-    r"|pouvez-vous|puedes"
-    r"|podrías|do you know|weißt du|tu sais|sabes)\s+\w"
-    r"|(?:any (?:idea|clue|thoughts?|hints?|chance)|irgendeine idee|une idée|alguna idea|mind (?:looking|checking))\b)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -141,7 +107,7 @@ def asks(sentence: str, role: str) -> bool:
         return False
     if is_question(sentence) or sentence.rstrip("\"'”)*_ ").endswith(":"):
         return True
-    return role == "user" and bool(_REQUEST.search(sentence)) and not is_standing_rule(sentence)
+    return role == "user" and bool(_pattern("request").search(sentence)) and not is_standing_rule(sentence)
 
 
 def _with_lists(text: str, whole: Sequence[Sentence]) -> list[Sentence]:
@@ -171,9 +137,9 @@ def _is_below(text: str, head: Sentence, item: Sentence) -> bool:
 
 def without_filler(text: str) -> str:
     """Return a sentence without the words at its ends that say nothing; empty where nothing else is left."""
-    begin = match.end() if (match := _OPENING.match(text)) else 0
-    begin = match.end() if (match := _ANSWER.match(text, begin)) else begin
-    closing = None if _BAN.match(text, begin) else _CLOSING.search(text, begin)
+    begin = match.end() if (match := _pattern("opening").match(text)) else 0
+    begin = match.end() if (match := _pattern("answer").match(text, begin)) else begin
+    closing = None if _BAN.match(text, begin) else _pattern("closing").search(text, begin)
     kept = text[begin : closing.start()].rstrip(" ,;–-") if closing else text[begin:].strip()
     if closing and closing[0].rstrip().endswith((".", "!")) and kept[-1:].isalnum():
         kept += "."
@@ -218,44 +184,7 @@ def telling_words(text: str) -> Iterator[str]:
 
 _FEW = 2  # words that are too few, but where a user begins with them: "I'm vegan"
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]{2}")  # a word in a script without spaces
-_ONCE = re.compile(
-    r"\b(?:this time|(?:just|only) (?:this )?once|this once|for this (?:one|run|commit|time|pr|release) only"
-    r"|(?:once|one) more|diesmal|dieses mal|nur dieses eine mal|cette fois|esta vez)\b|\bagain\s*(?:[,.!]|and\b|$)",
-    re.IGNORECASE,
-)
-# Questions that are typed without their mark, what is merely imagined, and what an assistant is about to do.
-_ASKS = re.compile(
-    r"(?:who|why|how (?:much|many|long|loud|far|old|do|does|did|can|could|come|is|are)"
-    r"|what(?:['’]?s| is| are| do| does| did| would| should| about)|which \w+ (?:do|does|is|are|should)"
-    r"|where(?:['’]?s| (?:is|are|do|does|did|can))|when (?:do|does|did|will)"
-    r"|wer|warum|wieso|was (?:ist|kostet|würde)|wie (?:heißt|heisst|viel|lange|oft|geht|komm)\w*|wo (?:ist|liegt|finde)"
-    r"|pourquoi|qui|quién)\b(?!.*[,:;])",
-    re.IGNORECASE,
-)
-_MUSES = re.compile(
-    r"^(?:maybe|perhaps|vielleicht|peut-être|quizás?|tal vez|let['’]s (?:say|pretend|assume)"
-    r"|(?:imagine|pretend|suppose) (?:that|you|if|we|i|an?|my|our|the)|assuming|stell dir vor|angenommen,"
-    r"|nehmen wir an|imaginons|supposons|imagina|imagínate|supongamos|stel je voor)(?!\w)"
-    r"|\b(?:who knows|wer weiß|qui sait|quién sabe)\b"
-    r"(?! (?:you|me|us|him|her|it|them|my|our|your|the)\b)"
-    r"|\bif\b.*\b(?:were|had|ever|was)\b.*(?:\bwould\b|['’]d\b)|\bwenn\b.*\b(?:würde|wäre|hätte)\w*\b",
-    re.IGNORECASE,
-)
-_INTENDS = re.compile(
-    r"(?:(?:then|for .{1,30}|okay|ok|sure)[, ]+)?(?:i['’]?(?:ll|d)|i (?:will|would|can|could)|let me|shall"
-    r"|ich (?:würde|werde|schaue))\b",
-    re.IGNORECASE,
-)
 _ASKED = 14  # words of a question
-_COMMIT = re.compile(
-    r"(?:feat|fix|chore|docs|refactor|test|perf|build|ci|style|revert)(?:\([^)]*\))?!?:\s", re.IGNORECASE
-)
-_TOPIC = re.compile(r"(?:docs|test|build|ci|style): ", re.IGNORECASE)  # types of commits that are also topics
-
-_LEANS = re.compile(
-    r"(?:it|its|it['’]s|they|she|he|this|that|these|those|there|here|then|same|both|er|sie|es|das|dies\w*|il|elle|ça|ella|eso)\b",
-    re.IGNORECASE,
-)
 
 
 def states_something(one: Candidate) -> bool:
@@ -264,28 +193,28 @@ def states_something(one: Candidate) -> bool:
     if (
         count < _FEW
         or (count == _FEW and (one.role != "user" or one.place))
-        or _MUSES.search(one.text)
+        or _pattern("muses").search(one.text)
         or _is_subject(one.text)
     ):
         return False
     if one.role == "user":
-        return not (_ASKS.match(one.text) and len(one.text.split()) <= _ASKED)
-    return not _INTENDS.match(one.text)
+        return not (_pattern("asks").match(one.text) and len(one.text.split()) <= _ASKED)
+    return not _pattern("intends").match(one.text)
 
 
 def _is_subject(text: str) -> bool:
     """Tell whether a text is the subject of a commit; "style: always tabs" may be a rule about style."""
-    return bool(_COMMIT.match(text)) and not (_TOPIC.match(text) and is_standing_rule(text))
+    return bool(_pattern("commit").match(text)) and not (_pattern("topic").match(text) and is_standing_rule(text))
 
 
 def is_one_off(text: str) -> bool:
     """Tell whether an order is for once alone."""
-    return bool(_ONCE.search(text))
+    return bool(_pattern("once").search(text))
 
 
 def leans_back(text: str) -> bool:
     """Tell whether a sentence begins with a word for what stands before it: "that's why …"."""
-    return bool(_LEANS.match(text))
+    return bool(_pattern("leans").match(text))
 
 
 def binds(one: Candidate) -> bool:

@@ -5,14 +5,16 @@ Owns: which statement such a message means. Refuses corrections that give anothe
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 
+from .. import data
 from ..beliefs.change_phrases import single, starts, words
 from ..language.lexicon import stop_words
 from .candidates import Candidate, states_something
 from .standing_rules import is_standing_rule, plain_type
 
+_pattern = partial(data.pattern, "retractions.toml")
 Place = tuple[str, int]
 """Message of a candidate, and where in it the candidate begins."""
 
@@ -127,44 +129,8 @@ _WITHIN_of_taken_back = 40  # messages between a statement and its correction
 _OPENING = 4  # characters within which a correction opens its message
 _SHORT = 5  # words of a correction that only gives the value
 _WORD_of_taken_back = re.compile(r"[^\W\d_]{3,}")
-_MONTH = "january|february|march|april|june|july|august|september|october|november|december"
-_DAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
-_VALUE = re.compile(rf"\d+(?:[.:,/]\d+)*(?:st|nd|rd|th)?|[^\W\d_][\w-]*\d[\w-]*|\b(?:{_MONTH}|{_DAY})\b", re.IGNORECASE)
-_WITHDRAWS = re.compile(
-    r"(?:^|[.,;:!…–—-]\s*|\b(?:oh|ah|eh|no|ok|but|and|ach|nein)\s+)"
-    r"(?:never ?mind|forget (?:it|that|what i said|about (?:it|that))|scratch that|strike that|ignore what i said"
-    r"|(?:just )?kidding|i(?: a|['’])m joking|vergiss (?:es|das)|egal|laisse tomber|oublie|olv[ií]dalo|déjalo)\b"
-    r"|忘れて|算了",
-    re.IGNORECASE,
-)
-_CORRECTS = re.compile(
-    r"(?:^|[.!?\n]\s*)(?:oh |ah+ |argh |ach |ok |hm+ |and |but |so )*(?:no\b[\s,.!]*(?:sorry|wait)|sorry\b"
-    r"|wait\b|argh no|oh no|right,|oops|correction\b|actually\b|my (?:bad|mistake)|quatsch|moment\b|nein\b"
-    r"|pardon\b|perdón|désolé)"
-    r"|\b(?:i (?:was wrong|mixed|confused|misread|misspoke|got (?:it|that) wrong|have to correct"
-    r"|need to (?:fix|correct))"
-    r"|not (?:true|right|correct)|mixed it up|ach quatsch|wobei moment|stimmt nicht"
-    r"|doch nicht|je me suis trompé|me equivoqué"
-    r"|(?:moved?|moves|changed?|changes|switch(?:ed|es)?)\s+(?:\w+\s+){0,3}?(?:to|from)|verschoben (?:auf|von))\b",
-    re.IGNORECASE,
-)
-# What puts right the sentence before it: "Hmm, make it 4,500.", "No wait, at eight.", "I mean hook four."
-_AMENDS = re.compile(
-    r"(?:(?:hm+|oh|uh|er|ah|ach)\b[\s,.…–—-]*)?(?:make (?:it|that)|i meant?|or rather|scratch that|no,? wait|no,? sorry"
-    r"|wait|sorry|correction|nein|ach quatsch|non|pardon|perdón)\b",
-    re.IGNORECASE,
-)
 _NAMED = 2  # words of a correction that says what it is about
 _AMENDING = 12  # words of such a sentence
-_DENIED = re.compile(
-    r"\b(?:not|nicht|no longer|instead of|rather than|statt|pas)\s+(?:the |on |in |at |um |am |el |le |à )?"
-    r"(?P<value>[\w.:,/-]*\w)",
-    re.IGNORECASE,
-)
-_COMMON = frozenset(
-    """the and for with that this not now but you our are was from have has its they then only der die das und
-    ist""".split()  # noqa: SIM905
-)
 
 
 def taken_back(found: Sequence[Candidate], said: Mapping[str, str]) -> dict[int, int]:
@@ -182,12 +148,12 @@ def taken_back(found: Sequence[Candidate], said: Mapping[str, str]) -> dict[int,
             gone |= dict.fromkeys((place, *(at for at in earlier[-1:] if _is_just_before(found[at], later))), place)
             continue
         text = said.get(later.message, "")
-        denied = {_plain(match["value"]) for match in _DENIED.finditer(later.text)}
+        denied = {_plain(match["value"]) for match in _pattern("denied").finditer(later.text)}
         if denied:
             gone |= dict.fromkeys((at for at in earlier if _is_denied(found[at], later, denied)), place)
             if names_only_values(later.text):
                 gone |= dict.fromkeys([at for at in earlier if _values(found[at].text) & denied][-1:], place)
-        cue = max((match.start() + 1 for match in _CORRECTS.finditer(text, 0, later.stop)), default=0)
+        cue = max((match.start() + 1 for match in _pattern("corrects").finditer(text, 0, later.stop)), default=0)
         if not later.place and amends(later, text):
             cue = max(cue, later.start + 1)
         if place not in gone.values() and cue and (later.message, cue) not in used:
@@ -202,23 +168,23 @@ def taken_back(found: Sequence[Candidate], said: Mapping[str, str]) -> dict[int,
 
 def corrects(text: str) -> bool:
     """Tell whether a text says of itself that it corrects something."""
-    return bool(_CORRECTS.search(text) or _DENIED.search(text))
+    return bool(_pattern("corrects").search(text) or _pattern("denied").search(text))
 
 
 def withdraws(text: str) -> bool:
     """Tell whether a text takes back what was said before: "never mind"."""
-    return bool(_WITHDRAWS.search(text))
+    return bool(_pattern("withdraws").search(text))
 
 
 def names_only_values(text: str) -> bool:
     """Tell whether a correction gives values without saying of what, so that it tells nothing alone."""
-    said = _VALUE.sub(" ", _CORRECTS.sub(" ", _AMENDS.sub(" ", text, count=1)))
-    return bool(_VALUE.search(text)) and len(_words(said) - stop_words()) < _NAMED
+    said = _pattern("value").sub(" ", _pattern("corrects").sub(" ", _pattern("amends").sub(" ", text, count=1)))
+    return bool(_pattern("value").search(text)) and len(_words(said) - stop_words()) < _NAMED
 
 
 def amends(said: Candidate, text: str) -> bool:
     """Tell whether a statement of the message `text` may put right the sentence before it, filler in front counted."""
-    return len(said.text.split()) <= _AMENDING and bool(_AMENDS.match(text, said.start))
+    return len(said.text.split()) <= _AMENDING and bool(_pattern("amends").match(text, said.start))
 
 
 def _is_just_before(before: Candidate, later: Candidate) -> bool:
@@ -237,7 +203,7 @@ def _weight(before: Candidate, later: Candidate, text: str, cue: int, last: int)
     if before.position == later.position and before.stop > cue:
         return 0
     values = _values(before.text)
-    told = list(map(_plain, _VALUE.findall(text[max(cue - 1, later.start) : later.stop])))
+    told = list(map(_plain, _pattern("value").findall(text[max(cue - 1, later.start) : later.stop])))
     new = [value for value in told if value not in values][: 1 if cue > later.start else None]
     if not {_shape(value) for value in values - _values(later.text)} & set(map(_shape, new)):
         return 0
@@ -256,7 +222,7 @@ def _is_denied(before: Candidate, later: Candidate, denied: set[str]) -> bool:
 
 @lru_cache(1024)
 def _values(text: str) -> frozenset[str]:
-    return frozenset(_plain(value) for value in _VALUE.findall(text))
+    return frozenset(_plain(value) for value in _pattern("value").findall(text))
 
 
 def _plain(value: str) -> str:
@@ -272,4 +238,6 @@ def _shape(value: str) -> str:
 
 @lru_cache(1024)
 def _words(text: str) -> frozenset[str]:
-    return frozenset(word.casefold() for word in _WORD_of_taken_back.findall(text)) - _COMMON
+    return frozenset(word.casefold() for word in _WORD_of_taken_back.findall(text)) - data.words(
+        "retractions.toml", "common"
+    )

@@ -8,7 +8,7 @@ trained by `bench/training/worth.py`; `worth.md` beside it says on what and how 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from math import log, log1p
 
 from .. import data
@@ -16,6 +16,7 @@ from ..language.linear_model import TOKEN, Model, hashed_text, load
 from ..language.sentences import is_question
 from .candidates import Candidate, telling_words
 
+_pattern = partial(data.pattern, "statements.toml")
 FILE = data.path("worth.model")
 KEEP, SHORT = "keep", "keep if short"
 """First outputs of the model; the others are kinds."""
@@ -24,11 +25,6 @@ _SHORT = 48  # characters of a short sentence
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]")  # scripts without spaces between words
 _PATH = re.compile(r"[/_`.@#]\w")
 _CAPITAL = re.compile(r"\b[A-ZÀ-Þ][\w-]+")
-_FIRST_PERSON = re.compile(
-    r"\b(?:i|i['’]\w+|im|we|we['’]\w+|my|our|me|us|mine|ours|ich|wir|mein\w*|unser\w*|mir|uns|je|j['’]\w+|nous|mon|ma|mes"
-    r"|notre|nos|yo|mi|mis|nosotros|nuestr\w+)\b",
-    re.IGNORECASE,
-)
 _ROLES = ("user", "assistant", "tool")
 
 
@@ -64,7 +60,8 @@ def plain_features(candidate: Candidate) -> tuple[float, ...]:
     """Return what else is known of a candidate, each in about [0, 1]."""
     text = candidate.text
     count = len(_WIDE.findall(text)) / 2 + len(TOKEN.findall(_WIDE.sub("", text)))
-    is_users, speaks, opens = candidate.role == "user", _FIRST_PERSON.search(text), _FIRST_PERSON.match(text)
+    first_person = _pattern("first_person")
+    is_users, speaks, opens = candidate.role == "user", first_person.search(text), first_person.match(text)
     return (
         *(float(candidate.role == role) for role in _ROLES),
         log1p(count) / 3,
@@ -113,15 +110,9 @@ ALONE = "says something by itself"
 """The only output of the model."""
 
 _LEAST = 1e-4
-_SHORT_of_second_look = 3  # letters of a word that hardly names a thing
+_SHORT_WORD = 3  # letters of a word that hardly names a thing
 _FEW = 10  # words
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_POINTING = frozenset(
-    """it its it's itself that that's this these those they they're them their he he's him his she she's her there
-    there's then one ones here so das dies dieser diese dieses es sie er ihn ihm ihr dort dann da le la les lui leur
-    elle elles il ils cela ça ce y lo los las eso esto ella él ellos ese esa het die dat daar hij zij ze
-    """.split()  # noqa: SIM905
-)
 
 
 def stands_alone(candidate: Candidate, judged: Worth) -> float:
@@ -148,12 +139,13 @@ def _of_the_text(text: str) -> Iterator[float]:
     """Yield how much of a text names what it is about."""
     words = [word.casefold() for word in _WORD.findall(text)]
     count = max(1, len(words))
-    telling = [word for word in words if len(word) > _SHORT_of_second_look and word not in _POINTING]
-    pointing = [word for word in words if word in _POINTING]
+    pointers = data.words("statements.toml", "pointers")
+    telling = [word for word in words if len(word) > _SHORT_WORD and word not in pointers]
+    pointing = [word for word in words if word in pointers]
     yield from (min(len(telling), 10) / 10, len(telling) / count, min(len(pointing), 3) / 3, len(pointing) / count)
     yield from (
-        float(bool(words) and words[0] in _POINTING),
-        float(bool(words) and len(words[0]) <= _SHORT_of_second_look),
+        float(bool(words) and words[0] in pointers),
+        float(bool(words) and len(words[0]) <= _SHORT_WORD),
     )
     yield from (float(text[:1].islower()), min(count, 40) / 40, float(count < _FEW), min(text.count(","), 5) / 5)
     yield float(any(telling_words(text)))
