@@ -47,12 +47,13 @@ def words(name: str, key: str) -> frozenset[str]:
 
 @cache
 def expression(name: str, key: str) -> str:
-    """Return one string of a TOML file as a regular expression.
+    """Return one string of a TOML file as a regular expression, see `expanded`."""
+    return expanded(name, table(name)[key])
 
-    Line breaks are left out, and `{other}` is replaced by the string of that key.
-    """
-    joined = table(name)[key].replace("\n", "")
-    return re.sub(r"\{([a-z_]+)\}", lambda match: expression(name, match[1]), joined)
+
+def expanded(name: str, text: str) -> str:
+    """Return a text of a TOML file without its line breaks, each `{key}` replaced by the string of that key."""
+    return re.sub(r"\{([a-z_]+)\}", lambda match: expression(name, match[1]), text.replace("\n", ""))
 
 
 @cache

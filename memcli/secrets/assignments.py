@@ -6,11 +6,12 @@ has the shape of a secret is judged in `values`.
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 
+from .. import data
 from .carriers import wrapped_end
-from .token_patterns import compiled, word_set
 from .value_classifier import (
+    compiled,
     is_fragment,
     is_hex,
     is_jumbled,
@@ -41,23 +42,8 @@ FOREIGN_STEMS = (
     "密碼",
     "パスワード",
 )
-_PASSWORDS = word_set(
-    "password passwd passphrase passwort pwd passcode kennwort contraseña contrasena senha пароль 密码 密碼 パスワード "
-    "pgpassword userpass dbpass rootpass sshpass requirepass"
-)
-_SECRETS = word_set("secret token credential credentials apikey authkey accesskey secretkey authtoken")
+_words_of = partial(data.words, "secrets.toml")
 _SUFFIXES = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey")
-_KEYED = word_set(
-    "api access secret private auth encryption master account service admin deploy license signing app application "
-    "consumer client session server write storage integration jwt webhook ssh shared"
-)
-# Tokens and keys that are no secrets, and names that speak about one.
-_HARMLESS = word_set(
-    "max min num total page next prev previous cursor continuation sync cancel cancellation csrf xsrf sequence "
-    "stop bos eos pad special mask unk public publishable anon primary foreign cache sort partition "
-    "idempotency idempotent host row object dedup hash lookup id change fencing etag version image asset "
-    "commit ref site placeholder translation i18n sha fingerprint"
-)
 _CLOSE = r"[\\\"'`*_\])]{0,4}"
 _ABOUT = r"(?:[ \t]+(?:for|of|to|on|at|in|from|für|de|del|para)[ \t]+[^\s:=|]{1,40}(?:[ \t][^\s:=|]{1,40}){0,2}?)?"
 _AFTER = (
@@ -83,19 +69,19 @@ def _kind(words: tuple[str, ...], before: tuple[str, ...]) -> str:
     """Say what kind of value a name, after other words, announces: password, pass, token, key, or nothing."""
     last = words[-1].rstrip("0123456789")
     tail = next((suffix for suffix in _SUFFIXES if last.endswith(suffix) and last != suffix), "")
-    if tail and last not in _PASSWORDS and last not in _SECRETS:
+    if tail and last not in _words_of("password_names") and last not in _words_of("secret_names"):
         words, last = (*words[:-1], last.removesuffix(tail), tail), tail
-    if last in _PASSWORDS:
+    if last in _words_of("password_names"):
         return "password"
     if last in ("pass", "pw"):
         return "password" if len(words) > 1 else "pass"
     words = (*before, *words)
-    if not _HARMLESS.isdisjoint(words[:-1]):
+    if not _words_of("harmless_names").isdisjoint(words[:-1]):
         return ""
-    if last in _SECRETS or last == "auth":
+    if last in _words_of("secret_names") or last == "auth":
         return "token"
     if last == "key":
-        return "token" if len(words) > 1 and words[-2] in _KEYED else "key"
+        return "token" if len(words) > 1 and words[-2] in _words_of("before_key") else "key"
     return ""
 
 

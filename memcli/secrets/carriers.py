@@ -4,8 +4,19 @@ import re
 from collections.abc import Iterator
 
 from .spoken_passwords import announced, is_telling
-from .token_patterns import DEFAULT_PASSWORDS, compiled
-from .value_classifier import changes, is_fragment, is_hex, is_mixed, is_monotonous, is_random, is_stand_in, is_uuid
+from .value_classifier import (
+    Span,
+    changes,
+    compiled,
+    is_default_password,
+    is_fragment,
+    is_hex,
+    is_mixed,
+    is_monotonous,
+    is_random,
+    is_stand_in,
+    is_uuid,
+)
 
 _BREAK = r"(?:[ \t]*\\?\r?\n[ \t]*(?:[>#*|/+-]{1,2}[ \t]+)?|[\"'][ \t]*[+.\\]?[ \t]*\n[ \t]*[+.]?[ \t]*[\"'])"
 _WORD = r"[A-Za-z0-9_.:%+/=~-]"
@@ -55,8 +66,6 @@ def wrapped_end(text: str, start: int, end: int) -> int:
     return end
 
 
-Place = tuple[int, int, str]  # start, end, rule
-
 _URL = r"(?<=://)([^\s/:@\"'<>`]{0,80}):([^\s/\"'<>`]{3,256})@(\[?[A-Za-z0-9][\w.-]{0,80})"
 _BEARER = r"(?i)\bbearer[ \t]+[\"'`]?([A-Za-z0-9._~+/=-]{16,4096})"
 _AUTHORIZATION = (
@@ -78,7 +87,7 @@ _SESSION = r"(?i)sess|sid$|sid\b|auth|token|jwt|remember|login|logged_in|identit
 _HARMLESS_COOKIE = r"(?i)csrf|xsrf|consent|lang|locale|theme|expires|max-age"
 
 
-def carried(text: str, low: str) -> Iterator[Place]:
+def carried(text: str, low: str) -> Iterator[Span]:
     """Yield the place and rule of each; low is the text in lower case."""
     if "://" in text:
         yield from _passwords_of_urls(text)
@@ -87,14 +96,14 @@ def carried(text: str, low: str) -> Iterator[Place]:
     yield from _cookies(text, low)
 
 
-def _passwords_of_urls(text: str) -> Iterator[Place]:
+def _passwords_of_urls(text: str) -> Iterator[Span]:
     for match in compiled(_URL).finditer(text):
         user, password, host = match.groups()
         plain = password.isalpha() or is_monotonous(password)
         local = host in ("localhost", "127.0.0.1", "host", "hostname", "server", "db") or "example" in host
         if (
             is_stand_in(password)
-            or DEFAULT_PASSWORDS.issuperset(re.split("%20|[^a-z0-9]", password.lower()))
+            or all(map(is_default_password, re.split("%20|[^a-z0-9]", password.lower())))
             or password == user
             or password[0] in "$,"
             or (":" in password and not user)
@@ -107,7 +116,7 @@ def _passwords_of_urls(text: str) -> Iterator[Place]:
         yield match.start(2), match.end(2), "url-password"
 
 
-def _headers(text: str) -> Iterator[Place]:
+def _headers(text: str) -> Iterator[Span]:
     for match in compiled(_BEARER).finditer(text):
         if is_random(match[1]) and not is_uuid(match[1]):
             yield match.start(1), wrapped_end(text, *match.span(1)), "bearer-token"
@@ -119,7 +128,7 @@ def _headers(text: str) -> Iterator[Place]:
             yield match.start(2), wrapped_end(text, *match.span(2)), "bearer-token"
 
 
-def _cookies(text: str, low: str) -> Iterator[Place]:
+def _cookies(text: str, low: str) -> Iterator[Span]:
     """Yield the values of cookies that sign somebody in, by their names, and of others where they are random."""
     for sign, pattern in _COOKIES:
         for header in compiled(pattern).finditer(low) if sign in low else ():
@@ -139,7 +148,7 @@ def _is_basic(value: str) -> bool:
         user, colon, password = b64decode(value + "=" * (-len(value) % 4)).decode().partition(":")
     except (ValueError, UnicodeDecodeError):
         return False
-    return bool(colon) and (user + password).isprintable() and password.lower() not in DEFAULT_PASSWORDS
+    return bool(colon) and (user + password).isprintable() and not is_default_password(password)
 
 
 _ASKS = r"[^\n?？]{0,80}[?？][ \t*_\"'”»]{0,4}$|[^\n.?]{0,60}:[ \t*]{0,3}$"
@@ -180,7 +189,7 @@ def answer(text: str) -> tuple[int, int] | None:
     return start, end - (text[end - 1] == ".")
 
 
-def answers(text: str) -> Iterator[Place]:
+def answers(text: str) -> Iterator[Span]:
     """Yield the answers in lines that follow a question for a password."""
     if not compiled(r"[?？][ \t*_]{0,4}\n").search(text):
         return

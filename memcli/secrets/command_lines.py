@@ -5,83 +5,17 @@ Owns which programs take a password by which option. Refuses to take the words o
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 
-from .token_patterns import DEFAULT_PASSWORDS, compiled, word_set
-from .value_classifier import is_jumbled, is_monotonous, is_password, is_stand_in
+from .. import data
+from .value_classifier import Span, compiled, is_default_password, is_jumbled, is_monotonous, is_password, is_stand_in
 
-Place = tuple[int, int, str]  # start, end, rule
-
-_QUOTED = r"\\{0,2}'([^'\n\\]{3,256})|\\{0,2}\"([^\"\n\\]{3,256})"
-_VALUE = rf"(?:{_QUOTED}|([^\s'\"`|;&<>()\\]{{3,256}}))"
-_ATTACHED = rf"(?:{_QUOTED}|([^\s'\"`|;&<>()\\-][^\s'\"`|;&<>()\\]{{2,255}}))"
-_USER = r"[^\s:'\"`|;&<>]{1,128}:"
-_ACCOUNT = (
-    rf"(?:\\{{0,2}}'{_USER}([^'\n\\]{{3,256}})|\\{{0,2}}\"{_USER}([^\"\n\\]{{3,256}})"
-    rf"|{_USER}([^\s'\"`|;&<>()\\]{{3,256}}))"
-)
-_ARGUMENTS = r"(?:[ \t]+(?!-)[^\s|;&]{1,200})"
-# The programs, and what stands between the program's name and the value.
-OPTIONS: tuple[tuple[str, str], ...] = (
-    ("sshpass", rf"[ \t]-p[ \t]?{_VALUE}"),
-    (
-        "mysql mysqldump mysqladmin mysqlimport mysqlshow mysqlcheck mysqlbinlog mariadb mariadb-dump mycli",
-        rf"[ \t]-p{_ATTACHED}",
-    ),
-    ("curl", rf"[ \t](?:-[a-zA-Z]{{0,6}}[uU]|--user|--proxy-user)[ \t=]{{0,4}}{_ACCOUNT}"),
-    ("http https xh httpie", rf"[ \t](?:-a|--auth)[ \t=]{{1,4}}{_ACCOUNT}"),
-    ("wget", rf"[ \t]--(?:http-|ftp-|proxy-)?password[ \t=]{{1,4}}{_VALUE}"),
-    ("redis-cli valkey-cli keydb-cli", rf"[ \t](?:-a|--pass)[ \t=]{{1,4}}{_VALUE}"),
-    (
-        "mongo mongosh mongodump mongorestore mongoimport mongoexport mongostat",
-        rf"[ \t](?:-p|--password)[ \t=]{{1,4}}{_VALUE}",
-    ),
-    (
-        "docker podman nerdctl buildah skopeo helm oras crane az cf oc npm gcloud",
-        rf"(?<=login)[^\n|;&]{{0,200}}?[ \t](?:-p|--password)[ \t=]{{1,4}}{_VALUE}",
-    ),
-    ("7z 7za 7zr 7zz rar unrar", rf"[ \t]-(?:hp|p){_ATTACHED}"),
-    ("zip unzip", rf"[ \t](?:-P|--password)[ \t=]{{1,4}}{_VALUE}"),
-    ("openssl", rf"[ \t]-(?:pass|passin|passout|password)[ \t]+[\"']?pass:{_VALUE}"),
-    ("openssl", rf"(?<= enc)[^\n|;&]{{0,200}}?[ \t]-k[ \t]+{_VALUE}"),
-    ("ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami ldappasswd ldapmodrdn", rf"[ \t]-w[ \t]?{_VALUE}"),
-    (
-        "smbclient rpcclient smbmap smbget wmic",
-        r"[ \t](?:-U|--user)[ \t=]{1,4}(?:'[^\s%']{1,128}%([^'\n]{3,256})'|\"[^\s%\"]{1,128}%([^\"\n]{3,256})\""
-        r"|[^\s%'\"]{1,128}%([^\s'\"`|;&<>]{3,256}))",
-    ),
-    ("sqlcmd bcp osql tsql isql", rf"[ \t]-P[ \t]?{_VALUE}"),
-    ("plink pscp psftp putty", rf"[ \t]-pw[ \t]+{_VALUE}"),
-    ("xfreerdp xfreerdp3 wfreerdp rdesktop", rf"[ \t](?:/p:|-p[ \t]){_VALUE}"),
-    ("htpasswd", rf"[ \t]-[A-Za-z]*b[A-Za-z]*{_ARGUMENTS}{{1,2}}[ \t]+{_VALUE}(?=[ \t]*(?:$|[\n`'\"|;&)]))"),
-    (
-        "lftp",
-        r"[ \t](?:-u|--user)[ \t=]{1,4}(?:'[^\s,']{1,128},([^'\n]{3,256})'|\"[^\s,\"]{1,128},([^\"\n]{3,256})\""
-        r"|[^\s,'\"]{1,128},([^\s'\"`|;&<>]{3,256}))",
-    ),
-    ("rabbitmqctl", rf"[ \t](?:add_user|change_password|authenticate_user)[ \t]+[^\s|;&]{{1,128}}[ \t]+{_VALUE}"),
-    ("keytool jarsigner apksigner", rf"[ \t]-(?:src|dest)?(?:store|key)pass[ \t]+{_VALUE}"),
-    ("crackmapexec nxc netexec evil-winrm", rf"[ \t]-p[ \t]+{_VALUE}"),
-    ("gpg gpg2", rf"[ \t]--passphrase[ \t=]{{1,4}}{_VALUE}"),
-)
-# Passwords piped into a program that asks for one.
-_PIPED = (
-    rf"(?:\becho|\bprintf)(?:[ \t]+-[neE]{{1,3}})?[ \t]+{_VALUE}[ \t]*\|[ \t]*"
-    r"(?:sudo[ \t][^\n|]{0,40}?-\w*S|passwd[ \t][^\n|]{0,60}?--stdin"
-    r"|(?:\w{2,12}[ \t]){1,4}[^\n|]{0,120}?--password-stdin|cryptsetup\b|kinit\b)"
-)
-_ACCOUNTS = (
-    r"(?:\becho|\bprintf)(?:[ \t]+-[neE]{1,3})?[ \t]+[\"']?[\w.-]{1,64}:([^\s\"'`|]{3,256})[\"']?[ \t]*\|[ \t]*"
-    r"(?:sudo[ \t]+)?chpasswd\b"
-)
-_SENTENCE = word_set(
-    "option options flag flags switch argument arguments parameter parameters value password passwords to for and or "
-    "the is are was be it its in on of with without instead which that this reads takes gives asks prompts works means "
-    "expects needs requires only then when where from not can may must should will would does has prompt"
-)
+_FILE = "command_lines.toml"
+_pattern = partial(data.pattern, _FILE)
+_words_of = partial(data.words, "secrets.toml")
 
 
-def passwords_of_commands(text: str, low: str) -> Iterator[Place]:
+def passwords_of_commands(text: str, low: str) -> Iterator[Span]:
     """Yield the place and rule of each password; `low` is the text in lower case."""
     joined = text.replace("\\\r\n", "   ").replace("\\\n", "  ")  # a command goes on after a backslash
     for start, end in _option_lines(joined):
@@ -90,8 +24,8 @@ def passwords_of_commands(text: str, low: str) -> Iterator[Place]:
             if not words.isdisjoint(programs):
                 yield from _found(joined, pattern, start, end)
     if "|" in text and ("echo" in low or "printf" in low):
-        yield from _found(joined, compiled(_PIPED), 0, len(text))
-        yield from _found(joined, compiled(_ACCOUNTS), 0, len(text))
+        yield from _found(joined, _pattern("piped"), 0, len(text))
+        yield from _found(joined, _pattern("accounts"), 0, len(text))
 
 
 def _option_lines(text: str) -> Iterator[tuple[int, int]]:
@@ -107,14 +41,16 @@ def _option_lines(text: str) -> Iterator[tuple[int, int]]:
 @cache
 def _patterns() -> list[tuple[frozenset[str], re.Pattern[str]]]:
     found = []
-    for names, option in OPTIONS:
-        programs = "|".join(re.escape(name) for name in sorted(names.split(), key=len, reverse=True))
+    for row in data.table(_FILE)["programs"]:
+        names = row["names"].split()
+        programs = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+        option = data.expanded(_FILE, row["option"])
         pattern = rf"(?i:\b(?:{programs})(?:\.exe)?)(?=[ \t])[^\n|;&]{{0,400}}?{option}"
-        found.append((word_set(names + " " + " ".join(f"{name}.exe" for name in names.split())), re.compile(pattern)))
+        found.append((frozenset(names) | {f"{name}.exe" for name in names}, re.compile(pattern)))
     return found
 
 
-def _found(text: str, pattern: re.Pattern[str], begin: int, stop: int) -> Iterator[Place]:
+def _found(text: str, pattern: re.Pattern[str], begin: int, stop: int) -> Iterator[Span]:
     for match in pattern.finditer(text, begin, stop):
         start, end = match.span(match.lastindex or 0)
         value = text[start:end]
@@ -129,7 +65,7 @@ def _found(text: str, pattern: re.Pattern[str], begin: int, stop: int) -> Iterat
 def _is_given(text: str, start: int, value: str, *, is_quoted: bool) -> bool:
     """Tell a password from a placeholder, a variable, a port, and a word of a sentence about the option."""
     low = value.lower()
-    if is_stand_in(value) or value[0] in "$<{%-[" or low in DEFAULT_PASSWORDS or low in _SENTENCE:
+    if is_stand_in(value) or value[0] in "$<{%-[" or is_default_password(low) or low in _words_of("option_sentence"):
         return False
     if is_monotonous(value) or (value.isdigit() and len(value) < 6):
         return False
@@ -147,17 +83,10 @@ _PGPASS = (
 )
 _CELL = r"(?:\"((?:[^\"\n]|\"\"){0,512})\"|([^,;\t\"\n]{0,512}))"
 _TABLE_CELL = r"\|[ \t]*([^|\n]*?)[ \t]*(?=\|)"
-_COLUMNS = word_set(
-    "pw pwd pass password passwort login_password passwd kennwort contraseña wachtwoord пароль 密码 パスワード"
-)
-_BESIDE = word_set(
-    "service system device what name title url website login username user login_username login_uri email account "
-    "notes host site"
-)
 _ROW = r"(?m)^(?:\"[^\"\n]{0,200}\",){1,3}\"https?://[^\"\n]{1,400}\",\"[^\"\n]{1,200}\",\"([^\"\n]{5,128})\"(?=,|\s*$)"
 
 
-def exported(text: str, low: str) -> Iterator[Place]:
+def exported(text: str, low: str) -> Iterator[Span]:
     """Yield the place and rule of each password; `low` is the text in lower case."""
     for match in compiled(_PGPASS).finditer(text) if text.count(":") > 3 else ():
         if is_password(match[1]):
@@ -167,11 +96,11 @@ def exported(text: str, low: str) -> Iterator[Place]:
         mixed = any(map(str.isdigit, value)) and any(map(str.islower, value)) and any(map(str.isupper, value))
         if is_jumbled(value) or (mixed and is_password(value)):
             yield *match.span(1), "password"
-    if any(sign in text for sign in ",;\t|") and any(name in low for name in _COLUMNS):
+    if any(sign in text for sign in ",;\t|") and any(name in low for name in _words_of("password_columns")):
         yield from _columns(text)
 
 
-def _columns(text: str) -> Iterator[Place]:
+def _columns(text: str) -> Iterator[Span]:
     """Yield the cells under a heading that says they are passwords."""
     width, columns, start = 0, [], 0
     for line in text.split("\n"):
@@ -181,13 +110,17 @@ def _columns(text: str) -> Iterator[Place]:
             continue
         if len(cells) != width or width < 2:
             names = [text[begin:end].strip().lower() for begin, end in cells]
-            is_heading = not _BESIDE.isdisjoint(names) and not any(text[begin : begin + 1] == " " for begin, _ in cells)
-            columns = [number for number, name in enumerate(names) if is_heading and name in _COLUMNS]
+            is_heading = not _words_of("beside_passwords").isdisjoint(names) and not any(
+                text[begin : begin + 1] == " " for begin, _ in cells
+            )
+            columns = [
+                number for number, name in enumerate(names) if is_heading and name in _words_of("password_columns")
+            ]
             width = len(cells) if columns else 0
         else:
             for begin, end in (cells[number] for number in columns):
                 value = text[begin:end]
-                if len(value) > 3 and not is_stand_in(value) and value.lower() not in DEFAULT_PASSWORDS:
+                if len(value) > 3 and not is_stand_in(value) and not is_default_password(value):
                     yield begin, end, "password"
         start += len(line) + 1
 

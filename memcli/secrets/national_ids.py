@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from .token_patterns import compiled
-
-Place = tuple[int, int, str]  # start, end, rule
+from .. import data
+from .value_classifier import Span, compiled
 
 _BEGIN, _END = r"(?<![\w.+-])", r"(?![\w-]|\.\d)"
 
@@ -13,13 +12,14 @@ _ENOUGH = r"(?:\d[ .+-]?[A-Z]?){5}\d"
 """What every number of SHAPES holds, with no name beside it: a search for each shape takes far longer."""
 
 
-def national_ids(text: str, low: str) -> Iterator[Place]:
+def national_ids(text: str, low: str) -> Iterator[Span]:
     """Yield the place and rule of each; `low` is the text in lower case. The text has a digit."""
     for pattern, is_right in SHAPES if compiled(_ENOUGH).search(text) else ():
         for match in compiled(f"{_BEGIN}(?:{pattern}){_END}").finditer(text):
             if is_right("".join(char for char in match[0] if char.isalnum()).upper()):
                 yield match.start(), match.end(), "national-id"
-    for labels, pattern, is_right in CALLED:
+    for key, pattern, is_right in CALLED:
+        labels = data.table("personal_data.toml")["national_ids"][key]
         if any(label in low for label in labels):
             called = "|".join(labels)
             for match in compiled(rf"\b(?:{called})\b[^\n\d]{{0,30}}?{_BEGIN}({pattern}){_END}").finditer(low):
@@ -145,25 +145,16 @@ SHAPES: tuple[tuple[str, Callable[[str], bool]], ...] = (
     (rf"{_DAY}{_MONTH}\d{{2}}[-+A]\d{{3}}[0-9A-FHJ-NPR-Y]", _is_hetu),
 )
 """Patterns that need no name beside them, each with its check."""
-CALLED: tuple[tuple[tuple[str, ...], str, Callable[[str], bool]], ...] = (
-    (("ssn", "social security"), _SSN.replace("{0}", "[- ]?"), _is_any),
-    (("itin",), r"9\d{2}[- ]?\d{2}[- ]?\d{4}", _is_any),
-    (("bsn", "burgerservicenummer"), r"\d{9}|\d{3}[. ]\d{3}[. ]\d{3}|\d{4}[. ]\d{2}[. ]\d{3}", _is_bsn),
-    (("pesel",), r"\d{11}", _is_pesel),
-    (
-        ("steuer-id", "steuer id", "steueridentifikationsnummer", "idnr", "tax id", "tin"),
-        r"\d{2} ?\d{3} ?\d{3} ?\d{3}",
-        _is_steuer_id,
-    ),
-    (("personnummer", "personal number"), r"(?:\d{2})?\d{6}[-+ ]?\d{4}", _is_personnummer),
-    (("aadhaar", "aadhar"), r"[2-9]\d{3}[ -]?\d{4}[ -]?\d{4}", _is_aadhaar),
-    (("cpf",), r"\d{11}", _is_cpf),
-    (("national insurance", "nino"), r"[a-z]{2} ?\d{2} ?\d{2} ?\d{2} ?[a-d]", _is_nino),
-    (
-        ("passport", "passport no", "passport number", "reisepass", "pasaporte", "passeport", "driver's license",
-         "drivers license", "driving licence", "id card", "national id", "personalausweis"),
-        r"(?=[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d)[a-z0-9]{7,12}",
-        _is_any,
-    ),
-)  # fmt: skip
-"""Names in lower case, with the pattern of what follows them in lower case and its check."""
+CALLED: tuple[tuple[str, str, Callable[[str], bool]], ...] = (
+    ("ssn", _SSN.replace("{0}", "[- ]?"), _is_any),
+    ("itin", r"9\d{2}[- ]?\d{2}[- ]?\d{4}", _is_any),
+    ("bsn", r"\d{9}|\d{3}[. ]\d{3}[. ]\d{3}|\d{4}[. ]\d{2}[. ]\d{3}", _is_bsn),
+    ("pesel", r"\d{11}", _is_pesel),
+    ("steuer-id", r"\d{2} ?\d{3} ?\d{3} ?\d{3}", _is_steuer_id),
+    ("personnummer", r"(?:\d{2})?\d{6}[-+ ]?\d{4}", _is_personnummer),
+    ("aadhaar", r"[2-9]\d{3}[ -]?\d{4}[ -]?\d{4}", _is_aadhaar),
+    ("cpf", r"\d{11}", _is_cpf),
+    ("nino", r"[a-z]{2} ?\d{2} ?\d{2} ?\d{2} ?[a-d]", _is_nino),
+    ("passport", r"(?=[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d)[a-z0-9]{7,12}", _is_any),
+)
+"""What `personal_data.toml` lists the names of, with the pattern of what follows them in lower case and its check."""

@@ -5,21 +5,15 @@ Names, birthdays and postal addresses are out of reach of patterns and are not a
 """
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 
 from .. import data
 from .national_ids import national_ids
-from .token_patterns import compiled, word_set
-from .value_classifier import is_hex, is_monotonous, is_stand_in
+from .value_classifier import Span, compiled, is_hex, is_monotonous, is_stand_in
 
-Place = tuple[int, int, str]  # start, end, rule
-
+_pattern = partial(data.pattern, "personal_data.toml")
+_words_of = partial(data.words, "secrets.toml")
 _EMAIL = r"(?<![\w.+%-])[A-Za-z0-9][\w.+%-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}([A-Za-z]{2,24})(?![\w-])(?!:[\w~/])"
-_NO_DOMAIN = word_set(
-    "png jpg jpeg gif svg webp avif service socket timer target mount scope slice path device swap test "
-    "example invalid localhost local lan internal git js ts json yml yaml html css txt"
-)
-_NOBODY = word_set("git noreply no-reply donotreply")
 _PHONE = r"(?<![\w+.])(?<!\d )(?:\+|00)[1-9][\d ()./-]{6,22}\d(?!\w)"
 _CARD = (
     r"(?<![\w.-])(?<!\d )(?:[2-6]\d{3}(?:[ -]?\d{4}){2}[ -]?\d{1,4}(?:[ -]?\d{3})?"
@@ -34,7 +28,7 @@ _ISSUED = (
 _IBAN = r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
 
 
-def personal_data(text: str, low: str) -> Iterator[Place]:
+def personal_data(text: str, low: str) -> Iterator[Span]:
     """Yield the place and rule of each piece of personal data; `low` is the text in lower case."""
     if "@" in text:
         yield from _addresses(text)
@@ -56,11 +50,11 @@ def personal_data(text: str, low: str) -> Iterator[Place]:
                 yield match.start(), match.end(), "phone"
 
 
-def _addresses(text: str) -> Iterator[Place]:
+def _addresses(text: str) -> Iterator[Span]:
     for match in compiled(_EMAIL).finditer(text):
         name, _, domain = match[0].lower().partition("@")
         reserved = domain in ("example.com", "example.org", "example.net") or domain.startswith("users.noreply.")
-        if match[1].lower() not in _NO_DOMAIN and name not in _NOBODY and not reserved:
+        if match[1].lower() not in _words_of("no_domains") and name not in _words_of("nobody") and not reserved:
             yield match.start(), match.end(), "email"
 
 
@@ -77,21 +71,6 @@ def _is_iban(account: str) -> bool:
     return int("".join(str(int(char, 36)) for char in account[4:] + account[:4])) % 97 == 1
 
 
-_SPARE = (
-    r"(?:recovery|back-?up|emergency|rescue|scratch|one-?time|2fa|mfa)[ -](?:codes?|keys?)"
-    r"|(?:wiederherstellungs|notfall|ersatz|backup-?)(?:codes?|schlüssel)|herstelcodes?|back-?upcodes?|noodcodes?"
-    r"|codes? de (?:récupération|secours|sauvegarde)|códigos? de (?:recuperación|respaldo|recuperação|backup|segurança)"
-    r"|codic[ei] di (?:recupero|backup|emergenza)|kody (?:zapasowe|odzyskiwania)|återställningskod(?:er)?"
-    r"|(?:резервные коды|коды восстановления)|(?:恢复|恢復|备用|備用|备份)(?:代码|代碼|码|碼)"
-    r"|(?:バックアップ|リカバリー?)コード|(?:백업|복구) ?코드"
-)
-_CODE = r"[a-z0-9]{4,12}(?:-[a-z0-9]{4,12}){0,8}"
-_NEXT = r"(?:[\s,;|/•*·、，]{1,8}(?:(?:and|und|y|et|e|en|i|и)[ \t])?(?:[-*][ \t])?(?:\d{1,2}[.)][ \t]{0,4})?)"
-_ARE = (
-    r"[^\n.!?:：=]{0,60}?(?:[ \t](?:are|is|were|sind|ist|lauten|lautet|son|es|sont|est|sono|è|são|é|zijn|to|är)\b:?"
-    r"|[:：=]|是|は|는)[\s*`\"'-]{0,8}(?:\d{1,2}[.)][ \t]{1,4})?"
-)
-_CODES = rf"(?P<codes>{_CODE}(?:{_NEXT}{_CODE}){{0,40}})(?![\w-])"
 _STEMS = ("pin", "puk", "code", "cvv", "cvc", "geheimzahl", "暗証番号")
 _CALLED = {
     "pin": r"(?:sim|bank|card|phone|alarm|door|screen|unlock|voicemail|visa|debit|credit)[ -]$",
@@ -102,67 +81,42 @@ _CALLED["puk"] = _CALLED["pin"]
 """What stands before a word that means other things as well; PIN and PUK in capitals need none of it."""
 _OWNED = r"(?:(?<![a-z])(?:my|our|with|mit)[ ](?:(?:sim|card|bank|debit|phone|door)[ ])?|with[ ])$"
 """What stands before a word that only a blank separates from its number."""
-_FOR = r"[ \t](?:for|of|to|on|at|from|für|vom|von|der|des|zum|zur|del|de|du|della|van|do|da)[ \t][^\n.!?:=]{1,40}?"
-_SAID = r"(?:[ \t](?:is|was|ist|lautet|es|est|è|é|are|to|är)|['’]s)(?:[ \t](?:now|still|jetzt|noch))?:?|は"
-_NUMBER = r"\d{4,8}\#?|\d(?:[ -]\d){3,7}"
-_PIN = (
-    rf"(?:[ -]?(?:code|nummer|number))?[12]?(?![\w-])(?:(?:{_FOR})?(?:[ \t]?[:：=]|[ \t][–—]|{_SAID})"
-    r"[ \t]{0,4}[\"'`*]{0,2}"
-    rf"|(?P<blank>[ \t]))(?P<pin>{_NUMBER})(?=[\"'`*]{{0,2}}(?:[ \t]*(?:$|\n|[)(/–—])|[.,;!?](?:\s|$)|です"
-    r"|[ \t](?:and|but|btw|by|for|und|aber|für|y|et|e|en|i)\b))"
-)
-_ON_CARD = _PIN.replace(_NUMBER, r"\d{3,4}")
-_SEED = (
-    r"(?i:\b(?:totp|h?otp|2fa|mfa|authenticator|one-time[ -]password)[ _-](?:secret|seed|key|setup key|secret key)s?"
-    r"(?:[ \t](?:for|of|on)[ \t][^\n.:=]{1,40}?)?[\"'`]{0,2}(?:[ \t]?[:=]|[ \t](?:is|was)))[ \t]{0,4}[\"'`]?"
-    r"(?P<seed>(?-i:[A-Z2-7]{16,128}|[A-Z2-7]{4}(?: [A-Z2-7]{4}){3,15}|[a-z2-7]{4}(?: [a-z2-7]{4}){3,15}))(?!\w)"
-)
 
 
-_OPENS = (
-    r"[ \t](?:for|of|to|für|von|zu|de|del|pour|per|voor)[ \t](?:[^\s:=]{1,12}[ \t]){0,2}"
-    r"(?:door|gate|alarm|safe|garage|locker|lockbox|building|(?:haus)?tür|tor\b|tresor|puerta|porte|porta|portone|alarme?|cancello"
-    r"|deur|poort|kluis|card|(?:i?phone|i?pad|tablet)\b|sim\b|karte|handy)"
-)
-_GROUPS = rf"(?<![a-z])(?:{_SPARE})[ \t]+(?P<groups>[a-z0-9]{{2,8}}(?:-[a-z0-9]{{4,8}}){{3,9}})(?![\w-])"
-_APP = (
-    r"\bapp(?:lication)?(?:[ -]specific)?[ -]password\b[^\n.:=]{0,40}?(?:[ \t]?[:=]|[ \t]is)[ \t]{0,4}[\"'`*]{0,2}"
-    r"(?P<app>[a-z]{4}(?:[ -][a-z]{4}){3})(?![\w-])"
-)
 _URI = r"otpauth://[^\s\"'<>]{1,300}?[?&]secret=([a-z2-7]{16,128})"
 
 
-def codes(text: str, low: str) -> Iterator[Place]:
+def codes(text: str, low: str) -> Iterator[Span]:
     """Yield the place and rule of each; `low` is the text in lower case."""
     if any(
         sign in low
         for sign in ("code", "código", "codic", "kod", "код", "码", "碼", "コード", "코드", "key", "schlüssel")
     ):
-        for name in compiled(rf"(?<![a-z])(?:{_SPARE})(?![a-z])").finditer(low):
-            match = compiled(f"{_ARE}{_CODES}").match(low, name.end())
+        for name in _pattern("spare_name").finditer(low):
+            match = _pattern("are_codes").match(low, name.end())
             if match:
                 yield from _spare(low, *match.span("codes"))
-        for match in compiled(_GROUPS).finditer(low):
+        for match in _pattern("groups").finditer(low):
             if any(map(str.isdigit, match["groups"])):
                 yield *match.span("groups"), "recovery-code"
-    for match in compiled(_APP).finditer(low) if "app" in low and "password" in low else ():
+    for match in _pattern("app").finditer(low) if "app" in low and "password" in low else ():
         if compiled("(?<![a-z])[^aeiouy -]{4}(?![a-z])").search(match["app"]):  # drawn by a machine, not four words
             yield *match.span("app"), "password"
     yield from _pins(text, low)
     for match in compiled(_URI).finditer(low) if "otpauth://" in low else ():
         yield *match.span(1), "otp-seed"
     if any(sign in low for sign in ("otp", "2fa", "mfa", "authenticator", "one-time")):
-        for match in compiled(_SEED).finditer(text):
+        for match in _pattern("seed").finditer(text):
             if not is_stand_in(match["seed"]):
                 yield *match.span("seed"), "otp-seed"
 
 
-def _pins(text: str, low: str) -> Iterator[Place]:
+def _pins(text: str, low: str) -> Iterator[Span]:
     for stem in _STEMS:
         at = low.find(stem)
         while at >= 0:
             end = at + len(stem)
-            match = compiled(_ON_CARD if stem.startswith("cv") else _PIN).match(low, end)
+            match = _pattern("card_number" if stem.startswith("cv") else "pin").match(low, end)
             is_own = match and (not match["blank"] or match["pin"][-1] == "#" or _is_owned(low, at, stem))
             if match and is_own and len(set(match["pin"])) > 1 and _is_called(text, low, at, stem):
                 yield *match.span("pin"), "pin"
@@ -184,13 +138,13 @@ def _is_called(text: str, low: str, at: int, stem: str) -> bool:
         return True
     if stem == "pin" and is_word and compiled(_OWNED).search(before):
         return True
-    return is_word and compiled(_OPENS).match(low, at + len(stem)) is not None
+    return is_word and _pattern("opens").match(low, at + len(stem)) is not None
 
 
-def _spare(low: str, start: int, stop: int) -> Iterator[Place]:
+def _spare(low: str, start: int, stop: int) -> Iterator[Span]:
     """Yield the codes at the beginning of a list; the words that follow them are none."""
     found = []
-    for match in compiled(_CODE).finditer(low, start, stop):
+    for match in _pattern("code").finditer(low, start, stop):
         if not _is_code(match[0]):
             break
         found.append(match.span())
@@ -216,22 +170,21 @@ _NAMED = (
     rf"(?:[:=]\s{{0,4}}|(?<= is )|(?<=phrase )|(?<=words ))(?:\d{{1,2}}[.):]?[ \t]{{0,4}})?[\"'`]?"
     rf"((?:[a-z]{{3,12}}+{_GAP}){{11,24}}[a-z]{{3,12}}+)"
 )
-_SENTENCE = word_set("the and for from not are was has were which would could should because does did its into")
 _WORD = r"[a-z]{3,12}"
 
 
-def seed_phrases(text: str, low: str) -> Iterator[Place]:
+def seed_phrases(text: str, low: str) -> Iterator[Span]:
     """Yield the place and rule of each phrase; `low` is the text in lower case."""
     if len(text) < 47:
         return
     for name in _NAMES:
         for match in compiled(name + _NAMED).finditer(low) if name in low else ():
-            if _SENTENCE.isdisjoint(compiled(_WORD).findall(match[1])):
+            if _words_of("sentence_words").isdisjoint(compiled(_WORD).findall(match[1])):
                 yield *match.span(1), "seed-phrase"
     yield from _phrases(low)
 
 
-def _phrases(low: str) -> Iterator[Place]:
+def _phrases(low: str) -> Iterator[Span]:
     """Yield the stretches of words of the standard whose last bits are the checksum of the others."""
     words = compiled("[a-z]+").findall(low)
     if bytes(_SIZES[-1] * [1]) not in bytes(map(_numbers().__contains__, words)):

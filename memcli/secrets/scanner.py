@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from .token_patterns import compiled, word_set
+from .. import data
+from .value_classifier import compiled, is_hex, is_password, is_random, is_reference, is_stand_in, is_uuid
 
 __all__ = ["PERSONAL", "Finding", "env_values", "redact", "scan", "unsaid"]
 
@@ -19,14 +20,6 @@ PERSONAL = ("card-number", "national-id", "iban", "email", "phone")
 """The rules of personal data."""
 _ENOUGH = 10_000  # findings, after which a text is hostile and is not looked at again
 _MARK = r"\[REDACTED:[a-z0-9-]{1,40}\]"
-# What stands in .env files of every project and would blank out ordinary words.
-_COMMON = word_set(
-    "true false yes no on off none null localhost development production staging test testing local debug info "
-    "warn warning error default utf-8 postgres postgresql mysql mariadb sqlite redis mongodb root admin "
-    "administrator user username password passwd secret changeme guest public private example minioadmin "
-    "letmein welcome database application service server client docker ubuntu europe asia america utc gmail "
-    "smtp https http memory"
-)
 
 
 @dataclass(frozen=True)
@@ -96,9 +89,9 @@ def env_values(text: str) -> frozenset[str]:
 def _is_guarded(name: str, value: str) -> bool:
     """Tell a value that would be a leak wherever it stood, and whose removal leaves ordinary text alone."""
     from .assignments import announces_secret
-    from .value_classifier import is_hex, is_password, is_random, is_reference, is_stand_in, is_uuid
 
-    if value.lower() in _COMMON or is_stand_in(value) or is_reference(value) or value.isdigit():
+    is_common = value.lower() in data.words("secrets.toml", "common_values")
+    if is_common or is_stand_in(value) or is_reference(value) or value.isdigit():
         return False
     if announces_secret(name):
         return is_password(value) or (len(value) >= 16 and not compiled(r"[.~]{0,2}/.*|\w+://.*").fullmatch(value))
@@ -113,12 +106,12 @@ def _once(text: str, personal: Collection[str], values: Collection[str]) -> list
     from .command_lines import exported, passwords_of_commands
     from .personal_data import codes, seed_phrases
     from .spoken_passwords import said_passwords
-    from .token_shapes import shapes
+    from .token_patterns import tokens
 
     low = text.lower()
     if len(low) != len(text):
         low = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
-    found: list[tuple[int, int, str, Group]] = [(*place, "secret") for place in shapes(text)]
+    found: list[tuple[int, int, str, Group]] = [(*place, "secret") for place in tokens(text)]
     found += [(*place, "secret") for place in carried(text, low)]
     found += [(*place, "secret") for place in assignments(text, low)]
     found += [(*place, "secret") for place in said_passwords(text, low)]

@@ -1,165 +1,206 @@
-"""The shapes of well-known credentials, as data, from what their services document.
+"""Find credentials by their own shape, whatever is written around them, also broken over two lines.
 
-Owns no judgement of values and no scanning: each row says a rule, what gives it away, and its pattern.
+The shapes are rules in `data/secret_rules.toml`, in the form that gitleaks reads. This module owns the cheap first look
+that lets ordinary text pass, and the joining of wrapped lines.
 """
 
 import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import accumulate, pairwise
+from math import log2
+from typing import NamedTuple
 
-A = "[A-Za-z0-9]"
-H = "[0-9a-f]"
-U = "[A-Za-z0-9_-]"
-
-# rule, literal prefixes (they double as the cheap first look), what follows the prefix
-PREFIXED: tuple[tuple[str, str, str], ...] = (
-    ("aws-access-key", "AKIA ASIA ABIA ACCA", "[A-Z2-7]{16}"),
-    ("gcp-api-key", "AIza", f"{U}{{35}}"),
-    ("google-oauth", "GOCSPX- ya29.", f"{U}{{28,2048}}"),
-    ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", f"{A}{{36,255}}"),
-    ("github-token", "github_pat_", f"{A}{{20,30}}_{A}{{50,80}}"),
-    (
-        "gitlab-token",
-        "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glsoat- glimt- glagent- glffct- glwt- GR1348941",
-        f"{U}{{20,300}}(?:\\.{A}{{2}}\\.{A}{{7,9}})?",
-    ),
-    ("slack-token", "xoxb- xoxp- xoxa- xoxo- xoxs- xoxr- xoxc- xoxd- xoxe- xoxe.", "[A-Za-z0-9.%-]{20,512}"),
-    ("slack-token", "xapp-", "\\d-[A-Za-z0-9-]{40,200}"),
-    ("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_", f"{A}{{16,247}}"),
-    ("webhook-secret", "whsec_", "[A-Za-z0-9+/]{32,88}={0,2}"),
-    ("anthropic-key", "sk-ant-", f"{U}{{32,256}}"),
-    ("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-None-", f"{U}{{40,256}}"),
-    ("openrouter-key", "sk-or-", f"{U}{{40,128}}"),
-    ("llm-api-key", "sk-", f"{A}{{32,128}}"),
-    ("groq-key", "gsk_", f"{A}{{40,80}}"),
-    ("huggingface-token", "hf_ api_org_", f"{A}{{34,40}}"),
-    ("npm-token", "npm_", f"{A}{{36}}"),
-    ("pypi-token", "pypi-AgE", f"{U}{{50,512}}"),
-    ("rubygems-key", "rubygems_", f"{H}{{48}}"),
-    ("sendgrid-key", "SG.", f"{U}{{16,32}}\\.{U}{{32,64}}"),
-    ("digitalocean-token", "dop_v1_ doo_v1_ dor_v1_", f"{H}{{64}}"),
-    ("cloudflare-token", "cfk_ cfut_ cfat_", f"{A}{{40,64}}"),
-    ("heroku-key", "HRKU-", f"{U}{{36,64}}"),
-    ("vercel-token", "vcp_ vci_ vca_ vcr_ vck_", f"{U}{{24,128}}"),
-    ("supabase-key", "sbp_ sbp_fc_", f"{H}{{40,64}}"),
-    ("supabase-key", "sb_secret_", f"{U}{{20,64}}"),
-    ("linear-key", "lin_api_ lin_oauth_", f"{A}{{32,64}}"),
-    ("notion-token", "ntn_", f"{A}{{40,56}}"),
-    ("notion-token", "secret_", f"{A}{{43}}"),
-    ("figma-token", "figd_ figu_ figo_", f"{U}{{36,64}}"),
-    ("shopify-token", "shpat_ shpca_ shppa_ shpss_ shptka_", "[0-9a-fA-F]{32}"),
-    ("square-token", "sq0atp- sq0csp-", f"{U}{{22,43}}"),
-    ("square-token", "EAAA", f"{U}{{56,64}}"),
-    ("facebook-token", "EAA", f"{A}{{90,400}}"),
-    ("mailgun-key", "key-", f"{H}{{32}}"),
-    ("databricks-token", "dapi", f"{H}{{32}}(?:-\\d)?"),
-    (
-        "doppler-token",
-        "dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.",
-        f"(?:[a-z0-9_-]{{2,35}}\\.)?{A}{{40,44}}",
-    ),
-    ("dynatrace-token", "dt0c01. dt0s01. dt0s16.", "[A-Z0-9]{8,24}\\.[A-Z0-9]{64}"),
-    ("grafana-token", "glsa_", f"{A}{{32}}_{H}{{8}}"),
-    ("grafana-token", "glc_eyJ", "[A-Za-z0-9+/]{32,400}={0,3}"),
-    ("vault-token", "hvs. hvb. hvr.", f"{U}{{24,300}}"),
-    ("planetscale-token", "pscale_tkn_ pscale_pw_ pscale_oauth_", f"{U}{{32,64}}"),
-    ("postman-key", "PMAK-", f"{H}{{24}}-{H}{{34}}"),
-    ("pulumi-token", "pul-", f"{H}{{40}}"),
-    ("sentry-token", "sntryu_", f"{H}{{64}}"),
-    ("sentry-token", "sntrys_eyJ", "[A-Za-z0-9+/=]{20,500}_[A-Za-z0-9+/]{40,46}"),
-    ("docker-token", "dckr_pat_ dckr_oat_", f"{U}{{27,40}}"),
-    ("atlassian-token", "ATATT3 ATCTT3 ATBB", f"{U}{{24,300}}(?:=[0-9A-F]{{8}})?"),
-    ("age-key", "AGE-SECRET-KEY-1", "[A-Z0-9]{58}"),
-    ("hubspot-token", "pat-na1- pat-eu1- pat-na2-", f"{H}{{8}}(?:-{H}{{4}}){{3}}-{H}{{12}}"),
-    ("dropbox-token", "sl.", f"{U}{{130,2048}}"),
-    ("mapbox-token", "sk.eyJ", f"{U}{{40,400}}\\.{U}{{20,40}}"),
-    ("1password-token", "ops_eyJ", f"{U}{{200,2048}}={{0,2}}"),
-    ("easypost-key", "EZAK EZTK", f"{A}{{54}}"),
-    ("shippo-key", "shippo_live_ shippo_test_", f"{H}{{40}}"),
-    ("prefect-key", "pnu_ pnb_", f"{A}{{36}}"),
-    ("sonar-token", "sqp_ squ_ sqa_", f"{H}{{40}}"),
-    ("buildkite-token", "bkua_", f"{H}{{40}}"),
-    ("circleci-token", "CCIPAT_ CCIPRJ_", f"{A}{{22}}_{H}{{40}}"),
-    ("newrelic-key", "NRAK-", "[A-Z0-9]{27}"),
-    ("netlify-token", "nfp_", f"{A}{{36,40}}"),
-    ("tailscale-key", "tskey-", f"{U}{{24,96}}"),
-    ("posthog-key", "phx_", f"{A}{{40,64}}"),
-    ("contentful-token", "CFPAT-", f"{U}{{43}}"),
-    ("brevo-key", "xkeysib-", f"{H}{{64}}-{A}{{16}}"),
-    ("artifactory-key", "AKCp", f"{A}{{60,80}}"),
-    ("replicate-token", "r8_", f"{A}{{37,40}}"),
-    ("perplexity-key", "pplx-", f"{A}{{40,64}}"),
-    ("xai-key", "xai-", f"{A}{{70,100}}"),
-    ("langsmith-key", "lsv2_pt_ lsv2_sk_", f"{H}{{32}}_{H}{{10}}"),
-    ("pinecone-key", "pcsk_", f"{A}{{5,8}}_{A}{{50,70}}"),
-    ("tavily-key", "tvly-", f"{U}{{28,64}}"),
-    ("apify-token", "apify_api_", f"{A}{{32,48}}"),
-    ("jina-key", "jina_", f"{A}{{50,72}}"),
-    ("neon-key", "napi_", f"{A}{{48,80}}"),
-    ("voyage-key", "pa-", f"{U}{{43}}"),
-    ("fireworks-key", "fw_", f"{A}{{22,32}}"),
-    ("jwt", "eyJ", f"{U}{{10,4096}}\\.eyJ{U}{{10,8192}}\\.{U}{{10,1024}}"),
-)
-
-# rule, a literal that must be there, the whole pattern; group 1, where there is one, is the secret
-AROUND: tuple[tuple[str, str, str], ...] = (
-    ("azure-storage-key", "AccountKey=", "AccountKey=([A-Za-z0-9+/]{43,86}={1,2})"),
-    ("azure-shared-key", "SharedAccessKey=", "SharedAccessKey=([A-Za-z0-9+/]{43,86}={1,2})"),
-    ("azure-shared-key", "sig=", "[?&]sig=([A-Za-z0-9%+/]{40,80}(?:%3[Dd]|=))"),
-    ("azure-client-secret", "Q~", f"(?<![\\w.~-]){A}{{3}}\\dQ~[A-Za-z0-9_.~-]{{31,34}}(?![\\w~-])"),
-    ("azure-devops-token", "JQQJ99", f"(?<!{A}){A}{{52}}JQQJ99{A}{{10}}AZDO{A}{{4}}(?!{A})"),
-    ("openai-key", "T3BlbkFJ", f"(?<!{A})sk-{U}{{16,128}}T3BlbkFJ{U}{{16,128}}"),
-    (
-        "slack-webhook",
-        "hooks.slack.com",
-        "hooks\\.slack\\.com/(?:services|workflows|triggers)/([A-Z0-9]{6,14}/[A-Za-z0-9]{6,24}/[A-Za-z0-9/]{16,80})",
-    ),
-    ("discord-webhook", "/api/webhooks/", f"/api/webhooks/(\\d{{17,20}}/{U}{{60,80}})"),
-    ("telegram-bot-token", ":AA", f"(?<![A-Za-z0-9])\\d{{8,10}}:(AA{U}{{32,34}})(?!{U})"),
-    ("cloudflare-origin-key", "v1.0-", f"(?<!{A})v1\\.0-{H}{{24}}-{H}{{146}}(?!{A})"),
-    ("terraform-token", ".atlasv1.", f"(?<!{A}){A}{{14}}\\.atlasv1\\.{U}{{60,70}}(?!{A})"),
-)
-
-# rule, pattern; nothing literal gives these away, so they are tried on long words alone
-LONG_WORDS: tuple[tuple[str, str], ...] = (
-    ("discord-bot-token", f"(?<!{U})[MNO][A-Za-z0-9]{{23,27}}\\.{U}{{6}}\\.{U}{{27,40}}(?!{U})"),
-    ("twilio-key", f"(?<!{A})SK{H}{{32}}(?!{A})"),
-    ("mailgun-key", f"(?<!{U}){H}{{32}}-{H}{{8}}-{H}{{8}}(?!{U})"),
-    ("mailchimp-key", f"(?<!{U}){H}{{32}}-us\\d{{1,2}}(?!{U})"),
-    ("airtable-token", f"(?<!{A})pat{A}{{14}}\\.{H}{{64}}(?!{A})"),
-    ("asana-token", f"(?<![\\w/])[12]/\\d{{13,19}}(?:/\\d{{13,19}})?:{H}{{32}}(?!{A})"),
-    ("clickup-token", f"(?<!{A})pk_\\d{{6,9}}_[A-Z0-9]{{32}}(?!{A})"),
-)
+from .. import data
+from .carriers import is_continued, pieces, place_of, word_start, wrapped_end
+from .value_classifier import Span, compiled, is_hex, is_monotonous, is_random, is_stand_in
 
 _EDGE = r"(?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _GLUE = r"(?:\s|\\[nr]|[>#*|\"',+\\])"
 _LINE = r"(?:[A-Za-z0-9+/=]{16,}+|=[A-Za-z0-9+/]{4}|[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,80}+)"
 # The header alone is enough; body and footer go with it, also escaped in JSON, indented, or cut short.
-PRIVATE_KEY = (
+_PRIVATE_KEY = (
     f"-----BEGIN {_EDGE}(?:{_GLUE}++{_LINE}){{0,600}}+(?:{_GLUE}++[A-Za-z0-9+/=]{{0,15}}+{_GLUE}*+-----END {_EDGE})?+"
 )
-
-
-def word_set(words: str) -> frozenset[str]:
-    """Make a set of words separated by spaces, which keeps tables readable."""
-    return frozenset(words.split())
-
-
-@cache
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern the first time a text calls for it."""
-    return re.compile(pattern)
-
-
-@cache
-def prefixed(prefixes: str, tail: str) -> re.Pattern[str]:
-    """Compile a row of PREFIXED: guarded on both sides, so that `risk-` is not `sk-`."""
-    choices = "|".join(re.escape(prefix) for prefix in prefixes.split())
-    return re.compile(f"(?<!{A})(?:{choices})(?:{tail})(?!{A})")
-
-
-DEFAULT_PASSWORDS = word_set(
-    "a the password passwd pass pwd secret pw pass1 user admin root guest postgres mysql redis test testing example "
-    "mypassword mypass yourpassword token tiger changeme pswd passphrase credentials apikey api_key key "
-    "minioadmin"
+# A lower-case or capital prefix and a long random tail: what services mint that no rule knows yet.
+_UNKNOWN = (
+    r"(?<![A-Za-z0-9/_.+-])((?:[a-z][a-z0-9]{1,9}|[A-Z][A-Z0-9]{1,9})(?:[-_.][a-z0-9]{1,8}){0,3}[-_])"
+    r"([A-Za-z0-9]{28,256}(?:[-_.][A-Za-z0-9]{6,256}){0,3}|[A-Za-z0-9_-]{36,256})(?![A-Za-z0-9_/-])"
 )
-"""Passwords of every manual, which are none."""
+_SPACED = {code: " " for code in range(128) if not chr(code).isalnum()}
+_DIGESTS = frozenset((22, 27, 32, 43, 64, 86))  # the lengths of digests in base64url, which may begin like a prefix
+
+
+class TokenRule(NamedTuple):
+    """The shape of a kind of token."""
+
+    id: str
+    regex: str  # its last group is the secret, or all of it where it has no group
+    keywords: tuple[str, ...]  # one of them stands in every token, in this case
+    entropy: float  # bits a character that a token has at least
+
+
+class TokenRules(NamedTuple):
+    """The rules, by how a text is looked at for them."""
+
+    anywhere: tuple[TokenRule, ...]  # their keywords may stand inside a word
+    prefixed: tuple[TokenRule, ...]  # a token begins with a keyword
+    keyless: tuple[TokenRule, ...]  # tried on long words alone
+    by_start: Mapping[str, Sequence[int]]  # the first two characters of a keyword → places in `prefixed`
+
+
+@cache
+def token_rules() -> TokenRules:
+    """Return the rules of `secret_rules.toml`, in the order of the file."""
+    anywhere, prefixed, keyless = list[TokenRule](), list[TokenRule](), list[TokenRule]()
+    by_start: dict[str, list[int]] = {}
+    for row in data.table("secret_rules.toml")["rules"]:
+        keywords = tuple(row.get("keywords", ()))
+        rule = TokenRule(row["id"], row["regex"], keywords, float(row.get("entropy", 0)))
+        if not keywords:
+            keyless.append(rule)
+        elif rule.regex.startswith(f"(?<![A-Za-z0-9])(?:{'|'.join(map(re.escape, keywords))})"):
+            for start in {keyword[:2] for keyword in keywords}:
+                by_start.setdefault(start, []).append(len(prefixed))
+            prefixed.append(rule)
+        else:
+            anywhere.append(rule)
+    return TokenRules(tuple(anywhere), tuple(prefixed), tuple(keyless), by_start)
+
+
+def tokens(text: str) -> Iterator[Span]:
+    """Yield the place and rule of everything that looks like a credential by itself."""
+    if "-----BEGIN" in text:
+        yield from ((m.start(), m.end(), "private-key") for m in compiled(_PRIVATE_KEY).finditer(text))
+    words = [word for word in text.split() if len(word) > 12]
+    lines = text.split("\n")
+    ends, broken = _line_ends(lines)
+    long = "\n".join(words + ends)
+    for rule in [*token_rules().anywhere, *_candidates(long)]:
+        if any(keyword in long for keyword in rule.keywords):
+            yield from _spelled(text, rule)
+    longer = "\n".join([word for word in words if len(word) > 28])
+    if longer:
+        yield from _long_words(text, longer)
+    if broken:
+        yield from _long_over_lines(text, lines, broken)
+
+
+def _line_ends(lines: list[str]) -> tuple[list[str], list[int]]:
+    """Return the ends of lines where a short piece of a secret may stand, and the lines where a long one may."""
+    ends, broken = [], []
+    for number, (line, after) in enumerate(pairwise(lines)):
+        if " " not in line[-6:-3]:
+            ends.append(line[-15:])
+            if " " not in line[-13:-3] and len(line) > 12 and len(after) > 7 and _is_dense(after.lstrip()):
+                broken.append(number)
+    return ends, broken
+
+
+def _is_dense(line: str) -> bool:
+    return " " not in line[2:8] and ":" not in line[:16]
+
+
+def _candidates(long: str) -> Iterator[TokenRule]:
+    """Yield the prefixed rules that could match, by how the words begin: asking for each prefix is slower."""
+    rules = token_rules()
+    if long.isascii():
+        starts = {word[:2] for word in long.translate(_SPACED).split()}
+    else:
+        starts = set(compiled("(?<![A-Za-z0-9])[A-Za-z0-9]{2}").findall(long))
+    numbers = {number for start in starts if start in rules.by_start for number in rules.by_start[start]}
+    yield from (rules.prefixed[number] for number in sorted(numbers))
+
+
+def _spelled(text: str, rule: TokenRule) -> Iterator[Span]:
+    """Yield what a rule finds, whole or from its keywords on over the ends of lines."""
+    pattern = compiled(rule.regex)
+    whole: list[tuple[int, int]] = []
+    for match in pattern.finditer(text):
+        start, end = match.span(pattern.groups)
+        whole.append(match.span())
+        if _is_real(text[start:end], rule):
+            yield start, wrapped_end(text, start, end), rule.id
+    for literal in rule.keywords:
+        at = text.find(literal)
+        while at >= 0:
+            before = bisect_right(whole, (at, len(text))) - 1
+            if before < 0 or whole[before][1] <= at:
+                yield from _over_lines(text, word_start(text, at), rule)
+            at = text.find(literal, at + len(literal))
+
+
+def _over_lines(text: str, start: int, rule: TokenRule) -> Iterator[Span]:
+    """Yield what a rule finds from this place on when lines are joined, as few as will do."""
+    pattern = compiled(rule.regex)
+    places = pieces(text, start)
+    for count in range(2, len(places) + 1):
+        whole = "".join(text[begin:end] for begin, end in places[:count])
+        match = pattern.search(whole)
+        if match and match.start() < places[0][1] - start < match.end():
+            begin, end = (place_of(places, offset) for offset in match.span(pattern.groups))
+            if _is_real(match[pattern.groups], rule):
+                yield begin, wrapped_end(text, places[count - 1][0], end), rule.id
+            return
+
+
+def _is_real(value: str, rule: TokenRule) -> bool:
+    """Tell a token from its documented example, and from what is less random than its rule asks."""
+    if rule.id == "jwt":
+        return "IxMjM0NTY3ODkwI" not in value  # the subject 1234567890 of every tutorial
+    if rule.entropy and _entropy(value) < rule.entropy:
+        return False
+    return not is_stand_in(value) and not is_monotonous(value[-24:])
+
+
+def _entropy(value: str) -> float:
+    """Return the Shannon entropy of the characters of a text, in bits a character."""
+    shares = [count / len(value) for count in Counter(value).values()]
+    return -sum(share * log2(share) for share in shares)
+
+
+def _long_words(text: str, longer: str) -> Iterator[Span]:
+    for rule in token_rules().keyless:
+        if compiled(rule.regex).search(longer):
+            yield from _spelled(text, rule)
+    if compiled(_UNKNOWN).search(longer):
+        for match in compiled(_UNKNOWN).finditer(text):
+            if _is_minted(match):
+                yield match.start(), wrapped_end(text, match.start(2), match.end()), "token"
+
+
+def _long_over_lines(text: str, lines: list[str], broken: list[int]) -> Iterator[Span]:
+    """Yield long words broken in two."""
+    ends = list(accumulate(len(line) + 1 for line in lines))
+    for number in broken:
+        last = compiled(r"[ \t\r\\+\"']{0,6}([\w.:~-]{13,160})").match(lines[number][:-180:-1])
+        end = ends[number] - 1
+        if last and is_continued(text, end - last.start(1)):
+            for rule in token_rules().keyless:
+                yield from _over_lines(text, end - last.end(), rule)
+            yield from _unknown_over_lines(text, pieces(text, end - last.end())[:2])
+
+
+def _unknown_over_lines(text: str, places: list[tuple[int, int]]) -> Iterator[Span]:
+    words = [text[begin:end] for begin, end in places]
+    alone, both = compiled(_UNKNOWN).match("".join(words[:1])), compiled(_UNKNOWN).match("".join(words))
+    if len(words) > 1 and both and _is_minted(both) and not (alone and _is_minted(alone)):
+        yield places[0][0], wrapped_end(text, *places[1]), "token"
+
+
+def _is_minted(match: re.Match[str]) -> bool:
+    """Tell a random tail in mixed case, or a very long one in lower case, from digests and identifiers."""
+    first = compiled("[a-z0-9]+").match(match[1].lower())
+    if (
+        len(match[0]) in _DIGESTS
+        or is_stand_in(match[0])
+        or (first and first[0] in data.words("secrets.toml", "identifiers"))
+    ):
+        return False
+    tail = match[2]
+    if is_hex(tail.replace("-", "").replace("_", "")) or not is_random(tail, 28):
+        return False
+    mixed = any(c.islower() for c in tail) and any(c.isupper() for c in tail)
+    return mixed or (len(tail) >= 48 and "-" not in tail)

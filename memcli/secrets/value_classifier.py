@@ -4,11 +4,16 @@ Owns the line between `hunter2!` and `see 1Password`; knows nothing of the names
 """
 
 import re
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 
-from .token_patterns import compiled, word_set
+from .. import data
 
+Span = tuple[int, int, str]
+"""Where a secret starts and ends in a text, and the rule that found it."""
+
+_FILE = "secrets.toml"
+_pattern = partial(data.pattern, _FILE)
 _STAND_IN = (
     "example",
     "placeholder",
@@ -48,22 +53,9 @@ _STAND_IN = (
     "sha384-",
     "sha512",
 )
-# Words that end in digits and name a technique, a unit or a version, not a password.
-_TECHNICAL = (
-    r"(?i:base|sha|md|utf|oauth|oidc|rsa|aes|hs|rs|es|ps|ecdsa|ed|ecc|curve|argon|argon2id|pbkdf|blake|crc|rc|des"
-    r"|ipv|http|tls|ssl|x|v|s|k8s|ec|python|py|node|php|java|win|type|level|line|step|part|phase|option|version|rev"
-    r"|test|item|page|user|gpt|claude|llama|int|uint|float|str|char|varchar|bytes?|bits?|min|max|len|top|layer|head"
-    r"|sec|days?|log|case|row|figure|table|arg|param|var|val|num|no|id|key|tokens?|h|iso|rfc|usb|mac|otp|totp|fido"
-    r"|u|password|passwd|secret|pwd|salt|issue|pr|bug|task|ticket|q|p)\d+(?:[a-z]{0,3}|[A-Z]{1,3})"
-)
 _WORDY = r"\d+(?:[a-z]{0,12}|[A-Z]{0,3})|[^\W\d_]?(?:(?-i:[^\W\d_A-Z]+)|[A-Z]+s?)|[^\W\d_]"
-_FILE = (
-    r"[\w./~@-]*\.(?:txt|json|jsonl|ya?ml|py|pyi|js|mjs|ts|tsx|jsx|md|mdx|env|pem|key|pub|crt|toml|sh|go|rs|rb|java|kt"
-    r"|html?|css|conf|cfg|ini|gpg|asc|log|csv|xml|db|sql|lock|local|kdbx|c|h|cpp|swift|php|vue|png|svg|jpg)\d?(?::\d+)*"
-)
 # Things that stand where a secret could and are none, however random they look.
 _REFERENCES = (
-    _FILE,
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",  # an address
     r"\d{4}-\d{2}-\d{2}(?:[T ][\d:.Z+-]*)?|\d{1,2}:\d{2}(?::\d{2})?",
     r"(?i:sha\d+|md5|bcrypt|argon2\w*|pbkdf2\w*|scrypt)[-:$].*|\$(?:2[aby]|5|6|y|argon2\w*)\$.*",  # digests
@@ -89,13 +81,17 @@ _CODE = (
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _SIGNS = frozenset("!@#$%^&*+?~")
 _VOWELS = frozenset("aeiouäöüéèêáàâíóòôúåøæąęаеёиоуыэюяєії")
-# Parts of names in programs that have no vowel, as in userPwd.
-_CLIPPED = word_set(
-    "arn bcrypt btn by cb cfg cmd cpp crypt css csv ctx db dbg dbms dns dr dry dst dyn fly fn fs ftp gb gpg grpc "
-    "gym hdr hmac html http https jpg js jwks jws jwt kb kv lb ldp lst mb mc mgr mr mrs msg my nr nth ntlm pdf "
-    "pgp php pkg ply png ptr pty pwd py rdp rgb rpc rpm rst rtl scrypt sh sky smtp spf sql src srv ssh ssl st str "
-    "svc svg sym sync sys tcp tls tmp try ts tty txt ty vm vpn wd why wp ws xml xmlns xyz yml"
-)
+
+
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern the first time a text calls for it."""
+    return re.compile(pattern)
+
+
+def is_default_password(value: str) -> bool:
+    """Tell a password of every manual, which is none."""
+    return value.lower() in data.words(_FILE, "default_passwords")
 
 
 @cache
@@ -103,9 +99,14 @@ def _any_of(shapes: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{shape})" for shape in shapes))
 
 
+@cache
+def _references() -> re.Pattern[str]:
+    return _any_of((data.expression(_FILE, "file"), *_REFERENCES))
+
+
 def is_reference(value: str) -> bool:
     """Tell the name of a file, an address, a date, a digest or a pointer into a vault."""
-    return _any_of(_REFERENCES).fullmatch(value) is not None
+    return _references().fullmatch(value) is not None
 
 
 def is_expression(value: str) -> bool:
@@ -115,7 +116,7 @@ def is_expression(value: str) -> bool:
 
 def is_technical(value: str) -> bool:
     """Tell the name of a technique, a unit or a version, such as base64."""
-    return compiled(_TECHNICAL).fullmatch(value) is not None
+    return _pattern("technical").fullmatch(value) is not None
 
 
 def is_code(value: str) -> bool:
@@ -197,7 +198,7 @@ def is_jumbled(value: str) -> bool:
         if part[0] == "U" and part.start() > 0:
             return True
         is_whole = part[0] == cases or len(word) == 1 or part[0][-1] == "U"
-        if not is_whole and _VOWELS.isdisjoint(word) and word not in _CLIPPED:
+        if not is_whole and _VOWELS.isdisjoint(word) and word not in data.words(_FILE, "clipped"):
             return True
     return False
 
@@ -219,7 +220,7 @@ def is_mixed(value: str) -> bool:
 
 def is_fragment(value: str) -> bool:
     """Tell what can only be a piece of something random from the first word of a line."""
-    if len(value) < 6 or _any_of(_REFERENCES).fullmatch(value) or changes(value) * 5 < len(value):
+    if len(value) < 6 or _references().fullmatch(value) or changes(value) * 5 < len(value):
         return False
     if re.search("[0-9]", value):
         return changes(value) >= 2 and not _is_wordy(value)
@@ -234,7 +235,7 @@ def changes(value: str) -> int:
 def _is_wordy(value: str) -> bool:
     """Tell words, technical terms and numbers joined by punctuation from a password."""
     parts = re.split(r"[-_/.,:;|+=&()@*]+", value)
-    return all(not part or compiled(_WORDY).fullmatch(part) or compiled(_TECHNICAL).fullmatch(part) for part in parts)
+    return all(not part or compiled(_WORDY).fullmatch(part) or _pattern("technical").fullmatch(part) for part in parts)
 
 
 def without_end(value: str) -> str:

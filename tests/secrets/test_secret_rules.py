@@ -7,7 +7,7 @@ from base64 import b64encode
 import pytest
 
 from memcli.secrets.scanner import redact, scan
-from memcli.secrets.token_patterns import AROUND, LONG_WORDS, PREFIXED
+from memcli.secrets.token_patterns import token_rules
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -146,7 +146,7 @@ POSITIVES: dict[str, list[str]] = {
         "acme_" + "live_" + some(ALNUM, 36),
     ],
 }
-SHAPES = {rule for rule, *_ in (*PREFIXED, *AROUND, *LONG_WORDS)}
+SHAPES = {rule.id for rules in token_rules()[:3] for rule in rules}
 
 
 def is_token(rule: str, text: str) -> bool:
