@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cache, partial
 
 from .. import data
-from .carriers import wrapped_end
+from .token_patterns import wrapped_end
 from .value_classifier import (
     compiled,
     is_fragment,

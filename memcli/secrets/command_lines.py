@@ -15,7 +15,7 @@ _pattern = partial(data.pattern, _FILE)
 _words_of = partial(data.words, "secrets.toml")
 
 
-def passwords_of_commands(text: str, low: str) -> Iterator[Span]:
+def command_passwords(text: str, low: str) -> Iterator[Span]:
     """Yield the place and rule of each password; `low` is the text in lower case."""
     joined = text.replace("\\\r\n", "   ").replace("\\\n", "  ")  # a command goes on after a backslash
     for start, end in _option_lines(joined):
@@ -86,7 +86,7 @@ _TABLE_CELL = r"\|[ \t]*([^|\n]*?)[ \t]*(?=\|)"
 _ROW = r"(?m)^(?:\"[^\"\n]{0,200}\",){1,3}\"https?://[^\"\n]{1,400}\",\"[^\"\n]{1,200}\",\"([^\"\n]{5,128})\"(?=,|\s*$)"
 
 
-def exported(text: str, low: str) -> Iterator[Span]:
+def exported_passwords(text: str, low: str) -> Iterator[Span]:
     """Yield the place and rule of each password; `low` is the text in lower case."""
     for match in compiled(_PGPASS).finditer(text) if text.count(":") > 3 else ():
         if is_password(match[1]):

@@ -4,14 +4,12 @@ national ids.
 Names, birthdays and postal addresses are out of reach of patterns and are not attempted.
 """
 
-from collections.abc import Iterator
-from functools import cache, partial
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from .. import data
-from .national_ids import national_ids
-from .value_classifier import Span, compiled, is_hex, is_monotonous, is_stand_in
+from .value_classifier import Span, compiled
 
-_pattern = partial(data.pattern, "personal_data.toml")
 _words_of = partial(data.words, "secrets.toml")
 _EMAIL = r"(?<![\w.+%-])[A-Za-z0-9][\w.+%-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}([A-Za-z]{2,24})(?![\w-])(?!:[\w~/])"
 _PHONE = r"(?<![\w+.])(?<!\d )(?:\+|00)[1-9][\d ()./-]{6,22}\d(?!\w)"
@@ -71,147 +69,156 @@ def _is_iban(account: str) -> bool:
     return int("".join(str(int(char, 36)) for char in account[4:] + account[:4])) % 97 == 1
 
 
-_STEMS = ("pin", "puk", "code", "cvv", "cvc", "geheimzahl", "暗証番号")
-_CALLED = {
-    "pin": r"(?:sim|bank|card|phone|alarm|door|screen|unlock|voicemail|visa|debit|credit)[ -]$",
-    "code": r"(?:door|gate|alarm|entry|access|lock|safe|garage|lockbox|voicemail|unlock|building|box|pin|security)[ -]$"
-    r"|(?:tür|tor|alarm|safe|zugangs|pin)-?$|(?:opens?|unlocks?|disarms?)[ ](?:with|by|on)[ ](?:the[ ])?$",
-}
-_CALLED["puk"] = _CALLED["pin"]
-"""What stands before a word that means other things as well; PIN and PUK in capitals need none of it."""
-_OWNED = r"(?:(?<![a-z])(?:my|our|with|mit)[ ](?:(?:sim|card|bank|debit|phone|door)[ ])?|with[ ])$"
-"""What stands before a word that only a blank separates from its number."""
+_BEGIN, _END = r"(?<![\w.+-])", r"(?![\w-]|\.\d)"
 
 
-_URI = r"otpauth://[^\s\"'<>]{1,300}?[?&]secret=([a-z2-7]{16,128})"
+_ENOUGH = r"(?:\d[ .+-]?[A-Z]?){5}\d"
+"""What every number of SHAPES holds, with no name beside it: a search for each shape takes far longer."""
 
 
-def codes(text: str, low: str) -> Iterator[Span]:
-    """Yield the place and rule of each; `low` is the text in lower case."""
-    if any(
-        sign in low
-        for sign in ("code", "código", "codic", "kod", "код", "码", "碼", "コード", "코드", "key", "schlüssel")
-    ):
-        for name in _pattern("spare_name").finditer(low):
-            match = _pattern("are_codes").match(low, name.end())
-            if match:
-                yield from _spare(low, *match.span("codes"))
-        for match in _pattern("groups").finditer(low):
-            if any(map(str.isdigit, match["groups"])):
-                yield *match.span("groups"), "recovery-code"
-    for match in _pattern("app").finditer(low) if "app" in low and "password" in low else ():
-        if compiled("(?<![a-z])[^aeiouy -]{4}(?![a-z])").search(match["app"]):  # drawn by a machine, not four words
-            yield *match.span("app"), "password"
-    yield from _pins(text, low)
-    for match in compiled(_URI).finditer(low) if "otpauth://" in low else ():
-        yield *match.span(1), "otp-seed"
-    if any(sign in low for sign in ("otp", "2fa", "mfa", "authenticator", "one-time")):
-        for match in _pattern("seed").finditer(text):
-            if not is_stand_in(match["seed"]):
-                yield *match.span("seed"), "otp-seed"
+def national_ids(text: str, low: str) -> Iterator[Span]:
+    """Yield the place and rule of each; `low` is the text in lower case. The text has a digit."""
+    for pattern, is_right in SHAPES if compiled(_ENOUGH).search(text) else ():
+        for match in compiled(f"{_BEGIN}(?:{pattern}){_END}").finditer(text):
+            if is_right("".join(char for char in match[0] if char.isalnum()).upper()):
+                yield match.start(), match.end(), "national-id"
+    for key, pattern, is_right in CALLED:
+        labels = data.table("personal_codes.toml")["national_ids"][key]
+        if any(label in low for label in labels):
+            called = "|".join(labels)
+            for match in compiled(rf"\b(?:{called})\b[^\n\d]{{0,30}}?{_BEGIN}({pattern}){_END}").finditer(low):
+                if is_right("".join(char for char in match[1] if char.isalnum()).upper()):
+                    yield match.start(1), match.end(1), "national-id"
 
 
-def _pins(text: str, low: str) -> Iterator[Span]:
-    for stem in _STEMS:
-        at = low.find(stem)
-        while at >= 0:
-            end = at + len(stem)
-            match = _pattern("card_number" if stem.startswith("cv") else "pin").match(low, end)
-            is_own = match and (not match["blank"] or match["pin"][-1] == "#" or _is_owned(low, at, stem))
-            if match and is_own and len(set(match["pin"])) > 1 and _is_called(text, low, at, stem):
-                yield *match.span("pin"), "pin"
-            at = low.find(stem, end)
+def _weighted(digits: str, weights: tuple[int, ...]) -> int:
+    return sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=False))
 
 
-def _is_owned(low: str, at: int, stem: str) -> bool:
-    """Tell `my pin 4417`, and all that only a card has, from `pin 4417` of a program."""
-    return stem in ("puk", "cvv", "cvc") or compiled(_OWNED).search(low[max(0, at - 24) : at]) is not None
+def _is_dni(number: str) -> bool:
+    """Check the letter of a Spanish DNI or NIE."""
+    digits = str("XYZ".index(number[0])) + number[1:-1] if number[0] in "XYZ" else number[:-1]
+    return "TRWAGMYFPDXBNJZSQVHLCKE"[int(digits) % 23] == number[-1]
 
 
-def _is_called(text: str, low: str, at: int, stem: str) -> bool:
-    """Tell a personal number from the pin of a connector and the code of a program."""
-    before = low[max(0, at - 24) : at]
-    is_word = not compiled(r"[a-z0-9_.]$").search(before)
-    if stem not in _CALLED or (stem != "code" and is_word and text[at : at + 3].isupper()):
-        return is_word
-    if compiled(rf"(?<![a-z])(?:{_CALLED[stem]})").search(before):
-        return True
-    if stem == "pin" and is_word and compiled(_OWNED).search(before):
-        return True
-    return is_word and _pattern("opens").match(low, at + len(stem)) is not None
+_ODD_VALUES = "1 0 5 7 9 13 15 17 19 21 1 0 5 7 9 13 15 17 19 21 2 4 18 20 11 3 6 8 12 14 16 10 22 25 24 23"
+_ODD = dict(zip("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", map(int, _ODD_VALUES.split()), strict=True))
 
 
-def _spare(low: str, start: int, stop: int) -> Iterator[Span]:
-    """Yield the codes at the beginning of a list; the words that follow them are none."""
-    found = []
-    for match in _pattern("code").finditer(low, start, stop):
-        if not _is_code(match[0]):
-            break
-        found.append(match.span())
-    if len(found) > 1 or (found and len(low[slice(*found[0])].replace("-", "")) >= 8):
-        yield from ((*place, "recovery-code") for place in found)
+def _is_codice(number: str) -> bool:
+    """Check the last letter of an Italian codice fiscale."""
+    even = sum(int(char) if char.isdigit() else ord(char) - 65 for char in number[1:15:2])
+    return chr((sum(_ODD[char] for char in number[0:15:2]) + even) % 26 + 65) == number[15]
 
 
-def _is_code(word: str) -> bool:
-    """Tell a code, which has digits, from a word and from a year or a date."""
-    plain = word.replace("-", "")
-    if len(plain) < 5 or not any(char.isdigit() for char in plain) or is_stand_in(word):
+def _is_nir(number: str) -> bool:
+    """Check the key of a French social security number; Corsica writes 2A and 2B."""
+    body = number[:13].replace("2A", "19", 1).replace("2B", "18", 1) if not number[:13].isdigit() else number[:13]
+    return body.isdigit() and number[13:].isdigit() and 97 - int(body) % 97 == int(number[13:])
+
+
+def _is_cpf(number: str) -> bool:
+    """Check the two last digits of a Brazilian CPF."""
+    if len(set(number)) == 1:
         return False
-    if compiled(r"\d{4}-\d\d-\d\d|\d+[a-z]{1,8}|[a-z]{3,}-\d+").fullmatch(word) or is_monotonous(plain):
-        return False
-    return "-" in word or len(plain) < 40 or not is_hex(plain)
+    for size in (9, 10):
+        rest = _weighted(number, tuple(range(size + 1, 1, -1))) * 10 % 11 % 10
+        if rest != int(number[size]):
+            return False
+    return True
 
 
-_SIZES = (24, 21, 18, 15, 12)
-_GAP = r"[\s,;|*_`\"'\[\]-]{1,12}(?:\d{1,2}[.):]?[ \t]{0,4})?"
-_NAMES = ("mnemonic", "seed", "wallet", "recovery")
-_NAMED = (
-    rf"(?:[ _-](?:phrase|words?|seed|key|mnemonic|passphrase))?(?:[ ](?:is|was|for|of)\b[^\n:=]{{0,30}})?[ ]?"
-    rf"(?:[:=]\s{{0,4}}|(?<= is )|(?<=phrase )|(?<=words ))(?:\d{{1,2}}[.):]?[ \t]{{0,4}})?[\"'`]?"
-    rf"((?:[a-z]{{3,12}}+{_GAP}){{11,24}}[a-z]{{3,12}}+)"
+def _is_bsn(number: str) -> bool:
+    """Check a Dutch BSN by the test of eleven."""
+    return len(number) == 9 and _weighted(number, (9, 8, 7, 6, 5, 4, 3, 2, -1)) % 11 == 0
+
+
+def _is_pesel(number: str) -> bool:
+    """Check the last digit of a Polish PESEL."""
+    return -_weighted(number, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3)) % 10 == int(number[10])
+
+
+def _is_resident(number: str) -> bool:
+    """Check the last place of a Chinese resident number, ISO 7064 mod 11-2."""
+    weights = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
+    return "10X98765432"[_weighted(number, weights) % 11] == number[17]
+
+
+def _is_steuer_id(number: str) -> bool:
+    """Check the last digit of a German tax id, ISO 7064 mod 11,10."""
+    product = 10
+    for digit in number[:10]:
+        product = (int(digit) + product) % 10 or 10
+        product = product * 2 % 11
+    return number[0] != "0" and (11 - product) % 10 == int(number[10])
+
+
+def _is_personnummer(number: str) -> bool:
+    """Check the last digit of a Swedish personnummer, by Luhn over its last ten digits."""
+    doubled = [sum(divmod(int(digit) * (2 - place % 2), 10)) for place, digit in enumerate(number[-10:])]
+    return sum(doubled) % 10 == 0
+
+
+def _is_hetu(number: str) -> bool:
+    """Check the last sign of a Finnish henkilötunnus; the sign of the century is left out."""
+    digits = number[:6] + number[-4:-1]
+    return digits.isdigit() and "0123456789ABCDEFHJKLMNPRSTUVWXY"[int(digits) % 31] == number[-1]
+
+
+_VERHOEFF_STEP = ("1576283094", "5803796142", "8916043527", "9453126870", "4286573901", "2793806415", "7046913258")
+
+
+def _is_aadhaar(number: str) -> bool:
+    """Check the last digit of an Indian Aadhaar number, after Verhoeff."""
+    check = 0
+    for place, digit in enumerate(reversed(number)):
+        value = int(digit)
+        if place % 8:
+            value = int(_VERHOEFF_STEP[place % 8 - 1][value])
+        check = _dihedral(check, value)
+    return check == 0
+
+
+def _dihedral(left: int, right: int) -> int:
+    """Multiply in the dihedral group of ten elements."""
+    if left < 5:
+        return (left + right) % 5 if right < 5 else 5 + (left + right - 5) % 5
+    return 5 + (left - 5 - right) % 5 if right < 5 else (left - right) % 5
+
+
+def _is_nino(number: str) -> bool:
+    """Tell a British national insurance number, which has no check digit, by the prefixes that are never given."""
+    return number[:2] not in ("BG", "GB", "NK", "KN", "TN", "NT", "ZZ")
+
+
+def _is_any(number: str) -> bool:
+    return len(set(number)) > 1
+
+
+_SSN = r"(?!000|666|9\d\d)\d{3}{0}(?!00)\d{2}{0}(?!0000)\d{4}"
+_DAY = r"(?:0[1-9]|[12]\d|3[01])"
+_MONTH = r"(?:0[1-9]|1[0-2])"
+SHAPES: tuple[tuple[str, Callable[[str], bool]], ...] = (
+    (_SSN.replace("{0}", "-"), _is_any),  # United States
+    (r"[0-9]{8}[ -]?[A-HJ-NP-TV-Z]|[XYZ][ -]?[0-9]{7}[ -]?[A-HJ-NP-TV-Z]", _is_dni),
+    (r"[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]", _is_codice),
+    (r"[12] ?\d{2} ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d{2}|2[AB]) ?\d{3} ?\d{3} ?\d{2}", _is_nir),
+    (r"\d{3}\.\d{3}\.\d{3}-\d{2}", _is_cpf),
+    (rf"[1-9]\d{{5}}(?:19|20)\d{{2}}{_MONTH}{_DAY}\d{{3}}[\dX]", _is_resident),
+    (r"[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]", _is_nino),
+    (rf"{_DAY}{_MONTH}\d{{2}}[-+A]\d{{3}}[0-9A-FHJ-NPR-Y]", _is_hetu),
 )
-_WORD = r"[a-z]{3,12}"
-
-
-def seed_phrases(text: str, low: str) -> Iterator[Span]:
-    """Yield the place and rule of each phrase; `low` is the text in lower case."""
-    if len(text) < 47:
-        return
-    for name in _NAMES:
-        for match in compiled(name + _NAMED).finditer(low) if name in low else ():
-            if _words_of("sentence_words").isdisjoint(compiled(_WORD).findall(match[1])):
-                yield *match.span(1), "seed-phrase"
-    yield from _phrases(low)
-
-
-def _phrases(low: str) -> Iterator[Span]:
-    """Yield the stretches of words of the standard whose last bits are the checksum of the others."""
-    words = compiled("[a-z]+").findall(low)
-    if bytes(_SIZES[-1] * [1]) not in bytes(map(_numbers().__contains__, words)):
-        return
-    places = [word.span() for word in compiled("[a-z]+").finditer(low)]
-    numbers = [_numbers().get(word, -1) for word in words]
-    at = 0
-    while at + _SIZES[-1] <= len(words):
-        size = next((size for size in _SIZES if at + size <= len(words) and _is_phrase(numbers[at : at + size])), 0)
-        if size:
-            yield places[at][0], places[at + size - 1][1], "seed-phrase"
-        at += size or 1
-
-
-def _is_phrase(numbers: list[int]) -> bool:
-    """Check the last bits of a phrase, a 32nd of the others, which are the beginning of their SHA-256 (BIP-39)."""
-    if -1 in numbers or len(set(numbers)) < 8:
-        return False
-    from hashlib import sha256  # not paid by every text
-
-    bits = "".join(f"{number:011b}" for number in numbers)
-    size = len(bits) // 33
-    entropy = int(bits[:-size], 2).to_bytes(size * 4, "big")
-    return f"{sha256(entropy).digest()[0]:08b}"[:size] == bits[-size:]
-
-
-@cache
-def _numbers() -> dict[str, int]:
-    text = data.path("seed_words.txt").read_text(encoding="ascii")
-    return {word: number for number, word in enumerate(text.split())}
+"""Patterns that need no name beside them, each with its check."""
+CALLED: tuple[tuple[str, str, Callable[[str], bool]], ...] = (
+    ("ssn", _SSN.replace("{0}", "[- ]?"), _is_any),
+    ("itin", r"9\d{2}[- ]?\d{2}[- ]?\d{4}", _is_any),
+    ("bsn", r"\d{9}|\d{3}[. ]\d{3}[. ]\d{3}|\d{4}[. ]\d{2}[. ]\d{3}", _is_bsn),
+    ("pesel", r"\d{11}", _is_pesel),
+    ("steuer-id", r"\d{2} ?\d{3} ?\d{3} ?\d{3}", _is_steuer_id),
+    ("personnummer", r"(?:\d{2})?\d{6}[-+ ]?\d{4}", _is_personnummer),
+    ("aadhaar", r"[2-9]\d{3}[ -]?\d{4}[ -]?\d{4}", _is_aadhaar),
+    ("cpf", r"\d{11}", _is_cpf),
+    ("nino", r"[a-z]{2} ?\d{2} ?\d{2} ?\d{2} ?[a-d]", _is_nino),
+    ("passport", r"(?=[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d[a-z0-9]*\d)[a-z0-9]{7,12}", _is_any),
+)
+"""What `personal_codes.toml` lists the names of, with the pattern of what follows them in lower case and its check."""

@@ -102,23 +102,23 @@ def _once(text: str, personal: Collection[str], values: Collection[str]) -> list
     """Find what one look finds, marks of earlier redactions left alone."""
     # Many commands import this module and scan nothing.
     from .assignments import assignments
-    from .carriers import answers, carried
-    from .command_lines import exported, passwords_of_commands
-    from .personal_data import codes, seed_phrases
-    from .spoken_passwords import said_passwords
+    from .command_lines import command_passwords, exported_passwords
+    from .http_credentials import http_credentials
+    from .personal_codes import codes, seed_phrases
+    from .prose_passwords import answered_passwords, prose_passwords
     from .token_patterns import tokens
 
     low = text.lower()
     if len(low) != len(text):
         low = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     found: list[tuple[int, int, str, Group]] = [(*place, "secret") for place in tokens(text)]
-    found += [(*place, "secret") for place in carried(text, low)]
+    found += [(*place, "secret") for place in http_credentials(text, low)]
     found += [(*place, "secret") for place in assignments(text, low)]
-    found += [(*place, "secret") for place in said_passwords(text, low)]
-    found += [(*place, "secret") for place in passwords_of_commands(text, low)]
-    found += [(*place, "secret") for place in answers(text)]
+    found += [(*place, "secret") for place in prose_passwords(text, low)]
+    found += [(*place, "secret") for place in command_passwords(text, low)]
+    found += [(*place, "secret") for place in answered_passwords(text)]
     found += [(*place, "secret") for place in codes(text, low)]
-    found += [(*place, "secret") for place in exported(text, low)]
+    found += [(*place, "secret") for place in exported_passwords(text, low)]
     found += [(*place, "secret") for place in seed_phrases(text, low)]
     for value in values:
         if value and value in text:

@@ -107,17 +107,17 @@ class Redactor:
 
     def hear(self, event: Event) -> None:
         """Note whether a message asks for a password, which the next one may answer with."""
-        from ..secrets.carriers import asks_password
+        from ..secrets.prose_passwords import asks_password
 
         if event.type == "message":
             self._asker = f"{event.role} {event.name}" if asks_password(event.text) else ""
 
     def said(self, event: Event, line: int = 1) -> str:
         """Return the text of a message without its secrets, and without the password it answers a question with."""
-        from ..secrets.carriers import answer
+        from ..secrets.prose_passwords import password_answer
 
         text = self.text(event.text, line, one_line=True)
-        place = answer(text) if self._asker not in ("", f"{event.role} {event.name}") else None
+        place = password_answer(text) if self._asker not in ("", f"{event.role} {event.name}") else None
         self.hear(event)
         if place is None:
             return text

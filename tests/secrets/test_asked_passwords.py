@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.secrets.carriers import answer, asks_password
+from memcli.secrets.prose_passwords import asks_password, password_answer
 from tests.conftest import Mem
 
 SECRET = "Glocke-Vinzenz-" + "77"
@@ -86,4 +86,4 @@ def test_an_answer_in_a_transcript_is_not_consolidated(mem: Mem, workspace: Path
 
 @pytest.mark.parametrize(("asked", "told"), KEPT)
 def test_an_answer_that_is_no_password_is_kept(asked: str, told: str) -> None:
-    assert not (asks_password(asked) and answer(told))
+    assert not (asks_password(asked) and password_answer(told))

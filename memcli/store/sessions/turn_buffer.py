@@ -68,9 +68,9 @@ def keep(workspace: Workspace, session: str, role: str, text: str, remembered: s
 
 def _before(workspace: Workspace, session: str, text: str) -> list[Event]:
     """Return what was said last in a session, where the text could be a password that answers it; else nothing."""
-    from ...secrets.carriers import answer
+    from ...secrets.prose_passwords import password_answer
 
-    if not answer(text):
+    if not password_answer(text):
         return []
     with suppress(OSError):
         turns = _turns(_file(workspace, session).read_bytes())

@@ -24,7 +24,7 @@ from .value_classifier import (
     without_end,
 )
 
-_FILE = "spoken_passwords.toml"
+_FILE = "prose_passwords.toml"
 _pattern = partial(data.pattern, _FILE)
 _OWN_IS = {
     "on": "(?:salasana|parool)$",
@@ -35,7 +35,7 @@ _OWN_IS = {
 _EAST_ASIAN = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 
 
-def said_passwords(text: str, low: str) -> Iterator[Span]:
+def prose_passwords(text: str, low: str) -> Iterator[Span]:
     """Yield the place and rule of each; `low` is the text in lower case."""
     for begin, end in announced(low):
         places = [_before(text, begin, end), *_after(text, end), _phrase(text, begin, end)]
@@ -157,3 +157,57 @@ def is_telling(word: str) -> bool:
 @cache
 def _sorted(key: str) -> tuple[str, ...]:
     return tuple(sorted(data.words(_FILE, key)))
+
+
+_QUESTION = r"[^\n?？]{0,80}[?？][ \t*_\"'”»]{0,4}$|[^\n.?]{0,60}:[ \t*]{0,3}$"
+_TELL = r"\b(?:tell|give|send|enter|type|share|need|provide|nenn|gib|sag|schick|dime|donne|envoie|dimmi|geef|podaj)"
+_NO_ANSWER = (
+    r"[ \t-]?(?:manager|hash|store|digest|polic|field|generator|vault|reset|provider|prompt|type|kdf|algorithm|length|"
+    r"format|rule|tool|librar|plugin|strength|scheme|verwaltung|tresor)|[ \t](?:verwalte|speicher)"
+)
+_SPEAKER = r"[ \t>*_-]{0,6}(?:[^\W\d_][\w ]{0,24}[*_]{0,2}:[*_]{0,2}[ \t]+)?"
+_WORDS_OF_ANSWER = 7
+_LONGEST_ANSWER = 120
+
+
+def asks_password(text: str) -> bool:
+    """Tell a message that ends by asking for a password."""
+    low = text[-400:].rstrip().lower()
+    last = low.rpartition("\n")[2]
+    for _, end in announced(last):
+        if compiled(_NO_ANSWER).match(last, end):
+            continue
+        if compiled(_QUESTION).match(last, end) or compiled(_TELL).search(last[:end]):
+            return True
+    return False
+
+
+def password_answer(text: str) -> tuple[int, int] | None:
+    """Find the one word of a short message that may be a password."""
+    if len(text) > _LONGEST_ANSWER or len(text.split()) > _WORDS_OF_ANSWER:
+        return None
+    found = [
+        match.span()
+        for match in compiled(r"[^\s\"'`“”„«»<>,;]{6,64}").finditer(text)
+        if is_mixed(match[0].rstrip(".")) and not any(map(is_telling, match[0].split("-")))
+    ]
+    if len(found) != 1 or next(announced(text[slice(*found[0])].lower()), None):
+        return None
+    start, end = found[0]
+    return start, end - (text[end - 1] == ".")
+
+
+def answered_passwords(text: str) -> Iterator[Span]:
+    """Yield the answers in lines that follow a question for a password."""
+    if not compiled(r"[?？][ \t*_]{0,4}\n").search(text):
+        return
+    start, is_asked = 0, False
+    for line in text.split("\n"):
+        if line.strip():
+            label = compiled(_SPEAKER).match(line)
+            begin = label.end() if label else 0
+            place = password_answer(line[begin:]) if is_asked else None
+            if place:
+                yield start + begin + place[0], start + begin + place[1], "password"
+            is_asked = line.rstrip(" \t\r*_").endswith(("?", "？")) and asks_password(line)
+        start += len(line) + 1
