@@ -6,8 +6,9 @@ from base64 import b64encode
 
 import pytest
 
+from memcli import data
 from memcli.secrets.scanner import redact, scan
-from memcli.secrets.token_patterns import token_rules
+from memcli.secrets.token_patterns import token_rules, tokens
 
 ALNUM = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -200,3 +201,26 @@ def test_the_first_letters_of_a_token_are_no_token(rule: str, text: str) -> None
 def test_a_token_of_one_letter_is_a_placeholder(rule: str, text: str) -> None:
     filler = text[:6] + "".join("x" if char.isalnum() else char for char in text[6:])
     assert rules(f"use {filler} here") == set()
+
+
+GITLEAKS = {
+    "id": "adafruit-api-key",
+    "description": "Identified a potential Adafruit API Key.",
+    "regex": r"(?i)adafruit(?:[ \t\w.-]{0,20})[\s'\"]{0,3}(?:=|:)[\s'\"]{0,5}([a-z0-9_-]{32})(?:['\"\s;]|$)",
+    "entropy": 3,
+    "keywords": ["adafruit"],
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "is_found"), [("q8f3zk1vw7" * 3 + "x2", True), ("k1" * 16, False)], ids=["random", "below its entropy"]
+)
+def test_a_rule_written_for_gitleaks_can_be_added(value: str, is_found: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = data.table("secret_rules.toml")
+    monkeypatch.setitem(content, "rules", [*content["rules"], GITLEAKS])
+    token_rules.cache_clear()
+    try:
+        assert ("adafruit-api-key" in {one[2] for one in tokens(f"my adafruit_api_key: {value}\n")}) is is_found
+    finally:
+        monkeypatch.undo()
+        token_rules.cache_clear()
