@@ -86,14 +86,15 @@ def require_source(source: str) -> None:
 
 def require_types(values: Collection[str], workspaces: Sequence[Workspace]) -> None:
     """Raise UsageError for a type that is neither one of mem's nor that of an entry in one of the workspaces."""
+    from ..index.lookups import entry_types
+
     unknown = {value for value in values if value not in TYPES}
     if not unknown:
         return
     from ..index.index import ask
-    from ..index.lookups import types
 
     for workspace in workspaces:
-        unknown -= {workspace.settings["write.type"], *ask(workspace, types)}
+        unknown -= {workspace.settings["write.type"], *ask(workspace, entry_types)}
     for value in sorted(unknown):
         from difflib import get_close_matches
 

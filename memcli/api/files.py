@@ -37,13 +37,13 @@ def path_of_key(workspace: Workspace, key: str) -> str:
     """Return the path of the one active entry that fills a key, however it is spelled; empty for none or several."""
     from ..formats.entry import same_key
     from ..index.index import Index, ask
-    from ..index.lookups import keyed
+    from ..index.lookups import keys_in_use
 
     wanted = same_key(key)
 
     def paths(index: Index) -> list[str]:
         index.refresh()
-        return [path for other, path in keyed(index) if same_key(other) == wanted]
+        return [path for other, path in keys_in_use(index) if same_key(other) == wanted]
 
     found = ask(workspace, paths) if wanted else []
     return found[0] if len(found) == 1 else ""

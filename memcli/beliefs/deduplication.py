@@ -14,9 +14,9 @@ from ..errors import MemError, UnavailableError
 from ..formats.entry import EPISODIC, Entry, read_entry
 from ..formats.frontmatter.document import parse
 from ..formats.text_lines import shorten
-from ..index.entry_lookups import paths_of_chunks
 from ..index.filters import Filter
 from ..index.index import Index, ask
+from ..index.lookups import paths_of_chunks
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .comparison import are_twins, compare, is_comparable, normalized, without_article

@@ -11,7 +11,7 @@ from itertools import combinations
 from ..errors import MemError
 from ..formats.entry import Entry, same_key
 from ..index.index import Index, ask
-from ..index.lookups import keyed
+from ..index.lookups import keys_in_use
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .change_phrases import core, single, words
@@ -129,4 +129,4 @@ def _others(workspace: Workspace, one: EntryFile) -> list[EntryFile]:
 
 def _paths(index: Index, key: str) -> list[str]:
     index.refresh()
-    return [path for other, path in keyed(index) if same_key(other) == same_key(key)]
+    return [path for other, path in keys_in_use(index) if same_key(other) == same_key(key)]

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
 from ..formats.entry import same_key
-from ..index.entry_lookups import entries_holding, has_chunk_of_type, paths_of_chunks
 from ..index.filters import Filter
 from ..index.index import Index, ask, glance
-from ..index.lookups import keyed, sharing_words
+from ..index.lookups import entries_holding, has_chunk_of_type, keys_in_use, paths_of_chunks, sharing_words
 from ..index.text_vectors import ReadTexts
 from ..store.workspace import Workspace
 from .pair_model import Learned, is_learned_for
@@ -130,7 +129,7 @@ def _look(
     for number, text in documents.items():
         found.near[number] = dict.fromkeys(entries_holding(index, text), 1.0)
     if any(keys):
-        filled = keyed(index)
+        filled = keys_in_use(index)
         for near, key in zip(found.near, keys, strict=True):
             near.update((path, None) for other, path in filled if key and same_key(other) == same_key(key))
     return found

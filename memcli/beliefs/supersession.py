@@ -12,8 +12,8 @@ from ..errors import NotFoundError, RefusedError
 from ..formats.entry import Entry, as_from_others, read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.times import stamp
-from ..index.entry_lookups import successors, supersession_rows
 from ..index.index import Index, ask
+from ..index.lookups import successors, supersession_rows
 from ..store import atomic_files, entries
 from ..store.journal import Change
 from ..store.replaced_texts import lost_lines, page_versions

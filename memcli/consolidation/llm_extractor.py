@@ -12,7 +12,7 @@ from ..errors import ReplyError
 from ..formats.session_event import Event
 from ..formats.times import parse_time
 from ..index.index import Index, ask
-from ..index.lookups import keyed
+from ..index.lookups import keys_in_use
 from ..language.keyword_tokens import query_terms
 from ..language.pasted_text import Prompt
 from ..language.sentences import sentences
@@ -191,7 +191,7 @@ def _draft(batch: Batch, entry: ReplyEntry) -> Draft:
 def _keys(index: Index) -> list[str]:
     """List the keys in use, of which the LLM is to choose before it makes one."""
     index.refresh()
-    return list(dict.fromkeys(key for key, _ in keyed(index)))[:KEYS]
+    return list(dict.fromkeys(key for key, _ in keys_in_use(index)))[:KEYS]
 
 
 def _stems(text: str) -> set[str]:

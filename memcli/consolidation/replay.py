@@ -16,7 +16,7 @@ from ..formats.frontmatter.document import parse
 from ..formats.times import parse_time, stamp
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..index.lookups import known
+from ..index.lookups import indexed_files
 from ..language.keyword_tokens import query_terms
 from ..recall.pack import RELEVANT, Memory
 from ..recall.recall import gather
@@ -179,7 +179,7 @@ def _learnt_from(workspaces: Sequence[Workspace], session: str, memories: Sequen
     found = set()
     for workspace in workspaces:
         paths = {one.path: one.id for one in memories if one.kind == "entry" and one.scope == workspace.scope}
-        for path, file in ask(workspace, lambda index, paths=paths: known(index, paths)).items():  # type: ignore[misc]
+        for path, file in ask(workspace, lambda index, paths=paths: indexed_files(index, paths)).items():  # type: ignore[misc]
             sources = read_entry(parse(file.text), path, workspace.now)[0].sources
             if any(str(one).partition("#")[0] == f"session:{session}" for one in sources):
                 found.add(paths[path])

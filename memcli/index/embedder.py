@@ -85,7 +85,7 @@ class OnnxEmbedder:
         self.dimension: int = size if isinstance(size, int) else self._run(self._ids([""]))[1].shape[1]
 
     def embed(self, texts: Sequence[str], *, is_query: bool = False) -> "NDArray[np.float32]":
-        """Return a row of length 1 for each text, in the order of the texts; some models tell a query from a text."""
+        """Return the unit vectors of texts, (n, dimension) float32; some models tell a query from a text."""
         import numpy as np
 
         prompt = self._parts.query if is_query else self._parts.passage
@@ -155,7 +155,7 @@ class OnnxEmbedder:
         return list(encode(clean))
 
     def _run(self, ids: list[list[int]]) -> "tuple[NDArray[np.float32], NDArray[np.float32]]":
-        """Return the model's output, and the unit vector of each text."""
+        """Return the model's output, (n, tokens, dimension) unless it pools, and the unit vectors, (n, dimension)."""
         import numpy as np
 
         longest = max(map(len, ids))

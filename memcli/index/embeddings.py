@@ -114,7 +114,7 @@ class Embedding:
                 self._keep(list(rows), vectors[list(rows.values())])
 
     def vector(self, parts: Sequence[tuple[str, float]]) -> Any:
-        """Embed a query: the weighted sum of its parts, normalised; one that is asked again is not embedded again."""
+        """Return the unit vector of a query, the weighted sum of its parts; the last one asked is kept."""
         asked = tuple(parts)
         if self._asked != asked:
             self._answered, self._asked = self._query_vector(asked), asked
@@ -128,13 +128,13 @@ class Embedding:
         return total / max(float(np.linalg.norm(total)), 1e-9)
 
     def floor(self) -> float:
-        """Return the cosine of texts that have nothing in common: 0 for the built-in model, .7 and more for some."""
+        """Return the cosine of texts that have nothing in common: 0 for the built-in model, 0.7 or more for some."""
         return float(self.index.meta("floor") or 0)
 
     def nearest(
         self, vector: Any, wanted: Filter, limit: int, also: Collection[int] = ()
     ) -> tuple[dict[int, float], dict[int, float]]:
-        """Return the cosines of the nearest chunks to a vector, and those of the chunks named in `also`."""
+        """Map the `limit` chunks nearest to a unit vector to their cosines, and so the chunks of `also`."""
         table, matrix = self.rows(wanted)
         if matrix is None or not len(table):
             return {}, {}
@@ -156,7 +156,7 @@ class Embedding:
             self._neighbours.fold(matrix, rows, self.index.meta("model"))
 
     def tidy(self) -> int:
-        """Drop vectors nothing has referred to for a month, and rewrite the file when a quarter is dead."""
+        """Drop vectors unused for 30 days and return how many; rewrite the file if a quarter is dead."""
         if self.index.folder is None:
             return 0
         run = self.index.connection.execute
@@ -186,7 +186,7 @@ class Embedding:
         self.index.set_meta("token", smaller.token.hex())
 
     def _missing(self, wanted: Filter | None) -> list[int]:
-        """List chunks without a vector, the newest first."""
+        """Return the chunks without a vector, the newest first."""
         where = chunk_condition(wanted or Filter(statuses=()))
         rows = self.index.connection.execute(
             f"select chunk from chunks where vector is null and {where} order by chunk desc", where.values
@@ -197,7 +197,7 @@ class Embedding:
         return {kept.hash: kept.prefix + kept.text for kept in texts_of(self.index.connection, chunks)}
 
     def rows(self, wanted: Filter) -> tuple[Any, Matrix | None]:
-        """Read which chunk has which row together with the generation the numbers belong to."""
+        """Return the chunks and their rows, (n, 2) int64, and the matrix that has these rows; None if there is none."""
         import numpy as np
 
         where = chunk_condition(wanted)

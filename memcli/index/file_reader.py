@@ -84,7 +84,7 @@ def _contents(descriptor: int, size: int) -> bytes:
 
 
 def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Stat, digest: str) -> Reading:
-    """Make of a file's bytes what the index keeps of it; never raises for bad content."""
+    """Return what the index keeps of a file's bytes; bad content is a problem in it and raises nothing."""
     problems: list[Problem] = []
     if len(data) > LONGEST:
         problems.append(Problem(1, f"larger than {LONGEST >> 20} MiB: split it; {ONLY_BEGINNING}"))

@@ -75,7 +75,7 @@ class Index(Database):
         return health(self)
 
     def refresh(self, progress: Progress | None = None, *, talk: bool = False) -> Refreshed:
-        """Take in what changed on disk; while another process writes the index, do so in a copy.
+        """Read what changed on disk and return what was found; if another process writes the index, do so in a copy.
 
         Conversations, which are long and asked for seldom, only with `talk`.
         """
@@ -89,30 +89,30 @@ class Index(Database):
         return updater.refresh(self.connection, self.workspace, progress, talk=talk)
 
     def documents(self, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
-        """Return the document of each chunk that may be found, of those named where any are: a number all its own."""
+        """Map each chunk that passes the filter, and is in `among` if given, to the number of its document."""
         where = chunk_condition(wanted)
         if among is not None and len(among) < _FEW:
             where.parts.append(f"chunk in ({', '.join(map(str, among))})")
         return self._pairs("case kind when 'entry' then file else -chunk end", str(where), where.values)
 
     def turns(self, wanted: Filter) -> dict[int, int]:
-        """Return the file of each turn of a conversation that may be found."""
+        """Map each turn of a conversation that passes the filter to the number of its file."""
         where = chunk_condition(wanted)
         return self._pairs("file", f"kind = 'session' and {where}", where.values)
 
     def postings(self, terms: Sequence[tuple[str, ...]]) -> "list[Posting | None]":
-        """Find where words occur in all chunks, each word given in its forms."""
+        """Return for each word, given in its forms, its count by chunk; None if its stem came before."""
         from .full_text import postings
 
         return postings(self.connection, terms)
 
     def chunk_count(self) -> int:
-        """Count all chunks."""
+        """Return the number of chunks."""
         count: int = self.connection.execute("select count(*) from chunks").fetchone()[0]
         return count
 
     def pieces(self, chunks: Collection[int]) -> dict[int, Piece]:
-        """Fetch chunks with their texts."""
+        """Map the numbers of chunks to the chunks with their texts."""
         from ..formats.chunking import WORDING
 
         cursor = self.connection.execute(
@@ -149,7 +149,7 @@ class Index(Database):
         ).fetchall()
 
     def list_entries(self, wanted: Filter, order: str, limit: int = -1) -> list[dict[str, Any]]:
-        """List entries with their paths; `order` is an SQL order of our own making.
+        """Return the rows of entries that pass the filter, with their paths; `order` is one of `filters.SORTS`.
 
         Confirmations that wait beside the files are counted in.
         """
@@ -166,14 +166,14 @@ class Index(Database):
         return _rows(cursor)
 
     def texts(self, wanted: Filter) -> Iterator[tuple[str, str]]:
-        """Yield path and text of every file that passes, by path."""
+        """Yield (path, text) of every file that passes the filter, by path."""
         where = file_condition(wanted)
         yield from self.connection.execute(
             f"select path, text from files join texts using(file) where {where} order by path", where.values
         )
 
     def files(self, wanted: Filter) -> list[tuple[str, str]]:
-        """List path and kind of every file that passes, by path."""
+        """Return (path, kind) of every file that passes the filter, by path."""
         where = file_condition(wanted)
         return self.connection.execute(
             f"select path, kind from files where {where} order by path", where.values
@@ -182,7 +182,7 @@ class Index(Database):
     def problems(
         self, wanted: Filter | None = None, within: str = "chunks", *, whole: bool = False
     ) -> list[FileProblem]:
-        """List what is wrong with files, two of one id included.
+        """Return what is wrong with files, two that have one id included.
 
         A file is left out of an answer to `wanted` where it cannot be read, where the table asked, `chunks` or `texts`,
         has nothing of it, and where the fields of entries, which cannot be trusted here, are asked for; with `whole`
@@ -230,7 +230,7 @@ class Index(Database):
 
 
 def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
-    """Open the index, answer from it and close it; a damaged one is made anew and asked again.
+    """Return the answer of a function of the open index; a damaged index is made anew and asked again.
 
     A question may be asked more than once. Raises UnavailableError when even a new index fails.
     """
@@ -254,7 +254,7 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
 
 
 def glance(workspace: Workspace, question: Callable[[Index], T]) -> T:
-    """Answer for a command that only shows what it would do: where there is no index yet, none is made."""
+    """Answer as `ask` does, but make no index on disk: for commands that show what they would do."""
     if (workspace.derived / schema.FILE).exists():
         return ask(workspace, question)
     return _answer_in_memory(workspace, question)

@@ -1,4 +1,4 @@
-"""Which entries and records a name may mean: ids, parts of ids, and the paths they lie at."""
+"""Questions about entries, records and files: what a name means, who fills a key, what took the place of what."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition
 from .index import Index
 
 
-def with_id(index: Index, name: str) -> list[tuple[str, str]]:
-    """Find entries by whole id, unique prefix or suffix: (id, path), an exact one alone if there is one."""
+def entries_with_id(index: Index, name: str) -> list[tuple[str, str]]:
+    """Return (id, path) of the entries with an id, else of at most 20 whose id begins or ends so."""
     if not name:
         return []  # every id begins with nothing: a variable of the shell that was not set
     name = bindable(name)
@@ -29,8 +29,8 @@ def with_id(index: Index, name: str) -> list[tuple[str, str]]:
     ).fetchall()
 
 
-def called(index: Index, name: str) -> list[tuple[str, str]]:
-    """Find files by title, alias or name, as a wiki link gives it, whatever its case: (id, path)."""
+def files_called(index: Index, name: str) -> list[tuple[str, str]]:
+    """Return (id, path) of the files with a title, alias or name, as a wiki link gives it, in any case."""
     wanted = bindable(name).removesuffix(".md").casefold()
     rows = index.connection.execute(
         "select coalesce(id, path), path, coalesce(title, ''), case when text like '%alias%' then text else '' end"
@@ -56,8 +56,8 @@ def aliases(text: str) -> list[str]:
     return [str(one).strip() for one in every] if isinstance(every, list | tuple) else []
 
 
-def keyed(index: Index) -> list[tuple[str, str]]:
-    """List the keys that active entries fill, with their paths."""
+def keys_in_use(index: Index) -> list[tuple[str, str]]:
+    """Return (key, path) of the active entries with a key, by path."""
     return index.connection.execute(
         "select key, path from entries join files using(file) where key <> '' and files.status = 'active' order by path"
     ).fetchall()
@@ -79,8 +79,8 @@ class Value:
     summary: str
 
 
-def values(index: Index) -> list[Value]:
-    """List what fills and filled keys, the earliest first."""
+def key_history(index: Index) -> list[Value]:
+    """Return the values of all keys, past ones too, the earliest first."""
     rows = index.connection.execute(
         f"select key, project, id, path, files.status, source, trust, {SINCE} as since, {UNTIL}, summary"
         " from entries join files using(file) where key <> '' order by since, id"
@@ -88,8 +88,8 @@ def values(index: Index) -> list[Value]:
     return [Value(*row) for row in rows]
 
 
-def records(index: Index, identifier: str) -> list[tuple[str, str]]:
-    """Find history records by the beginning of their id: (anchor, path)."""
+def records_with_id(index: Index, identifier: str) -> list[tuple[str, str]]:
+    """Return (anchor, path) of the history records whose id begins so."""
     return index.connection.execute(
         "select distinct anchor, path from chunks join files using(file)"
         " where chunks.kind = 'history' and substr(anchor, 1, ?) = ?",
@@ -97,8 +97,8 @@ def records(index: Index, identifier: str) -> list[tuple[str, str]]:
     ).fetchall()
 
 
-def ids(index: Index) -> dict[str, str]:
-    """Return the path of every entry's id; of one that two files have, the first."""
+def paths_by_id(index: Index) -> dict[str, str]:
+    """Map the id of every entry to its path; of an id that two files have, to the first."""
     return dict(
         index.connection.execute("select id, path from entries join files using(file) order by path desc").fetchall()
     )
@@ -118,8 +118,8 @@ def id_at(index: Index, path: str) -> str:
     return str(row[0]) if row else path
 
 
-def types(index: Index) -> list[str]:
-    """List the types of the entries there are."""
+def entry_types(index: Index) -> list[str]:
+    """Return the types of the entries there are, after a refresh."""
     index.refresh()
     return [row[0] for row in index.connection.execute("select distinct type from entries")]
 
@@ -133,8 +133,8 @@ class IndexedFile:
     entry: Mapping[str, Any]  # empty for what is none
 
 
-def known(index: Index, paths: Collection[str]) -> dict[str, IndexedFile]:
-    """Return what is known of files, those that are gone meanwhile left out."""
+def indexed_files(index: Index, paths: Collection[str]) -> dict[str, IndexedFile]:
+    """Map paths to files as the index last read them; a path that the index does not know is left out."""
     run = index.connection.execute
     files = run(
         "select file, path, text, digest from files join texts using(file)"
@@ -199,7 +199,9 @@ def chunks_named(
 
 
 def sharing_words(index: Index, text: str, wanted: Filter, most: int) -> list[int]:
-    """Return the chunks of what passes that share the most telling words with a text, the most telling first."""
+    """Return up to `most` chunks that pass the filter, by the sum of the weights of the words they share with a text.
+
+    The weight of a word is log(1 + chunks / chunks with the word)."""
     from ..language.keyword_tokens import query_terms
     from ..language.lexicon import forms  # late: most commands ask for no words
 
@@ -212,3 +214,55 @@ def sharing_words(index: Index, text: str, wanted: Filter, most: int) -> list[in
         for chunk in posting.keys() & weights.keys():
             weights[chunk] += weight
     return sorted(weights, key=lambda chunk: (-weights[chunk], chunk))[:most]
+
+
+def paths_of_chunks(index: Index, chunks: Collection[int] | None = None) -> dict[int, str]:
+    """Return the paths of the workspace's own files that chunks belong to; with None those of every chunk."""
+    where = "" if chunks is None else f" where chunk in ({', '.join(map(str, chunks))})"
+    rows = index.connection.execute(f"select chunk, path from chunks join files using(file){where}")
+    return {chunk: path for chunk, path in rows if chunks is None or index.workspace.layout.owns(path)}
+
+
+def entries_holding(index: Index, text: str) -> list[str]:
+    """Return the paths of active entries whose file holds a text as it stands."""
+    rows = index.connection.execute(
+        "select path from texts join files using(file)"
+        " where kind = 'entry' and status = 'active' and length(text) >= ? and instr(text, ?) > 0",
+        (len(text), text),
+    )
+    return [path for (path,) in rows if index.workspace.layout.owns(path)]
+
+
+def has_chunk_of_type(index: Index, name: str, chunks: Collection[int]) -> bool:
+    """Return whether one of the chunks belongs to an entry of a type."""
+    rows = index.connection.execute(
+        f"select 1 from chunks join entries using(file) where type = ? and chunk in ({', '.join(map(str, chunks))})",
+        (name,),
+    )
+    return rows.fetchone() is not None
+
+
+def successors(index: Index) -> dict[str, str]:
+    """Map each superseded id to the id that took its place, in an index brought in step first."""
+    index.refresh()
+    return dict(index.connection.execute("select id, superseded_by from entries where superseded_by <> ''").fetchall())
+
+
+def superseded_by_entry(index: Index, path: str) -> list[str]:
+    """Return the ids that the entry at a path took the place of, and that are out of use for that alone."""
+    index.refresh()
+    rows = index.connection.execute(
+        "select id from entries join files using(file) where files.status = 'superseded' and superseded_by ="
+        " (select entries.id from entries join files using(file) where path = ?) order by id",
+        (path,),
+    )
+    return [identifier for (identifier,) in rows]
+
+
+def supersession_rows(index: Index) -> list[tuple[str, str, str, str, str, str]]:
+    """Return id, path, creation, status, successor and summary of every entry."""
+    index.refresh()
+    return index.connection.execute(
+        "select id, path, entries.created_at, files.status, superseded_by, summary"
+        " from entries join files using(file) order by path desc"
+    ).fetchall()

@@ -17,7 +17,7 @@ BLOCK = 1024  # rows multiplied at a time: the product of a block with 10,000 ot
 
 
 def twins(index: "Index", texts: Sequence[str], wanted: Filter) -> dict[str, list[int]]:
-    """Find the chunks that hold exactly one of the texts."""
+    """Map each text to the chunks that pass the filter and hold exactly it."""
     hashes = {text_hash(text): text for text in texts}
     where = chunk_condition(wanted)
     found: dict[str, list[int]] = {}
@@ -33,7 +33,7 @@ def twins(index: "Index", texts: Sequence[str], wanted: Filter) -> dict[str, lis
 
 
 def nearest_to_each(index: "Index", vectors: Any, wanted: Filter, limit: int) -> list[dict[int, float]]:
-    """Return the cosines of the nearest chunks to each of many unit vectors."""
+    """Map, for each unit vector of (n, dimension) float32, the `limit` nearest chunks to their cosines."""
     import numpy as np
 
     table, matrix = index.embedding.rows(wanted)
@@ -51,7 +51,7 @@ def nearest_to_each(index: "Index", vectors: Any, wanted: Filter, limit: int) ->
 
 
 def nearest_before(vectors: Any, limit: int) -> list[dict[int, float]]:
-    """Return for each of the unit vectors the nearest of those before it, by their numbers."""
+    """Map, for each unit vector of (n, dimension) float32, the numbers of the `limit` nearest before it to cosines."""
     found: list[dict[int, float]] = []
     for start in range(0, len(vectors), BLOCK):
         block = vectors[start : start + BLOCK] @ vectors[: start + BLOCK].T
@@ -61,7 +61,7 @@ def nearest_before(vectors: Any, limit: int) -> list[dict[int, float]]:
 
 
 def similar_pairs(index: "Index", threshold: float, wanted: Filter) -> Iterator[tuple[int, int, float]]:
-    """Yield pairs of chunks with a cosine above the threshold; each pair once, the earlier chunk first."""
+    """Yield (earlier chunk, later chunk, cosine) of each pair with a cosine above the threshold."""
     import numpy as np
 
     table, matrix = index.embedding.rows(wanted)

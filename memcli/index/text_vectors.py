@@ -27,14 +27,14 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> str:
-        """Name the model; vectors of two names are never compared."""
+        """Return the name of the model; vectors of two names are never compared."""
 
     @property
     def dimension(self) -> int:
         """Return the length of a vector."""
 
     def embed(self, texts: Sequence[str], *, is_query: bool = False) -> "NDArray[np.float32]":
-        """Return a row of length 1 for each text, in the order of the texts; some models tell a query from a text."""
+        """Return the unit vectors of texts, (n, dimension) float32; some models tell a query from a text."""
 
     def embed_tokens(self, texts: Sequence[str]) -> "tuple[NDArray[np.float32], list[TokenVectors]]":
         """Return what `embed` returns, and the word pieces of each text with their vectors, from one pass."""
@@ -89,7 +89,7 @@ class ReadTexts:
         return found
 
     def vectors(self, embedder: Embedder, texts: Collection[str]) -> "NDArray[np.float32]":
-        """Return the unit vector of each text, a row each."""
+        """Return the unit vectors of texts, (n, dimension) float32."""
         import numpy as np
 
         read = self.read(embedder, texts)

@@ -43,7 +43,7 @@ class Matrix:
 
     @classmethod
     def open(cls, path: Path, dimension: int, token: bytes) -> "Matrix | None":
-        """Open the generation a token names; None where it is missing, cut short, foreign or of another dimension."""
+        """Open the generation a token names; None if it is missing, cut short, foreign or of another dimension."""
         try:
             with _file(path, token).open("rb") as file:
                 header = file.read(_HEADER.size)
@@ -72,7 +72,7 @@ class Matrix:
 
     @property
     def rows(self) -> int:
-        """Count the whole rows in the file, the ones no table names included."""
+        """Return the number of whole rows in the file, those that no table names included."""
         try:
             size = self.file.stat().st_size
         except FileNotFoundError:
@@ -121,7 +121,7 @@ class Matrix:
         return found
 
     def verify(self, rows: "NDArray[np.int64] | Sequence[int]") -> "NDArray[np.bool_]":
-        """Say of each row whether it is there and a unit vector."""
+        """Return of each row whether it is there and a unit vector, (n,) bool."""
         import numpy as np
 
         wanted = np.asarray(rows, dtype=np.int64)
@@ -134,7 +134,7 @@ class Matrix:
         return sound
 
     def take(self, rows: "NDArray[np.int64] | Sequence[int]") -> "NDArray[np.float32]":
-        """Copy rows out, in the order asked for; a row that is not there is all NaN."""
+        """Return a copy of rows in the order asked for, (n, dimension) float32; a row that is not there is all NaN."""
         import numpy as np
 
         mapped = self._mapped()

@@ -10,8 +10,8 @@ from ..beliefs.supersession import read_entry_file
 from ..errors import MemError
 from ..formats.entry import stated_id
 from ..formats.frontmatter import document
-from ..index.entry_lookups import superseded_by_entry
 from ..index.index import ask
+from ..index.lookups import superseded_by_entry
 from ..store import atomic_files, entries, local_log
 from ..store.workspace import Workspace
 from .restoring import restore

@@ -8,9 +8,8 @@ from ..beliefs.plan import Plan, applied
 from ..beliefs.supersession import EntryFile, chain, conflicting_text, followed, read_entry_file, restored_text
 from ..errors import NotFoundError, RefusedError
 from ..formats.entry import TRUST
-from ..index.entry_lookups import successors
 from ..index.index import Index, ask
-from ..index.lookups import ids
+from ..index.lookups import paths_by_id, successors
 from ..store import atomic_files, entries
 from ..store.journal import Change
 from ..store.replaced_texts import keep_page, page_of, page_versions
@@ -124,4 +123,4 @@ def _active_again(workspace: Workspace, before: EntryFile) -> tuple[Plan, tuple[
 
 def _places(index: Index) -> tuple[dict[str, str], dict[str, str]]:
     after = successors(index)
-    return ids(index), after
+    return paths_by_id(index), after

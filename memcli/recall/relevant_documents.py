@@ -7,7 +7,7 @@ from ..errors import MemError
 from ..formats.text_lines import FileProblem
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..index.lookups import IndexedFile, known
+from ..index.lookups import IndexedFile, indexed_files
 from ..search.index_search import SearchRequest, search_index
 from ..search.reference_docs import folders
 from ..search.results import DOCUMENT, Hit, SearchResults
@@ -52,7 +52,7 @@ def relevant_documents(workspace: Workspace, query: str, mode: str, seconds: flo
 
 def _with_texts(index: Index, request: SearchRequest) -> tuple[SearchResults, Mapping[str, IndexedFile]]:
     found = search_index(index, request)
-    return found, known(index, {hit.path for hit in found.hits})
+    return found, indexed_files(index, {hit.path for hit in found.hits})
 
 
 def _document(

@@ -6,7 +6,7 @@ from ..formats.session_metadata import folder_name
 from ..formats.times import day_of
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..index.lookups import IndexedFile, known
+from ..index.lookups import IndexedFile, indexed_files
 from ..search.index_search import SearchRequest, search_index
 from ..search.passages import has_talk, search_parts, search_talk
 from ..search.results import Hit, SearchResults, side_by_side
@@ -61,7 +61,7 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
             hits += [hit for hit in said if is_fresh or hit.line <= seen_from]
         if settings["search.conversations"] and not recall.as_of and not _has_enough(workspace, query, found):
             hits += [hit for hit in _told_before(index, request) if not hit.path.startswith(folder or "/")]
-        texts = known(index, {hit.path for hit in hits if hit.kind != "session"} | {workspace.layout.memory})
+        texts = indexed_files(index, {hit.path for hit in hits if hit.kind != "session"} | {workspace.layout.memory})
         page = texts.get(workspace.layout.memory)
         promoted = promoted_ids(page.text) if page and not recall.as_of else set()
         # An entry that is a line of MEMORY.md is there already.

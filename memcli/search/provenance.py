@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..errors import GitError, MemError
 from ..formats.frontmatter import document
 from ..formats.session_event import view
-from ..index.lookups import known
+from ..index.lookups import indexed_files
 from ..store import git
 from ..store.sessions.addresses import parse_name, span_events
 from ..store.sessions.sessions import Session, at, find
@@ -92,7 +92,7 @@ def watch(workspace: Workspace, as_of: str = "") -> Watch:
 def mark_changed(index: "Index", found: SearchResults, as_of: str) -> SearchResults:
     """Mark the hits whose cited lines changed or are gone."""
     changes = watch(index.workspace, as_of)
-    texts = known(index, {hit.path for hit in found.hits if hit.kind == "entry"})
+    texts = indexed_files(index, {hit.path for hit in found.hits if hit.kind == "entry"})
     news = {path: changes(file.text) for path, file in texts.items()}
     return replace(found, hits=tuple(replace(hit, changed=news.get(hit.path, ())) for hit in found.hits))
 

@@ -88,9 +88,9 @@ def _only_one(found: list[tuple[str, str]], question: str) -> tuple[str, str]:
 def _titled(workspace: Workspace, name: str) -> Place | None:
     """Return the file with this title; raise AmbiguousError where several have it."""
     from ..index.index import ask
-    from ..index.lookups import called
+    from ..index.lookups import files_called
 
-    titled = ask(workspace, lambda index: called(index, bare(name)))
+    titled = ask(workspace, lambda index: files_called(index, bare(name)))
     if len(titled) > 1:
         named = ", ".join(path for _, path in titled[:10])
         raise AmbiguousError(f"{name!r} is the title of {len(titled)}: {named}", "give the path")
@@ -110,14 +110,14 @@ def _in_session(workspaces: Sequence[Workspace], name: str, span: str) -> tuple[
 
 
 def _with_id(index: "Index", name: str, strict: bool) -> list[tuple[str, str]]:
-    from ..index.lookups import records, with_id
+    from ..index.lookups import entries_with_id, records_with_id
 
     if ids.is_id(name) and not strict:
-        found = [one for one in with_id(index, name) if _holds(index.workspace, one[1], name)]
+        found = [one for one in entries_with_id(index, name) if _holds(index.workspace, one[1], name)]
         if found:
             return found
     index.refresh()
-    return records(index, name) if name.startswith("hist_") else with_id(index, name)
+    return records_with_id(index, name) if name.startswith("hist_") else entries_with_id(index, name)
 
 
 def _require_unconflicted(index: "Index", name: str) -> None:
@@ -183,11 +183,11 @@ def values_of_key(
 def key_history(workspace: Workspace, key: str, project: str) -> "list[Value]":
     """Return every value that a key has or had, the earliest first."""
     from ..index.index import ask
-    from ..index.lookups import values
+    from ..index.lookups import key_history
 
     def asked(index: "Index") -> "list[Value]":
         index.refresh()
-        return values(index)
+        return key_history(index)
 
     found = [one for one in ask(workspace, asked) if same_key(one.key) == same_key(key)]
     return [one for one in found if one.project == project] if project else found

@@ -14,7 +14,7 @@ from ..formats.frontmatter import document as frontmatter
 from ..formats.times import parse_time
 from ..index.filters import Filter
 from ..index.index import Index
-from ..index.lookups import entry_texts_with, ids
+from ..index.lookups import entry_texts_with, paths_by_id
 from ..store import atomic_files, local_log
 from ..store.archive import place
 from ..store.init import PAGE_TEXT
@@ -51,7 +51,7 @@ def known_memories(index: Index) -> KnownMemories:
         for path, text in entry_texts_with(index, IMPORT_SOURCE)
         for found in _NAMED_SOURCE.finditer(text)
     }
-    paths = ids(index)
+    paths = paths_by_id(index)
     for one, noted in local_log.confirmations(index.workspace).items():
         names = (source.removeprefix(IMPORT_SOURCE) for source in noted.sources if source.startswith(IMPORT_SOURCE))
         taken |= {name: paths[one] for name in names if one in paths}
