@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import MemError
-from ..formats.entry import TYPES
+from ..formats.entry_values import TYPES
 from ..formats.text_lines import shorten
 from ..index import peek
 from ..store.settings_table import TABLE, Setting, written

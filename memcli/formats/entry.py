@@ -6,22 +6,20 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from .entry_values import EPISODIC as EPISODIC
+from .entry_values import LAYERS as LAYERS
+from .entry_values import PROCEDURAL as PROCEDURAL
 from .entry_values import READERS, read_text, read_texts
+from .entry_values import REPOSITORY as REPOSITORY
+from .entry_values import SEMANTIC as SEMANTIC
+from .entry_values import SOURCES as SOURCES
+from .entry_values import STATUSES as STATUSES
+from .entry_values import TRUST as TRUST
+from .entry_values import TYPES as TYPES
 from .frontmatter.document import Document
 from .history import day_in
 from .text_lines import Problem, first_line, shorten, summarise
 from .times import parse_time, stamp
-
-SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "entity")
-PROCEDURAL = ("procedure", "lesson")
-EPISODIC = ("episode", "summary")
-TYPES = (*SEMANTIC, *PROCEDURAL, *EPISODIC)
-LAYERS = ("semantic", "procedural", "episodic")
-REPOSITORY = "repository"
-"""Source of all that lies in a workspace that came from others and is not trusted yet."""
-TRUST = {"user": 1.0, "observed": 0.7, "inferred": 0.5, REPOSITORY: 0.5}
-SOURCES = ("user", "observed", "inferred")
-STATUSES = ("active", "superseded", "archived")
 
 # Keys in the order a new file has them; what other tools call the same thing comes after the colon.
 SPELLINGS: dict[str, tuple[str, ...]] = {

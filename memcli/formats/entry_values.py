@@ -1,9 +1,20 @@
-"""Read the values of an entry's frontmatter, each as its key demands; ValueError and TypeError say what is wrong."""
+"""The words that fields of an entry take, and readers of their values; ValueError and TypeError say what is wrong."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from .times import parse_time, stamp
+
+SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "entity")
+PROCEDURAL = ("procedure", "lesson")
+EPISODIC = ("episode", "summary")
+TYPES = (*SEMANTIC, *PROCEDURAL, *EPISODIC)
+LAYERS = ("semantic", "procedural", "episodic")
+REPOSITORY = "repository"
+"""Source of all that lies in a workspace that came from others and is not trusted yet."""
+TRUST = {"user": 1.0, "observed": 0.7, "inferred": 0.5, REPOSITORY: 0.5}
+SOURCES = ("user", "observed", "inferred")
+STATUSES = ("active", "superseded", "archived")
 
 LONGEST_KEY = 200
 """Characters of a key at most."""
