@@ -5,14 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..api.workspace import Workspace
-from ..errors import UsageError
 from . import output
 
 if TYPE_CHECKING:
     from ..api.consolidate import Admitted
     from ..api.write import Redacted
-    from ..beliefs.llm_judge import LlmJudge
 
 
 MOST = 20
@@ -34,17 +31,6 @@ def judge_progress() -> Callable[[int, int], None]:
             bar.clear()
 
     return progress
-
-
-def judge_of(where: Workspace, *, is_wanted: bool, no_dedup: bool = False) -> "LlmJudge | None":
-    """Give the judge that --judge asks for; UsageError where no LLM is configured, or nothing is to be compared."""
-    if not is_wanted:
-        return None
-    if no_dedup:
-        raise UsageError("--judge and --no-dedup", "give one of them")
-    from ..beliefs.llm_judge import llm_judge
-
-    return llm_judge(where, judge_progress())
 
 
 def tell_unheard(error: str) -> None:

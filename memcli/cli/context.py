@@ -2,18 +2,16 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from ..api import workspace as api
-from ..api.workspace import FileProblem, Place, Workspace, surroundings
+from ..api.workspace import FileProblem, Place, Workspace
 from ..errors import UsageError
 from . import output
-
-__all__ = ["surroundings"]
 
 
 def reading(workspace: str, scope: str, *, even_off: bool = False) -> list[Workspace]:
@@ -41,11 +39,6 @@ def writing(workspace: str, scope: str, done: str = "written to", *, even_off: b
 def locate(workspace: str, scope: str, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:
     """Return the one place that a name means; `strict` for what changes files."""
     return api.locate(reading(workspace, scope), name, strict=strict)
-
-
-def noise(text: str) -> Callable[[int], bytes]:
-    """Return the random source of new ids; with `MEM_SEED` it is a function of the seed and the text."""
-    return surroundings().noise(text)
 
 
 def here(workspace: Workspace, path: str) -> str:

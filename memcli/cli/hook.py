@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..api.workspace import surroundings
 from ..errors import MemError, NotFoundError
 from . import context, output
 from .app import STYLE
@@ -57,7 +58,7 @@ def install(
     """
     from ..integrations.install.targets import destination_of, install_plan
 
-    to = destination_of(target, context.surroundings(), project=project, user=user)
+    to = destination_of(target, surroundings(), project=project, user=user)
     if target == "cron":
         _cron(workspace, scope, dry_run=dry_run, as_json=as_json, is_removal=False)
         return
@@ -84,7 +85,7 @@ def uninstall(
     """Take the hooks out again; files are then as they were before, byte for byte."""
     from ..integrations.install.targets import destination_of, uninstall_plan
 
-    to = destination_of(target, context.surroundings(), project=project, user=user)
+    to = destination_of(target, surroundings(), project=project, user=user)
     if target == "cron":
         _cron(workspace, scope, dry_run=dry_run, as_json=as_json, is_removal=True)
     else:
@@ -101,7 +102,7 @@ def status(
     """Show which hooks are installed where."""
     from ..integrations.install.targets import all_statuses
 
-    rows, faults = all_statuses(target, context.surroundings(), project=project, user=user)
+    rows, faults = all_statuses(target, surroundings(), project=project, user=user)
     for fault in faults:
         output.note(fault)
     if as_json:
@@ -128,7 +129,7 @@ def skill(
     """Teach agents to use mem: a SKILL.md, and a block in AGENTS.md."""
     from ..integrations.install.targets import destination_of, skill_plan
 
-    to = destination_of("skill", context.surroundings(), project=project, user=user)
+    to = destination_of("skill", surroundings(), project=project, user=user)
     _make(skill_plan(to, is_removal=remove), dry_run=dry_run, as_json=as_json)
 
 
@@ -171,7 +172,7 @@ def _keeper(workspace: str, scope: str, notes: str, *, dry_run: bool) -> dict[st
         where = context.reading(workspace, scope)[0]
     except NotFoundError:
         return {}
-    return settle_keeper(context.surroundings(), where, notes, dry_run=dry_run)
+    return settle_keeper(surroundings(), where, notes, dry_run=dry_run)
 
 
 def _tell_keeper(kept: dict[str, Any], files: Sequence[Path]) -> None:
@@ -225,7 +226,7 @@ def _cron(workspace: str, scope: str, *, dry_run: bool, as_json: bool, is_remova
     from ..integrations.install.crontab import change_crontab
     from ..integrations.install.targets import tending_line
 
-    line = tending_line(context.surroundings(), context.writing(workspace, scope).root)
+    line = tending_line(surroundings(), context.writing(workspace, scope).root)
     if not dry_run:
         change_crontab(line, is_removal=is_removal)
     if as_json:
