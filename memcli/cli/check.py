@@ -65,7 +65,7 @@ def check(
         raise UsageError("--dry-run shows what --fix or --refresh would do", "give both")
     where = context.writing(workspace, scope, even_off=True)
     if recall:
-        from .proof import show_proof
+        from .recall import show_proof
 
         if fix or in_index or for_secrets:
             raise UsageError("--recall asks memory and looks at no file", "give it alone")

@@ -12,7 +12,7 @@ from ..errors import UsageError
 from . import context, output, session_show, value_completion
 from .admission import Judge, counted, judge_progress, tell_redacted, tell_unheard
 from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
-from .proof import proof_document, proofs_of, tell_proof
+from .recall import proof_document, proofs_of, tell_proof
 
 
 def consolidate(

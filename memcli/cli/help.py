@@ -27,7 +27,7 @@ with a question mark. Below, `hits[].id` is the field `id` of each of the `hits`
 
 
 def schema() -> dict[str, Any]:
-    """Give the schema: `documents` by command, `$defs` that they share, and the version."""
+    """Return the schema: `documents` by command, `$defs` that they share, and the version."""
     found: dict[str, Any] = json.loads(files(__package__).joinpath("json_schema.json").read_text(encoding="utf-8"))
     return found
 
@@ -110,7 +110,7 @@ def help_(
 
 
 def page(topic: str) -> str:
-    """Give a topic as markdown."""
+    """Return a topic as markdown."""
     if topic == "json":
         return json_page()
     if topic == "settings":

@@ -33,7 +33,7 @@ _NUMBERS |= {" is not a valid float": "no number"}
 
 
 def meant(name: str, commands: Collection[str]) -> str:
-    """Give the fix for a command that there is not."""
+    """Return the fix for a command that there is not."""
     if name.lower() in _UNDO:
         return (
             "`mem restore ID` brings back what was forgotten or superseded; `mem ls --status archived` lists the first"
@@ -70,7 +70,7 @@ def said(message: str, command: str, arguments: Sequence[str] = ()) -> tuple[str
 
 
 def _is_text(word: str, name: str) -> bool:
-    """Tell a text of several words from an option, of which the parser named the beginning."""
+    """Return a text of several words from an option, of which the parser named the beginning."""
     return word.startswith(name) and len(word.split()) > 1 and "=" not in word.split()[0]
 
 

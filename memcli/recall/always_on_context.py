@@ -52,12 +52,12 @@ def strip_comments(text: str) -> str:
 
 
 def says_something(part: str) -> bool:
-    """Tell whether part of a page is more than a heading."""
+    """Return whether part of a page is more than a heading."""
     return any(line.strip() and not re.match(r"#{1,6}\s", line) for line in strip_comments(part).splitlines())
 
 
 def promoted_ids(page: str) -> set[str]:
-    """Give the ids of the entries that stand on a page of long-term memory as lines."""
+    """Return the ids of the entries that stand on a page of long-term memory as lines."""
     return {line.id for line in read_promoted(page).lines}
 
 

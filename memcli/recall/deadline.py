@@ -27,7 +27,7 @@ class Race(Generic[T]):
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether a thread still works."""
+        """Return whether a thread still works."""
         return any(thread.is_alive() for thread in self._threads)
 
     def enter(self, work: Callable[[], T | None]) -> None:
@@ -47,7 +47,7 @@ class Race(Generic[T]):
         thread.start()
 
     def first(self, seconds: float | None = None) -> T | None:
-        """Wait for the first answer, at most so long; None where every way failed or none arrived in time."""
+        """Return the first answer within `seconds` and the deadline; None where all failed or none came in time."""
         end = self.deadline if seconds is None else min(self.deadline, monotonic() + seconds)
         while self._running:
             try:

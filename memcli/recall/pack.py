@@ -130,7 +130,7 @@ def _rounded(value: Any) -> Any:
 
 
 def section_text(section: str, memories: Iterable[Memory]) -> str:
-    """Write one section with its heading; empty without memories."""
+    """Return the text of one section with its heading; "" without memories."""
     found = list(memories)
     if not found:
         return ""
@@ -148,8 +148,9 @@ def section_text(section: str, memories: Iterable[Memory]) -> str:
 
 
 def left_out_text(pack: Pack, room: int = NAMES) -> str:
-    """Name what there was no room for, in so many characters: a line for each file of notes or history, one for all
-    other memories.
+    """Return lines that name what there was no room for, in at most `room` characters.
+
+    One line for each file of notes or history, one for all other memories.
     """
     short = [one for one in pack.left_out if one.why in ("budget", "limit")]
     room = min(room, NAMES)
@@ -175,7 +176,7 @@ def _named(names: list[str], room: int) -> str:
 
 
 def piece(memory: Memory) -> str:
-    """Write one memory between its delimiters."""
+    """Return one memory between its delimiters."""
     attributes = {
         "id": memory.id,
         "type": memory.type,
@@ -216,7 +217,7 @@ def _page_of(memory: Memory) -> tuple[str, ...]:
 
 
 def _scope(memory: Memory) -> str:
-    """Tell the user's own workspace from the project's, which needs no name."""
+    """Return the user's own workspace from the project's, which needs no name."""
     return memory.scope if memory.scope == "user" else ""
 
 

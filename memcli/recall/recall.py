@@ -26,9 +26,10 @@ _NOTING = 0.1
 
 
 def recall(workspaces: Sequence[Workspace], request: RecallRequest) -> Pack:
-    """Find, choose and note what a prompt should be given; the first workspace keeps the session's state.
+    """Return what a prompt should be given, and note it as shown; the first workspace keeps the session's state.
 
-    Raises UsageError for a budget below 0. With `within_ms` nothing else is raised, and nothing is waited for longer.
+    Raise UsageError for a budget below 0 or an unknown section, and without `within_ms` what a search raises. With
+    `within_ms`, in milliseconds, nothing is waited for longer: the pack says what went wrong.
     """
     _check(request)
     if request.within_ms is None:
@@ -85,7 +86,7 @@ def _check(request: RecallRequest) -> None:
 
 
 def gather(workspaces: Sequence[Workspace], request: RecallRequest, mode: str) -> PackSources:
-    """Read and search everything, in every workspace."""
+    """Return everything a pack is chosen from, of every workspace; `mode` is hybrid, vector or keyword."""
     state = session_state.load_state(workspaces[0], request.session) if request.session else SessionState()
     always: list[Memory] = []
     fits: list[Matches] = []

@@ -21,7 +21,7 @@ _PROMPT, _MEMORY = 2000, 300
 
 
 def judge_of(settings: Settings) -> Judge | None:
-    """Give the judge the user configured; None where there is no LLM."""
+    """Return the judge that the user configured; None where there is no LLM. Raise UsageError for a bad llm.command."""
     llm = chosen_llm(settings)
     if llm is None:
         return None
@@ -29,7 +29,7 @@ def judge_of(settings: Settings) -> Judge | None:
 
 
 def judged(llm: Llm, prompt: str, memories: Sequence[Memory], timeout: float) -> Collection[str]:
-    """Ask which memories to keep; LlmError where it does not answer, and a reply without numbers keeps them all."""
+    """Return the ids an LLM keeps, all if its reply has no numbers; raise LlmError if it does not answer."""
     rows = [f"{number}. {json.dumps(quoted(one.text[:_MEMORY]))}" for number, one in enumerate(memories, 1)]
     said = f"Prompt: {json.dumps(quoted(prompt[:_PROMPT]))}\n\nMemories:\n" + "\n".join(rows)
     messages = [{"role": "system", "content": _TASK}, {"role": "user", "content": said}]

@@ -35,7 +35,7 @@ class Values(Protocol):
     """Settings, or a plain mapping of their names."""
 
     def __getitem__(self, name: str, /) -> Any:
-        """Give the value in force."""
+        """Return the value in force."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Judged:
 
 
 def retention(row: Mapping[str, Any], now: datetime, settings: Values, accesses: int = 0) -> float:
-    """Give the score of an entry's row clipped to 1, for recall; `accesses` are those not yet in its file."""
+    """Return the score of an entry's row clipped to 1, for recall; `accesses` are those not yet in its file."""
     return min(1.0, fading(row, now, settings, accesses).score)
 
 
@@ -80,7 +80,7 @@ def fading(row: Mapping[str, Any], now: datetime, settings: Values, accesses: in
 
 
 def age(row: Mapping[str, Any], now: datetime) -> float:
-    """Give the days since an entry was made or last changed."""
+    """Return the days since an entry was made or last changed."""
     moments = [parse_time(str(row.get(key) or "")) for key in ("created_at", "updated_at")]
     latest = max((moment for moment in moments if moment is not None), default=now)
     return max(0.0, (now - latest).total_seconds() / 86400)
@@ -109,7 +109,7 @@ def judged(
 
 
 def last_accessed(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Give the time of the last access that each entry's file knows of."""
+    """Return the time of the last access that each entry's file knows of."""
     return {row["id"]: row["last_accessed_at"] for row in rows if row["last_accessed_at"]}
 
 
@@ -144,7 +144,7 @@ def tag_days(told: tuple[str, ...]) -> Mapping[str, float]:
 
 
 def _days(row: Mapping[str, Any], settings: Values) -> float:
-    """Give the time constant: of a tag, the longest where several have one, else of the type."""
+    """Return the time constant: of a tag, the longest where several have one, else of the type."""
     if settings["decay.tags"]:
         known = tag_days(tuple(settings["decay.tags"]))
         tagged = [known[tag.casefold()] for tag in row.get("tags") or () if tag.casefold() in known]

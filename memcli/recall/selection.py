@@ -31,7 +31,7 @@ LEFT_OUT = 60
 
 
 def select_pack(settings: Settings, request: RecallRequest, found: PackSources) -> tuple[Pack, SurfacedTurn]:
-    """Choose what to show of what was gathered; give the turn to be noted with it."""
+    """Return the pack chosen from what was found, and the turn to be recorded with it."""
     measured = thresholds(found.fitting.model)
     gate = gate_of(found.fitting.model, settings["recall.gate"])
     topic = measured.topic if settings["recall.topic"] < 0 else settings["recall.topic"]
@@ -73,7 +73,7 @@ def select_pack(settings: Settings, request: RecallRequest, found: PackSources) 
 def _offered(
     settings: Settings, found: PackSources, begun: SessionState, out: list[LeftOut], *, is_gated: bool
 ) -> tuple[dict[str, list[Memory]], list[Memory]]:
-    """Give by section what is new to the session and fits well enough, and what is over the limits of its layer."""
+    """Return by section what is new to the session and fits well enough, and what is over the limits of its layer."""
     known = {*begun.shown, *begun.standing}
 
     def new(memories: Sequence[Memory]) -> list[Memory]:
@@ -190,7 +190,7 @@ def _place(memory: Memory) -> tuple[str, str]:
 
 
 def _noted_places(marks: Sequence[str]) -> set[tuple[str, str]]:
-    """Give the days' pages a session was shown notes of."""
+    """Return the days' pages a session was shown notes of."""
     named = (mark.rpartition(" ")[0].partition(" ") for mark in marks)  # a path may hold spaces
     return {(scope, name.partition("#")[0]) for scope, _, name in named}
 

@@ -38,7 +38,7 @@ class SessionState:
     is_new: bool = True
 
     def after(self, turn: "SurfacedTurn") -> "SessionState":
-        """Give the state after a turn; another topic makes only what was relevant new again."""
+        """Return the state after a turn; another topic makes only what was relevant new again."""
         begins = turn.reset in (TURNS, ASKED, NEW)
         shown = () if turn.reset else self.shown
         standing = () if begins else self.standing
@@ -63,7 +63,7 @@ class SurfacedTurn:
 
 
 def load_state(workspace: Workspace, session: str) -> SessionState:
-    """Read a session's state; one that nothing is known of is new."""
+    """Return a session's state; one that nothing is known of is new. Never raise."""
     state = SessionState()
     for line in local_log.text_of(workspace, _name(session), 16 * LARGE).splitlines():
         turn = _turn(line)
@@ -72,7 +72,7 @@ def load_state(workspace: Workspace, session: str) -> SessionState:
 
 
 def record_turn(workspace: Workspace, session: str, turn: SurfacedTurn) -> None:
-    """Add a turn to a session's state."""
+    """Append a turn to a session's state; do nothing where that cannot be written."""
     path = workspace.derived / _name(session)
     with suppress(OSError):
         is_first = not path.exists()
@@ -86,7 +86,7 @@ def record_turn(workspace: Workspace, session: str, turn: SurfacedTurn) -> None:
 
 
 def moved_topic(context: Sequence[float], vector: Sequence[float]) -> tuple[float, ...]:
-    """Move the topic on: a turn counts twice what was before it."""
+    """Return the vector of the topic after a turn, which counts twice as much as what was before it."""
     if not vector or len(context) != len(vector):
         return tuple(vector or context)
     return tuple((a + 2 * b) / 3 for a, b in zip(context, vector, strict=True))

@@ -40,19 +40,19 @@ class CharacterBudget:
 
 
 def limits(soft: int, hard: int, characters: int | None) -> CharacterBudget:
-    """Turn tokens into characters."""
+    """Return the budget in characters of two budgets in tokens, neither above `characters`."""
     most = int(hard * CHARACTERS_A_TOKEN)
     most = most if characters is None else min(most, characters)
     return CharacterBudget(min(int(soft * CHARACTERS_A_TOKEN), most), most)
 
 
 def tokens(text: str) -> int:
-    """Estimate the tokens of a text."""
+    """Return an estimate of the tokens of a text: its characters by `CHARACTERS_A_TOKEN`, rounded up."""
     return -int(-len(text) // CHARACTERS_A_TOKEN)
 
 
 def limited(memories: Iterable[Memory], limits: Mapping[str, int]) -> tuple[list[Memory], list[Memory]]:
-    """Take as many of each layer as it may have; give them and the rest."""
+    """Return as many memories of each layer as it may have, and the rest, both in their order."""
     taken: list[Memory] = []
     rest: list[Memory] = []
     count = dict.fromkeys(limits, 0)
@@ -67,7 +67,7 @@ def limited(memories: Iterable[Memory], limits: Mapping[str, int]) -> tuple[list
 def fitted(
     found: Mapping[str, Sequence[Memory]], shares: Mapping[str, float], within: CharacterBudget
 ) -> tuple[list[Memory], list[Memory]]:
-    """Choose by section, the first of each section first; give what is in and what is not, in the order shown."""
+    """Return the memories that fit, chosen section by section, and those that do not, both in the order shown."""
     room = within.soft - FRAME
     most = within.hard - FRAME - min(NAMES, (within.hard - FRAME) // 4) - 40
     if room <= 0 or most <= 0:
@@ -118,7 +118,7 @@ def fitted(
 
 
 def without_last(memories: Iterable[Memory]) -> list[Memory]:
-    """Drop the memory that would be missed least."""
+    """Return the memories without the one that would be missed least."""
     found = list(memories)
     for section in reversed(_SECOND):
         inside = [memory for memory in found if memory.section == section]
@@ -129,7 +129,7 @@ def without_last(memories: Iterable[Memory]) -> list[Memory]:
 
 
 def _oldest(inside: Sequence[Memory]) -> Memory:
-    """Give the first note or record of the day that is shown last."""
+    """Return the first note or record of the day that is shown last."""
     return next(memory for memory in inside if memory.date == inside[-1].date)
 
 

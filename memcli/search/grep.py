@@ -43,7 +43,7 @@ class Pattern:
 def grep(
     index: Index, pattern: Pattern, wanted: Filter, context: int = 0, late: list[FileProblem] | None = None
 ) -> Iterator[GrepLine]:
-    """Yield the matching lines with their context, file by file; files not looked through to their end go to `late`."""
+    """Yield the matching lines with `context` lines around each, file by file; files not read whole go to `late`."""
     for path, text, numbers in _matches(index, pattern, wanted, [] if late is None else late):
         yield from _lines(path, text, numbers, context)
 
@@ -65,7 +65,7 @@ def _matches(
 
 
 def first_matches(lines: Iterable[GrepLine], most: int | None, context: int) -> tuple[list[GrepLine], bool]:
-    """Take the first matches with the context of each, and tell whether there are more."""
+    """Return the first `most` matches with the context of each, all for None, and whether there are more."""
     taken: list[GrepLine] = []
     kept, last = 0, GrepLine("", -context, "")  # how many belong to the matches so far, and the latest of these
     left = most
@@ -120,9 +120,9 @@ def _whole(index: Index, path: str, late: list[FileProblem]) -> str:
 
 
 def finder(pattern: Pattern) -> Callable[[str], list[int]]:
-    """Give a function that lists the lines of a text that match, counted from 0; UsageError for a bad expression.
+    """Return a function that lists the lines of a text that match, counted from 0, and raises TimeoutError in time.
 
-    Only a fixed text may reach over the end of a line; it is told by its first.
+    Raise UsageError for a bad expression. Only a fixed text may reach over the end of a line; it is told by its first.
     """
     expression = re.escape(pattern.text) if pattern.fixed else pattern.text
     if pattern.words:
@@ -214,7 +214,7 @@ def _lines(path: str, text: str, numbers: list[int], context: int) -> Iterator[G
 
 
 def _split(text: str) -> list[str]:
-    """Give the lines without their ends; after the last newline comes no further line."""
+    """Return the lines without their ends; after the last newline comes no further line."""
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()

@@ -120,7 +120,7 @@ def _meaning(
 
 
 def _vector_share(request: SearchRequest, question: Query, *, has_words: bool, has_vectors: bool) -> float | None:
-    """Give the share of meaning that is the same for every text, or None where it goes by the text's shape."""
+    """Return the share of meaning that is the same for every text, or None where it goes by the text's shape."""
     if request.mode != "hybrid":
         return 1.0 if request.mode == "vector" else 0.0
     if not has_vectors:
@@ -132,7 +132,7 @@ def _vector_share(request: SearchRequest, question: Query, *, has_words: bool, h
 
 
 def _least(request: SearchRequest, question: Query, model: str) -> float:
-    """Give the relevance below which nothing is told; for scripts that the model cannot read none was measured."""
+    """Return the relevance below which nothing is told; for scripts that the model cannot read none was measured."""
     if request.min_score is not None:
         return request.min_score
     return thresholds(model).shown * question.readable if request.mode == "hybrid" else 0.0
@@ -164,7 +164,7 @@ def _by_meaning(
     pool: int,
     also: Collection[int],
 ) -> tuple[Any, dict[int, float]]:
-    """Give the query's vector, and the cosines of the chunks nearest to it and of the chunks named."""
+    """Return the query's vector, and the cosines of the chunks nearest to it and of the chunks named."""
     # How names are told from other words is known of English only.
     counts = [] if index.workspace.settings["embedding.model"] else _counts(postings)
     vector = index.embedding.vector(question.parts(counts, request.weights))

@@ -38,12 +38,12 @@ class _Passage:
 
 
 def has_talk(workspace: Workspace) -> bool:
-    """Tell whether a workspace may have conversations, without looking into them."""
+    """Return whether a workspace may have conversations, without looking into them."""
     return any((workspace.root / place).is_dir() for place in (FOLDER, f"{workspace.layout.archive}{FOLDER}"))
 
 
 def search_talk(index: Index, request: SearchRequest, room: int = LIMIT) -> SearchResults:
-    """Search the conversations of a workspace and return passages, each told in at most `room` characters."""
+    """Search the conversations of a workspace; return passages, the best first, each of at most `room` characters."""
     wanted = replace(request.wanted, kinds=(KIND,))
     budget = _BUDGET * request.embed_budget
     found = search_index(index, replace(request, wanted=wanted, limit=POOL, embed_budget=budget))
@@ -54,7 +54,7 @@ def search_talk(index: Index, request: SearchRequest, room: int = LIMIT) -> Sear
 
 
 def passages(index: Index, hits: Sequence[Hit], query: str, room: int = LIMIT) -> tuple[Hit, ...]:
-    """Join turns that stand together into passages, the best first.
+    """Return turns that stand together joined into passages, the best first, each told in at most `room` characters.
 
     The relevance of a passage is the probability that one of its turns is right: 1 − Π (1 − relevance).
     """
@@ -119,7 +119,7 @@ _ASKED = re.compile(rf"\b{_ASKS}|^{_DOES_IT}", re.IGNORECASE)
 
 
 def parts_of(prompt: str) -> tuple[str, ...]:
-    """Give the questions of a prompt that has two or more, each as it stands there; none where it asks one thing.
+    """Return the questions of a prompt that has two to four, each as it stands there; none where it asks one thing.
 
     Only what has a question word or form of its own is a part, and words that are not everyday ones.
     """
@@ -136,7 +136,7 @@ def parts_of(prompt: str) -> tuple[str, ...]:
 
 
 def search_parts(index: Index, request: SearchRequest, gate: float) -> tuple[SearchResults, Mapping[str, str]]:
-    """Search for a prompt and for each of its parts; say by id which part a hit answers better than the whole.
+    """Search for a prompt and each of its parts; return hits, and by id the part that one fits better than the whole.
 
     A part adds hits where it would get memories as a prompt of its own: where its best hit reaches the
     setting `gate`.

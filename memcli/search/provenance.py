@@ -33,7 +33,7 @@ class Origin:
 
 
 def origins(workspace: Workspace, sources: Sequence[str]) -> Iterator[Origin]:
-    """Open each source in turn; one that is not here any more says so."""
+    """Yield each source with its text, in their order; one that is not here any more has a problem instead."""
     for source in sources:
         try:
             named, commit = parse_name(source), _COMMIT.fullmatch(source)
@@ -49,7 +49,7 @@ def origins(workspace: Workspace, sources: Sequence[str]) -> Iterator[Origin]:
 
 
 def said_at(workspace: Workspace, path: str, span: str) -> str:
-    """Give what was said in a span of the session whose file this is, to be read."""
+    """Return what was said in a span of the session whose file this is, to be read."""
     return _written(workspace, at(workspace, path.rpartition("/")[0]), span)
 
 
@@ -74,7 +74,7 @@ Watch = Callable[[str], tuple[str, ...]]
 
 
 def watch(workspace: Workspace, as_of: str = "") -> Watch:
-    """Return what looks at the files of the project, each once; at a time past nothing is known to have changed."""
+    """Return a function that compares citations with the project's files, each read once; none with `as_of`."""
     project: list[Project] = []
 
     def changes(text: str) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def watch(workspace: Workspace, as_of: str = "") -> Watch:
 
 
 def mark_changed(index: "Index", found: SearchResults, as_of: str) -> SearchResults:
-    """Mark the hits whose cited lines changed or are gone."""
+    """Return the results with the hits marked whose cited lines changed or are gone."""
     changes = watch(index.workspace, as_of)
     texts = indexed_files(index, {hit.path for hit in found.hits if hit.kind == "entry"})
     news = {path: changes(file.text) for path, file in texts.items()}

@@ -37,11 +37,11 @@ class Query:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Give the words asked for."""
+        """Return the words asked for."""
         return frozenset(term.word for term in self.terms)
 
     def parts(self, counts: Sequence[int | None] = (), weights: Weights = WEIGHTS) -> tuple[tuple[str, float], ...]:
-        """Give the texts to embed and their weights; the query's vector is their weighted sum, normalised.
+        """Return the texts to embed and their weights; the query's vector is their weighted sum, scaled to length 1.
 
         The last line of a query of several lines counts once more: in a pasted dialogue it is where things stand.
         So does the query without the names that many texts hold, by `counts` as for `term_weights`: the model takes

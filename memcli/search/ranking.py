@@ -58,7 +58,7 @@ class Scored:
 def fuse(
     candidates: Iterable[ChunkCandidate], question: Query, weights: Weights = WEIGHTS, vector: float | None = None
 ) -> list[Scored]:
-    """Score documents by their chunks, the best first, of equals the newer; without those for which nothing speaks.
+    """Return documents scored by their chunks, the best first, of equals the newer; leave out those without any sign.
 
     sum = v × cosine + (1 − v) × words + bonuses, with v by the shape of the text (`vector` overrides it: 1 asks by
     meaning alone, 0 by words alone), the best cosine of the document's chunks, and words
@@ -114,7 +114,7 @@ _SENTENCE = re.compile(r"[^.!?。！？؟\n]+[.!?。！？؟]*")
 
 
 def only_asks(text: str, words: Collection[str]) -> bool:
-    """Tell whether what a text shares with a query stands in questions, for the most part."""
+    """Return whether what a text shares with a query stands in questions, for the most part."""
     if not any(mark in text for mark in QUESTION_MARKS):
         return False
     asked: set[str] = set()
@@ -129,7 +129,7 @@ Weigh = Callable[[Piece, float, float, float | None], ChunkCandidate]
 
 
 def candidate(workspace: Workspace, question: Query, called: Container[int] = ()) -> Weigh:
-    """Give the function that gathers a chunk's scores and the signs of relevance its text shows.
+    """Return the function that gathers a chunk's scores and the signs of relevance that its text shows.
 
     `called` are the chunks that the query calls by name.
     """
@@ -164,7 +164,7 @@ def candidate(workspace: Workspace, question: Query, called: Container[int] = ()
 
 
 def _in_time(workspace: Workspace, question: Query) -> Callable[[str], bool]:
-    """Give the function that tells whether an instant is in the time the question names."""
+    """Return the function that tells whether an instant is in the time the question names."""
     # What somebody tells of last week is news, no question for what was written then.
     if question.is_statement or not names_a_time(question.text):
         return lambda timestamp: False

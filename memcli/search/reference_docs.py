@@ -17,7 +17,7 @@ FOLDER = "include"
 
 
 def folders(workspace: Workspace) -> tuple[dict[str, Workspace], tuple[str, ...]]:
-    """Give the folders by the names the setting has for them, and a line for each that is not read."""
+    """Return the folders by the names that index.include has for them, and a line for each that is not read."""
     found: dict[str, Workspace] = {}
     notices = []
     own = workspace.settings.places.get("index.include") == str(workspace.root / MARKER)
@@ -40,9 +40,9 @@ def folders(workspace: Workspace) -> tuple[dict[str, Workspace], tuple[str, ...]
 
 
 def by_name(workspace: Workspace, name: str, here: Path) -> tuple[Workspace, Place] | None:
-    """Find a document by the name recall gives it, such as `../docs/setup.md#install`, or by its path from `here`.
+    """Return a document by the name recall gives it, such as `../docs/setup.md#install`, or by its path from `here`.
 
-    None for other names.
+    Return None for other names.
     """
     if not workspace.settings["index.include"]:
         return None
@@ -59,5 +59,5 @@ def by_name(workspace: Workspace, name: str, here: Path) -> tuple[Workspace, Pla
 
 
 def _repository(root: Path) -> Path:
-    """Give the top of the repository a workspace is in; the workspace itself where there is none."""
+    """Return the top of the repository a workspace is in; the workspace itself where there is none."""
     return next((place for place in (root, *root.parents) if (place / ".git").exists()), root)

@@ -30,7 +30,7 @@ def side_by_side(
     others: Callable[[T], Collection[str]],
     changed: Callable[[T], str],
 ) -> list[list[T]]:
-    """Gather items with those they are flagged with, in their order, the newer first in each group."""
+    """Return items in groups of those flagged with each other, in their order, the newer first in each group."""
     by_name = {name(item): item for item in items}
     groups: list[list[T]] = []
     placed: set[int] = set()
@@ -47,7 +47,7 @@ def side_by_side(
 def completed(
     index: "Index", scored: "Sequence[Scored]", pieces: Mapping[int, "Piece"], wanted: "Filter"
 ) -> "tuple[list[Scored], dict[int, Piece]]":
-    """Add to hits the active memories they are flagged with, each as relevant as the most relevant of its group."""
+    """Return hits with the active memories they are flagged with, as relevant as the best of each group; and chunks."""
     from ..index.lookups import chunks_of
 
     ids = {one for hit in scored for one in flags(pieces[hit.chunk])}
@@ -76,12 +76,12 @@ def completed(
 
 
 def moment(piece: "Piece") -> str:
-    """Give by what the newer of two memories is told: when they changed, then when they were made, as ids sort."""
+    """Return a text that sorts memories by when they changed, then by when they were made, as ids sort."""
     return f"{piece.timestamp} {piece.entry.get('id', '')}"
 
 
 def flags(piece: "Piece") -> list[str]:
-    """Give the ids that an entry is flagged with."""
+    """Return the ids that an entry is flagged with."""
     return list(piece.entry.get("conflicts_with") or ())
 
 
@@ -164,7 +164,7 @@ def joined(found: Iterable[SearchResults], limit: int | None = None) -> SearchRe
 
 
 def distinct(scored: "Iterable[Scored]", pieces: "Mapping[int, Piece]", limit: int) -> "list[Scored]":
-    """Take the best that say different things, in their order; where there is room, entries of the same words too.
+    """Return the best `limit` that say different things, in their order; with room left, entries of the same words too.
 
     A line of MEMORY.md that is an entry as well, or the second copy older tools keep of a record, is told once.
     """
@@ -187,14 +187,14 @@ def distinct(scored: "Iterable[Scored]", pieces: "Mapping[int, Piece]", limit: i
 
 
 def _is_same(piece: "Piece", other: "Piece") -> bool:
-    """Tell whether two pieces of the same words are one memory."""
+    """Return whether two pieces of the same words are one memory."""
     if piece.kind in _HAPPENED or other.kind in _HAPPENED:
         return piece.kind == other.kind and piece.timestamp == other.timestamp
     return piece.kind != other.kind and piece.status == other.status
 
 
 def hit_of(workspace: Workspace, pieces: "Mapping[int, Piece]", one: "Scored", query: str) -> Hit:
-    """Make a hit of a chunk found; `pieces` hold what it is flagged with too."""
+    """Return the hit of a chunk that was found; `pieces` hold the memories it is flagged with too."""
     piece = pieces[one.chunk]
     entry: Mapping[str, Any] = piece.entry
     named = flags(piece)
@@ -225,7 +225,7 @@ def hit_of(workspace: Workspace, pieces: "Mapping[int, Piece]", one: "Scored", q
 
 
 def address_of(piece: "Piece") -> str:
-    """Give what `mem read` takes to show a chunk's memory."""
+    """Return what `mem read` takes to show a chunk's memory."""
     if piece.kind == "entry":
         identifier: str = piece.entry.get("id", piece.path)
         return identifier

@@ -31,27 +31,27 @@ _OTHER = _MODELS[_BUILT_IN]._replace(shown=0.0)
 
 
 def thresholds(model: str) -> Thresholds:
-    """Give a model's thresholds; those of words for no name, the built-in one's for others, but with all hits shown."""
+    """Return a model's thresholds: those of words for "", the built-in model's with all hits shown for others."""
     return _MODELS.get(model.rpartition("@")[0], _OTHER) if model else WORDS
 
 
 def gate_of(model: str, setting: float) -> float:
-    """Give the relevance from which a turn gets memories: as set, below 0 as measured for the model."""
+    """Return the relevance in [0, 1] from which a turn gets memories: `setting`, or as measured if that is below 0."""
     return thresholds(model).gate if setting < 0 else setting
 
 
 def asks_memory(turn: str, relevance: float, threshold: float) -> bool:
-    """Tell whether a turn should get memories, by the relevance of the best one found for it."""
+    """Return whether a turn should get memories, by the relevance of the best one found for it."""
     return bool(turn.strip()) and demand(turn, relevance) >= threshold
 
 
 def is_telling(turn: str) -> bool:
-    """Tell whether a turn has any word that is not an everyday one; nothing need be searched for one that has not."""
+    """Return whether a turn has any word that is not an everyday one; nothing need be searched for one that has not."""
     return telling_count(turn) > 0
 
 
 def demand(turn: str, relevance: float) -> float:
-    """Weigh the relevance of what was found by the kind of turn; "thanks, go on" asks for nothing."""
+    """Return the relevance found weighed by the kind of turn, in [0, 1]; 0 for "thanks, go on"."""
     if not is_telling(turn):
         return 0.0
     from .query import parse_query
@@ -60,7 +60,7 @@ def demand(turn: str, relevance: float) -> float:
 
 
 def likeness(one: Sequence[float], other: Sequence[float]) -> float:
-    """Give the cosine of two vectors; 1 where one of them is not known or of another length."""
+    """Return the cosine of two vectors, in [-1, 1]; 1 if one of them is empty or they differ in length."""
     if not one or len(one) != len(other):
         return 1.0
     product = sum(a * b for a, b in zip(one, other, strict=True))
@@ -69,12 +69,12 @@ def likeness(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def is_other_topic(turn: str, vector: Sequence[float], context: Sequence[float], threshold: float) -> bool:
-    """Tell whether a turn left the topic of those before; "yes, go on" says too little to leave any."""
+    """Return whether a turn left the topic of those before; "yes, go on" says too little to leave any."""
     return likeness(vector, context) < threshold and telling_count(turn) >= ENOUGH_WORDS
 
 
 def telling_count(turn: str) -> int:
-    """Count the words of a turn that are not everyday ones."""
+    """Return the number of words of a turn that are not everyday ones."""
     from ..language.lexicon import common_share, stop_words
     from .query import parse_query
 
