@@ -62,6 +62,12 @@ def pattern(name: str, key: str) -> re.Pattern[str]:
     return re.compile(expression(name, key))
 
 
+@cache
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern the first time a text calls for it."""
+    return re.compile(pattern)
+
+
 def _value(value: str, lines: Iterator[str]) -> object:
     """Return a value that begins on a line; `lines` yields those that follow it."""
     mark = value[:3]

@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from ..data import compiled
+
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _NUMBERS = {"a": 1, "an": 1, **{word: number for number, word in enumerate(_WORDS, 1)}}
@@ -15,17 +17,14 @@ _COUNT = rf"(?P<count>\d{{1,3}}|{'|'.join(_NUMBERS)}|a couple of)"
 _UNIT = r"(?P<unit>day|week|month|year)s?"
 _AHEAD, _MEASURE = _COUNT.replace("count", "ahead"), _UNIT.replace("unit", "measure")
 _WEEKDAYS = "|".join(_DAYS)
-_PHRASE = re.compile(
-    rf"""\b(?:
+_PHRASE = rf"""(?ix)\b(?:
       (?P<before>(?:the\s)?day\sbefore\syesterday) | (?P<after>(?:the\s)?day\safter\stomorrow)
     | (?P<past>yesterday|last\snight) | (?P<future>tomorrow)
     | (?P<now>today|tonight|this\s(?:morning|afternoon|evening))
     | {_COUNT}\s{_UNIT}\s(?P<ago>ago|from\snow) | (?:(?:is|are|am)|(?<=['’])(?:s|re|m))\sin\s{_AHEAD}\s{_MEASURE}
     | (?P<which>last|next|this(?:\scoming)?|(?:by|until|till|due|before)(?:\s(?:this|next))?)\s(?P<day>{_WEEKDAYS})
     | (?P<side>last|next|this)\s(?P<span>week|month|year)
-    )\b(?!\s?\(|['’]s)""",
-    re.IGNORECASE | re.VERBOSE,
-)
+    )\b(?!\s?\(|['’]s)"""
 
 # Words for a day in other languages, by how many days it lies ahead; none that also means a morning, or "here".
 _AWAY = {
@@ -48,21 +47,22 @@ _NAMED = "|".join(_NAMED_DAYS)
 _AHEAD_OF, _BEHIND = r"(?:nächste|kommende)[nrs]?|próximo", r"(?:letzte|vergangene)[nrs]?|pasado"
 _NEXT_TO = r"prochain|dernier|próximo|que viene|pasado|prossimo|scorso"
 _ALONE = "|".join(f"(?P<away{days + 2}>" + "|".join(words) + ")" for days, words in _AWAY.items())
-_ABROAD = re.compile(
-    rf"(?<![^\W\d_㐀-鿿])(?:{_ALONE}"
+_ABROAD = (
+    rf"(?i)(?<![^\W\d_㐀-鿿])(?:{_ALONE}"
     rf"|(?P<way>{_AHEAD_OF}|{_BEHIND}) (?P<named>{_NAMED})|(?P<later>{_NAMED}) (?P<rest>{_NEXT_TO}))"
-    r"(?![a-zà-ÿ])(?!\s?\()",
-    re.IGNORECASE,
+    r"(?![a-zà-ÿ])(?!\s?\()"
 )
-_BACK = re.compile(rf"{_BEHIND}|dernier|scorso", re.IGNORECASE)
+_BACK = rf"(?i){_BEHIND}|dernier|scorso"
 
 
 def dated(text: str, said: date | None) -> str:
     """Put the date after each relative one; `said` is the speaker's day, and without it the text stays."""
     if said is None:
         return text
-    text = _PHRASE.sub(lambda match: match[0] if _is_name(match) else _with_date(match, said), text)
-    return _ABROAD.sub(lambda match: match[0] if _is_name(match) else f"{match[0]} ({_abroad(match, said)})", text)
+    text = compiled(_PHRASE).sub(lambda match: match[0] if _is_name(match) else _with_date(match, said), text)
+    return compiled(_ABROAD).sub(
+        lambda match: match[0] if _is_name(match) else f"{match[0]} ({_abroad(match, said)})", text
+    )
 
 
 def _is_name(match: re.Match[str]) -> bool:
@@ -76,7 +76,7 @@ def _abroad(match: re.Match[str], said: date) -> str:
     name = match["named"] or match["later"]
     if name:
         day = next(at for at, names in enumerate(_NAMED_DAYS) if name.casefold() in names.split("|"))
-        return _weekday(said, day, back=bool(_BACK.fullmatch(match["way"] or match["rest"])))
+        return _weekday(said, day, back=bool(compiled(_BACK).fullmatch(match["way"] or match["rest"])))
     days = next(days for days in _AWAY if match[f"away{days + 2}"])
     return (said + timedelta(days=days)).isoformat()
 
@@ -134,19 +134,19 @@ _NUMBER = {name: place for place, name in enumerate(_MONTHS, 1)} | {
     name[:3]: place for place, name in enumerate(_MONTHS, 1)
 }
 _NAME = "|".join([*_MONTHS, *(name[:3] for name in _MONTHS)])
-_ISO = re.compile(r"\b(\d{4})-(\d\d)(?:-(\d\d))?\b")
-_DAY_FIRST = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAME})\b\.?,?(?: (\d{{4}}))?", re.IGNORECASE)
-_MONTH_FIRST = re.compile(rf"\b({_NAME})\b\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d),?(?: (\d{{4}}))?", re.IGNORECASE)
+_ISO = r"\b(\d{4})-(\d\d)(?:-(\d\d))?\b"
+_DAY_FIRST = rf"(?i)\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAME})\b\.?,?(?: (\d{{4}}))?"
+_MONTH_FIRST = rf"(?i)\b({_NAME})\b\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d),?(?: (\d{{4}}))?"
 # A month alone must be capitalised (may, march) or follow a preposition.
-_MONTH = re.compile(
+_MONTH = (
     rf"\b(?:(?:[Ii]n|[Ss]ince|[Dd]uring|[Ll]ast|[Tt]his|[Oo]f|[Ee]arly|[Ll]ate) ({_NAME})"
     rf"|({'|'.join(name.title() for name in _MONTHS)}))\b,?(?: (\d{{4}}))?"
 )
-_YEAR = re.compile(r"\b(?:in|of|during|since|from) ((?:19|20)\d\d)\b", re.IGNORECASE)
-_AGO = re.compile(r"\b(\d{1,3}|a|an|one|two|three|four|five|six|few) (day|week|month|year)s? ago\b", re.IGNORECASE)
-_COUNT_of_period = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "few": 3}
-_RELATIVE = re.compile(r"\b(today|yesterday|(?:last|this|past|previous) (?:week|weekend|month|year))\b", re.IGNORECASE)
-_DAYS_of_period = {"day": 1, "week": 7, "month": 30, "year": 365}
+_YEAR = r"(?i)\b(?:in|of|during|since|from) ((?:19|20)\d\d)\b"
+_AGO = r"(?i)\b(\d{1,3}|a|an|one|two|three|four|five|six|few) (day|week|month|year)s? ago\b"
+_PERIOD_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "few": 3}
+_RELATIVE = r"(?i)\b(today|yesterday|(?:last|this|past|previous) (?:week|weekend|month|year))\b"
+_PERIOD_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 
 @dataclass(frozen=True)
@@ -183,17 +183,17 @@ def period_in(query: str, today: date) -> Period | None:
 
 
 def _written(text: str) -> Period | None:
-    if found := _ISO.search(text):
+    if found := compiled(_ISO).search(text):
         year, month, day = int(found[1]), int(found[2]), int(found[3] or 0)
         first = date(year, month, day or 1)
         return Period(first, first if day else _month_end(first))
-    if found := _DAY_FIRST.search(text):
+    if found := compiled(_DAY_FIRST).search(text):
         return _on(found[3], _NUMBER[found[2].lower()], int(found[1]))
-    if found := _MONTH_FIRST.search(text):
+    if found := compiled(_MONTH_FIRST).search(text):
         return _on(found[3], _NUMBER[found[1].lower()], int(found[2]))
-    if found := _MONTH.search(text):
+    if found := compiled(_MONTH).search(text):
         return _on(found[3], _NUMBER[(found[1] or found[2]).lower()], 0)
-    if found := _YEAR.search(text):
+    if found := compiled(_YEAR).search(text):
         return Period(date(int(found[1]), 1, 1), date(int(found[1]), 12, 31))
     return None
 
@@ -207,12 +207,12 @@ def _on(year: str | None, month: int, day: int) -> Period | None:
 
 
 def _relative(text: str, today: date) -> Period | None:
-    if found := _AGO.search(text):
-        count = _COUNT_of_period.get(found[1].lower()) or int(found[1])
-        unit = _DAYS_of_period[found[2].lower()]
+    if found := compiled(_AGO).search(text):
+        count = _PERIOD_COUNTS.get(found[1].lower()) or int(found[1])
+        unit = _PERIOD_DAYS[found[2].lower()]
         middle = today - timedelta(days=count * unit)
         return Period(middle - timedelta(days=unit // 2), middle + timedelta(days=unit // 2))
-    if not (found := _RELATIVE.search(text)):
+    if not (found := compiled(_RELATIVE).search(text)):
         return None
     word = found[1].lower()
     if word in ("today", "yesterday"):

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from functools import cache, partial
 
 from .. import data
+from ..data import compiled
 from .token_patterns import wrapped_end
 from .value_classifier import (
-    compiled,
     is_fragment,
     is_hex,
     is_jumbled,

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from functools import cache, partial
 
 from .. import data
-from .value_classifier import Span, compiled, is_default_password, is_jumbled, is_monotonous, is_password, is_stand_in
+from ..data import compiled
+from .value_classifier import Span, is_default_password, is_jumbled, is_monotonous, is_password, is_stand_in
 
 _FILE = "command_lines.toml"
 _pattern = partial(data.pattern, _FILE)

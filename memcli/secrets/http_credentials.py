@@ -3,17 +3,9 @@
 import re
 from collections.abc import Iterator
 
+from ..data import compiled
 from .token_patterns import wrapped_end
-from .value_classifier import (
-    Span,
-    compiled,
-    is_default_password,
-    is_hex,
-    is_monotonous,
-    is_random,
-    is_stand_in,
-    is_uuid,
-)
+from .value_classifier import Span, is_default_password, is_hex, is_monotonous, is_random, is_stand_in, is_uuid
 
 _URL = r"(?<=://)([^\s/:@\"'<>`]{0,80}):([^\s/\"'<>`]{3,256})@(\[?[A-Za-z0-9][\w.-]{0,80})"
 _BEARER = r"(?i)\bbearer[ \t]+[\"'`]?([A-Za-z0-9._~+/=-]{16,4096})"

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from functools import cache, partial
 
 from .. import data
-from .value_classifier import Span, compiled, is_hex, is_monotonous, is_stand_in
+from ..data import compiled
+from .value_classifier import Span, is_hex, is_monotonous, is_stand_in
 
 _pattern = partial(data.pattern, "personal_codes.toml")
 _STEMS = ("pin", "puk", "code", "cvv", "cvc", "geheimzahl", "暗証番号")

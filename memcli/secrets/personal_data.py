@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from .. import data
-from .value_classifier import Span, compiled
+from ..data import compiled
+from .value_classifier import Span
 
 _words_of = partial(data.words, "secrets.toml")
 _EMAIL = r"(?<![\w.+%-])[A-Za-z0-9][\w.+%-]{0,63}@(?:[A-Za-z0-9-]{1,63}\.){1,5}([A-Za-z]{2,24})(?![\w-])(?!:[\w~/])"

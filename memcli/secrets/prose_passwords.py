@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from functools import cache, partial
 
 from .. import data
+from ..data import compiled
 from .value_classifier import (
     Span,
-    compiled,
     is_default_password,
     is_expression,
     is_jumbled,

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .. import data
-from .value_classifier import compiled, is_hex, is_password, is_random, is_reference, is_stand_in, is_uuid
+from ..data import compiled
+from .value_classifier import is_hex, is_password, is_random, is_reference, is_stand_in, is_uuid
 
 __all__ = ["PERSONAL", "Finding", "env_values", "redact", "scan", "unsaid"]
 

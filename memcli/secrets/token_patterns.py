@@ -14,17 +14,8 @@ from math import log2
 from typing import NamedTuple
 
 from .. import data
-from .value_classifier import (
-    Span,
-    changes,
-    compiled,
-    is_fragment,
-    is_hex,
-    is_monotonous,
-    is_random,
-    is_stand_in,
-    is_uuid,
-)
+from ..data import compiled
+from .value_classifier import Span, changes, is_fragment, is_hex, is_monotonous, is_random, is_stand_in, is_uuid
 
 _BREAK = r"(?:[ \t]*\\?\r?\n[ \t]*(?:[>#*|/+-]{1,2}[ \t]+)?|[\"'][ \t]*[+.\\]?[ \t]*\n[ \t]*[+.]?[ \t]*[\"'])"
 _WORD = r"[A-Za-z0-9_.:%+/=~-]"

@@ -8,6 +8,7 @@ from functools import cache, partial
 from itertools import pairwise
 
 from .. import data
+from ..data import compiled
 
 Span = tuple[int, int, str]
 """Where a secret starts and ends in a text, and the rule that found it."""
@@ -81,12 +82,6 @@ _CODE = (
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 _SIGNS = frozenset("!@#$%^&*+?~")
 _VOWELS = frozenset("aeiouäöüéèêáàâíóòôúåøæąęаеёиоуыэюяєії")
-
-
-@cache
-def compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern the first time a text calls for it."""
-    return re.compile(pattern)
 
 
 def is_default_password(value: str) -> bool:
