@@ -1,8 +1,8 @@
-"""Whatever is done to memories but purging, every text once stored stands in some file."""
+"""Whatever is done to memories but purging, in any order, every text once stored stands in some file."""
 
-import os
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,19 +10,19 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from memcli.beliefs.admission import admit
+from memcli import open_workspace
+from memcli.api.configure import init
+from memcli.api.consolidate import consolidate
+from memcli.api.edit import forget, restore, supersede
+from memcli.api.find import list_entries
+from memcli.api.maintain import decay, dedup, promote
+from memcli.api.sessions import append, compact
+from memcli.api.transfer import export, import_memories
+from memcli.api.workspace import Workspace, surroundings
+from memcli.api.write import NewEntry, write
 from memcli.beliefs.comparison import normalized
-from memcli.beliefs.deduplication import dedup_plan
-from memcli.beliefs.drafts import Draft
-from memcli.beliefs.plan import applied
-from memcli.beliefs.supersession import read_entry_file, supersede_plan
 from memcli.errors import MemError
-from memcli.index.filters import Filter
-from memcli.index.index import ask
 from memcli.integrations import memory_tool
-from memcli.maintenance.restoring import restore
-from memcli.store import entries
-from memcli.store.workspace import Surroundings, Workspace, opened
 
 SUBJECTS = ("The standup", "Deploys of the shop", "Kai", "The retry limit")
 VALUES = ("at 9:30", "at 10:00", "on Fly", "on Hetzner", "allergic to nuts", "3", "5", "-5")
@@ -41,10 +41,15 @@ TEXTS = st.builds(
     st.sampled_from(SUBJECTS),
     st.sampled_from(VALUES),
 )
-TOLD = st.fixed_dictionaries(
-    {"source": st.sampled_from(["user", "observed", "inferred"])},
-    optional={"project": st.sampled_from(["shop", "blog"]), "type": st.sampled_from(["fact", "preference"])},
+SAID = st.builds(
+    lambda form, text: form.format(text),
+    st.sampled_from(("Please remember: {}.", "From now on {}.", "{}", "I moved: {}.", "ok, {}, thanks")),
+    TEXTS,
 )
+SOURCES = st.sampled_from(["user", "observed", "inferred"])
+PROJECTS = st.sampled_from(["", "shop", "blog"])
+TYPES = st.sampled_from(["", "fact", "preference"])
+KEYS = st.sampled_from([None, None, None, "shop/deploys", "kai"])
 PLACE = st.integers(0, 10**6)
 
 
@@ -57,42 +62,44 @@ class Memories(RuleBasedStateMachine):
         self.folder = TemporaryDirectory()
         self.now = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
         self.stored: set[str] = set()
+        self.workspace()
         (self.root / "MEMORY.md").write_text("# Memory\n\n- Ships on Mondays\n")
         self.stored.add("- Ships on Mondays")
 
     @property
     def root(self) -> Path:
         """Give the folder."""
-        return Path(self.folder.name)
+        return Path(self.folder.name) / "memory"
 
-    def workspace(self) -> Workspace:
+    def workspace(self, name: str = "memory") -> Workspace:
         """Open it at a later moment each time."""
         self.now += timedelta(minutes=1)
-        environ = {"HOME": str(self.root), "XDG_CACHE_HOME": str(self.root / ".cache"), "MEM_TIMEZONE": "UTC"}
-        return opened(Surroundings(self.root, environ | {"MEM_EMBEDDING_MODEL": "/nowhere"}, self.now), self.root)
+        home = Path(self.folder.name)
+        environ = {"HOME": str(home), "MEM_TIMEZONE": "UTC", "MEM_EMBEDDING_MODEL": "/nowhere"}
+        if not (home / name).exists():
+            init(name, around=surroundings(home, environ, self.now))
+        return open_workspace(home / name, folder=home / name, environ=environ, now=self.now)
 
     def paths(self, folder: str) -> list[str]:
         """List the files of entries, or of the archive."""
         found = sorted((self.root / folder).rglob("*.md")) if (self.root / folder).is_dir() else []
         return [path.relative_to(self.root).as_posix() for path in found]
 
-    @rule(text=TEXTS, told=TOLD, as_it_is=st.booleans())
-    def write(self, text: str, told: dict[str, str], as_it_is: bool) -> None:
+    @rule(text=TEXTS, source=SOURCES, project=PROJECTS, kind=TYPES, key=KEYS, as_it_is=st.booleans())
+    def remember(self, text: str, source: str, project: str, kind: str, key: str | None, as_it_is: bool) -> None:
         """Remember something."""
-        where = self.workspace()
+        new = NewEntry(text, source=source, project=project, type=kind or "fact", key=key)
+        write(self.workspace(), new, dedup=not as_it_is)
         self.stored.add(text)
-        if as_it_is:
-            entries.write(where, told, text, lambda _: os.urandom(8))
-        else:
-            admit(where, [Draft(told, text, lambda _: os.urandom(8))], "test")
 
     @precondition(lambda self: self.paths("entries"))
     @rule(place=PLACE, text=TEXTS)
     def write_over(self, place: int, text: str) -> None:
         """Give an entry another text."""
         paths = self.paths("entries")
-        entries.update(self.workspace(), paths[place % len(paths)], {}, text)
-        self.stored.add(text)
+        with suppress(MemError):
+            write(self.workspace(), NewEntry(text, id=paths[place % len(paths)]))
+            self.stored.add(text)
 
     @precondition(lambda self: self.paths("entries"))
     @rule(place=PLACE, text=TEXTS)
@@ -111,56 +118,85 @@ class Memories(RuleBasedStateMachine):
     @rule(one=PLACE, other=PLACE)
     def supersede(self, one: int, other: int) -> None:
         """Let one take the place of another."""
-        where, paths = self.workspace(), self.paths("entries")
-        old, new = (read_entry_file(where, paths[place % len(paths)]) for place in (one, other))
-        try:
-            plan = supersede_plan(where, old, new)
-        except MemError:
-            return
-        applied(where, plan, "test")
+        paths = self.paths("entries")
+        with suppress(MemError):
+            supersede(self.workspace(), *(paths[place % len(paths)] for place in (one, other)))
 
     @rule()
     def dedup(self) -> None:
         """Merge what says the same."""
-        where = self.workspace()
-        applied(where, dedup_plan(where).plan, "test")
+        dedup(self.workspace(), apply=True)
+
+    @rule(said=st.lists(SAID, min_size=1, max_size=3), session=st.sampled_from(["monday", "tuesday"]))
+    def talk(self, said: list[str], session: str) -> None:
+        """Say something in a conversation, and consolidate it."""
+        append(self.workspace(), [{"role": "user", "content": text} for text in said], session)
+        consolidate(self.workspace())
+        self.stored |= set(said)
+
+    @rule()
+    def compact(self) -> None:
+        """Make the conversations shorter."""
+        for session in ("monday", "tuesday"):
+            with suppress(MemError):
+                list(compact(self.workspace(), session, keep=1, force=True))
+
+    @rule(texts=st.lists(TEXTS, min_size=1, max_size=3), source=SOURCES, merging=st.booleans())
+    def bring_in(self, texts: list[str], source: str, merging: bool) -> None:
+        """Import what another workspace holds."""
+        other = self.workspace(f"other-{self.now:%H%M%S}")
+        for text in texts:
+            write(other, NewEntry(text, source=source), dedup=False)
+        lines: list[str] = []
+        export(other, lines.append)
+        import_memories(self.workspace(), BytesIO("".join(lines).encode()), name="other.jsonl", dedup=merging)
+        self.stored |= set(texts)
+
+    @rule(days=st.integers(30, 900))
+    def fade(self, days: int) -> None:
+        """Let time go by, and archive what has faded."""
+        self.now += timedelta(days=days)
+        decay(self.workspace(), apply=True, max_fraction=1)
+
+    @precondition(lambda self: self.paths("entries"))
+    @rule(place=PLACE)
+    def promote(self, place: int) -> None:
+        """Put an entry on the page."""
+        paths = self.paths("entries")
+        with suppress(MemError):
+            promote(self.workspace(), [paths[place % len(paths)]], by="user")
 
     @precondition(lambda self: self.paths("entries"))
     @rule(place=PLACE)
     def forget(self, place: int) -> None:
         """Move an entry to the archive."""
         paths = self.paths("entries")
-        entries.forget(self.workspace(), paths[place % len(paths)])
+        with suppress(MemError):
+            forget(self.workspace(), [paths[place % len(paths)]])
 
     @precondition(lambda self: self.paths("entries") or self.paths("archive"))
     @rule(place=PLACE)
     def bring_back(self, place: int) -> None:
-        """Restore anything."""
-        paths = [*self.paths("archive"), *self.paths("entries")]
+        """Restore anything: what was archived, superseded or written over."""
+        paths = [*self.paths("archive"), *self.paths("entries"), "MEMORY.md"]
         with suppress(MemError):
-            restore(self.workspace(), paths[place % len(paths)])
+            restore(self.workspace(), [paths[place % len(paths)]])
 
     @invariant()
     def every_text_stands_in_some_file(self) -> None:
-        """Look for each text in the files."""
+        """Look for each text in the files of the workspace."""
         if not hasattr(self, "folder"):
             return
-        there = [normalized(path.read_text()) for path in self.root.rglob("*.md")]
-        there = [" ".join(text.split()) for text in there]
+        files = [path for path in self.root.rglob("*.*") if path.suffix in (".md", ".jsonl")]
+        there = [" ".join(normalized(path.read_text()).split()) for path in files if ".mem" not in path.parts]
         for text in self.stored:
             assert any(normalized(text) in one for one in there), f"{text!r} is in no file"
 
     @invariant()
     def no_two_entries_share_an_id(self) -> None:
-        """Ask the index."""
+        """Ask the library."""
         if hasattr(self, "folder"):
-            where = self.workspace()
-
-            def listed(index: object) -> list[str]:
-                index.refresh()  # type: ignore[attr-defined]
-                return [row["id"] for row in index.list_entries(Filter(statuses=()), "id")]  # type: ignore[attr-defined]
-
-            ids = ask(where, listed)
+            ids = [row.id for row in list_entries(self.workspace()).entries]
             assert len(ids) == len(set(ids))
 
     def teardown(self) -> None:
