@@ -1,22 +1,15 @@
 """`mem mcp`."""
 
-import io
 import json
-from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
-from threading import Lock
 
 import typer
 
 from .. import __version__
-from ..errors import MemError, UsageError
-from ..integrations.mcp_server import serve
-from ..integrations.mcp_tools import Ran
+from ..api.workspace import open_workspaces
+from ..errors import MemError, UnavailableError, UsageError
 from ..integrations.memory_tool import answer
 from . import context, output
 from .options import AsJson, InScope, InWorkspace
-
-_ONE_AT_A_TIME = Lock()
 
 
 def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
@@ -26,20 +19,16 @@ def mcp(workspace: InWorkspace = "", scope: InScope = "") -> None:
     memory_review, memory_recall. Each answers as the command of its name does. Needs the extra:
     pip install '.[mcp]'
     """
+    try:
+        from ..integrations.mcp_server import serve
+    except ImportError as error:
+        raise UnavailableError(
+            f"the MCP SDK is not installed ({error})", "run `pip install '.[mcp]'` in mem's folder"
+        ) from None
+
     where = context.reading(workspace, scope)  # a client should hear at once that there is none
-    place = ["--workspace", str(where[0].root)] if workspace else []
-    place += ["--scope", scope] if scope else []
-
-    def command(words: Sequence[str]) -> Ran:
-        from .app import run
-
-        out, err = io.StringIO(), io.StringIO()
-        # Commands print; the SDK has taken the real pipes for itself.
-        with _ONE_AT_A_TIME, redirect_stdout(out), redirect_stderr(err):
-            code = run([words[0], *place, *words[1:]])
-        return Ran(code, out.getvalue(), err.getvalue())
-
-    serve(command, __version__)
+    path = where[0].root if workspace else ""
+    serve(lambda: open_workspaces(path, scope=scope), __version__, is_one=scope != "all")
 
 
 _SUCH_AS = 'such as {"command": "view", "path": "/memories"}'

@@ -1,17 +1,18 @@
 """The memory as tools of the Model Context Protocol, over standard input and output.
 
-Each tool is a command of mem, run in this process by the function it is given, so that results and refusals are the
-same. Nothing but the protocol goes to standard output: the SDK keeps that pipe for itself.
+Each tool answers as the command of its name does with --json. Nothing but the protocol goes to standard output: the SDK
+keeps that pipe for itself, and the library prints nothing.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
-from ..errors import UnavailableError
-from .mcp_tools import Command
+from ..api.workspace import Workspace
+from .mcp_tools import Tools
 
 INSTRUCTIONS = (
     "Long-term memory kept as markdown. Search first, then read what you need by its id. Write facts worth knowing "
@@ -19,18 +20,10 @@ INSTRUCTIONS = (
 )
 
 
-def serve(command: Command, version: str) -> None:
-    """Answer a client until it goes; UnavailableError where the SDK is not installed."""
-    try:
-        from mcp.types import ToolAnnotations
-
-        from .mcp_tools import Tools
-    except ImportError as error:
-        raise UnavailableError(
-            f"the MCP SDK is not installed ({error})", "run `pip install '.[mcp]'` in mem's folder"
-        ) from None
+def serve(workspaces: Callable[[], list[Workspace]], version: str, *, is_one: bool = True) -> None:
+    """Answer a client until it goes; `workspaces` opens those of a call, and `is_one` tells if one is written to."""
     server = Server("mem", instructions=INSTRUCTIONS, version=version, log_level="ERROR")
-    tools = Tools(command)
+    tools = Tools(workspaces, is_one)
     for tool in (*tools.safe, *tools.changing):
         hints = ToolAnnotations(read_only_hint=tool in tools.safe, destructive_hint=False, open_world_hint=False)
         server.add_tool(tool, annotations=hints, structured_output=False)

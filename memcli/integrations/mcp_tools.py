@@ -1,80 +1,24 @@
-"""The tools of the Model Context Protocol: what a client is told of each, and the command of mem that answers it."""
+"""The tools of the Model Context Protocol: what a client is told of each, and the function of the library behind it."""
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field, WithJsonSchema
 
-from ..beliefs.decisions import DECISIONS
-from ..formats.entry import SOURCES, TYPES
-from ..index.filters import SORTS
-from ..store.layouts import KINDS
+from ..api import edit, find, maintain, read, recall, review
+from ..api.choice import KINDS, SOURCES, TYPES, Choice
+from ..api.find import SORTS
+from ..api.review import DECISIONS
+from ..api.workspace import Workspace
+from ..api.write import NewEntry, write
+from ..errors import MemError, UsageError
+from .mcp_replies import failed, json_reply
 
-
-@dataclass(frozen=True)
-class Ran:
-    """How a command ended and what it said."""
-
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[[Sequence[str]], Ran]
-"""Runs a command line of mem in this process, its words without the program's name."""
-
-_ARGUMENTS = {
-    "search": {"kind", "type", "tag", "since", "until", "as-of", "limit"},
-    "read": {"offset", "limit", "as-of", "key", "project"},
-    "write": {"type", "title", "tag", "project", "source", "id", "path", "supersedes", "key"},
-    "edit": {"replace", "source"},
-    "ls": {"type", "tag", "sort", "limit", "key"},
-    "grep": {"fixed", "ignore-case", "context", "limit"},
-    "promote": {"demote", "source"},
-    "recall": {"session"},
-}
-"""The options a tool's arguments become, by command."""
-_CALLED = {"ignore-case": "ignore_case", "replace": "old and new", "F": "fixed", "i": "ignore_case", "n": "limit"}
-_CALLED |= {"C": "context", "as-of": "as_of"}
-_OPTION = re.compile(r"(?<![\w-])(?:--(?P<long>[a-z][a-z-]+)|-(?P<short>[FinC]))(?:[= ][A-Z]+\b)*")
-_COMMAND = re.compile(r"`mem (?P<name>[a-z-]+)[^`]*`")
-_TOOLS = {name: f"memory_{name}" for name in ("search", "read", "write", "edit", "ls", "grep", "promote", "recall")}
-_TOOLS["forget"] = "memory_delete"
-
-
-def failed(ran: Ran, name: str) -> Any:
-    """Tell the model what went wrong and what mends it, as the command does but in the words of the tools."""
-    from mcp.types import CallToolResult, TextContent
-
-    lines = ran.err.strip().splitlines()
-    last = lines[-1] if lines else f"ended with {ran.code}"
-    try:
-        fault: Any = json.loads(last)["error"]
-        last = ": ".join(part for part in (in_tool_words(fault["message"]), fix_for(fault["fix"], name)) if part)
-    except (ValueError, TypeError, KeyError):
-        last = in_tool_words(last.removeprefix("mem: "))
-    # Raised, it would get the SDK's own words before it.
-    return CallToolResult(content=[TextContent(type="text", text=last)], is_error=True)
-
-
-def in_tool_words(text: str) -> str:
-    """Name arguments for options and tools for commands."""
-    text = _COMMAND.sub(lambda found: _TOOLS.get(found["name"], found[0]), text)
-    return _OPTION.sub(lambda found: _CALLED.get(name := found["long"] or found["short"], name), text)
-
-
-def fix_for(fix: str, name: str) -> str:
-    """Give a fix in the words of the tools, without what only the command line can do."""
-    known = _ARGUMENTS.get(name, set())
-
-    def is_possible(clause: str) -> bool:
-        options = _OPTION.finditer(_COMMAND.sub(lambda one: _TOOLS.get(one["name"], one[0]), clause))
-        return all(one["short"] or one["long"] in known for one in options)
-
-    return in_tool_words("; ".join(clause for clause in fix.split("; ") if is_possible(clause)))
+_ONE_AT_A_TIME = Lock()
+_UNPRINTABLE = re.compile(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def _one_of(values: Sequence[str]) -> WithJsonSchema:
@@ -99,16 +43,19 @@ _Source: TypeAlias = Annotated[
         " files; inferred: your own conclusion."
     ),
 ]
-_ANSWERED = (0, 1, 3, 7)
-"""Exit codes of a command whose document is the answer: done, nothing found, partly done, kept by a fallback."""
 _MAY_BE = "; empty for none"
 
 
 @dataclass(frozen=True)
 class Tools:
-    """The tools: what the SDK tells a client of each is read from its name, its arguments and its docstring."""
+    """The tools: what the SDK tells a client of each is read from its name, its arguments and its docstring.
 
-    command: Command
+    `workspaces` opens them anew for each call, since a server outlives changes of settings; `is_one` tells that they
+    were named so that one can be written to.
+    """
+
+    workspaces: Callable[[], list[Workspace]]
+    is_one: bool = True
 
     @property
     def safe(self) -> list[Callable[..., Any]]:
@@ -135,9 +82,12 @@ class Tools:
         as_of: _AsOf = "",
     ) -> Any:
         """Find memories by meaning and by words, best first: id, summary, relevance in [0,1], date, path."""
-        options = [*_many("--kind", kind), *_many("--type", type), *_many("--tag", tag)]
-        options += [*_one("--since", since), *_one("--until", until), *_one("--as-of", as_of), "--limit", str(limit)]
-        return self._answer("search", options, [query])
+
+        def job(found: list[Workspace]) -> str:
+            choice = Choice(kind=kind, type=type, tag=tag, since=since, until=until, as_of=as_of)
+            return json_reply(find.search(found, _said(query), limit=limit, choice=choice).as_dict(_said(query)))
+
+        return self._answer("search", job, query, *(kind or ()), *(type or ()), *(tag or ()), since, until, as_of)
 
     def memory_read(
         self,
@@ -151,9 +101,12 @@ class Tools:
         project: Annotated[str, Field(description=f"With `key`: of this project{_MAY_BE}.")] = "",
     ) -> Any:
         """Show the text an id, a path, a hit's address or a key names, in pages."""
-        options = ["--offset", str(offset), *([] if limit is None else ["--limit", str(limit)])]
-        options += [*_one("--as-of", as_of), *_one("--key", key), *_one("--project", project)]
-        return self._answer("read", options, [id] if id else [])
+
+        def job(found: list[Workspace]) -> str:
+            which = read.Which(id, key, project, as_of)
+            return json_reply(read.read(found, which, offset=offset, limit=limit).as_dict())
+
+        return self._answer("read", job, id, as_of, key, project)
 
     def memory_write(
         self,
@@ -180,10 +133,26 @@ class Tools:
         may contradict it, but for `likely_same`, which probably says the same. What the user said gives way only to
         `source` user: else it is named there too, and the user settles it with `mem review`.
         """
-        options = [*_one("--type", type), *_one("--title", title), *_many("--tag", tags), *_one("--project", project)]
-        options += [*_one("--source", source or ("" if id else "observed")), *_one("--id", id), *_one("--path", path)]
-        options += [*_one("--supersedes", supersedes), *_one("--key", key)]
-        return self._answer("write", options, [text])
+
+        def job(found: list[Workspace]) -> str:
+            entry = NewEntry(
+                text=_said(text) or None,
+                type=type or None,
+                title=title or None,
+                tags=[part.strip() for one in tags for part in one.split(",") if part.strip()] if tags else None,
+                project=project or None,
+                source=source or (None if id else "observed"),
+                id=id,
+                path=path,
+                supersedes=supersedes,
+                key=key or None,
+            )
+            if not id:
+                self._require_one("a memory is written to one workspace")
+            return json_reply(write(found, entry).as_dict())
+
+        words = (text, type, title, *(tags or ()), project, source, id, path, supersedes, key)
+        return self._answer("write", job, *words)
 
     def memory_edit(
         self,
@@ -193,7 +162,11 @@ class Tools:
         source: _Source = None,
     ) -> Any:
         """Replace words in a memory or a file such as MEMORY.md."""
-        return self._answer("edit", [*_one("--source", source or ""), "--replace", old, new], [id])
+
+        def job(found: list[Workspace]) -> str:
+            return json_reply(edit.replace_words(found, id, old, new, source=source or "").as_dict())
+
+        return self._answer("edit", job, id, old, new, source)
 
     def memory_ls(
         self,
@@ -209,9 +182,13 @@ class Tools:
         ] = "",
     ) -> Any:
         """List memories, the latest change first."""
-        options = [*_many("--type", type), *_many("--tag", tag), *_one("--sort", sort), *_one("--key", key)]
-        options += ["--limit", str(limit)]
-        return self._answer("ls", options, [prefix] if prefix else [])
+
+        def job(found: list[Workspace]) -> str:
+            choice = Choice(type=type, tag=tag, key=[key] if key else None)
+            listed = find.list_entries(found, prefix, sort=sort or "updated", limit=limit, choice=choice)
+            return json_reply(listed.as_dict())
+
+        return self._answer("ls", job, prefix, *(type or ()), *(tag or ()), sort, key)
 
     def memory_grep(
         self,
@@ -222,12 +199,27 @@ class Tools:
         limit: Annotated[int, Field(description="At most so many matches; 0 for all.")] = 100,
     ) -> Any:
         """Find lines by their exact text, in every file; `is_cut` says that there are more."""
-        options = [*(["-F"] if fixed else []), *(["-i"] if ignore_case else []), "-C", str(context)]
-        return self._answer("grep", [*options, "--limit", str(limit)], [pattern])
+
+        def job(found: list[Workspace]) -> str:
+            for name, number in (("context", context), ("limit", limit)):
+                if number < 0:
+                    raise UsageError(f"{name} {number}", "give 0 or more")
+            looked = find.grep(found, pattern, fixed=fixed, ignore_case=ignore_case, context=context, limit=limit)
+            return json_reply(looked.as_dict())
+
+        return self._answer("grep", job, pattern)
 
     def memory_delete(self, id: _Ids) -> Any:
         """Move memories to the archive: out of search, and not lost."""
-        return self._answer("forget", [], _listed(id))
+        names = _listed(id)
+
+        def job(found: list[Workspace]) -> str:
+            done = edit.forget(found, names)
+            if done.failed and not done.entries:
+                raise done.failed[-1].error
+            return json_reply(done.as_dict())
+
+        return self._answer("forget", job, *names)
 
     def memory_promote(
         self,
@@ -236,9 +228,15 @@ class Tools:
         source: _Source = None,
     ) -> Any:
         """Make memories lines of MEMORY.md, which is in every prompt. What no person said is refused."""
-        return self._answer(
-            "promote", [*(["--demote"] if demote else []), *_one("--source", source or "")], _listed(id)
-        )
+        names = _listed(id)
+
+        def job(found: list[Workspace]) -> str:
+            if demote:
+                self._require_one("a memory is written to one workspace")
+                return json_reply(maintain.demote(found[0], names).as_dict())
+            return json_reply(maintain.promote(found, names, source=source or "").as_dict())
+
+        return self._answer("promote", job, *names, source)
 
     def memory_review(
         self,
@@ -253,9 +251,16 @@ class Tools:
         Where an answer would retire what the user said, it is noted and the user decides: ask them, and have them run
         `mem review`.
         """
-        if not id:
-            return self._answer("review", ["--limit", str(limit)], [])
-        return self._answer("review", ["--source=observed"], ["answer", id, decision])
+
+        def job(found: list[Workspace]) -> str:
+            self._require_one("a memory is reviewed in one workspace")
+            if id:
+                return json_reply(review.answer(found[0], id, decision).as_dict())
+            if limit < 0:
+                raise UsageError(f"limit {limit}", "give 0 or more")
+            return json_reply(review.review(found[0], limit=limit).as_dict())
+
+        return self._answer("review", job, id, decision)
 
     def memory_recall(
         self,
@@ -263,23 +268,31 @@ class Tools:
         session: Annotated[str, Field(description=f"Show nothing twice under this name{_MAY_BE}.")] = "",
     ) -> Any:
         """Give the memories a prompt should have, as text within a budget."""
-        ran = self.command(["recall", *_one("--session", session), *(["--", query] if query else [])])
-        return ran.out if ran.code == 0 else failed(ran, "recall")
 
-    def _answer(self, name: str, options: Sequence[str], words: Sequence[str]) -> Any:
-        """Run a command with --json and give its document; words that begin with a dash are words."""
-        ran = self.command([name, "--json", *options, "--", *words])
-        return ran.out.rstrip("\n") if ran.out.strip() and ran.code in _ANSWERED else failed(ran, name)
+        def job(found: list[Workspace]) -> str:
+            pack = recall.recall(found, query, session=session)
+            text = _UNPRINTABLE.sub(lambda one: f"\\x{ord(one[0]):02x}", pack.text())
+            return text if text.endswith("\n") or not text else f"{text}\n"
+
+        return self._answer("recall", job, query, session)
+
+    def _answer(self, name: str, job: Callable[[list[Workspace]], str], *words: str | None) -> Any:
+        """Do a job in workspaces opened for it; return its text, or the tool's error without the secrets of `words`."""
+        try:
+            with _ONE_AT_A_TIME:
+                return job(self.workspaces())
+        except MemError as error:
+            return failed(error, name, [word for word in words if word])
+
+    def _require_one(self, what: str) -> None:
+        if not self.is_one:
+            raise UsageError(what)
+
+
+def _said(text: str) -> str:
+    """Return a text; a dash alone, which names standard input to the commands, says nothing here."""
+    return "" if text == "-" else text
 
 
 def _listed(id: str | list[str]) -> list[str]:
     return [id] if isinstance(id, str) else id
-
-
-def _one(option: str, value: str | None) -> list[str]:
-    """Give an option with its value, which may begin with a dash."""
-    return [f"{option}={value}"] if value else []
-
-
-def _many(option: str, values: Sequence[str] | None) -> list[str]:
-    return [f"{option}={value}" for value in values or ()]

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from memcli.integrations.mcp_tools import Ran
 from tests.conftest import Mem
 
 
@@ -21,13 +20,10 @@ def tool(mem: Mem, command: str, path: str, **told: str | int) -> Any:
 
 
 def mcp(mem: Mem, name: str, **arguments: Any) -> Any:
+    from memcli.api.workspace import open_workspaces
     from memcli.integrations.mcp_tools import Tools
 
-    def command(words: Any) -> Ran:
-        ran = mem(*words)
-        return Ran(ran.code, ran.out, ran.err)
-
-    return getattr(Tools(command), name)(**arguments)
+    return getattr(Tools(open_workspaces), name)(**arguments)
 
 
 def said(mem: Mem, text: str = "Zuri prefers the aisle seat.", *more: str) -> tuple[str, str]:
