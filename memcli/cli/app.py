@@ -23,7 +23,7 @@ class Command(NamedTuple):
     help: str
 
 
-FAMILIES = ("keep", "find", "tend", "talk", "join")
+FAMILIES = ("write", "find", "maintain", "conversations", "connect")
 
 
 @cache

@@ -51,7 +51,7 @@ def check(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Find what is wrong with the files, and mend what has one right answer.
+    """Find what is wrong with the files, and repair what has one right answer.
 
     Prints `path:line: problem`, secrets included; the exit code is 1 when there is one. --fix gives an id to files that
     have none and to the second of two files with one, sorts history by time, removes what killed writes left unfinished

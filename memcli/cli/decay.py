@@ -33,7 +33,7 @@ def decay(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show how far entries have faded, and archive what has.
+    """Show how far entries have faded, and archive those that have.
 
     score = e^(-age/days) × (1 + ln(reads + 1)) × trust; below the setting decay.threshold, or past its expires_at, an
     entry goes to the archive with --apply, where `mem restore` finds it; the age of what was restored counts from that

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..api.installation import FileChange
     from ..integrations.install.targets import Destination
 
-hook_app = typer.Typer(help="Let agents, git and cron run mem.", no_args_is_help=True, **STYLE)
+hook_app = typer.Typer(help="Install and run the hooks of agents, git and cron.", no_args_is_help=True, **STYLE)
 _ON_PATH = "put mem into a folder of PATH"
 _Target = Annotated[str, typer.Argument(metavar="TARGET", help="claude-code, codex, git or cron.")]
 _Project = Annotated[bool, typer.Option("--project", help="In this project: the default.")]

@@ -26,7 +26,7 @@ def init(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make a workspace, by default in ./memory.
+    """Create a workspace, by default in ./memory.
 
     A folder that exists keeps everything in it as it is; that of another tool is recognised and used in its own
     layout. Run again, it completes what is missing.

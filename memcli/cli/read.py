@@ -54,7 +54,7 @@ def read(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show what an id, a path or a hit's address names.
+    """Print what an id, a path or a hit's address names.
 
     Prints the text of the memory; --json adds its fields. Where a page ends before the text does, stderr says how to
     read on.

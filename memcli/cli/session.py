@@ -216,7 +216,7 @@ def compact(
         raise typer.Exit(7)
 
 
-session_app = typer.Typer(help="Keep conversations, look at them, put them away.", no_args_is_help=True, **STYLE)
+session_app = typer.Typer(help="Append, import, list, show, compact and delete conversations.", no_args_is_help=True, **STYLE)
 for command in (append, import_, ls, show, stats, recap, compact):
     session_app.command(command.__name__.rstrip("_"))(command)
 

@@ -17,7 +17,7 @@ def tend(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Do what is due: for cron.
+    """Do the upkeep that is due; meant for cron.
 
     Consolidates sessions with more than consolidate.window messages waiting, compacts those past their soft limit,
     sums up projects with new episodes, archives what has faded and promotes what is confirmed, where decay.auto and
@@ -56,7 +56,7 @@ def index(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Bring the index up to date, embedding every text.
+    """Update the index and embed every text.
 
     A search does this by itself for as many texts as its time allows; this does it for all. Files with problems are
     named, the rest goes through, and the exit code is 3; it is 75 where another process writes the index and texts are

@@ -73,7 +73,7 @@ def rollup(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Sum up the episodes of a project in one page.
+    """Summarize the episodes of a project on one page.
 
     The page is entries/projects/PROJECT/summary.md, or entries/tags/TAG/summary.md, told by the LLM of your settings or
     in the episodes' own words. What you write outside its marks stays, and so do the episodes. Without new episodes
@@ -120,7 +120,7 @@ def promote(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make confirmed memories lines of MEMORY.md, or take lines off again.
+    """Add confirmed memories to MEMORY.md as lines, or remove them.
 
     Entries named are promoted at once, and with --demote taken off at once. --auto shows as a diff what the rule
     proposes (confirmed three times, or trusted and sure: settings promote.*), and does it with --apply. Lines of

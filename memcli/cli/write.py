@@ -111,7 +111,7 @@ def write(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Remember something, or change an entry with --id.
+    """Write an entry, or change one with --id.
 
     What is known in the same words, but for letter case, white space and closing full stops, is confirmed and not kept
     twice; of another wording of the same both stay. It takes the place of what --supersedes names, of what fills the
