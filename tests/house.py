@@ -229,9 +229,12 @@ def _own(sources: Tree) -> dict[str, set[str]]:
 
 
 def _words(node: ast.AST) -> int:
-    words = 0
-    for one in ast.walk(node):
-        if isinstance(one, ast.Constant) and isinstance(one.value, str) and ". " not in one.value:  # no prose
+    """Count the words of a literal; the keys of a mapping are names, and prose is no table."""
+    words, rest = 0, [node]
+    while rest:
+        one = rest.pop()
+        rest += one.values if isinstance(one, ast.Dict) else list(ast.iter_child_nodes(one))
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and ". " not in one.value:
             words += sum(piece.isalpha() and piece.islower() for piece in one.value.replace("|", " ").split())
     return words
 

@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
 from ..api import consolidate as api
-from ..api.recall import Proof
 from ..errors import UsageError
-from . import context, output, session_show, value_completion
+from . import context, output, value_completion
 from .admission import Judge, counted, judge_progress, tell_redacted, tell_unheard
 from .options import AsJson, DryRun, InScope, InWorkspace, Quiet
-from .recall import proof_document, proofs_of, tell_proof
+
+if TYPE_CHECKING:
+    from ..api.recall import Proof
 
 
 def consolidate(
@@ -78,12 +79,18 @@ def consolidate(
     if found.failed and found.asked == 1:
         raise found.failed[0]
     done = [one.session for one in found.sessions if one.how != "nothing"]
-    proofs = proofs_of(where, list(dict.fromkeys(done))) if prove and not dry_run else []
+    proofs: Sequence[Proof] = ()
+    if prove and not dry_run:
+        from . import recall
+
+        proofs = recall.proofs_of(where, list(dict.fromkeys(done)))
     if as_json:
-        proved = {"proof": list(map(proof_document, proofs))} if proofs else {}
+        proved = {"proof": [recall.proof_document(proof) for proof in proofs]} if proofs else {}
         output.say_json({**found.as_dict(), **proved})
     elif not quiet:
-        _tell(found, proofs)
+        _tell(found)
+        for proof in proofs:
+            recall.tell_proof(proof)
     for failure in found.failed:
         output.note(str(failure))
     if found.is_partial:
@@ -109,7 +116,7 @@ def _tell_remarks(found: api.ConsolidationReport) -> None:
         tell_unheard(done.unheard)
 
 
-def _tell(found: api.ConsolidationReport, proofs: Sequence[Proof]) -> None:
+def _tell(found: api.ConsolidationReport) -> None:
     done = [one for one in found.sessions if one.how != "nothing"]
     for one in done:
         besides = [said for said in (counted(one.memories),) if said]
@@ -119,11 +126,9 @@ def _tell(found: api.ConsolidationReport, proofs: Sequence[Proof]) -> None:
             output.say(one.diff, end="")
         elif output.is_watched():
             memories = "1 memory" if one.entries == 1 else f"{one.entries:,} memories"
-            told = (f"{session_show.counted(one.messages, 'message')}, {memories}", *besides)
+            told = (f"{output.number_of(one.messages, 'message')}, {memories}", *besides)
             output.say(f"{one.session}: {', '.join(told)} ({one.how})")
         else:
             output.say_row((one.session, one.how, one.messages, one.entries, *besides))
-    for proof in proofs:
-        tell_proof(proof)
     if not done and output.is_heard():
         output.note("nothing waits")

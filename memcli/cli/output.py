@@ -201,3 +201,9 @@ def leave() -> None:
     """End the process at once with code 0, without waiting for threads."""
     flush()
     os._exit(0)
+
+
+def number_of(number: int, what: str) -> str:
+    """Return a number of things as words: `1 event`, `2 events`, `2 memories`."""
+    many = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{number:,} {what if number == 1 else many}"

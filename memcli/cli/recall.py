@@ -11,7 +11,7 @@ from ..api.reference import shorten
 from ..errors import UsageError
 from . import context, output
 from .options import AsJson, InScope, InWorkspace
-from .session_show import Id, counted
+from .session_show import Id
 
 if TYPE_CHECKING:
     from ..api.recall import Replayed, Side
@@ -195,7 +195,7 @@ def _sum(side: "Side") -> str:
         return f"nothing: the prompt asks for no memory (the best has relevance {side.relevance:.2f})"
     if not side.given:
         return "nothing was found that fits" if not side.left_out else "nothing of what was found"
-    return counted(len(side.given), "memory").replace("memorys", "memories")
+    return output.number_of(len(side.given), "memory")
 
 
 def _day(one: "Replayed") -> str:

@@ -9,7 +9,6 @@ from ..errors import UsageError
 from . import context, output
 from .admission import judge_progress
 from .options import AsJson, InScope, InWorkspace
-from .session_show import counted
 
 if TYPE_CHECKING:
     from ..api.workspace import Workspace
@@ -88,7 +87,7 @@ def _tell_judged(done: api.Proposed) -> None:
         output.note(f"the LLM could not judge ({done.unheard}): what it did not answer waits as it is")
     said = [f"{done.settled:,} settled"] * bool(done.settled) + [f"{done.proposed:,} with a proposal"]
     if done.asked and (done.settled or done.proposed or not done.unheard):
-        output.note(f"the LLM looked at {counted(done.asked, 'pair')}: {', '.join(said)}")
+        output.note(f"the LLM looked at {output.number_of(done.asked, 'pair')}: {', '.join(said)}")
 
 
 def _answer(where: "Workspace", name: str, decision: str, source: str, *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from . import context, output
 from .admission import tell_redacted
 from .app import STYLE
 from .options import AsJson, InScope, InWorkspace
-from .session_show import WholeId, counted, ls, recap, show, stats
+from .session_show import WholeId, ls, recap, show, stats
 
 if TYPE_CHECKING:
     from ..api.sessions import ImportReport
@@ -56,7 +56,7 @@ def append(
         output.say_json(done.as_dict())
         return
     if output.is_watched():
-        output.say(f"added {counted(done.added, 'event')} to {done.session.id}")
+        output.say(f"added {output.number_of(done.added, 'event')} to {done.session.id}")
     else:
         output.say_row(("added", done.session.id, *done.ids))
     _tell_skipped(done.skipped, done.known)
@@ -126,7 +126,7 @@ def _import_one(where: Workspace, file: str, into: str, *, allow_secret: bool, a
     if as_json:
         output.say_json(done.as_dict())
     elif output.is_watched():
-        output.say(f"imported {counted(done.added, 'event')} into {done.session.id} ({done.format})")
+        output.say(f"imported {output.number_of(done.added, 'event')} into {done.session.id} ({done.format})")
     else:
         output.say_row(("imported", done.session.id, done.added, done.format))
     if not as_json:
@@ -143,7 +143,7 @@ def _tell_notices(session: api.Session) -> None:
 def _tell_skipped(skipped: Mapping[str, int], known: int) -> None:
     """Say on stderr what was left out, by reason."""
     if known:
-        output.note(f"{counted(known, 'event')} known already")
+        output.note(f"{output.number_of(known, 'event')} known already")
     if skipped:
         reasons = sorted(skipped.items(), key=lambda one: (-one[1], one[0]))
         output.note("left out: " + ", ".join(f"{count:,} {reason}" for reason, count in reasons))
@@ -155,7 +155,9 @@ def _tell_report(report: "ImportReport", *, dry_run: bool, as_json: bool) -> Non
         output.note(f"{path}: {reason}")
     if report.redacted and not dry_run:
         places = len({one.name for one in report.redacted})
-        output.note(f"{counted(len(report.redacted), 'secret')} redacted in {counted(places, 'conversation')}")
+        output.note(
+            f"{output.number_of(len(report.redacted), 'secret')} redacted in {output.number_of(places, 'conversation')}"
+        )
     if as_json:
         output.say_json(report.as_dict())
         return
@@ -203,7 +205,7 @@ def compact(
         before, after = done.tokens
         place = context.here(where, done.place)
         if not as_json and done.moved and output.is_watched():
-            what = counted(done.moved, "event")
+            what = output.number_of(done.moved, "event")
             output.say(f"{done.session}: {what} moved to {place}, {before:,} to {after:,} tokens")
         elif not as_json and done.moved:
             output.say_row(("compacted", done.session, done.moved, before, after, place))
@@ -216,7 +218,9 @@ def compact(
         raise typer.Exit(7)
 
 
-session_app = typer.Typer(help="Append, import, list, show, compact and delete conversations.", no_args_is_help=True, **STYLE)
+session_app = typer.Typer(
+    help="Append, import, list, show, compact and delete conversations.", no_args_is_help=True, **STYLE
+)
 for command in (append, import_, ls, show, stats, recap, compact):
     session_app.command(command.__name__.rstrip("_"))(command)
 

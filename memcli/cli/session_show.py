@@ -27,11 +27,6 @@ def found(workspace: str, scope: str, name: str, *, strict: bool = False) -> tup
     return api.find_session(context.reading(workspace, scope), name, strict=strict)
 
 
-def counted(number: int, what: str) -> str:
-    """Write a number of things: `1 event`, `2 events`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def ls(
     state: Annotated[str, typer.Option(help="Only in this state: ACTIVE, PAUSED or TERMINATED.")] = "",
     archived: Annotated[bool, typer.Option("--archived", help="Those in the archive instead.")] = False,
@@ -117,7 +112,7 @@ def recap(
     if as_json:
         output.say_json(told.as_dict())
         return
-    output.say(f"Session {told.session}, {told.ended[:10]}, {counted(told.messages, 'message')}")
+    output.say(f"Session {told.session}, {told.ended[:10]}, {output.number_of(told.messages, 'message')}")
     if told.history:
         output.say(told.history)
     for one in told.said:

@@ -102,3 +102,23 @@ def test_what_is_asked_most_loads_no_openssl_and_no_expressions_it_does_not_use(
         modules, _ = loaded(*words)
         assert "_hashlib" not in modules
         assert ("memcli.language.keyword_tokens" in modules) == (words[0] == "search")
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        (("read", "nr2z1j"), 56),
+        (("ls",), 62),
+        (("search", "quagga", "--mode", "keyword"), 80),
+        (("write", "--no-dedup", "A zebra."), 62),
+        (("write", "A zebra."), 104),
+        (("tend",), 56),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_command_loads_no_more_of_our_modules_than_it_did(
+    loaded: Callable[..., tuple[set[str], str]], entry: Path, words: tuple[str, ...], most: int
+) -> None:
+    loaded("ls")  # the entry is new
+    ours = {name for name in loaded(*words)[0] if name.split(".")[0] == "memcli"}
+    assert len(ours) <= most
