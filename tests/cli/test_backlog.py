@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memcli.consolidation import consolidate as lifecycle
+from memcli.formats.session_event import Event
 from memcli.index import embeddings
 from memcli.store.sessions.sessions import Session
 from memcli.store.workspace import Workspace
@@ -84,19 +85,19 @@ def test_what_many_conversations_repeat_or_contradict_is_noticed_as_in_a_few(
 @pytest.fixture
 def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Callable[[], object]], None]:
     """Have something happen while many conversations are read, before one of them is."""
-    read = lifecycle.at
+    read = lifecycle.read_waiting
 
     def happens(after: int, what: Callable[[], object]) -> None:
         done = []
 
-        def reading(workspace: Workspace, folder: str, identifier: str) -> Session:
+        def reading(workspace: Workspace, session: Session) -> tuple[Session, list[Event]]:
             if len(done) == after:
                 done.append(0)  # once, whatever is read again
                 what()
             done.append(0)
-            return read(workspace, folder, identifier)
+            return read(workspace, session)
 
-        monkeypatch.setattr(lifecycle, "at", reading)
+        monkeypatch.setattr(lifecycle, "read_waiting", reading)
 
     return happens
 

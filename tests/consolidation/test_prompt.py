@@ -1,6 +1,7 @@
 """What an LLM is asked: rules, and the material as data that cannot end itself."""
 
-from memcli.consolidation.llm_extractor import LONGEST_MESSAGE, again, question, shown_length, transcript
+from memcli.consolidation.batch import LONGEST_MESSAGE, shown_length
+from memcli.consolidation.llm_extractor import again, question, transcript
 from memcli.formats.session_event import Event
 
 SAID = (

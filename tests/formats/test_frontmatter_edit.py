@@ -261,3 +261,9 @@ def test_a_new_file_says_what_it_was_given(fields: dict[str, Any], body: str) ->
     document = parse(render(fields, body))
     assert (document.problem, document.body.strip("\r\n")) == (None, body.strip("\r\n"))
     assert same(document.fields, fields)
+
+
+@pytest.mark.parametrize("head", ["~", "null", "just words"])
+def test_a_frontmatter_that_is_no_map_is_refused_and_not_a_crash(head: str) -> None:
+    with pytest.raises(RefusedError):
+        edit(f"---\n{head}\n---\nbody\n", {"new": "x"})

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.cli import context as cli_world
+from memcli.api.workspace import surroundings
 from memcli.errors import BusyError, RefusedError
 from memcli.integrations.hooks.dispatch import CHARACTERS, respond
 from memcli.integrations.hooks.event import LARGEST
@@ -621,7 +621,7 @@ def test_an_event_without_a_question_loads_nothing_heavy(
 
 
 def test_respond_needs_nothing_but_what_it_is_given(workspace: Path) -> None:
-    around = cli_world.surroundings()
+    around = surroundings()
     event = json.dumps({"hook_event_name": "SessionStart", "source": "startup"}).encode()
     answer = respond("codex", event, around, lambda *_: False)
     assert answer.event == "SessionStart"

@@ -27,6 +27,8 @@ def respell(head: str, root: Node | None, old: Mapping[str, Any], new: Mapping[s
         return head + "".join(_line("", key, value, newline) for key, value in new.items())
     if root.style == "flow":
         raise RefusedError("the frontmatter is written as one {…} map", "write it as `key: value` lines first")
+    if not root.items:
+        raise RefusedError("the frontmatter is one value", "write it as `key: value` lines first")
     splices = _map_splices(head, root, old, new, newline)
     splices.sort(key=lambda splice: splice[:2])
     for start, end, text in reversed(splices):
