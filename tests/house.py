@@ -65,6 +65,8 @@ OWNERS: dict[str, tuple[str, ...]] = {
 }
 """Heavy libraries, and the starting of programs, with the modules that may import them."""
 LONGEST, SHORTEST = 300, 45
+MOST_MODULES = 301
+"""As many as there were when the house was laid, faces of packages included: merge before you add."""
 MOST_IMPORTS = 15
 MOST_LINES, MOST_PARAMETERS = 60, 10
 MOST_WORDS = 40
@@ -151,6 +153,12 @@ def sizes(sources: Tree) -> Iterator[str]:
             yield f"{path} has {lines} lines"
         elif lines < SHORTEST and not path.endswith("__init__.py"):
             yield f"{path} has {lines} lines only"
+
+
+def crowd(sources: Tree) -> Iterator[str]:
+    """Yield what there is to say where there are more modules than there were."""
+    if len(sources) > MOST_MODULES:
+        yield f"{len(sources)} modules, {MOST_MODULES} were enough"
 
 
 def entangled(sources: Tree) -> Iterator[str]:
