@@ -29,7 +29,7 @@ IN_PROCESS = """
 import json, os, statistics, sys, time
 from datetime import UTC, datetime
 from pathlib import Path
-from memcli.index import database
+from memcli.index import schema
 from memcli.index.index import Index
 from memcli.index.scan import scan
 from memcli.store.workspace import Surroundings, opened
@@ -64,7 +64,7 @@ def median(work, times):
         spent.append(1000 * (time.perf_counter() - start))
     return statistics.median(spent)
 
-index = Index(workspace, database.connect(None)[0], None)
+index = Index(workspace, schema.connect(None)[0], None)
 index.refresh()
 time.sleep(0.1)
 index.refresh()
@@ -74,7 +74,7 @@ for _ in range(runs):
     bare.append(median(walk, 1))
 
 def anew():
-    Index(workspace, database.connect(None)[0], None).refresh()
+    Index(workspace, schema.connect(None)[0], None).refresh()
 
 few = max(3, runs // 3)
 new, read = [], []

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memcli.consolidation.candidates import ChunkCandidate, candidates, without_filler
+from memcli.consolidation.candidates import Candidate, candidates, without_filler
 from memcli.consolidation.worth import FILE, KEEP, SHORT, hashed_features, is_short, plain_features
 from memcli.formats.session_event import Event
 from memcli.language.linear_model import FORMAT
@@ -34,7 +34,7 @@ KINDS = ("rule", "preference", "fact", "person", "decision", "plan", "cause", "f
 class Example:
     """A candidate with what somebody said of it."""
 
-    candidate: ChunkCandidate
+    candidate: Candidate
     keep: bool
     kind: str
     group: str  # conversation, or block of single sentences: left out together
@@ -47,7 +47,7 @@ def utterances(names: Sequence[str]) -> list[Example]:
         lines = (DATA / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines):
             label, kind, role, text = line.split("\t")
-            found.append(Example(ChunkCandidate(text, role), label == "keep", kind, f"{name[0]}{number // 5}"))
+            found.append(Example(Candidate(text, role), label == "keep", kind, f"{name[0]}{number // 5}"))
     return found
 
 
@@ -105,7 +105,7 @@ def matched(name: str, messages: Sequence[tuple[str, str]], labels: Mapping[int,
     return found
 
 
-def parts(whole: ChunkCandidate, text: str, labels: Sequence[Label], name: str) -> Iterator[Example]:
+def parts(whole: Candidate, text: str, labels: Sequence[Label], name: str) -> Iterator[Example]:
     """Yield the statements that a candidate runs together, each as a candidate of its own."""
     inner = [label for label in labels if whole.start <= label[0] and label[1] <= whole.stop]
     for start, stop, keep, kind in inner if len(inner) > 1 else ():

@@ -14,7 +14,7 @@ from ..index.index import Index, ask, glance
 from ..index.lookups import entries_holding, has_chunk_of_type, keys_in_use, paths_of_chunks, sharing_words
 from ..index.text_vectors import ReadTexts
 from ..store.workspace import Workspace
-from .pair_model import Learned, is_learned_for
+from .learned_likelihoods import Learned, is_learned_for
 
 if TYPE_CHECKING:
     from ..formats.entry import Entry

@@ -1,6 +1,5 @@
 """`mem search`, `mem ls` and `mem grep`."""
 
-import shlex
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -51,7 +50,9 @@ def search(
         output.note(notice)
     if found.talk > sum(hit.kind == "session" for hit in found.hits):
         told = "1 turn matches" if found.talk == 1 else f"{found.talk:,} turns match"
-        output.note(f"{told} in conversations: mem search --kind session {shlex.quote(query)}")
+        from shlex import quote
+
+        output.note(f"{told} in conversations: mem search --kind session {quote(query)}")
     world.tell_problems(found_in, found.problems)
     if not found.hits:
         if found.weaker:

@@ -155,8 +155,8 @@ def unreal_dates(text: str, zone: tzinfo = UTC) -> Iterator[tuple[int, str]]:
 
 
 USER_LIMIT, ASSISTANT_LIMIT = 200, 300
-_LINE = re.compile(r"\s*(?:[-*]\s+)?\[(\d\d:\d\d)(?::\d\d)?\]\s?")
-_DAY = re.compile(r"(\d{4}-\d\d-\d\d)")
+_LINE = r"\s*(?:[-*]\s+)?\[(\d\d:\d\d)(?::\d\d)?\]\s?"
+_DAY = r"(\d{4}-\d\d-\d\d)"
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def notes(text: str) -> list[Note]:
     found: list[Note] = []
     time, begin, begin_line, offset = "", 0, 1, 0
     for number, line in enumerate(lines(text), 1):
-        mark = _LINE.match(line.lstrip("\ufeff") if number == 1 else line)
+        mark = re.match(_LINE, line.lstrip("\ufeff") if number == 1 else line)
         if mark:
             if text[begin:offset].strip("\ufeff \t\r\n"):
                 found.append(Note(time, begin_line, begin, offset))
@@ -187,7 +187,7 @@ def notes(text: str) -> list[Note]:
 
 def day_in(path: str) -> str:
     """Read the day out of a file's name; empty where it names none."""
-    found = _DAY.search(path.rsplit("/", 1)[-1])
+    found = re.search(_DAY, path.rsplit("/", 1)[-1])
     return found[1] if found else ""
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from difflib import SequenceMatcher
+from functools import cache
 from io import StringIO
 
 from ..errors import RefusedError
@@ -96,16 +96,19 @@ def decoded(data: bytes) -> tuple[str, Problem | None]:
         return data.decode("utf-8", "replace"), Problem(line, reason)
 
 
-_FENCE_of_summary = re.compile(r"^\s*(```|~~~)")
-_COMMENT = re.compile(r"^\s*<!--(?:(?!-->).)*-->\s*$")
-_MARKS = re.compile(r"^\s*(#{1,6}\s+|>\s*|[-*+]\s+(\[.\]\s+)?|\d+[.)]\s+)")
+@cache
+def _markdown() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return patterns of a line that is mark-up alone, a fence or a comment, and of the marks in front of a text."""
+    alone = re.compile(r"^\s*(?:```|~~~)|^\s*<!--(?:(?!-->).)*-->\s*$")
+    return alone, re.compile(r"^\s*(#{1,6}\s+|>\s*|[-*+]\s+(\[.\]\s+)?|\d+[.)]\s+)")
 
 
 def first_line(text: str) -> str:
     """Return the first line that says something, without its markdown marks."""
+    alone, marks = _markdown()
     for line in text.splitlines():
-        plain = _MARKS.sub("", line).strip()
-        if plain and not _FENCE_of_summary.match(line) and not _COMMENT.match(line) and set(plain) - set("-=*_`~<>!"):
+        plain = marks.sub("", line).strip()
+        if plain and not alone.match(line) and set(plain) - set("-=*_`~<>!"):
             return plain
     return ""
 
@@ -131,8 +134,9 @@ def summarise(title: str, body: str, limit: int = 160) -> str:
 
 def _plain_lines(text: str) -> list[str]:
     lines = []
+    alone, marks = _markdown()
     for line in text.splitlines():
-        if not (_FENCE_of_summary.match(line) or _COMMENT.match(line)) and (plain := _MARKS.sub("", line).strip()):
+        if not alone.match(line) and (plain := marks.sub("", line).strip()):
             lines.append(plain)
             if sum(map(len, lines)) > 400:
                 break
@@ -143,7 +147,7 @@ LONGEST = 4000
 """Characters of a text that is compared word by word."""
 SHARED = 1 / 3
 """Share of the words of the shorter text from which telling the others apart helps a reader."""
-_WORD = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u4e00-\u9fff]+(?:[.:,/'’@+-]+\w+)*")
+_WORD = r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u4e00-\u9fff]+(?:[.:,/'’@+-]+\w+)*"
 
 
 def differing(one: str, other: str) -> tuple[list[bool], list[bool]]:
@@ -154,7 +158,9 @@ def differing(one: str, other: str) -> tuple[list[bool], list[bool]]:
     masks = [False] * len(one), [False] * len(other)
     if max(len(one), len(other)) > LONGEST:
         return masks
-    words = [list(_WORD.finditer(text)) for text in (one, other)]
+    from difflib import SequenceMatcher
+
+    words = [list(re.finditer(_WORD, text)) for text in (one, other)]
     ours, theirs = ([word[0].casefold() for word in found] for found in words)
     steps = SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
     shared = sum(end - start for kind, start, end, _, _ in steps if kind == "equal")
