@@ -139,7 +139,7 @@ class Memories(RuleBasedStateMachine):
         """Make the conversations shorter."""
         for session in ("monday", "tuesday"):
             with suppress(MemError):
-                list(compact(self.workspace(), session, keep=1, force=True))
+                compact(self.workspace(), session, keep=1, force=True)
 
     @rule(texts=st.lists(TEXTS, min_size=1, max_size=3), source=SOURCES, merging=st.booleans())
     def bring_in(self, texts: list[str], source: str, merging: bool) -> None:

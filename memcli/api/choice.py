@@ -78,10 +78,16 @@ class Choice:
         return tuple(one for name in self.path or () for one in prefixes(workspace, name, workspace.folder))
 
 
-def require_source(source: str) -> None:
+def require_source(*sources: str) -> None:
     """Raise UsageError for a source that there is not; empty is none given."""
-    if source not in ("", *SOURCES):
-        raise UsageError(f"no source {source!r}", f"use one of {', '.join(SOURCES)}")
+    for source in sources:
+        if source not in ("", *SOURCES):
+            raise UsageError(f"no source {source!r}", f"use one of {', '.join(SOURCES)}")
+
+
+def listed(names: str | Sequence[str]) -> Sequence[str]:
+    """Return names as a sequence: one name by itself is one, not its letters."""
+    return [names] if isinstance(names, str) else names
 
 
 def require_types(values: Collection[str], workspaces: Sequence[Workspace]) -> None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import MemError, RefusedError, UsageError
-from .workspace import Workspace
+from .workspace import Workspace, lazily
 
 if TYPE_CHECKING:
     from ..beliefs.drafts import Admitted as Admitted
@@ -14,8 +15,32 @@ if TYPE_CHECKING:
     from ..consolidation.rollup import RolledUp as RolledUp
     from ..store.redaction import Redacted as Redacted
 
+__all__ = [
+    "WAIT",
+    "Admitted",
+    "Consolidated",
+    "ConsolidationReport",
+    "ImportedTranscript",
+    "Redacted",
+    "RolledUp",
+    "RollupReport",
+    "consolidate",
+    "rollup",
+]
+
 WAIT = 600.0
 """Seconds to wait for another consolidation, which may be asking an LLM."""
+
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "Admitted": "beliefs.drafts",
+        "ImportedTranscript": "consolidation.requested",
+        "Redacted": "store.redaction",
+        "RolledUp": "consolidation.rollup",
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +98,7 @@ class ConsolidationReport:
 
 def consolidate(
     workspace: Workspace,
-    sessions: Sequence[str | BinaryIO] = (),
+    sessions: "str | Sequence[str | Path | BinaryIO]" = (),
     *,
     since: str = "",
     commits: str = "",
@@ -100,6 +125,11 @@ def consolidate(
 
     if not workspace.settings["consolidate.enabled"]:
         raise RefusedError("consolidation is switched off", "run `mem config set consolidate.enabled true`")
+    if keep < 0:
+        raise UsageError(f"keep {keep}", "give 0 or more")
+    named = [
+        str(one) if isinstance(one, Path) else one for one in ([sessions] if isinstance(sessions, str) else sessions)
+    ]
     begun = workspace.moment("since", since)
     llm = chosen_llm(workspace.settings)
     asked = None
@@ -109,10 +139,10 @@ def consolidate(
         asked = llm_judge(workspace, progress)
     if dry_run:
         shown: list[Outcome] = []
-        for one, events in previewed_sessions(workspace, sessions, commits, begun):
+        for one, events in previewed_sessions(workspace, named, commits, begun):
             shown += preview(workspace, one, llm, keep=keep, events=events, judge=asked)
         return ConsolidationReport(tuple(_consolidated(one, with_diff=True) for one in shown), dry_run, len(shown))
-    chosen, imported, notices = chosen_sessions(workspace, sessions, commits, begun)
+    chosen, imported, notices = chosen_sessions(workspace, named, commits, begun)
     done: list[Consolidated] = []
     failed: list[MemError] = []
     for outcome in consolidate_all(workspace, chosen, llm, keep=lambda _: keep, wait=wait, judge=asked):

@@ -11,7 +11,7 @@ from ..store.editing import EditCopy, copy_to_edit, edit_text
 from ..store.entries import EntryChange, replaced
 from ..store.redaction import Redacted
 from ..store.secret_guard import SecretGuard
-from .choice import require_source
+from .choice import listed, require_source
 from .workspace import Workspace, Workspaces, locate, unsaid
 
 __all__ = [
@@ -83,7 +83,7 @@ def edit(
     NotFoundError, AmbiguousError, UsageError for names and sources, RefusedError for a secret, for broken frontmatter
     and for a file that is not UTF-8.
     """
-    require_source(source)
+    require_source(source, by)
     where, place = locate(workspaces, name, strict=True)
     guard = SecretGuard(where, redact, allow_secret)
     done = edit_text(where, place.path, change, guard, source=source, by=where.author(source, by))
@@ -138,7 +138,7 @@ def begin_edit(
     allow_secret: bool = False,
 ) -> EditCopy:
     """Return a copy of a text, for an editor: `end_edit` takes it back as `edit` would, its `discard` removes it."""
-    require_source(source)
+    require_source(source, by)
     where, place = locate(workspaces, name, strict=True)
     return copy_to_edit(
         where, place.path, SecretGuard(where, redact, allow_secret), source=source, by=where.author(source, by)
@@ -158,7 +158,7 @@ def supersede(
     Where `source` or `by` is `user` everything gives way. With `dry_run` nothing changes, and `diff` of the result says
     what would. Raise UsageError for what is no entry of one workspace, RefusedError for a circle.
     """
-    require_source(source)
+    require_source(source, by)
     where, before = locate(workspaces, old, strict=True)
     there, after = locate(workspaces, new, strict=True)
     if where.root != there.root:
@@ -170,13 +170,13 @@ def supersede(
     return supersede_entry(where, before.path, after.path, by_user=by_user, dry_run=dry_run)
 
 
-def forget(workspaces: Workspaces, names: Sequence[str], *, purge: bool = False) -> Filed:
+def forget(workspaces: Workspaces, names: str | Sequence[str], *, purge: bool = False) -> Filed:
     """Move entries to the archive, or delete them for good with `purge`; all names are found before anything changes.
 
     Raise NotFoundError or AmbiguousError for a name, and change nothing then; a purge passes over what is gone.
     """
     named, failed = [], []
-    for name in names:
+    for name in listed(names):
         try:
             named += _named(workspaces, [name])
         except NotFoundError as error:
@@ -188,12 +188,12 @@ def forget(workspaces: Workspaces, names: Sequence[str], *, purge: bool = False)
     return Filed(tuple(done), (*failed, *refused))
 
 
-def restore(workspaces: Workspaces, names: Sequence[str]) -> Filed:
+def restore(workspaces: Workspaces, names: str | Sequence[str]) -> Filed:
     """Bring entries back from the archive, superseded ones into use, and an earlier text in the place of the later.
 
     Raise NotFoundError or AmbiguousError for a name, and change nothing then.
     """
-    done, failed = restore_each(_named(workspaces, names), several=len(names) > 1)
+    done, failed = restore_each(_named(workspaces, listed(names)), several=len(listed(names)) > 1)
     return Filed(tuple(done), tuple(failed))
 
 

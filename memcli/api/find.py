@@ -63,7 +63,7 @@ def search(
         draws_on_talk=settings["search.conversations"] and choice.is_open,
         folder=found_in[0].folder,
     )
-    return found_by(found_in, request)
+    return replace(found_by(found_in, request), query=query)
 
 
 @dataclass(frozen=True)
@@ -224,6 +224,8 @@ def grep(
 
     if not pattern:
         raise UsageError("the pattern is empty", "say what to look for")
+    if context < 0 or limit < 0:
+        raise UsageError(f"context {context}, limit {limit}", "give 0 or more")
     found_in = every(workspaces)
     require_types(choice.type or (), found_in)
     found: list[LineMatch | FileMatches] = []

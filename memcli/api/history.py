@@ -114,10 +114,10 @@ def add_note(workspace: Workspace, text: str = "", *, user: str = "", assistant:
     from ..store.history import add_note as added
     from ..store.redaction import redactor
 
-    if bool(text) == bool(user or assistant):
-        raise UsageError("a note is a text, or what was said by --user and --assistant", 'such as mem note "…"')
     if not (text + user + assistant).strip():
         raise UsageError("there is nothing to note", 'such as mem note "…"')
+    if text and (user or assistant):
+        raise UsageError("a note is a text, or what was said by --user and --assistant", 'such as mem note "…"')
     cleaner = redactor(workspace, "the note")
     # Before it is cut: half a secret is one too, and no rule would see it.
     line = cleaner.text(text) if text else exchange(cleaner.text(user), cleaner.text(assistant))

@@ -9,12 +9,13 @@ from ..errors import NotFoundError, UsageError
 from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, RELEVANT, SECTIONS, STANDING, Memory, Pack
 from ..recall.recall import recall as _recall
 from ..recall.request import Judge, RecallRequest
-from .workspace import Workspace, Workspaces, every
+from .workspace import Workspace, Workspaces, every, lazily
 
 if TYPE_CHECKING:
     from ..consolidation.proof import ProofAnswer
     from ..consolidation.replay import GivenPrompt, Replayed, Side
     from ..store.sessions.sessions import Session
+
 
 __all__ = [
     "DOCUMENTS",
@@ -35,6 +36,17 @@ __all__ = [
     "recall",
     "replay",
 ]
+
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "GivenPrompt": "consolidation.replay",
+        "ProofAnswer": "consolidation.proof",
+        "Replayed": "consolidation.replay",
+        "Side": "consolidation.replay",
+    },
+)
 
 
 @dataclass(frozen=True)

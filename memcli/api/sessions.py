@@ -1,11 +1,7 @@
-"""Conversations: add to them, bring them in from other tools, look at them, make them shorter, put them away.
+"""Conversations, named by id or its beginning: add, import, look at them, make them shorter, put them away."""
 
-A session is named by its id, or where it is only looked at by the beginning of one.
-"""
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -14,7 +10,7 @@ from ..formats.session_metadata import STATES
 from ..store.redaction import Redacted
 from ..store.sessions.sessions import Session, counts, find, require_own, sessions
 from ..store.sessions.views import SessionList, SessionStats, SessionSummary, ShownSession, shown_session, summary_of
-from .workspace import Workspace, Workspaces, every, open_named
+from .workspace import Workspace, Workspaces, every, lazily, open_named
 
 if TYPE_CHECKING:
     from ..consolidation.compaction import Compacted
@@ -56,22 +52,17 @@ _CLEAR_WAIT, _CLEAR_PARTS = 60.0, 3
 """Seconds that `clear` waits for its turn to consolidate, and parts of a conversation it has an LLM look at."""
 
 
-_LAZY = {
-    "AddedEvents": "transcripts.live_events",
-    "Compacted": "consolidation.compaction",
-    "ImportReport": "transcripts.import_all",
-    "ImportedSession": "transcripts.session_import",
-    "NewEvent": "transcripts.live_events",
-    "Recap": "consolidation.recap",
-}
-"""Types that functions here take or return, with their modules, which only those functions load."""
-
-
-def __getattr__(name: str) -> object:
-    """Import a type when it is first asked for; raise AttributeError for what the module does not have."""
-    if name in _LAZY:
-        return getattr(import_module(f"memcli.{_LAZY[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazily(
+    __name__,
+    {
+        "AddedEvents": "transcripts.live_events",
+        "Compacted": "consolidation.compaction",
+        "ImportReport": "transcripts.import_all",
+        "ImportedSession": "transcripts.session_import",
+        "NewEvent": "transcripts.live_events",
+        "Recap": "consolidation.recap",
+    },
+)
 
 
 @dataclass(frozen=True)
@@ -249,9 +240,14 @@ def recap(workspaces: Workspaces, name: str = "") -> "Recap":
 
 
 def compact(
-    workspaces: Workspaces, name: str = "", *, keep: int = 20, force: bool = False
-) -> "Iterator[tuple[Workspace, Compacted]]":
-    """Make a session shorter, or every one past its soft limit; yield what became of each as it is done.
+    workspaces: Workspaces,
+    name: str = "",
+    *,
+    keep: int = 20,
+    force: bool = False,
+    on_done: "Callable[[Workspace, Compacted], object]" = lambda workspace, done: None,
+) -> "tuple[Compacted, ...]":
+    """Make a session shorter, or every one past its soft limit; return what became of each, told to `on_done` as it is.
 
     Old messages become one summary and move to the archive; at least the last `keep` messages stay. `force` does it to
     a session that is not past its limit too. Raise NotFoundError, RefusedError or BusyError.
@@ -260,6 +256,8 @@ def compact(
     from ..consolidation.compaction import compact as shorten
     from ..llm.command import chosen_llm
 
+    if keep < 0:
+        raise UsageError(f"keep {keep}", "give 0 or more")
     if name:
         where, session = find_session(workspaces, name, strict=True)
         chosen = [session]
@@ -267,8 +265,11 @@ def compact(
         where = every(workspaces)[0]
         chosen = [one for one in sessions(where) if not one.problem and is_long(where, one)]
     llm = chosen_llm(where.settings)
+    done = []
     for session in chosen:
-        yield where, shorten(where, session, llm, keep=keep, force=force)
+        done.append(shorten(where, session, llm, keep=keep, force=force))
+        on_done(where, done[-1])
+    return tuple(done)
 
 
 def clear(workspaces: Workspaces, name: str) -> ClearedSession:

@@ -1,9 +1,10 @@
 """Open workspaces, find in them what a name means, and open the files whose text is to be kept."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
@@ -45,6 +46,8 @@ def surroundings(
         place = Path(folder).absolute() if folder is not None else Path.cwd()
     except FileNotFoundError:
         raise UsageError("the current folder is gone", "change to one that exists") from None
+    if now is not None and now.tzinfo is None:
+        raise UsageError(f"{now.isoformat()} has no time zone", "give one, such as datetime.now(UTC)")
     world = os.environ if environ is None else environ
     return Surroundings(place, world, now or _workspaces.clock(world, datetime.now(UTC)))
 
@@ -97,8 +100,11 @@ def _was_here(workspace: Workspace) -> bool:
 
 
 def every(workspaces: Workspaces) -> Sequence[Workspace]:
-    """Return one workspace or several as a sequence."""
-    return [workspaces] if isinstance(workspaces, Workspace) else workspaces
+    """Return one workspace or several as a sequence; raise UsageError for none."""
+    found = [workspaces] if isinstance(workspaces, Workspace) else workspaces
+    if not found:
+        raise UsageError("no workspace is named", "open one with open_workspace()")
+    return found
 
 
 def locate(workspaces: Workspaces, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:
@@ -134,3 +140,14 @@ def unsaid(text: str, words: Sequence[str] = ()) -> str:
     from ..secrets.scanner import unsaid as blanked
 
     return blanked(text, words)
+
+
+def lazily(module: str, types: Mapping[str, str]) -> Callable[[str], object]:
+    """Return a module's `__getattr__` that imports types, named with the modules they are in, when first asked for."""
+
+    def found(name: str) -> object:
+        if name in types:
+            return getattr(import_module(f"memcli.{types[name]}"), name)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return found

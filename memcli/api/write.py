@@ -6,7 +6,7 @@ from ..beliefs.writing import NewEntry, Written, change_entry, write_entry
 from ..errors import UsageError
 from ..store.redaction import Redacted
 from ..store.secret_guard import SecretGuard
-from .choice import SOURCES, TYPES, require_types
+from .choice import SOURCES, TYPES, require_source, require_types
 from .workspace import Workspaces, every, locate
 
 __all__ = ["SOURCES", "TYPES", "NewEntry", "Redacted", "Written", "write"]
@@ -32,6 +32,7 @@ def write(
     wrong, NotFoundError and AmbiguousError for names, RefusedError for secrets, conflict markers and paths outside,
     BusyError if another process holds the workspace. What was there is unchanged then.
     """
+    require_source(by)
     found = every(workspaces)
     if entry.type:
         require_types([entry.type], found[:1])

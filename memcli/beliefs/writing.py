@@ -69,7 +69,7 @@ class NewEntry:
     @property
     def told(self) -> dict[str, Any]:
         """Return the fields of the frontmatter that are told."""
-        names = [one.name for one in fields(self)][1:-3]
+        names = [one.name for one in fields(self) if one.name not in ("text", "id", "path", "supersedes")]
         values = {name: getattr(self, name) for name in names}
         return {name: _plain(value) for name, value in values.items() if value is not None}
 

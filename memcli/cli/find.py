@@ -41,7 +41,7 @@ def search(
     found_in = world.reading(workspace, scope)
     found = api.search(found_in, query, limit=limit, mode=mode, min_score=min_score, choice=choice)
     if as_json:
-        output.say_json(found.as_dict(query, explain=explain))
+        output.say_json(found.as_dict(explain=explain))
     else:
         roots = {one.scope: one for one in found_in}
         for hit in found.hits:

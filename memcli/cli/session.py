@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -198,8 +198,8 @@ def compact(
     consolidated is consolidated first, or stays due in the archive. The summary is kept as an entry too.
     """
     found = context.reading(workspace, scope) if name else context.writing(workspace, scope)
-    rows: list[dict[str, Any]] = []
-    for where, done in api.compact(found, name, keep=keep, force=force):
+
+    def tell(where: Workspace, done: api.Compacted) -> None:
         for notice in done.notices:
             output.note(notice)
         before, after = done.tokens
@@ -211,7 +211,9 @@ def compact(
             output.say_row(("compacted", done.session, done.moved, before, after, place))
         elif not as_json and output.is_heard():
             output.note(f"{done.session}: nothing to do at {before:,} tokens; --force compacts it all the same")
-        rows.append(done.as_dict())
+
+    compacted = api.compact(found, name, keep=keep, force=force, on_done=tell)
+    rows = [done.as_dict() for done in compacted]
     if as_json:
         output.say_json({"sessions": rows})
     if any(one.get("how") == "fallback" for row in rows for one in row["consolidated"]):

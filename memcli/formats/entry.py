@@ -80,7 +80,7 @@ class Entry:
     sources: tuple[Any, ...] = ()  # sessions with message ranges, commits
     references: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-    cited: tuple[str, ...] = ()  # lines of files it is about, as `text.citation` writes them
+    cited: tuple[str, ...] = ()  # lines of files it is about, as `formats/links.py` writes them
     status: str = "active"
     superseded_by: str = ""
     superseded_at: str = ""

@@ -85,7 +85,7 @@ class Tools:
 
         def job(found: list[Workspace]) -> str:
             choice = Choice(kind=kind, type=type, tag=tag, since=since, until=until, as_of=as_of)
-            return json_reply(find.search(found, _said(query), limit=limit, choice=choice).as_dict(_said(query)))
+            return json_reply(find.search(found, _said(query), limit=limit, choice=choice).as_dict())
 
         return self._answer("search", job, query, *(kind or ()), *(type or ()), *(tag or ()), since, until, as_of)
 

@@ -135,11 +135,12 @@ class SearchResults:
     model: str = ""  # whose vector it is
     weaker: int = 0  # found, but below the relevance asked for
     talk: int = 0  # turns of conversations that were found besides
+    query: str = ""
 
-    def as_dict(self, query: str, *, explain: bool = False) -> dict[str, Any]:
+    def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the JSON document of `mem search`; `explain` adds the parts of each relevance."""
         return {
-            "query": query,
+            "query": self.query,
             "hits": [hit.as_dict(explain=explain) for hit in self.hits],
             "problems": [asdict(problem) for problem in self.problems],
             "notices": list(self.notices),

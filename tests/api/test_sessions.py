@@ -131,9 +131,9 @@ def test_a_session_is_cleared_archived_and_deleted_for_good(opened: Workspace) -
 
 def test_compacting_a_short_session_does_nothing_unless_it_is_forced(opened: Workspace) -> None:
     said(opened, "s1", *(f"The number of house {number} is {number}." for number in range(30)))
-    assert [done.moved for _, done in sessions.compact(opened, "s1")] == [0]
-    ((where, done),) = sessions.compact(opened, "s1", keep=5, force=True)
-    assert (where, done.moved) == (opened, 25)
+    assert [done.moved for done in sessions.compact(opened, "s1")] == [0]
+    (done,) = sessions.compact(opened, "s1", keep=5, force=True)
+    assert done.moved == 25
     assert done.as_dict()["archived"] == done.place
 
 
