@@ -65,8 +65,6 @@ OWNERS: dict[str, tuple[str, ...]] = {
 }
 """Heavy libraries, and the starting of programs, with the modules that may import them."""
 LONGEST, SHORTEST = 300, 45
-SMALL = ("cli/", "transcripts/")
-"""Where a command or a format may be as short as it is: padded to a length it reads worse."""
 MOST_MODULES = 302
 """As many as there were when the house was laid, faces of packages included: merge before you add."""
 MOST_IMPORTS = 15
@@ -153,7 +151,7 @@ def sizes(sources: Tree) -> Iterator[str]:
         lines = source.count("\n")
         if lines > LONGEST:
             yield f"{path} has {lines} lines"
-        elif lines < SHORTEST and not path.endswith("__init__.py") and not path.startswith(SMALL):
+        elif lines < SHORTEST and not path.endswith("__init__.py"):
             yield f"{path} has {lines} lines only"
 
 

@@ -103,16 +103,20 @@ class Written:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON document of `mem write`; what does not apply is left out."""
-        known = {
-            "supersedes": list(self.supersedes),
-            "superseded_by": self.superseded_by,
-            "conflicts_with": list(self.conflicts_with),
-            "likely_same": list(self.likely_same),
-            "reason": self.reason,
-            "strength": self.strength if self.action == "merged" else 0,
-        }
-        told = {"action": self.action, "id": self.id, "path": self.path}
-        return told | {key: value for key, value in known.items() if value} | {"workspace": str(self.workspace.root)}
+        from .drafts import Admitted
+
+        admitted = Admitted(
+            self.action,
+            self.id,
+            self.path,
+            supersedes=self.supersedes,
+            superseded_by=self.superseded_by,
+            conflicts_with=self.conflicts_with,
+            likely_same=self.likely_same,
+            reason=self.reason,
+            strength=self.strength,
+        )
+        return admitted.as_dict() | {"workspace": str(self.workspace.root)}
 
 
 def change_entry(workspace: Workspace, path: str, new: NewEntry, guard: SecretGuard, *, by: str) -> Written:

@@ -143,7 +143,7 @@ def promote(
         output.say_json(done.as_dict())
         return
     if done.applied:
-        _tell_of_promote(done.promotion)
+        _tell_promotion(done.promotion)
     else:
         output.say(done.diff, end="")
         if output.is_heard():
@@ -152,7 +152,7 @@ def promote(
     _tell_passed(done.promotion)
 
 
-def _tell_of_promote(proposed: "Promotion") -> None:
+def _tell_promotion(proposed: "Promotion") -> None:
     for one, statement in proposed.promoted:
         output.say_row(("promoted", one, statement))
     for one, statement in proposed.changed:

@@ -125,10 +125,10 @@ def _content(text: str) -> frozenset[str]:
     return frozenset(spaced | {one + other for one, other in pairwise(wide)})
 
 
-_WITHIN_of_taken_back = 40  # messages between a statement and its correction
+_CORRECTED_WITHIN = 40  # messages between a statement and its correction
 _OPENING = 4  # characters within which a correction opens its message
 _SHORT = 5  # words of a correction that only gives the value
-_WORD_of_taken_back = re.compile(r"[^\W\d_]{3,}")
+_LETTERS = re.compile(r"[^\W\d_]{3,}")
 _NAMED = 2  # words of a correction that says what it is about
 _AMENDING = 12  # words of such a sentence
 
@@ -139,7 +139,7 @@ def taken_back(found: Sequence[Candidate], said: Mapping[str, str]) -> dict[int,
     used: set[tuple[str, int]] = set()  # corrections that found what they are about
     first = 0
     for place, later in enumerate(found):
-        while later.position - found[first].position > _WITHIN_of_taken_back:
+        while later.position - found[first].position > _CORRECTED_WITHIN:
             first += 1
         if later.role != "user":
             continue
@@ -238,6 +238,4 @@ def _shape(value: str) -> str:
 
 @lru_cache(1024)
 def _words(text: str) -> frozenset[str]:
-    return frozenset(word.casefold() for word in _WORD_of_taken_back.findall(text)) - data.words(
-        "retractions.toml", "common"
-    )
+    return frozenset(word.casefold() for word in _LETTERS.findall(text)) - data.words("retractions.toml", "common")

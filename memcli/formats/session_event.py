@@ -245,7 +245,7 @@ def _written(instant: datetime) -> str:
     return f"{whole[:-1]}.{instant.microsecond // 1000:03}Z" if instant.microsecond >= 1000 else whole
 
 
-_GIVEN_of_view = ("input", "arguments", "args")
+_SHOWN_ARGUMENTS = ("input", "arguments", "args")
 _VERBS = {"tool_call": "calls", "tool_result": "answered"}
 
 
@@ -268,7 +268,7 @@ def said(event: Event) -> str:
     """Return an event's words; of a tool call what the tool was given."""
     if event.text or event.type == "message":
         return event.text
-    given = next((event.extra[key] for key in _GIVEN_of_view if event.extra.get(key)), "")
+    given = next((event.extra[key] for key in _SHOWN_ARGUMENTS if event.extra.get(key)), "")
     return given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
 
 

@@ -165,7 +165,7 @@ def values_of_key(
     the key, AmbiguousError where several projects do and none is named.
     """
     for workspace in workspaces:
-        found = [one for one in key_history(workspace, key, project) if _holds_of_past(one, as_of)]
+        found = [one for one in key_history(workspace, key, project) if _held_at(one, as_of)]
         if not project and len({one.project for one in found}) > 1:
             found = [one for one in found if not one.project] or found
         projects = sorted({one.project for one in found})
@@ -211,7 +211,7 @@ def believed_at(workspace: Workspace, ids: Sequence[str], as_of: str, name: str)
     return Place(paths[-1])
 
 
-def _holds_of_past(value: "Value", as_of: str) -> bool:
+def _held_at(value: "Value", as_of: str) -> bool:
     if not as_of:
         return value.status == "active"
     is_over = value.until and value.until <= as_of

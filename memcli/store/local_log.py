@@ -162,12 +162,12 @@ _Line = tuple[str, str, int, tuple[str, ...]]
 def note(workspace: Workspace, ids: Iterable[str], moment: str = "") -> None:
     """Count one access of each id, now unless a moment is given; what cannot be written is not counted."""
     moment = moment or stamp(workspace.now)
-    _note_of_access(workspace, "".join(f"{moment}\t{one}\n" for one in ids if one.isprintable() and one.strip()))
+    _note_access(workspace, "".join(f"{moment}\t{one}\n" for one in ids if one.isprintable() and one.strip()))
 
 
 def confirm(workspace: Workspace, confirmed: Iterable[tuple[str, Access]]) -> None:
     """Count confirmations of ids; what cannot be written is not counted."""
-    _note_of_access(workspace, "".join(_line(CONFIRMED + one, said) for one, said in confirmed if one.isprintable()))
+    _note_access(workspace, "".join(_line(CONFIRMED + one, said) for one, said in confirmed if one.isprintable()))
 
 
 def confirmations(workspace: Workspace) -> dict[str, Access]:
@@ -191,7 +191,7 @@ def renewed(fields: Mapping[str, Any], noted: Access | None) -> Mapping[str, Any
     return {**fields, **more} | ({"sources": [*listed, *noted.sources]} if noted.sources else {})
 
 
-def _note_of_access(workspace: Workspace, lines: str) -> None:
+def _note_access(workspace: Workspace, lines: str) -> None:
     with suppress(OSError, UnicodeEncodeError):
         size = append(workspace, ACCESSES, lines.encode()) if lines else 0
         if size > LARGE and size > 2 * _size_of_sums(workspace):

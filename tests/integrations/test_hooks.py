@@ -615,7 +615,7 @@ def test_an_event_without_a_question_loads_nothing_heavy(
         heavy.remove("sqlite3")
         assert not ours & {"memcli.index.embeddings", "memcli.index.vector_file", "memcli.consolidation.worth"}
     else:
-        assert ours <= {"memcli.index", "memcli.index.filters", "memcli.index.peek"}
+        assert ours <= {"memcli.index", "memcli.index.peek"}
     assert not loaded & heavy
     assert log(workspace) == []
 
