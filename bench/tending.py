@@ -23,7 +23,7 @@ from memcli.maintenance.checks import check
 from memcli.maintenance.decay import decay
 from memcli.maintenance.stats import stats
 from memcli.recall.retention import Judged, judged, last_accessed
-from memcli.store import local_log
+from memcli.store import access_log
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 LIMIT = 2.0
@@ -54,13 +54,13 @@ def rows(workspace: Workspace, *statuses: str) -> list[Row]:
 def faded(workspace: Workspace) -> list[Judged]:
     """Judge every active entry."""
     found = rows(workspace, "active")
-    counts = local_log.counts(workspace, last_accessed(found))
+    counts = access_log.counts(workspace, last_accessed(found))
     return judged(found, workspace.now, workspace.settings, counts)
 
 
 def counted(workspace: Workspace) -> object:
     """Make the numbers of `mem stats`."""
-    return stats(rows(workspace), local_log.counts(workspace), workspace.now, workspace.zone, workspace.settings)
+    return stats(rows(workspace), access_log.counts(workspace), workspace.now, workspace.zone, workspace.settings)
 
 
 def median(work: Callable[[], object], runs: int) -> float:
@@ -84,9 +84,9 @@ def measured(entries: int, runs: int) -> dict[str, float]:
         time.sleep(0.1)
         found = {
             "parse": median(lambda: parse(workspace), runs),
-            "note": median(lambda: local_log.note(workspace, [ids[0]]), 1000),
+            "note": median(lambda: access_log.note(workspace, [ids[0]]), 1000),
         }
-        local_log.note(workspace, ids[::3])
+        access_log.note(workspace, ids[::3])
         found["decay"] = median(lambda: faded(workspace), runs)
         found["stats"] = median(lambda: counted(workspace), runs)
         found["check"] = median(lambda: check(workspace), min(3, runs))

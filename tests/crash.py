@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from memcli.store import atomic_files, file_moves, file_steps
+from memcli.store import atomic_files, file_steps
 
 STEPS = ("write", "fsync", "link", "rename", "unlink", "ftruncate")
 POWER_CUT = 77  # exit status of a process whose power was cut
@@ -67,5 +67,5 @@ class RefusingOS:
 
 def wire(stand_in: Any) -> None:
     """Let the code that changes files work on a stand-in; `wire(os)` undoes it."""
-    for module in (file_steps, atomic_files, file_moves):
+    for module in (file_steps, atomic_files):
         module.os = stand_in

@@ -8,8 +8,8 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..store.background_log import is_due, log
 from ..store.conversation_keeper import keeper
+from ..store.local_log import is_due, log
 from ..store.workspace import Workspace, unopened
 from .workspace import Surroundings, open_workspaces
 

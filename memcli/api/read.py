@@ -13,7 +13,7 @@ from ..formats.frontmatter import document as frontmatter
 from ..formats.jsonl import is_records, records_of
 from ..formats.text_lines import BOM, FileProblem, Problem, conflict_marker, decoded
 from ..formats.text_lines import lines as lines_of
-from ..store import addresses, atomic_files, local_log
+from ..store import access_log, addresses, atomic_files
 from .workspace import Place, Workspace, Workspaces, every, locate
 
 if TYPE_CHECKING:
@@ -100,10 +100,10 @@ def read(
     identifier = stated_id(found.document.fields) or place.path
     content = _content(found, lines, raw=raw)
     if is_entry and offset == 0 and not where.layout.is_archived(place.path):
-        local_log.note(where, [identifier])
+        access_log.note(where, [identifier])
     fields: Mapping[str, Any] = {}
     if is_entry:
-        told = local_log.renewed(found.document.fields, local_log.confirmations(where).get(identifier))
+        told = access_log.renewed(found.document.fields, access_log.confirmations(where).get(identifier))
         fields = listed(told if where.is_trusted else fields_from_others(told))
     wrong = (found.damage, found.document.problem, _conflict(found.text))
     return TextPage(
@@ -145,7 +145,7 @@ def read_origins(workspaces: Workspaces, which: str | Which) -> Origins:
     found = _found(workspaces, which)
     where, path = found.workspace, found.place.path
     entry, _ = read_entry(found.document, path, datetime.fromtimestamp(0, UTC))
-    waiting = local_log.confirmations(where).get(entry.id)
+    waiting = access_log.confirmations(where).get(entry.id)
     sources = tuple(dict.fromkeys([*map(str, entry.sources), *(waiting.sources if waiting else ())]))
     if found.kind != "entry" or not sources:
         raise NotFoundError(f"{path} does not say what it was taken from", "`mem write --sources` notes it")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import ChangedError
 from ..formats.entry import EPISODIC, Entry
-from ..store import local_log
+from ..store import access_log, local_log
 from ..store.journal import Applied, Step, apply, exclusive
 from ..store.lock import next_turn, one_by_one, turn
 from ..store.workspace import Workspace
@@ -108,9 +108,16 @@ def admit(
     if judge is not None and not by_key_alone:
         seen = look(workspace, drafts)
         heard = ask_judge(workspace, seen, judge)
-    return with_current(
-        workspace, command, again, decide, seen, note=lambda settled: local_log.confirm(workspace, settled.confirmed)
-    )[0]
+    return with_current(workspace, command, again, decide, seen, note=lambda settled: note_settled(workspace, settled))[
+        0
+    ]
+
+
+def note_settled(workspace: Workspace, settled: Settled, origin: str = "") -> None:
+    """Note beside the files what was confirmed and, for a review, which entries a conversation, `origin`, made."""
+    access_log.confirm(workspace, settled.confirmed)
+    if origin:
+        local_log.note_added(workspace, settled.made, origin)
 
 
 def look(

@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from .. import data
-from ..language.sentences import is_question
+from ..language.sentences import breaks, is_question
 
 Words = tuple[str, ...]
 KNOWN = 2048
 """Texts whose words are remembered: each is compared with several others, and those with it."""
 
-_SENTENCE_END = re.compile(r"(?<=[.!?;。！？；])\s+|\n+")
 CLAUSE_END = re.compile(r"[,;:–—]\s|\s[-–—]\s|[，；：]")
 _TOKEN = re.compile(r"[^\s,]+|,")
 _FORMS = {"is": "be", "are": "be", "am": "be", "being": "be", "be": "be", "has": "have", "have": "have"}
@@ -49,7 +48,7 @@ def single(name: str) -> frozenset[str]:
 def sentences(text: str) -> tuple[str, ...]:
     """Cut a text at the ends of sentences and lines; "Dr." ends none."""
     found: list[str] = []
-    for one in filter(str.strip, _SENTENCE_END.split(text.strip())):
+    for one in filter(str.strip, breaks(";；").split(text.strip())):
         goes_on = found and found[-1].lower().endswith(starts("abbreviations"))
         found[-1:] = [f"{found[-1]} {one}"] if goes_on else [*found[-1:], one]
     return tuple(found)

@@ -12,9 +12,9 @@ from ..errors import MemError, RefusedError, UsageError
 from ..formats.entry import TRUST
 from ..formats.times import stamp
 from ..store import atomic_files, local_log
+from ..store.access_log import confirmations
 from ..store.entries import require_archive
 from ..store.journal import Change, Move
-from ..store.local_log import confirmations
 from ..store.workspace import Workspace
 from .deduplication import could_be_one, taking_in
 from .merging import is_believed_over, may_replace

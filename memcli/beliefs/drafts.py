@@ -6,8 +6,8 @@ from typing import Any
 
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter.document import parse
+from ..store.access_log import Access
 from ..store.entries import drafted
-from ..store.local_log import Access
 from ..store.workspace import Workspace
 from .plan import Plan
 

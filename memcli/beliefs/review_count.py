@@ -8,7 +8,7 @@ from ..formats.entry import same_key
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..recall.retention import Judged, judged, last_accessed, unread_paths
-from ..store import local_log
+from ..store import access_log
 from ..store.workspace import Workspace
 
 RULES = ("constraint", "preference")
@@ -46,7 +46,7 @@ def review_rows(index: Index) -> tuple[list[dict[str, Any]], list[tuple[str, str
 def faded_rules(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[Judged]:
     """Return the rules below the threshold of decay that it spares."""
     rules = [row for row in rows if row["type"] in RULES]
-    counts = local_log.counts(workspace, last_accessed(rules))
+    counts = access_log.counts(workspace, last_accessed(rules))
     threshold = workspace.settings["decay.threshold"]
     return [
         one

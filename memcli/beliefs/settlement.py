@@ -8,9 +8,9 @@ from ..formats.entry import EPISODIC, Entry, read_entry
 from ..formats.frontmatter import document
 from ..formats.text_lines import shorten
 from ..formats.times import stamp
+from ..store.access_log import Access, confirmations
 from ..store.entries import TRIES, entry_text, revised
 from ..store.journal import Change
-from ..store.local_log import Access, confirmations
 from ..store.workspace import Workspace
 from .comparison import Compared, Verdict, compare, normalized, nothing_learned
 from .drafts import Admitted, Draft

@@ -9,13 +9,12 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ..beliefs.admission import Steps, ask_judge, look, settle_batches, settle_drafts, with_current
+from ..beliefs.admission import Steps, ask_judge, look, note_settled, settle_batches, settle_drafts, with_current
 from ..beliefs.drafts import Draft, Settled
 from ..beliefs.neighbours import Nearby, Opened
 from ..errors import BusyError, MemError
 from ..formats.session_event import Event
 from ..index.index import Index, ask
-from ..store import local_log
 from ..store.sessions.sessions import Session, at
 from ..store.workspace import Workspace
 from .backlog import queue
@@ -205,9 +204,8 @@ def _applied_to(
         return [step for one in planned for step in one.plan.steps], (settled, planned)
 
     def note(result: tuple[list[Settled], list[Outcome]]) -> None:
-        local_log.confirm(workspace, [one for settled in result[0] for one in settled.confirmed])
         for one, settled in zip(found, result[0], strict=True):
-            local_log.note_added(workspace, settled.made, f"the conversation {one.batch.session.id}")
+            note_settled(workspace, settled, f"the conversation {one.batch.session.id}")
 
     (_, (first, *others)), applied = with_current(workspace, command, again, decide, seen, note=note)
     kept = tuple(f"{path} was changed meanwhile: our text is in {place}" for path, place in applied.kept)

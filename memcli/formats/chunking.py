@@ -20,7 +20,8 @@ WORDING = "wording"
 """Anchor of a piece that is another wording of an entry, from its frontmatter."""
 
 _MARK = re.compile(r"<!-- /?mem:\w+ -->")
-_BREAK = re.compile(r"\n[ \t]*\n\s*|\n(?=[-*+>#|]|\d+[.)])|(?<=[.!?。！？])\s+|\s+")
+_ENDS = ".!?。！？"  # of a sentence
+_BREAK = re.compile(rf"\n[ \t]*\n\s*|\n(?=[-*+>#|]|\d+[.)])|(?<=[{_ENDS}])\s+|\s+")
 
 
 @dataclass(frozen=True)
@@ -151,9 +152,7 @@ def _best_break(text: str, start: int, stop: int) -> int:
     best, rank = stop, 0
     for found in _BREAK.finditer(text, start + (stop - start) // 2, stop):
         gap = found[0]
-        strength = (
-            4 if gap.count("\n") > 1 else 3 if "\n" in gap else 2 if text[found.start() - 1] in ".!?。！？" else 1
-        )
+        strength = 4 if gap.count("\n") > 1 else 3 if "\n" in gap else 2 if text[found.start() - 1] in _ENDS else 1
         if strength >= rank:
             best, rank = found.end(), strength
     return best

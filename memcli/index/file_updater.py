@@ -7,7 +7,7 @@ from ..formats.entry import SPELLINGS
 from ..formats.frontmatter import document
 from ..formats.jsonl import is_records
 from ..formats.times import stamp
-from ..store import local_log
+from ..store import access_log
 from ..store.workspace import Workspace
 from .file_reader import Talk, digest_of, opened, read_file, try_bytes
 from .scan import shown
@@ -35,8 +35,8 @@ def take_in(writer: Writer, workspace: Workspace, path: str, kind: str) -> str:
         return "same"
     reading = read_file(workspace, path, kind, data, stat, digest_of(data))
     if file is not None and reading.entry is not None and _is_rewritten(writer.text(file), reading.text):
-        local_log.note(
-            workspace, [local_log.EDITED + reading.entry.id], stamp(datetime.fromtimestamp(stat[0] // 10**9, UTC))
+        access_log.note(
+            workspace, [access_log.EDITED + reading.entry.id], stamp(datetime.fromtimestamp(stat[0] // 10**9, UTC))
         )
     return writer.keep(reading, noted, file)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import MemError, UnavailableError
 from ..formats.text_lines import BINARY, ONLY_BEGINNING, FileProblem
-from ..store.local_log import confirmations
+from ..store.access_log import confirmations
 from ..store.workspace import Workspace
 from . import schema, updater
 from .database import Database, texts_of

@@ -7,7 +7,7 @@ Owns: where a line is prose and where a sentence ends, in chat as in careful wri
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from .. import data
 
@@ -24,6 +24,16 @@ _ALONE = re.compile(r"[^.!?\n]*,")
 _CLOSING = " \t\r\n\"'“”’»」)*_`"  # what may stand after the mark a text ends in
 QUESTION_MARKS = ("?", "？", "؟")
 _WRAPPED = range(55, 101)  # characters of a line that was broken by an editor and not by who wrote it
+
+
+@cache
+def breaks(also: str = "") -> re.Pattern[str]:
+    """Return a pattern of what stands between sentences: blanks behind a mark that ends one or of `also`, or newlines.
+
+    For texts of which every part counts; `sentences` reads a message, and knows abbreviations, lists and what is no
+    prose.
+    """
+    return re.compile(rf"(?<=[.!?。！？{also}])\s+|\n+")
 
 
 @dataclass(frozen=True)

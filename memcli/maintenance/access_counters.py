@@ -18,10 +18,10 @@ from ..formats.times import stamp
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..recall.retention import last_accessed
-from ..store import atomic_files, git, local_log
+from ..store import access_log, atomic_files, git
+from ..store.access_log import CONFIRMED, Access
 from ..store.entries import decoded
 from ..store.journal import Change
-from ..store.local_log import CONFIRMED, Access
 from ..store.workspace import Workspace
 
 
@@ -131,7 +131,7 @@ def rows_with_accesses(workspace: Workspace) -> tuple[list[dict[str, Any]], dict
         return index.list_entries(Filter(statuses=()), "path")
 
     rows = ask(workspace, listed)
-    return rows, local_log.counts(workspace, last_accessed(rows))
+    return rows, access_log.counts(workspace, last_accessed(rows))
 
 
 TOGETHER = 200
@@ -142,7 +142,7 @@ def with_edits(
     workspace: Workspace, rows: Iterable[Mapping[str, Any]], accesses: Mapping[str, Access]
 ) -> dict[str, Access]:
     """Give the accesses with the notes of edits as git corrects them; without git they stay as they were noted."""
-    noted = {row["path"]: key for row in rows if (key := local_log.EDITED + row["id"]) in accesses}
+    noted = {row["path"]: key for row in rows if (key := access_log.EDITED + row["id"]) in accesses}
     found = dict(accesses)
     every = list(noted)
     for start in range(0, len(every), TOGETHER):

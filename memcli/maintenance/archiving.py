@@ -12,7 +12,7 @@ from ..formats.entry import stated_id
 from ..formats.frontmatter import document
 from ..index.index import ask
 from ..index.lookups import superseded_by_entry
-from ..store import atomic_files, entries, local_log
+from ..store import access_log, atomic_files, entries
 from ..store.workspace import Workspace
 from .restoring import restore
 
@@ -121,4 +121,4 @@ def _note_return(workspace: Workspace, path: str) -> None:
     """Note when a memory came back, beside it, so that it does not fade again at once."""
     with suppress(MemError, UnicodeDecodeError):
         identifier = stated_id(document.parse(atomic_files.read(workspace.path(path)).decode("utf-8")).fields) or path
-        local_log.note(workspace, [local_log.RESTORED + identifier])
+        access_log.note(workspace, [access_log.RESTORED + identifier])

@@ -15,7 +15,7 @@ from ..formats.text_lines import FileProblem
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..recall.retention import Judged, judged, last_accessed, unread_paths
-from ..store import atomic_files, local_log
+from ..store import access_log, atomic_files
 from ..store.entries import require_archive
 from ..store.history import history_steps
 from ..store.journal import Move, Step, apply, exclusive
@@ -46,7 +46,7 @@ def survey(workspace: Workspace, moment: datetime | None = None) -> Survey:
     rows, problems = ask(workspace, asked)
     named = {one.path for one in problems}
     unread = unread_paths(workspace, [row["path"] for row in rows if row["path"] in named])
-    counts = with_edits(workspace, rows, local_log.counts(workspace, last_accessed(rows)))
+    counts = with_edits(workspace, rows, access_log.counts(workspace, last_accessed(rows)))
     return Survey(tuple(judged(rows, moment or workspace.now, workspace.settings, counts, unread)), tuple(problems))
 
 
@@ -106,12 +106,12 @@ def decay(
     with exclusive(workspace, "mem decay") as held:
         # Under the lock, since another run may just have archived the same, or having the lock finished a killed one.
         plan = decay_plan(workspace, entries, noise, fraction)
-        counted, problems = countable(workspace, staying, local_log.counts(workspace))
+        counted, problems = countable(workspace, staying, access_log.counts(workspace))
         known = {name: last for identifier, file in counted.items() for name, last in file.lasts(identifier)}
-        taken = local_log.take(workspace, known)
+        taken = access_log.take(workspace, known)
         changes, folded = folding(counted, taken)
         apply(workspace, [*changes, *plan.steps], held)
-        local_log.finish_folding(workspace, taken, folded)
+        access_log.finish_folding(workspace, taken, folded)
     moves = {step.path: step.to for step in plan.steps if isinstance(step, Move)}
     for one in entries:
         path = one.row["path"]
@@ -121,7 +121,7 @@ def decay(
             problems.append((path, "cannot be read"))
     archived = tuple((one.row["id"], moves[one.row["path"]]) for one in entries if one.row["path"] in moves)
     return Decayed(
-        archived, tuple(dict.fromkeys(name.removeprefix(local_log.CONFIRMED) for name in folded)), tuple(problems)
+        archived, tuple(dict.fromkeys(name.removeprefix(access_log.CONFIRMED) for name in folded)), tuple(problems)
     )
 
 

@@ -18,10 +18,10 @@ from ..formats.frontmatter import document as frontmatter
 from ..formats.memory_page import Promoted, heading_of, page_line, read_promoted, size_of_ours, statement_of, with_lines
 from ..formats.times import parse_time
 from ..store import atomic_files
+from ..store.access_log import Access
 from ..store.entries import decoded
 from ..store.entry_revision import USER
 from ..store.journal import Change
-from ..store.local_log import Access
 from ..store.workspace import Workspace
 from .access_counters import rows_with_accesses
 

@@ -13,8 +13,8 @@ from ..index.filters import Filter
 from ..index.health import Health
 from ..index.index import Index, ask
 from ..recall.retention import Judged, judged, last_accessed
-from ..store import local_log
-from ..store.local_log import Access
+from ..store import access_log
+from ..store.access_log import Access
 from ..store.settings import Settings
 from ..store.workspace import Workspace
 from .access_counters import with_edits
@@ -54,7 +54,7 @@ def survey(workspace: Workspace) -> tuple[Stats, list[FileProblem], Health]:
         return index.list_entries(Filter(statuses=()), "id"), index.problems(), index.health()
 
     rows, problems, state = ask(workspace, asked)
-    counts = with_edits(workspace, rows, local_log.counts(workspace, last_accessed(rows)))
+    counts = with_edits(workspace, rows, access_log.counts(workspace, last_accessed(rows)))
     return stats(rows, counts, workspace.now, workspace.zone, workspace.settings), problems, state
 
 

@@ -11,7 +11,7 @@ from ..index.lookups import IndexedFile
 from ..search.provenance import watch
 from ..search.results import Hit
 from ..search.snippets import snippet
-from ..store import local_log
+from ..store import access_log
 from ..store.addresses import Place, part
 from ..store.workspace import Workspace
 from .always_on_context import digest, says_something, strip_comments
@@ -43,7 +43,7 @@ class MemoryReader:
         self._query = query
         self._session = session
         self._folder = folder
-        self._noted = local_log.counts(workspace)
+        self._noted = access_log.counts(workspace)
         self._changes = watch(workspace, as_of)
 
     def memory(self, hit: Hit, file: IndexedFile, asked: str) -> Memory | None:
@@ -60,7 +60,7 @@ class MemoryReader:
         accesses = noted[hit.id].count if hit.id in noted else 0
         # What is no entry fades like an episode, and was observed.
         source = "" if workspace.is_trusted else REPOSITORY
-        renewed = local_log.renewed(row, noted.get(local_log.CONFIRMED + hit.id))
+        renewed = access_log.renewed(row, noted.get(access_log.CONFIRMED + hit.id))
         measured = renewed or {"type": "episode", "source": source or "observed"}
         kept = retention(measured, workspace.now, workspace.settings, accesses)
         weight = workspace.settings["recall.recency_weight"]

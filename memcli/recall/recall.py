@@ -143,6 +143,6 @@ def _note(workspaces: Sequence[Workspace], request: RecallRequest, pack: Pack, t
     for workspace in workspaces:
         ids = [memory.id for memory in pack.chosen if memory.kind == "entry" and memory.scope == workspace.scope]
         if ids:
-            from ..store import local_log
+            from ..store import access_log
 
-            local_log.note(workspace, ids)
+            access_log.note(workspace, ids)

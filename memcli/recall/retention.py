@@ -17,8 +17,8 @@ from ..errors import MemError, UsageError
 from ..formats.entry import EPISODIC, TRUST
 from ..formats.frontmatter import document
 from ..formats.times import parse_time
-from ..store import atomic_files, local_log
-from ..store.local_log import Access
+from ..store import access_log, atomic_files
+from ..store.access_log import Access
 from ..store.settings import Settings
 from ..store.workspace import Workspace
 
@@ -97,7 +97,7 @@ def judged(
     found = []
     for row in rows:
         noted = accesses.get(row["id"])
-        back, edited = (_last(accesses, kind + row["id"]) for kind in (local_log.RESTORED, local_log.EDITED))
+        back, edited = (_last(accesses, kind + row["id"]) for kind in (access_log.RESTORED, access_log.EDITED))
         numbers = fading(_as_young_as(row, max(back, edited)), now, settings, noted.count if noted else 0)
         read = max(noted.last if noted else "", row.get("last_accessed_at") or "")
         if row["path"] in unread:

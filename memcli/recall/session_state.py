@@ -97,12 +97,12 @@ def _name(session: str) -> str:
 
 
 def _line(turn: SurfacedTurn) -> str:
-    """Write a turn as a line behind a newline, so that a line torn before it stays by itself."""
+    """Write a turn as a line."""
     told: dict[str, Any] = {"shown": turn.shown, "standing": turn.standing, "reset": turn.reset, "turns": turn.turns}
     if turn.context:
         largest = max(map(abs, turn.context)) or 1.0
         told["context"] = b64encode(array("b", [round(127 * one / largest) for one in turn.context])).decode()
-    return f"\n{json.dumps({name: value for name, value in told.items() if value})}\n"
+    return f"{json.dumps({name: value for name, value in told.items() if value})}\n"
 
 
 def _turn(line: str) -> SurfacedTurn | None:

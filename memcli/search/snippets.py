@@ -9,7 +9,6 @@ LIMIT = 160
 _LEAD = re.compile(r"(?:#{1,6}\s+|>\s*|[-*+]\s+)*")
 _MARK = re.compile(r"<!-- (?:/?mem:|mem_|hist_)[^\n]*?-->")
 """What mem writes for itself into a page."""
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
 
 
 def snippet(text: str, query: str, limit: int = LIMIT) -> tuple[str, int]:
@@ -39,8 +38,10 @@ def snippet(text: str, query: str, limit: int = LIMIT) -> tuple[str, int]:
 
 
 def _sentences(text: str) -> list[tuple[int, str]]:
+    from ..language.sentences import breaks
+
     found, start = [], 0
-    for gap in _SENTENCE.finditer(text):
+    for gap in breaks().finditer(text):
         if text[start : gap.start()].strip():
             found.append((start, text[start : gap.start()]))
         start = gap.end()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..errors import MemError
 from . import atomic_files, entries, entry_revision
+from .atomic_files import remove
 from .entries import EntryChange
-from .file_moves import remove
 from .secret_guard import SecretGuard
 from .workspace import Workspace
 

@@ -17,8 +17,8 @@ from ..formats.text_lines import first_line
 from ..formats.times import stamp
 from . import atomic_files
 from .archive import explain, keep_folders
+from .atomic_files import move, remove
 from .entry_revision import USER, attributed, changed, checked_text, new_fields, settled, sound
-from .file_moves import move, remove
 from .replaced_texts import keep_replaced, without_old_wordings
 from .workspace import Workspace
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ..errors import NotFoundError, RefusedError
 from . import atomic_files
+from .atomic_files import remove
 from .entries import decoded
-from .file_moves import remove
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ..formats.text_lines import require_no_conflict
 from ..formats.times import stamp
 from . import atomic_files, file_steps
 from .archive import explain, is_archived_entry, keep_folders, records_folder, records_of
-from .file_moves import move_all, remove
+from .atomic_files import move_all, remove
 from .lock import Held, locked
 from .trust import seal_key
 from .workspace import Workspace

@@ -1,18 +1,20 @@
-"""Files of this machine in `.mem/` that only grow, written without the workspace's lock; two of them: review, accesses.
+"""Files of this machine in `.mem/` that only grow, written without the workspace's lock; two of them: failures, review.
 
-Lines that are torn or damaged are skipped by those who read them.
+Lines that are torn or damaged are skipped by those who read them. `log` has one line a failure of work that nobody
+watches. `begun/NAME` was touched when work of that name began, so that a hook that runs often does not begin it each
+time. Neither of these two is needed: both may be deleted at any time.
 """
 
 import errno
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from stat import S_ISREG
-from typing import Any
 
-from ..formats.times import parse_time, stamp
+from ..formats.times import stamp
 from .privacy import make_derived, narrowed, write_private
 from .workspace import Workspace
 
@@ -20,6 +22,7 @@ from .workspace import Workspace
 def append(workspace: Workspace, name: str, data: bytes, mode: int = 0o666) -> int:
     """Append whole lines to a file of `.mem/` in one write; return the size of the file after it, in bytes.
 
+    A last line that was cut off is ended first, so that it costs no other.
     `name` may begin with a folder, which is made if it is missing; `mode` is that of a new file, before it is narrowed
     to its folder's. Returns 0, and writes nothing, if `.mem/`, the folder or the file is a link, which may have come
     with a clone and lead anywhere, or if the file is no regular file. Raises OSError if it cannot be written.
@@ -34,8 +37,11 @@ def append(workspace: Workspace, name: str, data: bytes, mode: int = 0o666) -> i
         make_derived(path.parent)
         fd = os.open(path, flags, narrowed(mode, path.parent))
     try:
-        if not S_ISREG(os.fstat(fd).st_mode):
+        seen = os.fstat(fd)
+        if not S_ISREG(seen.st_mode):
             return 0
+        if seen.st_size and os.pread(fd, 1, seen.st_size - 1) != b"\n":
+            data = b"\n" + data
         if os.write(fd, data) < len(data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(path))
         return os.fstat(fd).st_size
@@ -58,6 +64,38 @@ def replace_text(workspace: Workspace, name: str, text: str) -> None:
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     write_private(temporary, text)
     os.replace(temporary, path)
+
+
+FAILURES = "log"
+LARGEST_LOG = 64 << 10
+"""Bytes of a log of failures from which a new one is begun."""
+_LONGEST_LINE = 400  # characters
+
+
+def log(workspace: Workspace, what: str) -> None:
+    """Add a line to the log; drop one that cannot be written, since a memory that fails must not stop an agent."""
+    path = workspace.derived / FAILURES
+    line = f"{stamp(workspace.now)} {' '.join(what.split())}"[:_LONGEST_LINE]
+    with suppress(OSError):
+        if path.exists() and path.stat().st_size > LARGEST_LOG and not workspace.derived.is_symlink():
+            os.replace(path, path.with_name(f"{FAILURES}.old"))
+        append(workspace, FAILURES, f"{line}\n".encode("utf-8", "replace"))
+
+
+def is_due(workspace: Workspace, name: str, seconds: float) -> bool:
+    """Return whether work of a name began more than `seconds` ago, or never, and mark it as begun now.
+
+    Work whose mark can be neither read nor written is due each time: doing it twice is safe. The clock is that of the
+    file system, since marks are compared with the times it stamps.
+    """
+    mark = workspace.derived / "begun" / name
+    with suppress(OSError):
+        if 0 <= time.time() - mark.stat().st_mtime < seconds:
+            return False
+    with suppress(OSError):
+        make_derived(mark.parent)
+        mark.touch()
+    return True
 
 
 REVIEW = "review"
@@ -131,150 +169,3 @@ def _note(workspace: Workspace, rows: Iterable[Mapping[str, str]]) -> None:
     with suppress(OSError):
         if lines:
             append(workspace, REVIEW, lines.encode())
-
-
-ACCESSES = "access"
-TAKEN = "access.taken"
-"""Holds the lines that are being folded into the files; left behind where that was killed."""
-RESTORED = "restored:"
-"""Before the id of a memory that was brought back: its line says when."""
-EDITED = "edited:"
-"""Before the id of a memory whose text was changed without a word of when: its line says when it was."""
-CONFIRMED = "confirmed:"
-"""Before the id of a memory that was said again: `mem decay --apply` brings its strength and sources into the file."""
-LARGE = 256 * 1024
-"""Size in bytes from which lines are summed up; where the sums alone are larger, at twice their size."""
-_NOTHING: Mapping[str, str] = {}
-
-
-@dataclass(frozen=True)
-class Access:
-    """How often an id was read or confirmed since its count was last folded, and when for the last time."""
-
-    count: int
-    last: str  # RFC 3339, UTC
-    sources: tuple[str, ...] = ()  # of confirmations, as the entry's frontmatter has them
-
-
-_Line = tuple[str, str, int, tuple[str, ...]]
-
-
-def note(workspace: Workspace, ids: Iterable[str], moment: str = "") -> None:
-    """Count one access of each id, now unless a moment is given; what cannot be written is not counted."""
-    moment = moment or stamp(workspace.now)
-    _note_access(workspace, "".join(f"{moment}\t{one}\n" for one in ids if one.isprintable() and one.strip()))
-
-
-def confirm(workspace: Workspace, confirmed: Iterable[tuple[str, Access]]) -> None:
-    """Count confirmations of ids; what cannot be written is not counted."""
-    _note_access(workspace, "".join(_line(CONFIRMED + one, said) for one, said in confirmed if one.isprintable()))
-
-
-def confirmations(workspace: Workspace) -> dict[str, Access]:
-    """Return the confirmations that are not in the files yet, by id."""
-    return {
-        name.removeprefix(CONFIRMED): noted for name, noted in counts(workspace).items() if name.startswith(CONFIRMED)
-    }
-
-
-def renewed(fields: Mapping[str, Any], noted: Access | None) -> Mapping[str, Any]:
-    """Return an entry's fields with the confirmations that wait beside its file."""
-    if noted is None or not fields:
-        return fields
-    strength = fields.get("strength")
-    more = {
-        "strength": (strength if isinstance(strength, int) else 1) + noted.count,
-        "updated_at": max(str(fields.get("updated_at") or ""), noted.last),
-    }
-    known = fields.get("sources")
-    listed = list(known) if isinstance(known, list | tuple) else []
-    return {**fields, **more} | ({"sources": [*listed, *noted.sources]} if noted.sources else {})
-
-
-def _note_access(workspace: Workspace, lines: str) -> None:
-    with suppress(OSError, UnicodeEncodeError):
-        size = append(workspace, ACCESSES, lines.encode()) if lines else 0
-        if size > LARGE and size > 2 * _size_of_sums(workspace):
-            text = "".join(_line(one, noted) for one, noted in _summed(_lines(workspace, ACCESSES)).items())
-            replace_text(workspace, ACCESSES, f"#{len(text.encode())}\n{text}")
-
-
-def counts(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[str, Access]:
-    """Return the accesses noted since the last folding, by id.
-
-    `folded` is the `last_accessed_at` of the files: it tells which lines a killed folding had brought into them.
-    """
-    return _summed(_counting(workspace, folded))
-
-
-def take(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[str, Access]:
-    """Set the noted lines aside, to be folded into the files, and return their sums; the caller holds the lock."""
-    lines = list(_counting(workspace, folded))
-    noted, taken = workspace.derived / ACCESSES, workspace.derived / TAKEN
-    with suppress(OSError):
-        if taken.exists():  # left by a folding that was killed
-            text = "".join(_line(one, Access(count, moment, sources)) for moment, one, count, sources in lines)
-            replace_text(workspace, TAKEN, text)
-            noted.unlink()
-        else:
-            noted.rename(taken)
-    return _summed(lines)
-
-
-def finish_folding(workspace: Workspace, taken: Mapping[str, Access], folded: Mapping[str, Access]) -> None:
-    """End a folding: drop what is in the files now, and note the rest again."""
-    rest = ""
-    for identifier, access in taken.items():
-        left = access.count - (folded[identifier].count if identifier in folded else 0)
-        rest += _line(identifier, replace(access, count=left)) * (left > 0)
-    with suppress(OSError):
-        if rest:
-            append(workspace, ACCESSES, rest.encode())
-        (workspace.derived / TAKEN).unlink()
-
-
-def _size_of_sums(workspace: Workspace) -> int:
-    """Return the size in bytes that the sums had when the file was last summed up; 0 if it never was."""
-    head = text_of(workspace, ACCESSES, 32)
-    number = head.partition("\n")[0].removeprefix("#")
-    return int(number) if head.startswith("#") and number.isdigit() else 0
-
-
-def _summed(lines: Iterable[_Line]) -> dict[str, Access]:
-    sums: dict[str, Access] = {}
-    for moment, identifier, count, sources in lines:
-        known = sums.get(identifier, Access(0, moment))
-        joined = tuple(dict.fromkeys(known.sources + sources)) if sources else known.sources
-        sums[identifier] = Access(known.count + count, max(known.last, moment), joined)
-    return sums
-
-
-def _line(name: str, noted: Access) -> str:
-    """Write a line; JSON has neither tabs nor newlines of its own."""
-    sources = f"\t{json.dumps(noted.sources, ensure_ascii=False)}" if noted.sources else ""
-    return f"{noted.last}\t{name}\t{noted.count}{sources}\n"
-
-
-def _counting(workspace: Workspace, folded: Mapping[str, str]) -> Iterator[_Line]:
-    for line in _lines(workspace, TAKEN):
-        if line[0] > folded.get(line[1], ""):
-            yield line
-    yield from _lines(workspace, ACCESSES)
-
-
-def _lines(workspace: Workspace, name: str) -> Iterator[_Line]:
-    """Yield moment, id, count and sources of each sound line."""
-    for line in text_of(workspace, name).split("\n"):
-        fields = line.split("\t")
-        if len(fields) in (2, 3, 4) and fields[1] and parse_time(fields[0]):
-            count = fields[2] if len(fields) > 2 else "1"
-            if count.isdecimal() and len(count) < 10:
-                yield fields[0], fields[1], int(count), _sources(fields[3]) if len(fields) == 4 else ()
-
-
-def _sources(text: str) -> tuple[str, ...]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return ()
-    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()

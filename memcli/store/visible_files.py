@@ -9,8 +9,8 @@ from ..errors import RefusedError, UsageError
 from ..formats.text_lines import require_no_conflict
 from . import atomic_files, entries
 from .archive import explain_folder, is_hollow, keep_folders
+from .atomic_files import remove_folder
 from .entry_revision import attributed
-from .file_moves import remove_folder
 from .privacy import require_open
 from .redaction import require_no_secret
 from .secret_guard import keepable

@@ -11,7 +11,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from ..store.privacy import make_derived, opener, write_private
+from ..store.local_log import append, replace_text, text_of
 from ..store.workspace import Surroundings, Workspace, nearest
 from . import opencode, opencode_database
 from .reader import FOREIGN, Transcript, UnknownTranscriptError, detect, read_transcripts
@@ -123,22 +123,21 @@ class Seen:
 
 
 class ImportLog:
-    """Reads the file once and adds to it."""
+    """The sources that were read before, from a file of `.mem/` that is read once and added to."""
 
     def __init__(self, workspace: Workspace) -> None:
-        """Read what is known; a line that is none says nothing."""
-        self._path = workspace.derived / FILE
+        """Read the file, passing over damaged lines; write it anew where most of its lines are outdated."""
+        self._workspace = workspace
         self._seen: dict[str, Seen] = {}
-        lines = 0
-        with suppress(OSError), self._path.open(encoding="utf-8", errors="replace") as file:
-            for line in file:
-                lines += 1
-                with suppress(ValueError, TypeError, KeyError):
-                    told = json.loads(line)
-                    path = told.pop("source")
-                    self._seen[path] = Seen(**{**told, "stamp": tuple(told["stamp"])})
-        if lines > 2 * len(self._seen) + _ROOM:
-            self._write_anew()
+        lines = text_of(workspace, FILE).split("\n")
+        for line in lines:
+            with suppress(ValueError, TypeError, KeyError, AttributeError):
+                told = json.loads(line)
+                path = told.pop("source")
+                self._seen[path] = Seen(**{**told, "stamp": tuple(told["stamp"])})
+        if len(lines) > 2 * len(self._seen) + _ROOM:
+            with suppress(OSError):
+                replace_text(workspace, FILE, _lines(self._seen))
 
     def get(self, path: Path) -> Seen | None:
         """Return what is known of a source."""
@@ -149,26 +148,15 @@ class ImportLog:
         fresh = {os.fspath(path): one for path, one in seen}
         self._seen |= fresh
         with suppress(OSError):
-            if fresh and not self._path.parent.is_symlink() and not self._path.is_symlink():
-                make_derived(self._path.parent)
-                with open(self._path, "ab+", opener=opener) as file:
-                    size = file.seek(0, os.SEEK_END)
-                    file.seek(max(size - 1, 0))
-                    torn = file.read(1) not in (b"", b"\n")  # a killed one was in the middle of a line
-                    lines = "".join(_line(path, one) for path, one in fresh.items())
-                    file.write(b"\n" * torn + lines.encode())
-
-    def _write_anew(self) -> None:
-        with suppress(OSError):
-            if not self._path.is_symlink():
-                fresh = self._path.with_name(f"{FILE}.new")
-                write_private(fresh, "".join(_line(path, one) for path, one in self._seen.items()))
-                os.replace(fresh, self._path)
+            if fresh:
+                append(self._workspace, FILE, _lines(fresh).encode())
 
 
-def _line(path: str, seen: Seen) -> str:
-    told = {name: value for name, value in asdict(seen).items() if value}
-    return json.dumps({"source": path, **told}) + "\n"
+def _lines(seen: Mapping[str, Seen]) -> str:
+    told = (
+        {"source": path} | {key: value for key, value in asdict(one).items() if value} for path, one in seen.items()
+    )
+    return "".join(f"{json.dumps(one)}\n" for one in told)
 
 
 ELSEWHERE = "of other projects"

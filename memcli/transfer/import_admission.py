@@ -9,14 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..beliefs.admission import ask_judge, is_settled_here, look, settle_drafts, with_current
+from ..beliefs.admission import ask_judge, is_settled_here, look, note_settled, settle_drafts, with_current
 from ..beliefs.drafts import Admitted, Draft, Settled
 from ..beliefs.neighbours import Nearby
 from ..beliefs.plan import without_lines
 from ..errors import RefusedError
 from ..formats.entry import Entry
 from ..formats.frontmatter.document import parse
-from ..store import local_log
 from ..store.journal import Change, Step
 from ..store.layouts import is_archived
 from ..store.workspace import Workspace
@@ -115,7 +114,7 @@ def _admit(
         return [*changes, *without_lines(workspace, settled.superseded).steps], (settled, as_they_are)
 
     def note(result: tuple[Settled, list[BundledFile]]) -> None:
-        local_log.confirm(workspace, result[0].confirmed)
+        note_settled(workspace, result[0])
 
     (settled, as_they_are), _ = with_current(workspace, "mem import", again, decide, seen, note=note)
     for one in as_they_are:

@@ -15,7 +15,7 @@ from ..formats.times import parse_time
 from ..index.filters import Filter
 from ..index.index import Index
 from ..index.lookups import entry_texts_with, paths_by_id
-from ..store import atomic_files, local_log
+from ..store import access_log, atomic_files
 from ..store.archive import place
 from ..store.init import PAGE_TEXT
 from ..store.redaction import Redactor, names_blanked
@@ -52,7 +52,7 @@ def known_memories(index: Index) -> KnownMemories:
         for found in _NAMED_SOURCE.finditer(text)
     }
     paths = paths_by_id(index)
-    for one, noted in local_log.confirmations(index.workspace).items():
+    for one, noted in access_log.confirmations(index.workspace).items():
         names = (source.removeprefix(IMPORT_SOURCE) for source in noted.sources if source.startswith(IMPORT_SOURCE))
         taken |= {name: paths[one] for name in names if one in paths}
     return KnownMemories(paths, taken, not index.list_entries(Filter(kinds=("entry",)), "path", 1))

@@ -15,8 +15,8 @@ from memcli.beliefs.llm_judge import LlmJudge
 from memcli.beliefs.supersession import read_entry_file
 from memcli.errors import LlmError, RefusedError
 from memcli.formats.entry import Entry
-from memcli.store import atomic_files, entries, local_log
-from memcli.store.local_log import Access
+from memcli.store import access_log, atomic_files, entries
+from memcli.store.access_log import Access
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 from tests.fake_llm import ScriptedLlm
@@ -78,7 +78,7 @@ def test_what_is_known_is_confirmed_and_loses_nothing(workspace: Workspace) -> N
     merged = entry(workspace, first)
     assert (merged.tags, merged.files) == (("editor", "python"), ("setup.cfg",))
     assert (merged.body, merged.wordings) == ("User prefers tabs", ("The user  prefers TABS.",))
-    waiting = local_log.confirmations(workspace)[first.id]
+    waiting = access_log.confirmations(workspace)[first.id]
     assert waiting == Access(1, "2026-12-01T00:00:00Z", ("session:b#2",))
 
 
@@ -89,7 +89,7 @@ def test_what_is_only_said_again_leaves_the_file_as_it_is(workspace: Workspace) 
     for number, text in enumerate(("User prefers tabs.", "user  prefers TABS", "User prefers\ntabs"), 2):
         assert let_in(workspace, text, type="preference", sources=[f"session:s#{number}"]).strength == number
     assert (workspace.root / first.path).read_bytes() == before
-    waiting = local_log.confirmations(workspace)[first.id]
+    waiting = access_log.confirmations(workspace)[first.id]
     assert (waiting.count, waiting.sources) == (3, ("session:s#2", "session:s#3", "session:s#4"))
 
 

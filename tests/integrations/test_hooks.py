@@ -15,7 +15,7 @@ from memcli.api.workspace import surroundings
 from memcli.errors import BusyError, RefusedError
 from memcli.integrations.hooks.dispatch import CHARACTERS, respond
 from memcli.integrations.hooks.event import LARGEST
-from memcli.store.background_log import LARGEST as LARGEST_LOG
+from memcli.store.local_log import LARGEST_LOG
 from memcli.store.workspace import Surroundings, Workspace
 from tests.conftest import Mem, Ran
 

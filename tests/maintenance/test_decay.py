@@ -15,7 +15,7 @@ from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
 from memcli.maintenance.decay import Decayed, decay, decay_plan
 from memcli.recall.retention import Judged, judged, last_accessed
-from memcli.store import entries, local_log
+from memcli.store import access_log, entries
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 
@@ -51,7 +51,7 @@ def judge(workspace: Workspace, **more: Any) -> list[Judged]:
         return index.list_entries(Filter(), "id")
 
     found = ask(workspace, rows)
-    counts = local_log.counts(workspace, last_accessed(found))
+    counts = access_log.counts(workspace, last_accessed(found))
     return judged(found, workspace.now, workspace.settings, counts, **more)
 
 
@@ -121,7 +121,7 @@ def test_faded_entries_move_as_they_are_and_come_back_byte_for_byte(workspace: W
     path.chmod(0o600)
     os.utime(path, (1e9, 1e9))
     before, status = path.read_bytes(), path.stat()
-    local_log.note(workspace, ["old"], LONG_AGO)
+    access_log.note(workspace, ["old"], LONG_AGO)
     done = run(workspace)
     assert done.archived == (("old", "archive/entries/old.md"),)
     assert not path.exists()
@@ -200,7 +200,7 @@ def test_counters_go_into_the_files_that_stay_and_nothing_else_changes(workspace
     foreign = put(workspace, "theirs", 0, "accessCount: 5\nlastAccessed: 2026-01-01T00:00:00Z\naccess: public\n")
     before = path.read_text()
     for name in ("young", "young", "young", "theirs"):
-        local_log.note(workspace, [name])
+        access_log.note(workspace, [name])
     assert set(run(workspace).folded) == {"theirs", "young"}
     new = "access_count: 5\nupdated_at: 2026-11-20T00:00:00Z\nlast_accessed_at: 2026-11-21T20:15:03Z\n"
     assert path.read_text() == before.replace("access_count: 2\nupdated_at: 2026-11-20T00:00:00Z\n", new)
@@ -214,7 +214,7 @@ def test_a_file_without_frontmatter_keeps_its_counter_beside_it(workspace: Works
     path = workspace.root / "entries/plain.md"
     path.parent.mkdir()
     path.write_text("Just a line.\n")
-    local_log.note(workspace, ["entries/plain.md"])
+    access_log.note(workspace, ["entries/plain.md"])
     assert run(workspace).folded == ()
     assert path.read_text() == "Just a line.\n"
     assert judge(workspace)[0].fading.accesses == 1
@@ -260,7 +260,7 @@ def test_killed_anywhere_and_run_again_it_ends_the_same(tmp_path: Path) -> None:
         workspace = at(tmp_path / str(cut) / "memory")
         put(workspace, "old", 300)
         young = put(workspace, "young", 0)
-        local_log.note(workspace, ["young", "old"], LONG_AGO)
+        access_log.note(workspace, ["young", "old"], LONG_AGO)
         found = judge(workspace)
         child = os.fork()
         if child == 0:

@@ -12,7 +12,7 @@ from memcli.index.filters import Filter
 from memcli.index.index import ask
 from memcli.maintenance.promotion import Promotion, demote_plan, promote_plan
 from memcli.store import entries
-from memcli.store.local_log import Access
+from memcli.store.access_log import Access
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memcli.maintenance.stats import Stats, stats
-from memcli.store.local_log import Access
+from memcli.store.access_log import Access
 from memcli.store.settings import Settings, load_settings
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)

@@ -20,7 +20,7 @@ from memcli.recall.always_on_context import strip_comments
 from memcli.recall.pack import LONG_TERM, NOTES, RECENT, RELEVANT, Pack
 from memcli.recall.recall import recall
 from memcli.recall.request import RecallRequest
-from memcli.store import local_log
+from memcli.store import access_log
 from memcli.store.settings import Settings
 from memcli.store.workspace import Surroundings, Workspace, opened
 from tests.fakes import CountingEmbedder
@@ -333,7 +333,7 @@ def test_a_judge_has_the_last_word_and_a_silent_one_changes_nothing(place: Works
 def test_what_is_shown_counts_as_read(place: Workspace) -> None:
     identifier = keep(place, "hay", "The quagga eats hay.")
     recall([place], RecallRequest("what does the quagga eat?"))
-    assert local_log.counts(place)[identifier].count == 1
+    assert access_log.counts(place)[identifier].count == 1
 
 
 HOSTILE = [

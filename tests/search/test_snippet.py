@@ -61,3 +61,12 @@ def test_marks_of_mem_are_not_shown() -> None:
     said = "<!-- mem:promoted -->\n- User prefers tabs. <!-- mem_01kh5zpjgkbz6vpb 3f2a19 -->\n<!-- /mem:promoted -->\n"
     assert snippet(said, "tabs")[0] == "User prefers tabs."
     assert snippet("<!-- a person's own --> tea", "tea")[0] == "<!-- a person's own --> tea"
+
+
+@pytest.mark.parametrize("also", ["", ";；"])
+def test_a_text_breaks_where_its_sentences_do_in_either_script(also: str) -> None:
+    from memcli.language.sentences import breaks
+
+    text = "Is it? 1.5 V!\n\nYes; 真的。 对； end"
+    want = ["Is it?", "1.5 V!", *(["Yes;", "真的。", "对；", "end"] if also else ["Yes; 真的。", "对； end"])]
+    assert breaks(also).split(text) == want

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store import local_log
-from memcli.store.local_log import Access, counts, finish_folding, note, take
+from memcli.store import access_log, local_log
+from memcli.store.access_log import Access, counts, finish_folding, note, take
 from memcli.store.workspace import Surroundings, Workspace, opened
+from memcli.transcripts.sources import ImportLog, Seen
 from tests.processes import race
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
@@ -68,7 +69,7 @@ def test_where_it_cannot_be_kept_nothing_happens(root: Path, what: str, tmp_path
 
 
 def test_many_lines_are_summed_up(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_log, "LARGE", 2000)
+    monkeypatch.setattr(access_log, "LARGE", 2000)
     sizes = []
     for number in range(300):
         note(at(root, number), [f"mem_{number % 7}"])
@@ -80,7 +81,7 @@ def test_many_lines_are_summed_up(root: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_with_more_ids_than_fit_the_sums_are_not_made_at_every_line(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local_log, "LARGE", 500)
+    monkeypatch.setattr(access_log, "LARGE", 500)
     made = []
     replace = os.replace
     monkeypatch.setattr(os, "replace", lambda *names: (made.append(1), replace(*names)))
@@ -115,7 +116,7 @@ def test_processes_that_count_at_once_lose_nothing(root: Path) -> None:
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from memcli.store.local_log import note
+from memcli.store.access_log import note
 from memcli.store.workspace import Surroundings, opened
 root = Path(sys.argv[2])
 for _ in range(20):
@@ -123,3 +124,27 @@ for _ in range(20):
 """
     assert {one.code for one in race(script, 10, root)} == {0}
     assert counts(at(root))["a"].count == 200
+
+
+@pytest.mark.parametrize("torn", [b"half", b'{"source": "/a", "sta', b"\xff\xfe", b"2026-11-21T20:15:03Z\ta"])
+def test_a_line_that_was_cut_off_costs_only_itself_whichever_file_it_is_in(root: Path, torn: bytes) -> None:
+    workspace = at(root)
+    for name in ("imports.jsonl", "access", "turns/one.jsonl"):
+        local_log.append(workspace, name, b"first\n")
+        with (root / ".mem" / name).open("ab") as file:
+            file.write(torn)
+        for line in (b"second\n", b"third\n"):
+            local_log.append(workspace, name, line)
+        assert (root / ".mem" / name).read_bytes() == b"first\n" + torn + b"\nsecond\nthird\n"
+
+
+def test_what_was_imported_is_noted_in_no_file_that_came_as_a_link(root: Path, tmp_path: Path) -> None:
+    (root / ".mem").mkdir()
+    elsewhere = tmp_path / "theirs"
+    elsewhere.write_text("theirs\n")
+    (root / ".mem" / "imports.jsonl").symlink_to(elsewhere)
+    ImportLog(at(root)).add([(tmp_path / "a.jsonl", Seen((1, 2, 3)))])
+    assert elsewhere.read_text() == "theirs\n"
+    (root / ".mem" / "imports.jsonl").unlink()
+    ImportLog(at(root)).add([(tmp_path / "a.jsonl", Seen((1, 2, 3), taken=2))])
+    assert ImportLog(at(root)).get(tmp_path / "a.jsonl") == Seen((1, 2, 3), taken=2)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.errors import RefusedError
-from memcli.store.atomic_files import contained
+from memcli.store.privacy import contained
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from ...errors import RefusedError
 from ...formats.session_metadata import render_metadata
 from ...formats.times import stamp
 from .. import atomic_files
-from ..file_moves import move, remove_folder
+from ..atomic_files import move, remove_folder
 from ..journal import exclusive
 from ..workspace import Workspace
 from .append import with_counts

@@ -17,8 +17,7 @@ from ...errors import MemError
 from ...formats.ids import blake2b, new_id
 from ...formats.session_event import Event
 from ...formats.times import stamp
-from ..background_log import log
-from ..local_log import append
+from ..local_log import append, log
 from ..redaction import redactor
 from ..workspace import Workspace
 
@@ -60,8 +59,7 @@ def keep(workspace: Workspace, session: str, role: str, text: str, remembered: s
     if not is_first and path.stat().st_size > LARGEST:
         log(workspace, f"{LARGEST} bytes of session {session} wait and cannot be brought in: this turn is not kept")
         return
-    # On a line of its own, also where a full disk cut off the last one.
-    line = f"\n{json.dumps(turn, ensure_ascii=False)}\n".encode("utf-8", "replace")
+    line = f"{json.dumps(turn, ensure_ascii=False)}\n".encode("utf-8", "replace")
     if append(workspace, f"{FOLDER}/{path.name}", line, 0o600) and is_first:
         _sweep(path.parent)
 
