@@ -1,7 +1,7 @@
 """Find values that their name gives away: `password: …`, `API_KEY=…`, `the Fly token is …`.
 
 Owns the names, in code and in sentences, and what may stand between a name and its value; whether the value
-has the shape of a secret is judged in `values`.
+has the shape of a secret is judged in `value_classifier`.
 """
 
 import re
@@ -23,25 +23,9 @@ from .value_classifier import (
     without_end,
 )
 
-STEMS = (
-    "pass",  # password, passwd, passphrase, Passwort
-    "pwd",
-    "secret",
-    "token",
-    "key",
-    "auth",
-    "credential",
-    "kennwort",
-    "contrasen",
-    "senha",
-)
-FOREIGN_STEMS = (
-    "contraseñ",
-    "парол",
-    "密码",
-    "密碼",
-    "パスワード",
-)
+STEMS = ("pass", "pwd", "secret", "token", "key", "auth", "credential", "kennwort", "contrasen", "senha")
+"""What names of secrets hold: `pass` stands in password, passwd, passphrase and Passwort."""
+FOREIGN_STEMS = ("contraseñ", "парол", "密码", "密碼", "パスワード")
 _words_of = partial(data.words, "secrets.toml")
 _SUFFIXES = ("password", "passwd", "passphrase", "secret", "token", "apikey", "accesskey", "secretkey")
 _CLOSE = r"[\\\"'`*_\])]{0,4}"

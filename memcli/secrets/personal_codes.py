@@ -18,9 +18,16 @@ _CALLED["puk"] = _CALLED["pin"]
 """What stands before a word that means other things as well; PIN and PUK in capitals need none of it."""
 _OWNED = r"(?:(?<![a-z])(?:my|our|with|mit)[ ](?:(?:sim|card|bank|debit|phone|door)[ ])?|with[ ])$"
 """What stands before a word that only a blank separates from its number."""
-
-
 _URI = r"otpauth://[^\s\"'<>]{1,300}?[?&]secret=([a-z2-7]{16,128})"
+_SIZES = (24, 21, 18, 15, 12)
+_GAP = r"[\s,;|*_`\"'\[\]-]{1,12}(?:\d{1,2}[.):]?[ \t]{0,4})?"
+_NAMES = ("mnemonic", "seed", "wallet", "recovery")
+_NAMED = (
+    rf"(?:[ _-](?:phrase|words?|seed|key|mnemonic|passphrase))?(?:[ ](?:is|was|for|of)\b[^\n:=]{{0,30}})?[ ]?"
+    rf"(?:[:=]\s{{0,4}}|(?<= is )|(?<=phrase )|(?<=words ))(?:\d{{1,2}}[.):]?[ \t]{{0,4}})?[\"'`]?"
+    rf"((?:[a-z]{{3,12}}+{_GAP}){{11,24}}[a-z]{{3,12}}+)"
+)
+_WORD = r"[a-z]{3,12}"
 
 
 def codes(text: str, low: str) -> Iterator[Span]:
@@ -97,17 +104,6 @@ def _is_code(word: str) -> bool:
     if compiled(r"\d{4}-\d\d-\d\d|\d+[a-z]{1,8}|[a-z]{3,}-\d+").fullmatch(word) or is_monotonous(plain):
         return False
     return "-" in word or len(plain) < 40 or not is_hex(plain)
-
-
-_SIZES = (24, 21, 18, 15, 12)
-_GAP = r"[\s,;|*_`\"'\[\]-]{1,12}(?:\d{1,2}[.):]?[ \t]{0,4})?"
-_NAMES = ("mnemonic", "seed", "wallet", "recovery")
-_NAMED = (
-    rf"(?:[ _-](?:phrase|words?|seed|key|mnemonic|passphrase))?(?:[ ](?:is|was|for|of)\b[^\n:=]{{0,30}})?[ ]?"
-    rf"(?:[:=]\s{{0,4}}|(?<= is )|(?<=phrase )|(?<=words ))(?:\d{{1,2}}[.):]?[ \t]{{0,4}})?[\"'`]?"
-    rf"((?:[a-z]{{3,12}}+{_GAP}){{11,24}}[a-z]{{3,12}}+)"
-)
-_WORD = r"[a-z]{3,12}"
 
 
 def seed_phrases(text: str, low: str) -> Iterator[Span]:

@@ -25,6 +25,12 @@ _ISSUED = (
     r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{8,15}"
 )
 _IBAN = r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![A-Za-z0-9])"
+_BEGIN, _END = r"(?<![\w.+-])", r"(?![\w-]|\.\d)"
+_ENOUGH = r"(?:\d[ .+-]?[A-Z]?){5}\d"
+"""What every number of _SHAPES holds, with no name beside it: a search for each shape takes far longer."""
+_ODD_VALUES = "1 0 5 7 9 13 15 17 19 21 1 0 5 7 9 13 15 17 19 21 2 4 18 20 11 3 6 8 12 14 16 10 22 25 24 23"
+_ODD = dict(zip("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", map(int, _ODD_VALUES.split()), strict=True))
+_VERHOEFF_STEP = ("1576283094", "5803796142", "8916043527", "9453126870", "4286573901", "2793806415", "7046913258")
 
 
 def personal_data(text: str, low: str) -> Iterator[Span]:
@@ -40,7 +46,7 @@ def personal_data(text: str, low: str) -> Iterator[Span]:
         digits = [int(char) for char in match[0] if char.isdigit()]
         if compiled(_ISSUED).fullmatch("".join(map(str, digits))) and len(set(digits)) > 1 and _is_luhn(digits):
             yield match.start(), match.end(), "card-number"
-    yield from national_ids(text, low)
+    yield from _national_ids(text, low)
     if "+" in text or "00" in text:
         for match in compiled(_PHONE).finditer(text):
             size = sum(char.isdigit() for char in match[0]) - 2 * match[0].startswith("00")
@@ -70,20 +76,13 @@ def _is_iban(account: str) -> bool:
     return int("".join(str(int(char, 36)) for char in account[4:] + account[:4])) % 97 == 1
 
 
-_BEGIN, _END = r"(?<![\w.+-])", r"(?![\w-]|\.\d)"
-
-
-_ENOUGH = r"(?:\d[ .+-]?[A-Z]?){5}\d"
-"""What every number of SHAPES holds, with no name beside it: a search for each shape takes far longer."""
-
-
-def national_ids(text: str, low: str) -> Iterator[Span]:
+def _national_ids(text: str, low: str) -> Iterator[Span]:
     """Yield the place and rule of each; `low` is the text in lower case. The text has a digit."""
-    for pattern, is_right in SHAPES if compiled(_ENOUGH).search(text) else ():
+    for pattern, is_right in _SHAPES if compiled(_ENOUGH).search(text) else ():
         for match in compiled(f"{_BEGIN}(?:{pattern}){_END}").finditer(text):
             if is_right("".join(char for char in match[0] if char.isalnum()).upper()):
                 yield match.start(), match.end(), "national-id"
-    for key, pattern, is_right in CALLED:
+    for key, pattern, is_right in _CALLED:
         labels = data.table("personal_codes.toml")["national_ids"][key]
         if any(label in low for label in labels):
             called = "|".join(labels)
@@ -100,10 +99,6 @@ def _is_dni(number: str) -> bool:
     """Check the letter of a Spanish DNI or NIE."""
     digits = str("XYZ".index(number[0])) + number[1:-1] if number[0] in "XYZ" else number[:-1]
     return "TRWAGMYFPDXBNJZSQVHLCKE"[int(digits) % 23] == number[-1]
-
-
-_ODD_VALUES = "1 0 5 7 9 13 15 17 19 21 1 0 5 7 9 13 15 17 19 21 2 4 18 20 11 3 6 8 12 14 16 10 22 25 24 23"
-_ODD = dict(zip("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ", map(int, _ODD_VALUES.split()), strict=True))
 
 
 def _is_codice(number: str) -> bool:
@@ -166,9 +161,6 @@ def _is_hetu(number: str) -> bool:
     return digits.isdigit() and "0123456789ABCDEFHJKLMNPRSTUVWXY"[int(digits) % 31] == number[-1]
 
 
-_VERHOEFF_STEP = ("1576283094", "5803796142", "8916043527", "9453126870", "4286573901", "2793806415", "7046913258")
-
-
 def _is_aadhaar(number: str) -> bool:
     """Check the last digit of an Indian Aadhaar number, after Verhoeff."""
     check = 0
@@ -199,7 +191,7 @@ def _is_any(number: str) -> bool:
 _SSN = r"(?!000|666|9\d\d)\d{3}{0}(?!00)\d{2}{0}(?!0000)\d{4}"
 _DAY = r"(?:0[1-9]|[12]\d|3[01])"
 _MONTH = r"(?:0[1-9]|1[0-2])"
-SHAPES: tuple[tuple[str, Callable[[str], bool]], ...] = (
+_SHAPES: tuple[tuple[str, Callable[[str], bool]], ...] = (
     (_SSN.replace("{0}", "-"), _is_any),  # United States
     (r"[0-9]{8}[ -]?[A-HJ-NP-TV-Z]|[XYZ][ -]?[0-9]{7}[ -]?[A-HJ-NP-TV-Z]", _is_dni),
     (r"[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]", _is_codice),
@@ -210,7 +202,7 @@ SHAPES: tuple[tuple[str, Callable[[str], bool]], ...] = (
     (rf"{_DAY}{_MONTH}\d{{2}}[-+A]\d{{3}}[0-9A-FHJ-NPR-Y]", _is_hetu),
 )
 """Patterns that need no name beside them, each with its check."""
-CALLED: tuple[tuple[str, str, Callable[[str], bool]], ...] = (
+_CALLED: tuple[tuple[str, str, Callable[[str], bool]], ...] = (
     ("ssn", _SSN.replace("{0}", "[- ]?"), _is_any),
     ("itin", r"9\d{2}[- ]?\d{2}[- ]?\d{4}", _is_any),
     ("bsn", r"\d{9}|\d{3}[. ]\d{3}[. ]\d{3}|\d{4}[. ]\d{2}[. ]\d{3}", _is_bsn),

@@ -1,8 +1,8 @@
 """Find passwords said in a sentence: words a person chose, which nothing but what is said of them gives away.
 
 Owns how a password is called and announced in several languages, and the words that tell about a password instead of
-being one. Names and values as programs write them are read in `names`. Prefers silence: of several plain words none
-is taken, nor one that the sentence goes on from.
+being one. Names and values as programs write them are read in `assignments`. Prefers silence: of several plain words
+none is taken, nor one that the sentence goes on from.
 """
 
 import re
@@ -33,6 +33,15 @@ _OWN_IS = {
 }
 """Words that mean something else after a name of another language: the password on GitHub."""
 _EAST_ASIAN = "\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+_QUESTION = r"[^\n?？]{0,80}[?？][ \t*_\"'”»]{0,4}$|[^\n.?]{0,60}:[ \t*]{0,3}$"
+_TELL = r"\b(?:tell|give|send|enter|type|share|need|provide|nenn|gib|sag|schick|dime|donne|envoie|dimmi|geef|podaj)"
+_NO_ANSWER = (
+    r"[ \t-]?(?:manager|hash|store|digest|polic|field|generator|vault|reset|provider|prompt|type|kdf|algorithm|length|"
+    r"format|rule|tool|librar|plugin|strength|scheme|verwaltung|tresor)|[ \t](?:verwalte|speicher)"
+)
+_SPEAKER = r"[ \t>*_-]{0,6}(?:[^\W\d_][\w ]{0,24}[*_]{0,2}:[*_]{0,2}[ \t]+)?"
+_WORDS_OF_ANSWER = 7
+_LONGEST_ANSWER = 120
 
 
 def prose_passwords(text: str, low: str) -> Iterator[Span]:
@@ -157,17 +166,6 @@ def is_telling(word: str) -> bool:
 @cache
 def _sorted(key: str) -> tuple[str, ...]:
     return tuple(sorted(data.words(_FILE, key)))
-
-
-_QUESTION = r"[^\n?？]{0,80}[?？][ \t*_\"'”»]{0,4}$|[^\n.?]{0,60}:[ \t*]{0,3}$"
-_TELL = r"\b(?:tell|give|send|enter|type|share|need|provide|nenn|gib|sag|schick|dime|donne|envoie|dimmi|geef|podaj)"
-_NO_ANSWER = (
-    r"[ \t-]?(?:manager|hash|store|digest|polic|field|generator|vault|reset|provider|prompt|type|kdf|algorithm|length|"
-    r"format|rule|tool|librar|plugin|strength|scheme|verwaltung|tresor)|[ \t](?:verwalte|speicher)"
-)
-_SPEAKER = r"[ \t>*_-]{0,6}(?:[^\W\d_][\w ]{0,24}[*_]{0,2}:[*_]{0,2}[ \t]+)?"
-_WORDS_OF_ANSWER = 7
-_LONGEST_ANSWER = 120
 
 
 def asks_password(text: str) -> bool:

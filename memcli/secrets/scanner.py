@@ -12,11 +12,10 @@ from typing import Literal
 
 from .. import data
 from ..data import compiled
-from .value_classifier import is_hex, is_password, is_random, is_reference, is_stand_in, is_uuid
+from .value_classifier import Span, is_hex, is_password, is_random, is_reference, is_stand_in, is_uuid
 
 __all__ = ["PERSONAL", "Finding", "env_values", "redact", "scan", "unsaid"]
 
-Group = Literal["secret", "personal"]
 PERSONAL = ("card-number", "national-id", "iban", "email", "phone")
 """The rules of personal data."""
 _ENOUGH = 10_000  # findings, after which a text is hostile and is not looked at again
@@ -31,7 +30,7 @@ class Finding:
     start: int  # offsets into the text
     end: int
     rule: str
-    group: Group
+    group: Literal["secret", "personal"]
 
 
 def scan(text: str, *, personal: Collection[str] = (), values: Collection[str] = ()) -> list[Finding]:
@@ -44,19 +43,19 @@ def scan(text: str, *, personal: Collection[str] = (), values: Collection[str] =
     while more and len(found) <= _ENOUGH:
         # Blanking one secret can lay bare its neighbour, so look again until nothing is left.
         masked, places = _masked(text, found)
-        more = [(*_original(places, item[0], item[1]), *item[2:]) for item in _once(masked, personal, values)]
+        more = [(*_original(places, start, end), rule) for start, end, rule in _once(masked, personal, values)]
         found = _distinct([*found, *more])
     findings, line, last = [], 1, 0
-    for start, end, rule, group in found:
+    for start, end, rule in found:
         line += text.count("\n", last, start)
         last = start
-        findings.append(Finding(line, start, end, rule, group))
+        findings.append(Finding(line, start, end, rule, "personal" if rule in PERSONAL else "secret"))
     return findings
 
 
 def redact(text: str, findings: Iterable[Finding]) -> str:
     """Put `[REDACTED:rule]` in the place of each finding; overlapping ones become one."""
-    return _masked(text, [(f.start, f.end, f.rule, f.group) for f in findings])[0]
+    return _masked(text, [(one.start, one.end, one.rule) for one in findings])[0]
 
 
 def unsaid(text: str, words: Iterable[str]) -> str:
@@ -99,12 +98,11 @@ def _is_guarded(name: str, value: str) -> bool:
     return is_random(value) and not is_uuid(value) and not is_hex(value)
 
 
-def _once(text: str, personal: Collection[str], values: Collection[str]) -> list[tuple[int, int, str, Group]]:
+def _once(text: str, personal: Collection[str], values: Collection[str]) -> list[Span]:
     """Find what one look finds, marks of earlier redactions left alone."""
     # Many commands import this module and scan nothing.
     from .assignments import assignments
-    from .command_lines import command_passwords, exported_passwords
-    from .http_credentials import http_credentials
+    from .credential_syntax import command_passwords, exported_passwords, http_credentials
     from .personal_codes import codes, seed_phrases
     from .prose_passwords import answered_passwords, prose_passwords
     from .token_patterns import tokens
@@ -112,25 +110,28 @@ def _once(text: str, personal: Collection[str], values: Collection[str]) -> list
     low = text.lower()
     if len(low) != len(text):
         low = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
-    found: list[tuple[int, int, str, Group]] = [(*place, "secret") for place in tokens(text)]
-    found += [(*place, "secret") for place in http_credentials(text, low)]
-    found += [(*place, "secret") for place in assignments(text, low)]
-    found += [(*place, "secret") for place in prose_passwords(text, low)]
-    found += [(*place, "secret") for place in command_passwords(text, low)]
-    found += [(*place, "secret") for place in answered_passwords(text)]
-    found += [(*place, "secret") for place in codes(text, low)]
-    found += [(*place, "secret") for place in exported_passwords(text, low)]
-    found += [(*place, "secret") for place in seed_phrases(text, low)]
+    # Of two rules that find the same, the first one names it.
+    found = [
+        *tokens(text),
+        *http_credentials(text, low),
+        *assignments(text, low),
+        *prose_passwords(text, low),
+        *command_passwords(text, low),
+        *answered_passwords(text),
+        *codes(text, low),
+        *exported_passwords(text, low),
+        *seed_phrases(text, low),
+    ]
     for value in values:
         if value and value in text:
             whole = compiled(
                 r"(?<![A-Za-z0-9])" * value[0].isalnum() + re.escape(value) + "(?![A-Za-z0-9])" * value[-1].isalnum()
             )
-            found += [(m.start(), m.end(), "env-value", "secret") for m in whole.finditer(text)]
+            found += [(*match.span(), "env-value") for match in whole.finditer(text)]
     if personal:
         from .personal_data import personal_data
 
-        found += [(*place, "personal") for place in personal_data(text, low) if place[2] in personal]
+        found += [place for place in personal_data(text, low) if place[2] in personal]
     if not found or "[REDACTED:" not in text:
         return found
     marks = [match.span() for match in compiled(_MARK).finditer(text)]
@@ -142,9 +143,9 @@ def _is_inside(marks: list[tuple[int, int]], start: int, end: int) -> bool:
     return index >= 0 and end <= marks[index][1]
 
 
-def _distinct(found: list[tuple[int, int, str, Group]]) -> list[tuple[int, int, str, Group]]:
+def _distinct(found: list[Span]) -> list[Span]:
     """Sort by place and drop what lies inside another finding; the earlier found, the surer."""
-    kept: list[tuple[int, int, str, Group]] = []
+    kept: list[Span] = []
     for item in sorted(found, key=lambda item: (item[0], -item[1])):
         if kept and item[1] <= kept[-1][1]:
             continue
@@ -152,7 +153,7 @@ def _distinct(found: list[tuple[int, int, str, Group]]) -> list[tuple[int, int, 
     return kept
 
 
-def _masked(text: str, found: Iterable[tuple[int, int, str, Group]]) -> tuple[str, list[tuple[int, int, int, int]]]:
+def _masked(text: str, found: Iterable[Span]) -> tuple[str, list[tuple[int, int, int, int]]]:
     """Return the text with marks, and for each mark its place there and in the original."""
     pieces: list[str] = []
     places: list[tuple[int, int, int, int]] = []
@@ -166,9 +167,9 @@ def _masked(text: str, found: Iterable[tuple[int, int, str, Group]]) -> tuple[st
     return "".join([*pieces, text[done:]]), places
 
 
-def _merged(found: Iterable[tuple[int, int, str, Group]]) -> list[tuple[int, int, str]]:
-    merged: list[tuple[int, int, str]] = []
-    for start, end, rule, _ in sorted(found, key=lambda item: (item[0], -item[1])):
+def _merged(found: Iterable[Span]) -> list[Span]:
+    merged: list[Span] = []
+    for start, end, rule in sorted(found, key=lambda item: (item[0], -item[1])):
         if merged and start < merged[-1][1]:
             first, last, name = merged[-1]
             merged[-1] = (first, max(last, end), name)

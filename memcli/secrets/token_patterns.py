@@ -130,19 +130,19 @@ def _spelled(text: str, rule: TokenRule) -> Iterator[Span]:
         while at >= 0:
             before = bisect_right(whole, (at, len(text))) - 1
             if before < 0 or whole[before][1] <= at:
-                yield from _over_lines(text, word_start(text, at), rule)
+                yield from _over_lines(text, _word_start(text, at), rule)
             at = text.find(literal, at + len(literal))
 
 
 def _over_lines(text: str, start: int, rule: TokenRule) -> Iterator[Span]:
     """Yield what a rule finds from this place on when lines are joined, as few as will do."""
     pattern = compiled(rule.regex)
-    places = pieces(text, start)
+    places = _pieces(text, start)
     for count in range(2, len(places) + 1):
         whole = "".join(text[begin:end] for begin, end in places[:count])
         match = pattern.search(whole)
         if match and match.start() < places[0][1] - start < match.end():
-            begin, end = (place_of(places, offset) for offset in match.span(pattern.groups))
+            begin, end = (_place_of(places, offset) for offset in match.span(pattern.groups))
             if _is_real(match[pattern.groups], rule):
                 yield begin, wrapped_end(text, places[count - 1][0], end), rule.id
             return
@@ -179,10 +179,10 @@ def _long_over_lines(text: str, lines: list[str], broken: list[int]) -> Iterator
     for number in broken:
         last = compiled(r"[ \t\r\\+\"']{0,6}([\w.:~-]{13,160})").match(lines[number][:-180:-1])
         end = ends[number] - 1
-        if last and is_continued(text, end - last.start(1)):
+        if last and _is_continued(text, end - last.start(1)):
             for rule in token_rules().keyless:
                 yield from _over_lines(text, end - last.end(), rule)
-            yield from _unknown_over_lines(text, pieces(text, end - last.end())[:2])
+            yield from _unknown_over_lines(text, _pieces(text, end - last.end())[:2])
 
 
 def _unknown_over_lines(text: str, places: list[tuple[int, int]]) -> Iterator[Span]:
@@ -208,13 +208,13 @@ def _is_minted(match: re.Match[str]) -> bool:
     return mixed or (len(tail) >= 48 and "-" not in tail)
 
 
-def word_start(text: str, at: int) -> int:
+def _word_start(text: str, at: int) -> int:
     """Return where the word around this place begins."""
     before = compiled(f"{_WORD}*").match(text[max(0, at - 64) : at][::-1])
     return at - len(before[0] if before else "")
 
 
-def pieces(text: str, start: int) -> list[tuple[int, int]]:
+def _pieces(text: str, start: int) -> list[tuple[int, int]]:
     """Return where the word at this place lies, and its continuations on the next lines."""
     piece = compiled(f"{_WORD}{{1,400}}").match(text, start)
     places = [piece.span()] if piece else []
@@ -226,13 +226,13 @@ def pieces(text: str, start: int) -> list[tuple[int, int]]:
     return places
 
 
-def is_continued(text: str, end: int) -> bool:
+def _is_continued(text: str, end: int) -> bool:
     """Tell whether the next line begins with what could only be the rest of the word that ends here."""
     more = compiled(f"{_BREAK}({_WORD}{{6,400}})").match(text, end)
     return more is not None and changes(more[1]) >= 2
 
 
-def place_of(places: list[tuple[int, int]], offset: int) -> int:
+def _place_of(places: list[tuple[int, int]], offset: int) -> int:
     """Translate an end inside the joined pieces to the text."""
     for begin, end in places:
         if offset <= end - begin:

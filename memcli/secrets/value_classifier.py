@@ -15,45 +15,6 @@ Span = tuple[int, int, str]
 
 _FILE = "secrets.toml"
 _pattern = partial(data.pattern, _FILE)
-_STAND_IN = (
-    "example",
-    "placeholder",
-    "changeme",
-    "change-me",
-    "change_me",
-    "redacted",
-    "your",
-    "xxxx",
-    "****",
-    "...",
-    "dummy",
-    "insert",
-    "replace",
-    "sample",
-    "…",
-    "••",
-    "${",
-    "$(",
-    "{{",
-    "}}",
-    "%(",
-    "#{",
-    "<",
-    "&#",
-    "&lt;",
-    "://",
-    "process.env",
-    "environ",
-    "getenv",
-    "secrets.",
-    "vault:",
-    "op:/",
-    "arn:",
-    "sha1-",
-    "sha256",
-    "sha384-",
-    "sha512",
-)
 _WORDY = r"\d+(?:[a-z]{0,12}|[A-Z]{0,3})|[^\W\d_]?(?:(?-i:[^\W\d_A-Z]+)|[A-Z]+s?)|[^\W\d_]"
 # Things that stand where a secret could and are none, however random they look.
 _REFERENCES = (
@@ -122,7 +83,7 @@ def is_code(value: str) -> bool:
 def is_stand_in(value: str) -> bool:
     """Tell a placeholder, a reference or a documented example from a value."""
     low = value.lower()
-    return any(word in low for word in _STAND_IN) or is_monotonous(value)
+    return any(word in low for word in data.words(_FILE, "stand_ins")) or is_monotonous(value)
 
 
 def is_monotonous(value: str) -> bool:

@@ -1,6 +1,7 @@
-"""Find the passwords that stand in command lines: `sshpass -p …`, `mysql -p…`, `curl -u user:…`.
+"""Find the credentials that the syntax around them gives away: URLs, HTTP headers, command lines, exported tables.
 
-Owns which programs take a password by which option. Refuses to take the words of a sentence about an option for one.
+Owns which places of these hold a password or a token, such as `sshpass -p …`, `mysql -p…` and `curl -u user:…`. Refuses
+to take a placeholder, the default of every manual, or the words of a sentence about an option for one.
 """
 
 import re
@@ -9,11 +10,111 @@ from functools import cache, partial
 
 from .. import data
 from ..data import compiled
-from .value_classifier import Span, is_default_password, is_jumbled, is_monotonous, is_password, is_stand_in
+from .token_patterns import wrapped_end
+from .value_classifier import (
+    Span,
+    is_default_password,
+    is_hex,
+    is_jumbled,
+    is_monotonous,
+    is_password,
+    is_random,
+    is_stand_in,
+    is_uuid,
+)
 
 _FILE = "command_lines.toml"
 _pattern = partial(data.pattern, _FILE)
 _words_of = partial(data.words, "secrets.toml")
+_URL = r"(?<=://)([^\s/:@\"'<>`]{0,80}):([^\s/\"'<>`]{3,256})@(\[?[A-Za-z0-9][\w.-]{0,80})"
+_BEARER = r"(?i)\bbearer[ \t]+[\"'`]?([A-Za-z0-9._~+/=-]{16,4096})"
+_AUTHORIZATION = (
+    r"(?i)\bauthorization[\"'\\]{0,2}[ \t]*[:=][ \t]*[\"'`\\]{0,2}"
+    r"(basic|token|apikey|key)[ \t]+([A-Za-z0-9._~+/=-]{8,4096})"
+)
+_PAIRS = r"([^\s=;,\"'`]{1,64}=[^\n\"'`]{4,8192})"
+# A sign that is there wherever cookies are, and how they are written, in lower case.
+_COOKIES = (
+    ("cookie", rf"cookies?[\"'\\\]]{{0,3}}[ \t]*[:=][ \t]*[\"'`\\]{{0,2}}{_PAIRS}"),
+    ("curl", rf"(?<!\S)(?:-b|--cookie)[ \t=]{{1,4}}[\"'\\]{{0,2}}{_PAIRS}"),
+    (
+        "sess",
+        r"(?<![\w-])((?:phpsessid|jsessionid|asp\.net_sessionid|sessionid|laravel_session)=[^\s;,&\"'`<>]{16,512})",
+    ),
+)
+_PAIR = r"([^\s=;,\"'`]{1,64})=(?:s%3A|s:)?([^\s;,\"'`]{4,4096})"
+_SESSION = r"(?i)sess|sid$|sid\b|auth|token|jwt|remember|login|logged_in|identity|credential|secret|sso|passw"
+_HARMLESS_COOKIE = r"(?i)csrf|xsrf|consent|lang|locale|theme|expires|max-age"
+_PGPASS = (
+    r"(?m)^(?:[A-Za-z][\w.-]{0,200}|\*|[\d.]{7,15}):(?:\d{3,5}|\*):(?![\d]+:)[\w*-]{1,64}:[\w.@*-]{1,64}:(\S{4,128})$"
+)
+_CELL = r"(?:\"((?:[^\"\n]|\"\"){0,512})\"|([^,;\t\"\n]{0,512}))"
+_TABLE_CELL = r"\|[ \t]*([^|\n]*?)[ \t]*(?=\|)"
+_ROW = r"(?m)^(?:\"[^\"\n]{0,200}\",){1,3}\"https?://[^\"\n]{1,400}\",\"[^\"\n]{1,200}\",\"([^\"\n]{5,128})\"(?=,|\s*$)"
+
+
+def http_credentials(text: str, low: str) -> Iterator[Span]:
+    """Yield the place and rule of each; low is the text in lower case."""
+    if "://" in text:
+        yield from _passwords_of_urls(text)
+    if "bearer" in low or "authorization" in low:
+        yield from _headers(text)
+    yield from _cookies(text, low)
+
+
+def _passwords_of_urls(text: str) -> Iterator[Span]:
+    for match in compiled(_URL).finditer(text):
+        user, password, host = match.groups()
+        plain = password.isalpha() or is_monotonous(password)
+        local = host in ("localhost", "127.0.0.1", "host", "hostname", "server", "db") or "example" in host
+        if (
+            is_stand_in(password)
+            or all(map(is_default_password, re.split("%20|[^a-z0-9]", password.lower())))
+            or password == user
+            or password[0] in "$,"
+            or (":" in password and not user)
+        ):
+            continue
+        if compiled(r".*\{.*\}.*|[\[%].*[\]%]|:.*|\d{1,5}").fullmatch(password) or (
+            plain and (local or len(password) < 5)
+        ):
+            continue
+        yield match.start(2), match.end(2), "url-password"
+
+
+def _headers(text: str) -> Iterator[Span]:
+    for match in compiled(_BEARER).finditer(text):
+        if is_random(match[1]) and not is_uuid(match[1]):
+            yield match.start(1), wrapped_end(text, *match.span(1)), "bearer-token"
+    for match in compiled(_AUTHORIZATION).finditer(text):
+        if match[1].lower() == "basic":
+            if _is_basic(match[2]):
+                yield match.start(2), match.end(2), "basic-auth"
+        elif is_random(match[2]):
+            yield match.start(2), wrapped_end(text, *match.span(2)), "bearer-token"
+
+
+def _cookies(text: str, low: str) -> Iterator[Span]:
+    """Yield the values of cookies that sign somebody in, by their names, and of others where they are random."""
+    for sign, pattern in _COOKIES:
+        for header in compiled(pattern).finditer(low) if sign in low else ():
+            for pair in compiled(_PAIR).finditer(text, *header.span(1)):
+                name, value = pair.groups()
+                if compiled(_HARMLESS_COOKIE).search(name) or is_stand_in(value) or value[0] in "$%{[":
+                    continue
+                if compiled(_SESSION).search(name) or is_random(value, 20) or (is_hex(value) and len(value) >= 32):
+                    yield *pair.span(2), "session-cookie"
+
+
+def _is_basic(value: str) -> bool:
+    """Tell the base64 of `user:password`."""
+    from base64 import b64decode
+
+    try:
+        user, colon, password = b64decode(value + "=" * (-len(value) % 4)).decode().partition(":")
+    except (ValueError, UnicodeDecodeError):
+        return False
+    return bool(colon) and (user + password).isprintable() and not is_default_password(password)
 
 
 def command_passwords(text: str, low: str) -> Iterator[Span]:
@@ -77,14 +178,6 @@ def _is_command(text: str, start: int) -> bool:
     """Tell a command that begins a line, stands in code or follows another one from a program named in a sentence."""
     before = text[max(0, start - 12) : start].rpartition("\n")[2].rstrip(" \t")
     return not before or before[-1] in "`$#>%|;&'\"({:" or before.endswith(("sudo", "time", "exec"))
-
-
-_PGPASS = (
-    r"(?m)^(?:[A-Za-z][\w.-]{0,200}|\*|[\d.]{7,15}):(?:\d{3,5}|\*):(?![\d]+:)[\w*-]{1,64}:[\w.@*-]{1,64}:(\S{4,128})$"
-)
-_CELL = r"(?:\"((?:[^\"\n]|\"\"){0,512})\"|([^,;\t\"\n]{0,512}))"
-_TABLE_CELL = r"\|[ \t]*([^|\n]*?)[ \t]*(?=\|)"
-_ROW = r"(?m)^(?:\"[^\"\n]{0,200}\",){1,3}\"https?://[^\"\n]{1,400}\",\"[^\"\n]{1,200}\",\"([^\"\n]{5,128})\"(?=,|\s*$)"
 
 
 def exported_passwords(text: str, low: str) -> Iterator[Span]:
