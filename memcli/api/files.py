@@ -5,8 +5,7 @@ another than the user writes is never an entry of the user's. Nothing is lost: w
 earlier text in the archive.
 """
 
-from ..store.sessions.sessions import FOLDER as SESSIONS
-from ..store.visible_files import (
+from ..store.editing import (
     archive_file,
     change_file,
     create_file,
@@ -16,6 +15,7 @@ from ..store.visible_files import (
     rename_file,
     require_nameable,
 )
+from ..store.sessions.sessions import FOLDER as SESSIONS
 from ..store.workspace import Workspace
 
 __all__ = [

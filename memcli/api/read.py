@@ -8,9 +8,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import NotFoundError, UsageError
+from ..formats.chunking import is_records, records_of
 from ..formats.entry import fields_from_others, listed, read_entry, stated_id
 from ..formats.frontmatter import document as frontmatter
-from ..formats.jsonl import is_records, records_of
 from ..formats.text_lines import BOM, FileProblem, Problem, conflict_marker, decoded
 from ..formats.text_lines import lines as lines_of
 from ..store import access_log, addresses, atomic_files

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ..errors import NotFoundError, UsageError
 from ..formats.session_metadata import STATES
 from ..store.redaction import Redacted
-from ..store.sessions.sessions import Session, counts, find, require_own, sessions
+from ..store.sessions.sessions import Session, archive, counts, find, require_own, reset, sessions
+from ..store.sessions.sessions import purge as purged
 from ..store.sessions.views import SessionList, SessionStats, SessionSummary, ShownSession, shown_session, summary_of
 from .workspace import Workspace, Workspaces, every, lazily, open_named
 
@@ -279,7 +280,6 @@ def clear(workspaces: Workspaces, name: str) -> ClearedSession:
     """
     from ..consolidation.compaction import consolidate_before
     from ..llm.command import chosen_llm
-    from ..store.sessions.archive import reset
 
     where, session = find_session(workspaces, name, strict=True)
     require_own(session)
@@ -293,8 +293,6 @@ def delete(workspaces: Workspaces, name: str, *, purge: bool = False) -> Deleted
 
     Raise NotFoundError, or RefusedError for another tool's session or one that is archived already.
     """
-    from ..store.sessions import archive
-
     where, session = find_session(workspaces, name, strict=True)
-    places = archive.purge(where, session) if purge else [archive.archive(where, session)]
+    places = purged(where, session) if purge else [archive(where, session)]
     return DeletedSession(where, session.id, "purged" if purge else "archived", tuple(places))

@@ -10,11 +10,10 @@ from typing import BinaryIO
 
 from ..errors import MemError
 from ..formats import chunking
-from ..formats.chunking import Chunk, windows
+from ..formats.chunking import Chunk, is_records, records_of, windows
 from ..formats.entry import Entry, as_from_others, read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import blake2b
-from ..formats.jsonl import is_records, records_of
 from ..formats.links import inline_tags, nested
 from ..formats.session_event import Event, read_item, said
 from ..formats.text_lines import BINARY, ONLY_BEGINNING, Problem, conflict_marker, decoded

@@ -3,9 +3,9 @@
 import time
 from datetime import UTC, datetime
 
+from ..formats.chunking import is_records
 from ..formats.entry import SPELLINGS
 from ..formats.frontmatter import document
-from ..formats.jsonl import is_records
 from ..formats.times import stamp
 from ..store import access_log
 from ..store.workspace import Workspace

@@ -104,7 +104,7 @@ def _or_records(wanted: Filter) -> str:
     is_layer = not wanted.layers or "episodic" in wanted.layers
     if asks_more or not (is_type and is_layer):
         return ""
-    from ..formats.jsonl import EPISODES
+    from ..formats.chunking import EPISODES
 
     return f" or file in (select file from files where path glob '{EPISODES}')"
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from ..formats.jsonl import is_records
+from ..formats.chunking import is_records
 from ..index.index import Index
 from ..language.sentences import is_question, sentences
 from ..store.sessions.addresses import session_address

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..formats.jsonl import is_records, record_type
+from ..formats.chunking import is_records, record_type
 from ..formats.text_lines import FileProblem
 from ..store.workspace import Workspace
 from .snippets import snippet

@@ -19,8 +19,7 @@ from memcli.index.index import Index, ask
 from memcli.llm.client import Completion
 from memcli.store import journal
 from memcli.store.sessions.append import append
-from memcli.store.sessions.archive import purge, reset
-from memcli.store.sessions.sessions import find
+from memcli.store.sessions.sessions import find, purge, reset
 from memcli.store.workspace import Workspace
 from tests.consolidation.conversations import (
     NOW,

@@ -14,7 +14,7 @@ from memcli.errors import AmbiguousError, NotFoundError, RefusedError, UsageErro
 from memcli.formats.session_event import Event
 from memcli.formats.text_lines import Problem
 from memcli.store.journal import apply, exclusive
-from memcli.store.sessions import archive as session_archive
+from memcli.store.sessions import sessions as stored
 from memcli.store.sessions.addresses import span_events
 from memcli.store.sessions.append import append, event_line, take_in
 from memcli.store.sessions.event_file import read_events, recent_events, standing_ids
@@ -287,7 +287,7 @@ def test_a_reset_cut_off_anywhere_is_finished_by_the_next(workspace: Path, tmp_p
     say(here(workspace), "s", "one", "two")
 
     def change(root: Path) -> None:
-        session_archive.reset(here(root), find(here(root), "s"))
+        stored.reset(here(root), find(here(root), "s"))
 
     assert cut_everywhere(workspace, tmp_path / "cut", change) > 5
 
@@ -296,13 +296,13 @@ def test_a_reset_begins_anew_and_still_knows_what_was_said(workspace: Path) -> N
     found = here(workspace)
     append(found, "s", [said("one", identifier="i1")], noise("x"))
     made = page(workspace, "s")["createdAt"]
-    assert session_archive.reset(found, find(found, "s")) == "archive/sessions/s"
-    assert session_archive.reset(found, find(found, "s")) == ""
+    assert stored.reset(found, find(found, "s")) == "archive/sessions/s"
+    assert stored.reset(found, find(found, "s")) == ""
     told = page(workspace, "s")
     assert (told["messageCount"], told["createdAt"], told["state"]) == (0, made, "ACTIVE")
     again = append(found, "s", [said("one", identifier="i1"), said("two", identifier="i2")], noise("x"))
     assert (again.added, again.known) == (1, 1)
-    assert session_archive.reset(found, find(found, "s")) == "archive/sessions/s-2"
+    assert stored.reset(found, find(found, "s")) == "archive/sessions/s-2"
     assert [one.id for one in sessions(found, archived=True)] == ["s", "s"]
     texts = [event.text for _, event in span_events(found, find(found, "s"), "i1:i2")]
     assert texts == ["one", "two"]
@@ -313,14 +313,14 @@ def test_a_deleted_session_goes_to_the_archive_and_a_purged_one_goes(workspace: 
     say(found, "s", "one")
     say(found, "other", "stays")
     before = (workspace / "sessions/s/session.jsonl").read_bytes()
-    assert session_archive.archive(found, find(found, "s")) == "archive/sessions/s"
+    assert stored.archive(found, find(found, "s")) == "archive/sessions/s"
     assert (workspace / "archive/sessions/s/session.jsonl").read_bytes() == before
     say(found, "s", "one")
-    assert session_archive.archive(found, find(found, "s", strict=True)) == "archive/sessions/s-2"
+    assert stored.archive(found, find(found, "s", strict=True)) == "archive/sessions/s-2"
     assert find(found, "s").is_archived
     with pytest.raises(RefusedError, match="archive already"):
-        session_archive.archive(found, find(found, "s"))
-    assert len(session_archive.purge(found, find(found, "s"))) == 2
+        stored.archive(found, find(found, "s"))
+    assert len(stored.purge(found, find(found, "s"))) == 2
     with pytest.raises(NotFoundError):
         find(found, "s")
     assert [one.id for one in sessions(found)] == ["other"]
@@ -332,7 +332,7 @@ def test_a_purge_does_not_follow_a_link_out(workspace: Path, tmp_path: Path) -> 
     (outside / "kept.txt").write_text("kept")
     say(here(workspace), "s", "one")
     (workspace / "sessions" / "s" / "link").symlink_to(outside)
-    session_archive.purge(here(workspace), find(here(workspace), "s"))
+    stored.purge(here(workspace), find(here(workspace), "s"))
     assert (outside / "kept.txt").read_text() == "kept"
 
 

@@ -20,7 +20,7 @@ from ..lock import Held
 from ..workspace import Workspace
 from .counts import Counts, counts_of, note_added
 from .event_file import batch_of, standing_ids
-from .sessions import FOLDER, Listing, Session, counts, made, require_own, sessions, update
+from .sessions import FOLDER, Listing, Session, counts, made, require_own, sessions, update, with_counts
 
 PIECE = 4 << 20
 """Characters written at once where more than that comes in."""
@@ -140,12 +140,6 @@ def _add(
         # What was said is kept, and the page only sums it up: who is told it failed would say it again.
         session = replace(session, problem=error.message)
     return Appended(session, added, known, sums)
-
-
-def with_counts(page: SessionMetadata, sums: Counts, now: str) -> SessionMetadata:
-    """Put a session's sums on its page."""
-    latest = max(sums.last or now, page.updated_at)
-    return replace(page, message_count=sums.messages, token_count=sums.tokens, updated_at=latest)
 
 
 def _filled(page: SessionMetadata, told: Mapping[str, Any], sums: Counts, now: str) -> SessionMetadata:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from ...formats.chunking import messages_of
 from ...formats.ids import blake2b
-from ...formats.jsonl import messages_of
 from ...formats.session_event import Event, event_of, load, parse_event, read_item, render_event
 from ...formats.text_lines import Problem
 from .. import atomic_files, file_steps
