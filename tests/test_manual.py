@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from memcli.api.reference import entry_fields
 from memcli.cli.app import app, commands
 from memcli.cli.help import TOPICS
+from memcli.formats.entry import FIELDS
 from tests.conftest import Mem
 
 ROOT = Path(__file__).parent.parent
@@ -44,3 +46,11 @@ def test_an_unknown_topic_is_told(mem: Mem) -> None:
     ran = mem("help", "nothing")
     assert ran.code == 2
     assert "topics: workspace" in ran.err
+
+
+def test_every_field_of_an_entry_is_explained(mem: Mem) -> None:
+    told = entry_fields()
+    assert told.keys() == FIELDS.keys()
+    assert [name for name, says in told.items() if not says.endswith(".")] == []
+    page = mem("help", "workspace").out
+    assert [name for name in told if f"`{name}`" not in page] == []

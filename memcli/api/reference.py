@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 from ..errors import MemError
@@ -11,7 +12,19 @@ from ..index import peek
 from ..store.settings_table import TABLE, Setting, written
 from ..store.workspace import Surroundings, find
 
-__all__ = ["TABLE", "Setting", "ids", "keys", "sessions", "settings", "shorten", "tags", "types", "written"]
+__all__ = [
+    "TABLE",
+    "Setting",
+    "entry_fields",
+    "ids",
+    "keys",
+    "sessions",
+    "settings",
+    "shorten",
+    "tags",
+    "types",
+    "written",
+]
 
 Names = list[tuple[str, str]]
 """Each with what is said of it; empty where there is nothing to say."""
@@ -47,6 +60,22 @@ def sessions(around: Surroundings, beginning: str) -> Names:
 def settings(beginning: str) -> Names:
     """Return the names of settings that begin so, with what each is for."""
     return [(setting.name, setting.doc) for setting in TABLE if setting.name.startswith(beginning)]
+
+
+def entry_fields() -> dict[str, str]:
+    """Return the keys of an entry's frontmatter in the order of a new file, with what the class says of each."""
+    import ast
+    import inspect
+
+    from ..formats.entry import FIELDS, Entry
+
+    (source,) = ast.parse(inspect.getsource(Entry)).body
+    told: dict[str, str] = {}
+    for field, text in pairwise(getattr(source, "body", ())):
+        match field, text:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(says))):
+                told[name] = " ".join(says.split())
+    return {name: told.get(name, "") for name in FIELDS}
 
 
 def types(beginning: str) -> Names:

@@ -4,14 +4,15 @@ Precedence goes by what they are about by name, who said them, and when. Merging
 again is counted beside the file, and what it brings along (another wording, tags, files) goes into the file.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..formats.entry import SEMANTIC, TRUST, Entry, same_key
+from ..formats.entry import FIELDS, SEMANTIC, TRUST, Entry, same_key
+from ..formats.entry_values import FILLED, JOINED, MOST
 from .change_phrases import starts
 from .comparison import are_twins, normalized, opened_by
 
 _PLAIN = "fact"  # what a memory is where nobody says more exactly
-_JOINED = ("tags", "references", "files")
 
 
 def are_of_one_kind(one: str, other: str) -> bool:
@@ -44,28 +45,13 @@ def told_anew(old: Entry, new: Entry) -> tuple[dict[str, Any], str | None]:
     told |= _wordings_of(old, new, told.get("wordings", old.wordings), body or old.body)
     if old.type == _PLAIN != new.type:
         told["type"] = new.type
-    for key in _JOINED:
-        joined = _joined(getattr(old, key), getattr(new, key))
-        if joined != getattr(old, key):
-            told[key] = list(joined)
+    told |= _merged(old, new, JOINED, lambda was, more: was + tuple(one for one in more if one not in was))
     if new.cited:  # the same lines as they are now, in the place of what they were
         places = {_place(one) for one in new.cited}
         told["cited"] = [*(one for one in old.cited if _place(one) not in places), *new.cited]
     if is_trusted_less(old, new):
         told |= {"trust": new.trust, "source": new.source}
-    if new.confidence is not None and (old.confidence is None or new.confidence > old.confidence):
-        told["confidence"] = new.confidence
-    if new.salience is not None and (old.salience is None or new.salience > old.salience):
-        told["salience"] = new.salience
-    if new.pinned and not old.pinned:
-        told["pinned"] = True
-    for key in ("title", "project", "key"):
-        if getattr(new, key) and not getattr(old, key):
-            told[key] = getattr(new, key)
-    more = {key: value for key, value in new.metadata.items() if key not in old.metadata}
-    if more:
-        told["metadata"] = {**old.metadata, **more}
-    return told, body
+    return told | _merged(old, new, MOST, _most) | _merged(old, new, FILLED, _filled), body
 
 
 def _place(citation: str) -> str:
@@ -79,8 +65,24 @@ def _wordings_of(old: Entry, new: Entry, known: Any, body: str) -> dict[str, Any
     return {"wordings": found} if found != list(old.wordings) else {}
 
 
-def _joined(old: tuple[Any, ...], new: tuple[Any, ...]) -> tuple[Any, ...]:
-    return old + tuple(one for one in new if one not in old)
+def _merged(old: Entry, new: Entry, rule: str, merge: Callable[[Any, Any], Any]) -> dict[str, Any]:
+    """Return the fields of a rule whose value is another one after the merge."""
+    found = {}
+    for key in (name for name, one in FIELDS.items() if one.merge == rule):
+        value = merge(getattr(old, key), getattr(new, key))
+        if value != getattr(old, key):
+            found[key] = list(value) if isinstance(value, tuple) else value
+    return found
+
+
+def _most(old: Any, new: Any) -> Any:
+    return new if new is not None and (old is None or new > old) else old
+
+
+def _filled(old: Any, new: Any) -> Any:
+    if isinstance(old, Mapping):
+        return {**old, **{key: value for key, value in new.items() if key not in old}}
+    return old or new
 
 
 def slot_of(entry: Entry) -> tuple[str, str]:

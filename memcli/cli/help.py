@@ -5,11 +5,12 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from importlib.resources import files
+from textwrap import fill
 from typing import Annotated, Any
 
 import typer
 
-from ..api.reference import TABLE, Setting, written
+from ..api.reference import TABLE, Setting, entry_fields, written
 from ..errors import UsageError
 from . import output
 from .options import AsJson
@@ -115,7 +116,17 @@ def page(topic: str) -> str:
         return json_page()
     if topic == "settings":
         return settings_page()
-    return files(__package__).joinpath(f"{topic}.md").read_text(encoding="utf-8")
+    text = files(__package__).joinpath(f"{topic}.md").read_text(encoding="utf-8")
+    return text.replace("{fields of an entry}", _fields_of_an_entry())
+
+
+def _fields_of_an_entry() -> str:
+    """Write the keys of an entry's frontmatter as a markdown list; keys of which the same is said share an item."""
+    names: dict[str, list[str]] = {}
+    for name, says in entry_fields().items():
+        names.setdefault(says, []).append(f"`{name}`")
+    items = (f"- {', '.join(alike)}: {says[:1].lower()}{says[1:]}" for says, alike in names.items())
+    return "\n".join(fill(item, 120, subsequent_indent="  ", break_on_hyphens=False) for item in items)
 
 
 def settings_page() -> str:

@@ -3,13 +3,37 @@
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from dataclasses import fields as fields_of
 from datetime import datetime
 from typing import Any
 
 from .entry_values import EPISODIC as EPISODIC
+from .entry_values import (
+    JOINED,
+    KEPT,
+    MOST,
+    Field,
+    about,
+    read_count,
+    read_key,
+    read_map,
+    read_salience,
+    read_sentences,
+    read_share,
+    read_source,
+    read_status,
+    read_strength,
+    read_tags,
+    read_text,
+    read_texts,
+    read_things,
+    read_time,
+    read_truth,
+    read_type,
+    stated,
+)
 from .entry_values import LAYERS as LAYERS
 from .entry_values import PROCEDURAL as PROCEDURAL
-from .entry_values import READERS, read_text, read_texts
 from .entry_values import REPOSITORY as REPOSITORY
 from .entry_values import SEMANTIC as SEMANTIC
 from .entry_values import SOURCES as SOURCES
@@ -21,79 +45,87 @@ from .history import day_in
 from .text_lines import Problem, first_line, shorten, summarise
 from .times import parse_time, stamp
 
-# Keys in the order a new file has them; what other tools call the same thing comes after the colon.
-SPELLINGS: dict[str, tuple[str, ...]] = {
-    "id": ("memory_id", "uuid"),
-    "type": ("category", "kind", "memory_type"),
-    "key": (),
-    "title": ("name",),
-    "tags": ("tag", "keywords", "labels"),
-    "project": (),
-    "created_at": ("createdAt", "created", "date"),
-    "updated_at": ("updatedAt", "updated", "modified", "last_modified"),
-    "source": ("provenance",),
-    "trust": ("trust_score", "trustScore"),
-    "confidence": ("confidence_score",),
-    "salience": ("importance", "priority"),
-    "strength": ("confirmations",),
-    "sources": (),
-    "references": ("refs", "related"),
-    "files": (),
-    "cited": (),
-    "status": ("state",),
-    "superseded_by": ("supersededBy",),
-    "superseded_at": ("supersededAt",),
-    "version_of": (),
-    "wordings": (),
-    "conflicts_with": ("conflictsWith",),
-    "likely_same": (),
-    "distinct": (),
-    "pinned": ("pin",),
-    "expires_at": ("expiresAt", "expires", "valid_until"),
-    "access_count": ("accessCount", "access"),
-    "last_accessed_at": ("lastAccessedAt", "last_accessed"),
-    "metadata": (),
-}
-_KEYS = {name: (key, rank) for key, others in SPELLINGS.items() for rank, name in enumerate((key, *others))}
-"""Every spelling with the key it stands for; the lower rank wins where a file has two of them."""
-_SOURCE_SPELLINGS = {"user_stated": "user", "human": "user", "agent": "observed", "assistant": "observed"}
-
 
 @dataclass(frozen=True)
 class Entry:
-    """One memory as the file states it, with the defaults of what it leaves out."""
+    """One memory as the file states it, with the defaults of what it leaves out.
 
-    id: str
+    A field that is `stated` is a key of the frontmatter, and this is all there is to say of it: from here it is read,
+    written in this order, merged, and told in the documents by the text below it.
+    """
+
+    id: str = field(metadata=about(read_text, "memory_id", "uuid", merge=KEPT))
+    """`mem_` and 16 characters; ids sort by the time they were made. A unique beginning or ending is enough in
+    commands."""
     body: str
-    type: str = "fact"
-    key: str = ""  # the slot it fills, such as staging/port
-    title: str = ""
-    tags: tuple[str, ...] = ()
-    project: str = ""
-    created_at: str = ""  # RFC 3339, UTC
-    updated_at: str = ""
-    source: str = "observed"
-    trust: float = TRUST["observed"]
-    confidence: float | None = None
-    salience: float | None = None
-    strength: int = 1
-    sources: tuple[Any, ...] = ()  # sessions with message ranges, commits
-    references: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    cited: tuple[str, ...] = ()  # lines of files it is about, as `formats/links.py` writes them
-    status: str = "active"
-    superseded_by: str = ""
-    superseded_at: str = ""
-    version_of: str = ""  # the entry whose text this was until it was written anew
-    wordings: tuple[str, ...] = ()  # other texts that say the same
-    conflicts_with: tuple[str, ...] = ()
-    likely_same: tuple[str, ...] = ()  # those of these that probably say the same
-    distinct: tuple[str, ...] = ()  # ids of entries that somebody found to stand beside this one
-    pinned: bool = False
-    expires_at: str = ""
-    access_count: int = 0
-    last_accessed_at: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    type: str = stated("fact", read_type, "category", "kind", "memory_type", merge=KEPT)
+    """fact, preference, constraint, correction, observation, entity (layer semantic); procedure, lesson (procedural);
+    episode, summary (episodic)."""
+    key: str = stated("", read_key)
+    """The slot it fills, such as `staging/port`. One active entry a key and project: a new value supersedes the old
+    one, unless that is trusted more; then both are flagged. `mem read --key KEY --history` lists every value."""
+    title: str = stated("", read_text, "name")
+    """A short name."""
+    tags: tuple[str, ...] = stated((), read_tags, "tag", "keywords", "labels", merge=JOINED)
+    """A list of words."""
+    project: str = stated("")
+    """What it belongs to."""
+    created_at: str = stated("", read_time, "createdAt", "created", "date", merge=KEPT)
+    """A time, RFC 3339 in UTC."""
+    updated_at: str = stated("", read_time, "updatedAt", "updated", "modified", "last_modified", merge=KEPT)
+    """A time, RFC 3339 in UTC."""
+    source: str = stated("observed", read_source, "provenance", merge=KEPT, is_claim=True)
+    """`user` (trust 1.0), `observed` (0.7), `inferred` (0.5); `repository` (0.5) in a workspace not trusted. Words that
+    are put in by who is not known to be the user make it `observed` at most."""
+    trust: float = stated(TRUST["observed"], read_share, "trust_score", "trustScore", merge=KEPT, is_claim=True)
+    """From 0 to 1."""
+    confidence: float | None = stated(None, read_share, "confidence_score", merge=MOST, is_claim=True)
+    """From 0 to 1."""
+    salience: float | None = stated(None, read_salience, "importance", "priority", merge=MOST, is_claim=True)
+    """From 0 to 1."""
+    strength: int = stated(1, read_strength, "confirmations", merge=KEPT, is_claim=True)
+    """How often it was confirmed, 1 or more. A confirmation counts beside the file, in `.mem/`, until
+    `mem decay --apply` folds it in with its sources, so that confirming makes no noise in git."""
+    sources: tuple[Any, ...] = stated((), read_things, merge=KEPT)
+    """Sessions with message ranges (`session:ID#3:8`), commits (`commit:SHA`) or imported memories (`import:ID`) it
+    came from."""
+    references: tuple[str, ...] = stated((), read_texts, "refs", "related", merge=JOINED)
+    """Ids or links it refers to."""
+    files: tuple[str, ...] = stated((), read_texts, merge=JOINED)
+    """Files it is about."""
+    cited: tuple[str, ...] = stated((), read_sentences, merge=KEPT)
+    """Lines of these that are watched, as `src/api.py:12-20@3f2a19c4d5e6#…`: the start of git's id of the file, and a
+    hash of the lines. Paths are as from the top of the repository the workspace lies in, or from the folder around it.
+    Lines that only moved within their file, or that end in CRLF now, have not changed. A path and its lines alone,
+    written by hand, is filled in by `mem check --refresh ID`."""
+    status: str = stated("active", read_status, "state", merge=KEPT)
+    """active, superseded or archived."""
+    superseded_by: str = stated("", read_text, "supersededBy", merge=KEPT)
+    """The id of what took its place."""
+    superseded_at: str = stated("", read_time, "supersededAt", merge=KEPT)
+    """The time something took its place."""
+    version_of: str = stated("", merge=KEPT)
+    """The id of the entry whose text this was, until `write --id` or an edit put another one in its place. Such a
+    version lies in `archive/`; `mem read ID --history` lists it and `mem restore` brings it back. Of MEMORY.md and
+    notes the whole text of before lies there, named by the time."""
+    wordings: tuple[str, ...] = stated((), read_sentences, merge=KEPT)
+    """Other texts that say the same, found by search as the entry itself is."""
+    conflicts_with: tuple[str, ...] = stated((), read_texts, "conflictsWith", merge=KEPT)
+    """Flag: ids of entries that may say otherwise or the same; `mem review` settles it."""
+    likely_same: tuple[str, ...] = stated((), read_texts, merge=KEPT)
+    """Those of `conflicts_with` that probably say the same."""
+    distinct: tuple[str, ...] = stated((), read_texts, merge=KEPT)
+    """Ids of entries that stand beside this one: the two are not flagged again."""
+    pinned: bool = stated(False, read_truth, "pin", merge=MOST, is_claim=True)
+    """true keeps it from decaying."""
+    expires_at: str = stated("", read_time, "expiresAt", "expires", "valid_until", merge=KEPT)
+    """The time it stops being true, RFC 3339 in UTC."""
+    access_count: int = stated(0, read_count, "accessCount", "access", merge=KEPT, is_claim=True)
+    """How often it was read, folded in by `mem decay --apply`."""
+    last_accessed_at: str = stated("", read_time, "lastAccessedAt", "last_accessed", merge=KEPT)
+    """The time it was read last, RFC 3339 in UTC."""
+    metadata: Mapping[str, Any] = field(default_factory=dict, metadata=about(read_map))
+    """A map of anything else."""
     description: str = ""  # a one-line summary that some tools keep beside the title
 
     @property
@@ -107,25 +139,25 @@ class Entry:
         return summarise(self.title, self.description or self.body)
 
 
+_STATED = {one.name: (one.metadata["field"], one.default) for one in fields_of(Entry) if one.metadata}
+FIELDS: dict[str, Field] = {name: one for name, (one, _) in _STATED.items()}
+"""The keys of the frontmatter in the order a new file has them."""
+SPELLINGS = {name: one.spellings for name, one in FIELDS.items()}
+_KEYS = {name: (key, rank) for key, others in SPELLINGS.items() for rank, name in enumerate((key, *others))}
+"""Every spelling with the key it stands for; the lower rank wins where a file has two of them."""
+_CLAIMS: dict[str, Any] = {name: default for name, (one, default) in _STATED.items() if one.is_claim}
+_FROM_OTHERS: dict[str, Any] = {"source": REPOSITORY, "trust": TRUST[REPOSITORY]}
+
+
 def as_from_others(entry: Entry) -> Entry:
     """Return an entry of a workspace that is not trusted: what it says of its own weight does not count."""
-    return replace(
-        entry,
-        source=REPOSITORY,
-        trust=TRUST[REPOSITORY],
-        confidence=None,
-        salience=None,
-        strength=1,
-        pinned=False,
-        access_count=0,
-    )
+    return replace(entry, **{**_CLAIMS, **_FROM_OTHERS})
 
 
 def fields_from_others(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an entry's file as `as_from_others` reads them."""
-    claims = ("source", "trust", "confidence", "salience", "strength", "pinned", "access_count")
-    kept = {name: value for name, value in fields.items() if _KEYS.get(name, ("", 0))[0] not in claims}
-    return {**kept, "source": REPOSITORY, "trust": TRUST[REPOSITORY]}
+    kept = {name: value for name, value in fields.items() if _KEYS.get(name, ("", 0))[0] not in _CLAIMS}
+    return {**kept, **_FROM_OTHERS}
 
 
 def layer_of(kind: str) -> str:
@@ -157,7 +189,7 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
         if isinstance(value, str) and not value.strip():  # an empty id would be shared by many files
             continue
         try:
-            values[key] = _READERS[key](value)
+            values[key] = FIELDS[key].read(value)
             ranks[key] = rank
         except (TypeError, ValueError) as error:
             if name == key:  # another tool's key may mean something else, such as importance from 1 to 10
@@ -217,7 +249,7 @@ def same_key(key: str) -> str:
 
 def checked(key: str, value: object) -> Any:
     """Return a value as its key demands; raise ValueError or TypeError, which say what is wrong with it."""
-    return _READERS[key](value)
+    return FIELDS[key].read(value)
 
 
 def listed(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,22 +259,6 @@ def listed(fields: Mapping[str, Any]) -> dict[str, Any]:
         name: (list(read_texts(value)) if isinstance(value, str | list) else [str(value)]) if name in names else value
         for name, value in fields.items()
     }
-
-
-def _source(value: object) -> str:
-    text = read_text(value)
-    known = _SOURCE_SPELLINGS.get(text.lower(), text.lower())
-    return known if known in TRUST else "observed"
-
-
-def _status(value: object) -> str:
-    text = read_text(value).lower()
-    if text in ("obsolete", "deprecated", "replaced"):
-        return "superseded"
-    return text if text in STATUSES else "active"
-
-
-_READERS = {**READERS, "source": _source, "status": _status}
 
 
 def _line_of(document: Document, key: str) -> int:

@@ -1,7 +1,11 @@
-"""The words that fields of an entry take, and readers of their values; ValueError and TypeError say what is wrong."""
+"""What a field of an entry is: the words it takes, readers of its values, and what becomes of it in a merge.
+
+A reader returns the value as it is kept; ValueError and TypeError say what is wrong.
+"""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import field
+from typing import Any, NamedTuple
 
 from .times import parse_time, stamp
 
@@ -15,6 +19,7 @@ REPOSITORY = "repository"
 TRUST = {"user": 1.0, "observed": 0.7, "inferred": 0.5, REPOSITORY: 0.5}
 SOURCES = ("user", "observed", "inferred")
 STATUSES = ("active", "superseded", "archived")
+_SOURCE_SPELLINGS = {"user_stated": "user", "human": "user", "agent": "observed", "assistant": "observed"}
 
 LONGEST_KEY = 200
 """Characters of a key at most."""
@@ -41,7 +46,7 @@ def read_texts(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in found if item))
 
 
-def _sentences(value: object) -> tuple[str, ...]:
+def read_sentences(value: object) -> tuple[str, ...]:
     """Read texts that may hold commas."""
     if not isinstance(value, str | list | tuple):
         raise TypeError("should be a list of texts")
@@ -49,7 +54,7 @@ def _sentences(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for item in found if item))
 
 
-def _key(value: object) -> str:
+def read_key(value: object) -> str:
     key = "/".join(part for part in (" ".join(part.split()) for part in read_text(value).split("/")) if part)
     if len(key) > LONGEST_KEY:
         raise ValueError(f"is longer than {LONGEST_KEY} characters")
@@ -58,11 +63,11 @@ def _key(value: object) -> str:
     return key
 
 
-def _tags(value: object) -> tuple[str, ...]:
+def read_tags(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag.lstrip("#") for tag in read_texts(value) if tag.lstrip("#")))
 
 
-def _time(value: object) -> str:
+def read_time(value: object) -> str:
     moment = parse_time(read_text(value))
     if moment is not None and isinstance(value, str) and len(value) == 20 and value.isascii() and value[10::9] == "TZ":
         return value
@@ -72,7 +77,7 @@ def _time(value: object) -> str:
     return stamp(moment)
 
 
-def _share(value: object) -> float:
+def read_share(value: object) -> float:
     number = _number(value)
     if not 0 <= number <= 1:
         raise ValueError(f"{value!r} should be between 0 and 1")
@@ -88,25 +93,25 @@ def _number(value: object) -> float:
         raise ValueError(f"{value!r} is not a number") from None
 
 
-def _salience(value: object) -> float:
+def read_salience(value: object) -> float:
     words = {"low": 0.2, "medium": 0.5, "normal": 0.5, "high": 0.8, "critical": 1.0}
-    return words[value] if isinstance(value, str) and value in words else _share(value)
+    return words[value] if isinstance(value, str) and value in words else read_share(value)
 
 
-def _count(value: object) -> int:
+def read_count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError(f"{value!r} should be a whole number, 0 or more")
     return value
 
 
-def _strength(value: object) -> int:
-    count = _count(value)
+def read_strength(value: object) -> int:
+    count = read_count(value)
     if count < 1:
         raise ValueError("should be 1 or more")
     return count
 
 
-def _truth(value: object) -> bool:
+def read_truth(value: object) -> bool:
     if isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lower() in ("yes", "no", "on", "off"):
@@ -114,44 +119,59 @@ def _truth(value: object) -> bool:
     raise ValueError(f"{value!r} should be true or false")
 
 
-def _things(value: object) -> tuple[Any, ...]:
+def read_things(value: object) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
-def _map(value: object) -> Mapping[str, Any]:
+def read_map(value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise TypeError("should be a map of keys and values")
     return value
 
 
-READERS: dict[str, Callable[[object], Any]] = {
-    "id": read_text,
-    "type": lambda value: read_text(value).lower(),
-    "key": _key,
-    "title": read_text,
-    "tags": _tags,
-    "project": read_text,
-    "created_at": _time,
-    "updated_at": _time,
-    "trust": _share,
-    "confidence": _share,
-    "salience": _salience,
-    "strength": _strength,
-    "sources": _things,
-    "references": read_texts,
-    "files": read_texts,
-    "cited": _sentences,
-    "superseded_by": read_text,
-    "superseded_at": _time,
-    "version_of": read_text,
-    "wordings": _sentences,
-    "conflicts_with": read_texts,
-    "likely_same": read_texts,
-    "distinct": read_texts,
-    "pinned": _truth,
-    "expires_at": _time,
-    "access_count": _count,
-    "last_accessed_at": _time,
-    "metadata": _map,
-}
-"""The reader of each key that takes any words; the others are read by `entry`."""
+def read_type(value: object) -> str:
+    """Return a type in small letters; another tool's type is kept."""
+    return read_text(value).lower()
+
+
+def read_source(value: object) -> str:
+    """Return who said it, in the words of `TRUST`; an unknown word is `observed`."""
+    text = read_text(value)
+    known = _SOURCE_SPELLINGS.get(text.lower(), text.lower())
+    return known if known in TRUST else "observed"
+
+
+def read_status(value: object) -> str:
+    """Return the status, in the words of `STATUSES`; an unknown word is `active`."""
+    text = read_text(value).lower()
+    if text in ("obsolete", "deprecated", "replaced"):
+        return "superseded"
+    return text if text in STATUSES else "active"
+
+
+FILLED, JOINED, MOST, KEPT = "filled", "joined", "most", "kept"
+"""What becomes of a field when a memory is said again: the new value is taken where there was none, of a map key by key
+(FILLED), is added to the old one (JOINED), or is taken where it is higher (MOST); or `merging` says more (KEPT)."""
+
+
+class Field(NamedTuple):
+    """What is known of a field of the frontmatter besides its type and its default."""
+
+    read: Callable[[object], Any]
+    spellings: tuple[str, ...]
+    """What other tools call it; of several in one file the one named first here counts."""
+    merge: str
+    is_claim: bool
+    """It says what the memory weighs, which is not believed in a workspace that is not trusted."""
+
+
+def about(
+    read: Callable[[object], Any] = read_text, *spellings: str, merge: str = FILLED, is_claim: bool = False
+) -> Mapping[str, Field]:
+    """Return a field as `dataclasses.field` takes it for metadata."""
+    return {"field": Field(read, spellings, merge, is_claim)}
+
+
+def stated(default: object, *told: Any, **more: Any) -> Any:
+    """Return a field of a dataclass with its default; the rest is what `about` takes."""
+    return field(default=default, metadata=about(*told, **more))

@@ -31,7 +31,7 @@ TIMES = st.datetimes(min_value=datetime(1000, 1, 1), max_value=datetime(9998, 1,
     lambda moment: moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 )
 SHARES = st.floats(0, 1, allow_subnormal=False)
-SLOTS = st.from_regex(r"(?:[a-z0-9é港-]{1,8}(?:/[a-z0-9 ]{0,6}[a-z0-9]){0,2})?", fullmatch=True)
+SLOTS = st.from_regex(r"(?:[a-z0-9é港-]{1,8}(?:/[a-z0-9](?: ?[a-z0-9]){0,5}){0,2})?", fullmatch=True)
 
 
 @st.composite
