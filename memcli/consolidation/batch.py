@@ -45,8 +45,7 @@ class Batch:
     page: str = ""  # long-term memory as it is shown to an LLM
     waiting: Sequence[Event] = ()  # all that wait in the session, those of the batch among them
     redacted: tuple[Redacted, ...] = ()  # the secrets that were blanked out
-    before: Sequence[str] | None = None
-    """What is kept of conversations that become memory with this one, in no file yet; the index is in step then."""
+    before: Sequence[str] = ()  # what is kept of conversations that become memory with this one, in no file yet
 
     @property
     def messages(self) -> int:
@@ -157,11 +156,11 @@ def read_batch(
     events: Sequence[Event],
     *,
     with_page: bool,
-    before: Sequence[str] | None = None,
+    before: Sequence[str] = (),
 ) -> Batch:
     """Return some of the events that wait, without their secrets; `with_page` reads long-term memory for an LLM too.
 
-    `before` is what is kept of conversations that become memory with it; the index is in step with the disk then.
+    `before` is what is kept of conversations that become memory with it.
     """
     guard = redactor(workspace, session.path)
     clean = [guard.event(event) for event in events]

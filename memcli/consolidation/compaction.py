@@ -7,17 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..beliefs.admission import Steps, with_current
 from ..errors import LlmError, MemError, RefusedError
 from ..formats.session_event import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event
 from ..llm.client import Llm
-from ..store.journal import apply, exclusive
 from ..store.redaction import Redacted, redactor
 from ..store.sessions.append import identified, settle_ids
 from ..store.sessions.sessions import Session, at, counts, require_own
 from ..store.workspace import Workspace
 from .backlog import MARK, CompactionLimits, all_events, is_summary, limits, queue
 from .batch import Batch
-from .compaction_plan import plan_compaction, summary_event
+from .compaction_plan import CompactionPlan, plan_compaction, summary_event
 from .consolidate import consolidate, in_turn
 from .plan import Outcome
 from .stages import told_by_rules
@@ -108,7 +108,7 @@ def compact(
             return Compacted(session.id, tokens=(before, before))
         outcomes: tuple[Outcome, ...] = ()
         if workspace.settings["consolidate.enabled"]:
-            outcomes = tuple(in_turn(workspace, session, llm, keep=keep))
+            outcomes = tuple(in_turn(workspace, [session], llm, keep=lambda _: keep))
         if any(one is not other for one, other in zip(events, identified(session.id, events), strict=True)):
             settle_ids(workspace, session)
             events = all_events(workspace, session)[: len(events)]
@@ -140,14 +140,19 @@ def _compacted(
     before: int,
     outcomes: tuple[Outcome, ...],
 ) -> Compacted:
-    """Think of a summary without a lock, then apply all that it takes under it."""
+    """Think of a summary, then put the old messages away behind it if they still stand there."""
     guard = redactor(workspace, session.path)
     told, how, error = _told(workspace, session, [guard.event(event) for event in old], llm)
     summary = summary_event(workspace, session, old, guard.text(told))
-    with exclusive(workspace, f"mem session compact {session.id}") as held:
-        session = at(workspace, session.folder, session.id)
-        planned = plan_compaction(workspace, session, old, summary, how)
-        apply(workspace, planned.steps, held)
+
+    def look(last: Session | None, seconds: float | None) -> Session:
+        return at(workspace, session.folder, session.id)
+
+    def decide(now: Session) -> tuple[Steps, CompactionPlan]:
+        planned = plan_compaction(workspace, now, old, summary, how)
+        return planned.steps, planned
+
+    planned, _ = with_current(workspace, f"mem session compact {session.id}", look, decide)
     return Compacted(session.id, len(old), planned.place, (before, planned.tokens), how, planned.entry, outcomes, error)
 
 

@@ -14,7 +14,6 @@ from ..beliefs.drafts import Draft, Settled
 from ..beliefs.neighbours import Nearby, Opened
 from ..errors import BusyError, MemError
 from ..formats.session_event import Event
-from ..index.index import Index, ask
 from ..store.sessions.sessions import Session, at
 from ..store.workspace import Workspace
 from .backlog import queue
@@ -47,7 +46,7 @@ def consolidate(
     what is found is to what is known; `opened` holds the embedding model for who consolidates many sessions.
     """
     with queue(workspace, session, wait):
-        return in_turn(workspace, session, llm, keep=keep, most=most, judge=judge, opened=opened)
+        return in_turn(workspace, [session], llm, keep=lambda _: keep, most=most, judge=judge, opened=opened)
 
 
 def consolidate_all(
@@ -71,7 +70,7 @@ def consolidate_all(
         try:
             if len(block) > 1:
                 with queue(workspace, block[0], wait):
-                    yield from _together(workspace, block, keep, opened)
+                    yield from in_turn(workspace, block, None, keep=keep, opened=opened)
                 continue
         except BusyError:
             raise
@@ -88,44 +87,39 @@ def consolidate_all(
                 yield failure
 
 
-def _together(
-    workspace: Workspace, block: Sequence[Session], keep: Callable[[Session], int], opened: Opened
-) -> list[Outcome]:
-    """Consolidate some sessions as one, for one who holds the queue; where one cannot be, MemError and nothing done."""
-    ask(workspace, Index.refresh)
-    found: list[Extraction] = []
-    said: list[str] = []
-    for one in block:
-        session, waiting = read_waiting(workspace, one)
-        for events in parts(waiting, keep(session), for_llm=False):
-            batch = read_batch(workspace, session, waiting, events, with_page=False, before=said)
-            found.append(extract_or_fall_back(batch, None))
-            said += (draft.body for draft in found[-1].drafts)
-    done = _applied(workspace, found, None, opened) if found else []
-    busy = {one.batch.session.folder for one in found}
-    return [*done, *(Outcome(one.id, "nothing") for one in block if one.folder not in busy)]
-
-
 def in_turn(
     workspace: Workspace,
-    session: Session,
+    block: Sequence[Session],
     llm: "Llm | None",
     *,
-    keep: int = 0,
+    keep: Callable[[Session], int],
     most: int | None = None,
     judge: "LlmJudge | None" = None,
     opened: Opened | None = None,
 ) -> list[Outcome]:
-    """Consolidate for one who holds the queue."""
-    session, waiting = read_waiting(workspace, session)
+    """Consolidate sessions as one, for one who holds the queue; raise what is wrong with one of them, and do nothing.
+
+    An LLM is shown one session alone, in parts, each of which is kept before the next.
+    """
     outcomes: list[Outcome] = []
-    for events in islice(parts(waiting, keep, for_llm=llm is not None), most):
-        batch = read_batch(workspace, session, waiting, events, with_page=llm is not None)
-        outcomes += _applied(workspace, [extract_or_fall_back(batch, llm)], judge, opened)
-        if outcomes[-1].how in ("fallback", "nothing"):
-            break
-        session = at(workspace, session.folder, session.id)
-    return outcomes or [Outcome(session.id, "nothing")]
+    found: list[Extraction] = []
+    said: list[str] = []
+    busy: set[str] = set()
+    for one in block:
+        session, waiting = read_waiting(workspace, one)
+        for events in islice(parts(waiting, keep(session), for_llm=llm is not None), most):
+            batch = read_batch(workspace, session, waiting, events, with_page=llm is not None, before=said)
+            found.append(extract_or_fall_back(batch, llm))
+            said += (draft.body for draft in found[-1].drafts)
+            busy.add(session.folder)
+            if llm is not None:
+                outcomes += _applied(workspace, found, judge, opened)
+                if outcomes[-1].how in ("fallback", "nothing"):
+                    break
+                found, session = [], at(workspace, session.folder, session.id)
+    if llm is None and found:
+        outcomes = _applied(workspace, found, judge, opened)
+    return [*outcomes, *(Outcome(one.id, "nothing") for one in block if one.folder not in busy)]
 
 
 def preview(

@@ -35,9 +35,8 @@ def ending(batch: Batch, said: Sequence[Candidate]) -> list[Candidate]:
         return []
 
     def looked(index: Index) -> list[Candidate]:
-        if batch.before is None:
-            index.refresh()
-        stated = {one: (*_like(index, one.text), *(batch.before or ())) for one in told}
+        index.refresh()
+        stated = {one: (*_like(index, one.text), *batch.before) for one in told}
         return [one for one in told if any(is_ended_by(text, one.text) is not None for text in stated[one])]
 
     return ask(batch.workspace, looked)

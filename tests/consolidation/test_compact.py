@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -206,6 +207,29 @@ def test_messages_that_come_meanwhile_stay(workspace: Workspace) -> None:
     done(workspace, *answers(slow))
     assert live(workspace)[-1].text == "late"
     assert everything(workspace) == [f"m{number}" for number in range(1, 102)]
+
+
+def test_what_an_agent_says_at_the_last_moment_stays_in_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memcli.beliefs import admission as module
+
+    workspace = at(tmp_path / "memory", MEM_CONSOLIDATE_ENABLED="false", **LIMITS)
+    long(workspace)
+    real, times = module.apply, []
+
+    def meddled(*arguments: Any) -> Any:
+        times.append(1)
+        if len(times) == 1:  # who writes so takes no lock
+            with (workspace.root / "sessions/s/session.jsonl").open("a") as file:
+                file.write('{"id":"late","type":"message","role":"user","content":"and one more"}\n')
+        return real(*arguments)
+
+    monkeypatch.setattr(module, "apply", meddled)
+    assert done(workspace).moved > 1
+    assert live(workspace)[-1].text == "and one more"
+    assert len(times) == 2
+    assert sorted(everything(workspace)) == sorted(set(everything(workspace)))
 
 
 def test_lines_that_are_no_events_and_missing_ids_are_kept_too(workspace: Workspace) -> None:
