@@ -1,13 +1,13 @@
 """Find what is wrong with the files of a workspace, and fix what has one right answer."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..beliefs.citations import Cited, refresh_plan
 from ..beliefs.citations import cited as citations
 from ..beliefs.keys import KeyProposal, proposals
 from ..beliefs.plan import Plan, applied, as_diff
+from ..dataclass import dataclass
 from ..errors import NotFoundError
 from ..formats.text_lines import shorten
 from ..maintenance import checks, fixes, leaks

@@ -1,9 +1,9 @@
 """The memories that a job is narrowed to, and the words that its fields take."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..dataclass import dataclass
 from ..errors import UsageError
 from ..formats.entry_values import LAYERS, SOURCES, STATUSES, TYPES
 from ..store.addresses import prefixes

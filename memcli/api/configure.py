@@ -1,9 +1,9 @@
 """Make workspaces, believe those of others, and show and change settings."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..store import init as making
 from ..store import trust as records

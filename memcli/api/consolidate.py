@@ -1,10 +1,11 @@
 """Turn conversations into history and memories, and the episodes of a project into one page."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from ..dataclass import dataclass
 from ..errors import MemError, RefusedError, UsageError
 from .workspace import Workspace, lazily
 

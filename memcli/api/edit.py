@@ -1,10 +1,10 @@
 """Change what is kept: the text of a file, which entry holds, what lies in the archive."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..beliefs.replacing import Superseded, supersede_entry
+from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, UsageError
 from ..maintenance.archiving import Archived, Failure, Named, forget_each, restore_each
 from ..store.editing import EditCopy, copy_to_edit, edit_text

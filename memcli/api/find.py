@@ -1,9 +1,10 @@
 """Find memories: search them by meaning and by words, list entries, and grep every file for its exact text."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass
 from ..errors import UsageError
 from ..formats.text_lines import FileProblem
 from ..index.filters import SORTS, Filter

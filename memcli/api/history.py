@@ -1,8 +1,9 @@
 """Add to history and to the notes of a day, and read history as one log."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import UsageError
 from ..store.redaction import Redacted
 from .workspace import FileProblem, Workspace, Workspaces, every

@@ -4,10 +4,11 @@ Each function that proposes changes makes them only when it is told to.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from .workspace import FileProblem, Workspace, Workspaces, every, locate
 

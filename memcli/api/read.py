@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..formats.chunking import is_records, records_of
 from ..formats.entry import fields_from_others, listed, read_entry, stated_id

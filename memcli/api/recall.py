@@ -1,10 +1,11 @@
 """Recall the memories a prompt should have, replay what those of a session were given, prove what it taught."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, RELEVANT, SECTIONS, STANDING, Memory, Pack
 from ..recall.recall import recall as _recall

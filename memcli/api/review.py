@@ -1,7 +1,6 @@
 """Settle what needs a person's yes or no: list the questions, let an LLM propose answers, answer them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..beliefs import decisions
@@ -9,6 +8,7 @@ from ..beliefs.decisions import DECISIONS, Answered, Decision, allowed
 from ..beliefs.review import HUB, Now, Question, fresh, review_queue
 from ..beliefs.review_likelihoods import Proposed, Weigher, propose
 from ..beliefs.supersession import EntryFile
+from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..formats.text_lines import differing, shorten
 from ..store import local_log

@@ -1,10 +1,10 @@
 """Conversations, named by id or its beginning: add, import, look at them, make them shorter, put them away."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..formats.session_metadata import STATES
 from ..store.redaction import Redacted

@@ -1,11 +1,12 @@
 """Count what is in memory, and bring the index up to date."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import BusyError, MemError, UnavailableError, UsageError
-from ..index.health import Health
+from ..index.database import Health
 from ..maintenance.indexing import Indexed
 from ..maintenance.stats import TOP, Stats
 from .workspace import FileProblem, Workspace, Workspaces, every

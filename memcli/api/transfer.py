@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from ..formats.text_lines import FileProblem
 from ..store.redaction import Redacted

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from ..dataclass import dataclass
 
 _CLOCK = re.compile(
     r"(?P<part>上午|下午|晚上|午前|午後|傍晚)?\s*(?<![\d.,:])(?P<hour>\d{1,2}|[一二两三四五六七八九十]{1,2})"

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..errors import UsageError
 from ..formats.entry import read_entry
 from ..formats.frontmatter import document

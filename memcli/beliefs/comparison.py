@@ -5,10 +5,11 @@ Acts surely only on twins and on explicit sentences of change; a learned compari
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
+from ..dataclass import dataclass
 from .change_phrases import (
     CLAUSE_END,
     KNOWN,

@@ -5,9 +5,10 @@ MEMORY.md; it is noted with the question, and a person decides.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, get_args
 
+from ..dataclass import dataclass
 from ..errors import MemError, RefusedError, UsageError
 from ..formats.entry import TRUST
 from ..formats.times import stamp

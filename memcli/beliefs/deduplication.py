@@ -6,10 +6,11 @@ Doing it again finds nothing.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import heappush, heappushpop
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
 from ..formats.entry import EPISODIC, Entry, read_entry
 from ..formats.frontmatter.document import parse

@@ -1,9 +1,9 @@
 """What wants to become memory, and what became of it: the values that admission takes and gives."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter.document import parse
 from ..store.access_log import Access

@@ -5,9 +5,9 @@ Two texts of one key say the same thing at two times, whatever their words: no c
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
+from ..dataclass import dataclass
 from ..errors import MemError
 from ..formats.entry import Entry, same_key
 from ..index.index import Index, ask

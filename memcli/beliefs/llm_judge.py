@@ -7,9 +7,10 @@ an update must not say less than the old text.
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, cast, get_args
 
+from ..dataclass import dataclass
 from ..errors import LlmError, ReplyError, UsageError
 from ..llm.client import Llm
 from ..llm.command import chosen_llm

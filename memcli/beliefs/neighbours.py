@@ -4,9 +4,10 @@ Only looks; takes no lock and judges nothing. Without a model, words and twins a
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass
 from ..errors import UnavailableError
 from ..formats.entry import same_key
 from ..index.filters import Filter

@@ -4,11 +4,11 @@ A token of one text is aligned with the token of the other whose vector is neare
 BERTScore, Zhang et al. 2020). The order of the features belongs to the data file of the model: to change it, train.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..dataclass import dataclass
 from .pair_words import KINDS, Words, are_swapped, has_other_words, is_stop, opposites, read_words, swapped_spans
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ arrays in one file; predicted with numpy alone.
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import data as files
+from ..dataclass import dataclass
 from ..errors import UnavailableError
 from .comparison import Likelihoods
 from .pair_features import ReadText, features, read_text

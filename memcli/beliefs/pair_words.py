@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
 
 from .. import data as files
+from ..dataclass import dataclass
 from .amounts import Amounts, NumberWords, amounts, in_one_form, is_sign, number_words
 
 KINDS = ("negation", "change", "addition", "hedge", "past", "habit", "kin", "place", "calendar", "self")

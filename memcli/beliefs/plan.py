@@ -1,8 +1,8 @@
 """Proposals: what a command means to change, shown as a diff, applied through one door."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.memory_page import read_promoted, with_lines
 from ..formats.text_lines import require_no_conflict

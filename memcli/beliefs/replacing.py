@@ -1,8 +1,8 @@
 """Let an entry take the place of another one, new or known already, unless the other one is trusted more."""
 
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..store.workspace import Workspace
 from .keys import fill
 from .merging import is_trusted_less

@@ -5,11 +5,12 @@ Only looks. An id names a question and the texts it is about: once one of these 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any, Literal
 
+from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError
 from ..formats.ids import blake2b
 from ..index.index import ask

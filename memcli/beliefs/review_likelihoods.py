@@ -3,9 +3,10 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass
 from ..errors import BusyError, MemError
 from ..index.index import ask
 from ..index.text_vectors import ReadTexts

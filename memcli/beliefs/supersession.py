@@ -4,10 +4,10 @@ What is superseded stays where it is and can be read; only its frontmatter says 
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
 from ..formats.entry import Entry, as_from_others, read_entry
 from ..formats.frontmatter import document as frontmatter

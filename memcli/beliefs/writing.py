@@ -4,9 +4,10 @@ Which of the four it is follows from the entry alone, and is decided here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import UsageError
 from ..store import entries
 from ..store.addresses import from_folder

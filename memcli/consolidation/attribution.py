@@ -8,10 +8,10 @@ The model is trained by `bench/training/attribution.py`; `attribution.md` beside
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 
 from .. import data
+from ..dataclass import dataclass
 from ..language.linear_model import Model, hashed, hashed_text, load
 from ..language.pasted_text import Prompt
 from ..language.sentences import Sentence, is_question

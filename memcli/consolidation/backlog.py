@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..formats.session_event import Event
 from ..formats.times import stamp
 from ..store import file_steps

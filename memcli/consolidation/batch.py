@@ -6,13 +6,14 @@ time. Decides nothing about what stands; writes nothing but the ids of events th
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from functools import cached_property
 from typing import Any
 
 from ..beliefs.drafts import Draft
 from ..beliefs.plan import read_page
+from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.ids import blake2b
 from ..formats.session_event import Event

@@ -6,10 +6,11 @@ to judge worth: see `worth`.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from .. import data
+from ..dataclass import dataclass
 from ..formats.session_event import Event
 from ..formats.text_lines import shorten
 from ..language.harness_text import injections

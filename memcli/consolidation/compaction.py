@@ -4,10 +4,10 @@ Nothing is lost: the archived part keeps every line as it was, and what of it wa
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..beliefs.admission import Steps, with_current
+from ..dataclass import dataclass
 from ..errors import LlmError, MemError, RefusedError
 from ..formats.session_event import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event
 from ..llm.client import Llm

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.frontmatter import document
 from ..formats.ids import blake2b, new_id

@@ -3,11 +3,11 @@
 Hooks wait for both, so that what is heavy is loaded where it is used.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from ..dataclass import dataclass
 from ..store.sessions.counts import is_due
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import counts, made

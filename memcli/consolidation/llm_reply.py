@@ -6,9 +6,9 @@ wrong kind, and any doubt; whoever asked keeps the messages and may ask again wi
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import ReplyError
 from ..formats.entry import SOURCES, TYPES, checked
 from ..formats.text_lines import clean_text

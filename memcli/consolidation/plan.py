@@ -5,11 +5,12 @@ Nothing is written here, and nothing an LLM said can make the whole fail: what c
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import PurePath
 
 from ..beliefs.drafts import Admitted, Settled
 from ..beliefs.plan import Plan, read_page, without_lines
+from ..dataclass import dataclass
 from ..formats.history import is_dated
 from ..formats.text_lines import clean_text, shorten, unconflicted
 from ..formats.times import day_of, parse_time

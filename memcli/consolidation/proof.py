@@ -5,10 +5,10 @@ record that holds the question itself are left out, so that an answer comes from
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 
+from ..dataclass import dataclass
 from ..formats.frontmatter import document
 from ..formats.session_event import Event
 from ..index.filters import Filter

@@ -4,10 +4,11 @@ Takes only words that were said, and few of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import NotFoundError
 from ..formats.session_event import Event
 from ..formats.text_lines import shorten

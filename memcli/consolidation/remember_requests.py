@@ -5,10 +5,11 @@ foreign text or in the middle of a long prompt, which are somebody else's.
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..dataclass import dataclass
 from ..formats.session_event import Event
 from ..formats.text_lines import shorten
 from ..language.pasted_text import Prompt

@@ -7,8 +7,8 @@ is in the files, and commands that only look.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..formats.session_event import Event
 from ..formats.text_lines import shorten
 

@@ -6,11 +6,12 @@ Writes nothing, not even that a memory was read.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from ..data import table
+from ..dataclass import dataclass
 from ..formats.entry import read_entry
 from ..formats.frontmatter.document import parse
 from ..formats.times import parse_time, stamp

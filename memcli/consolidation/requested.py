@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
+from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..formats.session_event import Event
 from ..formats.session_metadata import folder_name

@@ -5,10 +5,11 @@ Owns what stands between its two marks on that page; everything else on it is a 
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from ..beliefs.plan import Plan
+from ..dataclass import dataclass
 from ..errors import LlmError, MemError, NotFoundError, RefusedError
 from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import blake2b

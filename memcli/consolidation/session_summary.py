@@ -5,8 +5,8 @@ Owns: which sentence states the goal and which one a result. Refuses to tell of 
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..formats.session_event import Event
 from ..formats.text_lines import shorten
 from ..language.lexicon import stop_words

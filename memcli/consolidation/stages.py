@@ -4,11 +4,12 @@ Owns: what rules find and what an LLM finds, as one value. Decides nothing about
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from ..beliefs.drafts import Draft
+from ..dataclass import dataclass
 from ..errors import LlmError
 from ..formats.text_lines import first_line, shorten
 from ..store.redaction import Redacted, redactor

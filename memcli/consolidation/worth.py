@@ -7,11 +7,11 @@ trained by `bench/training/worth.py`; `worth.md` beside it says on what and how 
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from math import log, log1p
 
 from .. import data
+from ..dataclass import dataclass
 from ..language.linear_model import TOKEN, Model, hashed_text, load
 from ..language.sentences import is_question
 from .candidates import Candidate, telling_words

@@ -7,12 +7,12 @@ file keep their numbers.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import tzinfo
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Any
 
+from ..dataclass import dataclass
 from .entry import Entry
 from .history import INSTEAD, Note, day_in, notes, records
 from .memory_page import sections

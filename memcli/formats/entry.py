@@ -2,11 +2,12 @@
 
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from dataclasses import fields as fields_of
 from datetime import datetime
 from typing import Any
 
+from ..dataclass import dataclass
 from .entry_values import EPISODIC as EPISODIC
 from .entry_values import (
     JOINED,

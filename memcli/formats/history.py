@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
+from ..dataclass import dataclass
 from .text_lines import BOM, lines, shorten
 from .times import parse_time, stamp
 

@@ -6,13 +6,13 @@ In a table the words shown for a link stand behind `\\|`, since a bare `|` ends 
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import sub
 from typing import NamedTuple
 from urllib.parse import unquote
 from zlib import crc32
 
+from ..dataclass import dataclass
 from .ids import blake2b
 
 _FENCE = re.compile(r"\s{0,3}(?:[-*+]\s+|\d+[.)]\s+|>\s*)*(```+|~~~+)")

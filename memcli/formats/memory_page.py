@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from ..dataclass import dataclass
 from ..errors import RefusedError
 from .ids import blake2b, slug
 from .text_lines import Problem, conflict_marker, summarise, with_code

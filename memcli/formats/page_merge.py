@@ -1,9 +1,9 @@
 """Accept a proposed text of long-term memory, but only so far that nothing a person wrote is lost."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from ..dataclass import dataclass
 from .memory_page import CLOSING, END_OF_KEEP, KEEP, OPENING
 from .text_lines import BOM, lines
 

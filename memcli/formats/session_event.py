@@ -7,10 +7,11 @@ it is written to disk is the store's; what is worth keeping of it is decided by 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from ..dataclass import dataclass
 from .text_lines import Problem
 from .times import parse_time, stamp
 

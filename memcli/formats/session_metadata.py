@@ -3,9 +3,10 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..dataclass import dataclass
 from .ids import blake2b
 from .session_event import load, moment, sound, word
 

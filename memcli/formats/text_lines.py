@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from functools import cache
 from io import StringIO
 
+from ..dataclass import dataclass
 from ..errors import RefusedError
 
 BOM = "\ufeff"

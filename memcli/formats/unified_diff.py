@@ -6,8 +6,8 @@ there, or are there twice equally near, refuses the whole diff.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..errors import RefusedError
 
 HEADER = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@|@@ -(\d{1,9})")

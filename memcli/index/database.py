@@ -1,18 +1,31 @@
-"""The open index: its connection, its notes about itself, its write lock, and the texts it keeps.
+"""The open index: its connection, its notes about itself, its write lock, its size, and the texts it keeps.
 
 A text is checked by its hash when it is read back, since SQLite does not check what it reads.
 """
 
 import sqlite3
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..formats.ids import blake2b
 from ..store.workspace import Workspace
 from . import schema
+
+
+@dataclass(frozen=True)
+class Health:
+    """The index in numbers."""
+
+    kinds: Mapping[str, int]  # files by kind, without the archive's
+    entries: int  # with the archive's
+    chunks: int
+    not_embedded: int  # chunks without a vector
+    vectors: int
+    embedded: int  # texts embedded since the index was made
+    size: int  # bytes on disk
 
 
 class Database:
@@ -53,6 +66,22 @@ class Database:
     def set_meta(self, key: str, value: Any) -> None:
         """Write a note of the index about itself."""
         self.connection.execute("insert or replace into meta values(?, ?)", (key, value))
+
+    def health(self) -> Health:
+        """Return the index in numbers."""
+        run = self.connection.execute
+        kinds = run("select kind, count(*) from files where status <> 'archived' group by kind").fetchall()
+        chunks, missing = run("select count(*), coalesce(sum(vector is null), 0) from chunks").fetchone()
+        folder = self.folder
+        return Health(
+            kinds=dict(kinds),
+            entries=run("select count(*) from entries").fetchone()[0],
+            chunks=chunks,
+            not_embedded=missing,
+            vectors=run("select count(*) from vectors").fetchone()[0],
+            embedded=int(self.meta("embedded") or 0),
+            size=sum(path.stat().st_size for path in folder.iterdir() if path.is_file()) if folder else 0,
+        )
 
     def close(self) -> None:
         """Close the connection."""
@@ -100,3 +129,33 @@ def texts_of(connection: sqlite3.Connection, chunks: Collection[int]) -> Iterato
             raise sqlite3.DatabaseError("a text is not there")
         checked(prefix + said, hash_)
         yield StoredText(chunk, prefix, said, hash_)
+
+
+def verify(index: Database) -> None:
+    """Read the whole index; raise sqlite3.DatabaseError if a text or its words differ from what was written."""
+    run = index.connection.execute
+    (answer,) = run("pragma quick_check(1)").fetchone()
+    if answer != "ok":
+        raise sqlite3.DatabaseError(answer)
+    run("insert into words(words) values('integrity-check')")
+    # A file at a time: SQLite would read the whole of a file's text for each of its chunks.
+    file, text = None, ""
+    for of, start, stop, prefix, turn, hash_ in run(
+        "select chunks.file, start, stop, prefix, turns.text, hash from chunks left join turns using(chunk)"
+        " order by chunks.file"
+    ):
+        if turn is None and of != file:
+            file, text = of, (run("select text from texts where file = ?", (of,)).fetchone() or ("",))[0]
+        checked(prefix + (text[start:stop] if turn is None else turn), hash_)
+
+
+def out_of_step(index: Database, digests: Mapping[str, str]) -> list[str]:
+    """Return the paths whose digest in the index differs from the one given, or that only one of both has.
+
+    A file that the index could not read has no digest there and is left out. Raises as `verify` does.
+    """
+    verify(index)
+    kept = dict(
+        index.connection.execute("select path, digest from files where kind <> 'session' and digest <> ''").fetchall()
+    )
+    return sorted(path for path in kept.keys() | digests.keys() if kept.get(path) != digests.get(path))

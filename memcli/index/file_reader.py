@@ -3,11 +3,12 @@
 import errno
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from stat import S_ISREG
 from typing import BinaryIO
 
+from ..dataclass import dataclass
 from ..errors import MemError
 from ..formats import chunking
 from ..formats.chunking import Chunk, is_records, records_of, windows

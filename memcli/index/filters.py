@@ -1,8 +1,9 @@
 """Which memories a question is about: one set of filters for search, ls and grep."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from ..dataclass import dataclass
 from ..formats.times import parse_time, stamp
 
 SORTS = {

@@ -3,10 +3,10 @@
 import json
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
 from ..formats.text_lines import BINARY, ONLY_BEGINNING, FileProblem
 from ..store.access_log import confirmations
@@ -19,7 +19,6 @@ from .updater import Progress, Refreshed
 if TYPE_CHECKING:
     from .embeddings import Embedding
     from .full_text import Posting
-    from .health import Health
 
 T = TypeVar("T")
 _FEW = 5_000
@@ -67,12 +66,6 @@ class Index(Database):
 
             self._embedding = Embedding(self)
         return self._embedding
-
-    def health(self) -> "Health":
-        """Return the index in numbers."""
-        from .health import health
-
-        return health(self)
 
     def refresh(self, progress: Progress | None = None, *, talk: bool = False) -> Refreshed:
         """Read what changed on disk and return what was found; if another process writes the index, do so in a copy.

@@ -1,10 +1,10 @@
 """Questions about entries, records and files: what a name means, who fills a key, what took the place of what."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from math import log
 from typing import Any
 
+from ..dataclass import dataclass
 from ..formats.chunking import WORDING
 from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition
 from .index import Index

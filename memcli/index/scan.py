@@ -3,10 +3,11 @@
 import os
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
+from ..dataclass import dataclass
 from ..store.layouts import DOCUMENTS, Layout
 from ..store.temporary_files import is_abandoned, is_temporary
 

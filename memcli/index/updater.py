@@ -5,8 +5,8 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..formats.ids import blake2b
 from ..store.layouts import Layout
 from ..store.workspace import Workspace

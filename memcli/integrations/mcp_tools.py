@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from threading import Lock
 from typing import Annotated, Any, TypeAlias
 
@@ -14,6 +13,7 @@ from ..api.find import SORTS
 from ..api.review import DECISIONS
 from ..api.workspace import Workspace
 from ..api.write import NewEntry, write
+from ..dataclass import dataclass
 from ..errors import MemError, UsageError
 from .mcp_replies import failed, json_reply
 

@@ -7,11 +7,11 @@ asked for.
 
 import posixpath
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..api import files
 from ..api.files import SESSIONS, Workspace
+from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
 
 ROOT = "/memories"

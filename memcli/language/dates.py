@@ -5,10 +5,10 @@ and Next Friday with a capital within a sentence is a name; they stay as they ar
 """
 
 import re
-from dataclasses import dataclass
 from datetime import date, timedelta
 
 from ..data import compiled
+from ..dataclass import dataclass
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

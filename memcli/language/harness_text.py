@@ -7,10 +7,10 @@ removes is counted by whoever asks.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from .. import data
+from ..dataclass import dataclass
 
 ASKED_BY_MEM = "[asked by mem]"
 """Begins every prompt that mem gives to an agent's command: a transcript that is left of it is known by it."""

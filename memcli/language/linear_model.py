@@ -10,12 +10,12 @@ import zlib
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from math import exp, log1p, sqrt
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..errors import UnavailableError
 
 FORMAT = 1

@@ -5,10 +5,10 @@ Owns: the marks by which foreign text is told apart, and how much a long prompt 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 from .. import data
+from ..dataclass import dataclass
 
 _pattern = partial(data.pattern, "foreign_text.toml")
 

@@ -6,10 +6,10 @@ Owns: where a line is prose and where a sentence ends, in chat as in careful wri
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 
 from .. import data
+from ..dataclass import dataclass
 
 _pattern = partial(data.pattern, "sentences.toml")
 

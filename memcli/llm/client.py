@@ -13,10 +13,11 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
+from ..dataclass import dataclass
 from ..errors import LlmError
 
 TEMPERATURE = 0.3

@@ -12,10 +12,10 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
 
+from ..dataclass import dataclass
 from ..errors import LlmError, UsageError
 from ..language.harness_text import ASKED_BY_MEM
 from ..store.settings import Settings

@@ -5,12 +5,12 @@ confirmation is one: strength, `updated_at` and sources follow it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha1, sha256
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import GitError, MemError, RefusedError
 from ..formats.entry import SPELLINGS, checked
 from ..formats.frontmatter import document as frontmatter

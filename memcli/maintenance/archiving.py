@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..beliefs.merging import is_same_slot
 from ..beliefs.plan import Plan, applied
 from ..beliefs.supersession import EntryFile, chain, conflicting_text, followed, read_entry_file, restored_text
+from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError
 from ..formats.entry import TRUST, stated_id
 from ..formats.frontmatter import document

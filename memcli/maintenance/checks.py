@@ -6,13 +6,13 @@ Reads the files themselves and not the index, which is one of the things it chec
 import os
 import posixpath
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..formats.history import records
+from ..index.database import out_of_step
 from ..index.file_reader import Reading, digest_of, read_file, try_bytes
 from ..index.filters import Filter
-from ..index.health import out_of_step
 from ..index.index import Index, ask
 from ..index.lookups import aliases
 from ..index.scan import abandoned, scan

@@ -5,11 +5,11 @@ Archiving moves a file as it is. Which entries have faded is decided in `recall/
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from ..beliefs.plan import Plan
+from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
 from ..formats.text_lines import FileProblem
 from ..index.filters import Filter

@@ -1,8 +1,8 @@
 """Bring a workspace's index up to date: take in what changed, and embed every text."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..formats.text_lines import FileProblem
 from ..index import schema
 from ..index.index import Index, ask

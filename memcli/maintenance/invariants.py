@@ -6,9 +6,10 @@ Pure: judges files that were read by others, from disk or from git's index.
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import tzinfo
 
+from ..dataclass import dataclass
 from ..formats.entry import SPELLINGS, Entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.history import disorder, unreal_dates

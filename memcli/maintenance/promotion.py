@@ -7,11 +7,11 @@ demoted although it is confirmed says so (`metadata: {promote: false}`), so that
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..beliefs.plan import Plan
 from ..beliefs.supersession import is_in_conflict, over
+from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
 from ..formats.entry import read_entry
 from ..formats.frontmatter import document as frontmatter

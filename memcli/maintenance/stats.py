@@ -2,15 +2,16 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from ..beliefs.supersession import is_in_conflict, over
+from ..dataclass import dataclass
 from ..formats.text_lines import FileProblem
 from ..formats.times import parse_time
+from ..index.database import Health
 from ..index.filters import Filter
-from ..index.health import Health
 from ..index.index import Index, ask
 from ..recall.retention import Judged, judged, last_accessed
 from ..store import access_log

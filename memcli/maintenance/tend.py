@@ -4,9 +4,9 @@ A task that fails does not keep the others from their turn. What a task needs fo
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
 from ..formats.times import stamp
 from ..index.index import Index, ask

@@ -6,10 +6,11 @@ prompt is told by these delimiters, so nothing recalled is remembered again as i
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from itertools import groupby
 from typing import Any
 
+from ..dataclass import dataclass
 from ..formats.text_lines import FileProblem
 from ..language.harness_text import quoted
 

@@ -1,8 +1,9 @@
 """What a recall asks for, and what a pack is chosen from."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ..dataclass import dataclass
 from ..formats.text_lines import FileProblem
 from ..language.harness_text import without_injected
 from .pack import SECTIONS, Memory

@@ -8,11 +8,11 @@ restored, or edited by hand, is as young as if it had changed that day. `mainten
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Protocol
 
+from ..dataclass import dataclass
 from ..errors import MemError, UsageError
 from ..formats.entry import EPISODIC, TRUST
 from ..formats.frontmatter import document

@@ -9,10 +9,10 @@ from array import array
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..formats.ids import blake2b
 from ..store import local_log
 from ..store.workspace import Workspace

@@ -5,8 +5,9 @@ A soft budget, past which nothing is begun, and a hard one, which nothing passes
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..dataclass import dataclass
 from .pack import (
     CHARACTERS_A_TOKEN,
     DOCUMENTS,

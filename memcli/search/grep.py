@@ -3,10 +3,10 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import UsageError
 from ..formats.text_lines import ONLY_BEGINNING, FileProblem, decoded
 from ..index.file_reader import opened, plain

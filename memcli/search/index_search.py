@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from heapq import nlargest
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import UnavailableError
 from ..index.filters import Filter
 from ..index.full_text import Posting, scores

@@ -5,9 +5,10 @@ A turn alone says little: "no, 89" answers what was asked two turns before.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
+from ..dataclass import dataclass
 from ..formats.chunking import is_records
 from ..index.index import Index
 from ..language.sentences import is_question, sentences

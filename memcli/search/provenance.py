@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..dataclass import dataclass
 from ..errors import GitError, MemError
 from ..formats.frontmatter import document
 from ..formats.session_event import view

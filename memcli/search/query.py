@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import log
 
+from ..dataclass import dataclass
 from ..language.keyword_tokens import clean, latin_share, phrases, query_terms
 from ..language.lexicon import common_share, forms, opens_a_question, stop_words
 from .ranking_weights import WEIGHTS, Weights

@@ -6,8 +6,8 @@ Owns the formula. Refuses: searching, reading texts from disk, decay and trust (
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..formats.times import day_of, parse_time
 from ..index.index import Piece
 from ..language.keyword_tokens import clean, latin_share, query_terms

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..dataclass import dataclass
 from ..formats.chunking import is_records, record_type
 from ..formats.text_lines import FileProblem
 from ..store.workspace import Workspace

@@ -7,11 +7,11 @@ placeholders pass, and so does a password that is an ordinary word.
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from .. import data
 from ..data import compiled
+from ..dataclass import dataclass
 from .value_classifier import Span, is_hex, is_password, is_random, is_reference, is_stand_in, is_uuid
 
 __all__ = ["PERSONAL", "Finding", "env_values", "redact", "scan", "unsaid"]

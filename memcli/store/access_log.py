@@ -3,9 +3,10 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from ..dataclass import dataclass
 from ..formats.times import parse_time, stamp
 from .local_log import append, replace_text, text_of
 from .workspace import Workspace

@@ -1,9 +1,9 @@
 """Find the file that a path names, and the part of it that an anchor names."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, RefusedError
 from .privacy import contained
 from .workspace import Workspace

@@ -6,9 +6,9 @@ this machine (sessions, the archive, names that begin with a dot) is not among t
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..errors import MemError, RefusedError, UsageError
 from ..formats.text_lines import require_no_conflict
 from . import atomic_files, entries, entry_revision

@@ -3,11 +3,12 @@
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from ..formats import text_lines
 from ..formats.entry import TRUST, Entry, stated_id

@@ -1,9 +1,9 @@
 """Changes of files that other programs own: proposed as bytes before and after, shown as a diff, made or refused."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
 from . import atomic_files
 from .atomic_files import remove

@@ -7,9 +7,9 @@ an editor. Diffs compare what is stored, never files of the worktree, so that no
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..errors import GitError, UsageError
 from .workspace import Workspace
 

@@ -3,8 +3,8 @@
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
+from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from ..formats.history import Record, line_of, records, render
 from ..formats.ids import new_id

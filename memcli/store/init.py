@@ -1,9 +1,9 @@
 """Make a workspace, in mem's own layout or over the folder of another tool, adding files and changing none."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from . import atomic_files, trust
 from .layout_detection import Recognised, recognise

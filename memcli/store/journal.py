@@ -8,12 +8,12 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import ChangedError, MemError, RefusedError
 from ..formats.ids import blake2b
 from ..formats.text_lines import require_no_conflict

@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..formats.frontmatter import document
 from .layouts import CLAUDE, GOLEMCORE, JARVIS, MARKDOWN, NEOVATE, OPENCLAW, Layout
 

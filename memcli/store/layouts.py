@@ -5,10 +5,11 @@ Knows names and patterns only; looks at no disk. `recognise` tells which layout 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from functools import cached_property
 
+from ..dataclass import dataclass
 from ..errors import UsageError
 from ..formats.ids import tail
 

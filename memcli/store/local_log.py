@@ -11,9 +11,10 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from stat import S_ISREG
 
+from ..dataclass import dataclass
 from ..formats.times import stamp
 from .privacy import make_derived, narrowed, write_private
 from .workspace import Workspace

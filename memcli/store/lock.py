@@ -8,11 +8,11 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import get_ident
 from typing import TYPE_CHECKING
 
+from ..dataclass import dataclass
 from ..errors import BusyError, NotFoundError, RefusedError
 from ..formats.times import stamp
 from . import file_steps

@@ -7,10 +7,11 @@ secret at all: they stand in listings, logs and commits.
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.ids import blake2b, slug
 from ..formats.session_event import Event

@@ -2,9 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from .redaction import Redacted, Redactor, redactor, require_no_secret
 from .workspace import Workspace

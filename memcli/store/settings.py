@@ -4,12 +4,12 @@ A workspace's `mem.yaml` may have come with a clone, so it can set only what nei
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import tzinfo
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..formats.frontmatter.document import load_mapping
 from ..formats.text_lines import BOM, decoded

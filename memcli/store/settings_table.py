@@ -1,9 +1,9 @@
 """The table of settings: names, defaults, allowed values, who may set them; `data/settings.toml` says what they do."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from ..data import table
+from ..dataclass import dataclass
 from ..errors import UsageError
 from .layouts import KINDS, LAYOUTS
 

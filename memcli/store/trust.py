@@ -8,9 +8,10 @@ has the inode and the time of change that were recorded. A folder that was moved
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError
 from ..formats.ids import blake2b
 from . import atomic_files

@@ -1,11 +1,12 @@
 """The workspace: where it is and how it is found."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
 
+from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError, SwitchedOffError, UsageError
 from ..formats.ids import random_source
 from ..formats.times import parse_time, parse_when, stamp

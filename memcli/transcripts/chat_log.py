@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import tzinfo
 
+from ..dataclass import dataclass
 from ..formats.session_event import Event, moment, role_of
 from .tool_text import clean
 from .transcript_format import TranscriptFile, TranscriptFormat, TranscriptReading

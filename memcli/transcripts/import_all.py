@@ -6,11 +6,12 @@ tells of nothing that is not safe on disk yet.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..formats.session_event import word
 from ..formats.times import stamp
 from ..store.file_steps import synced_together

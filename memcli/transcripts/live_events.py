@@ -6,11 +6,12 @@ What nobody said is left out, a memory's own answers above all.
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import GitError, UsageError
 from ..formats.session_event import Event, load, moment, role_of
 from ..formats.times import parse_time, stamp

@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
+from ..dataclass import dataclass
 from ..store.workspace import Workspace
 from . import opencode
 from .registry import TOOLS

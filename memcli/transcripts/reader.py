@@ -6,12 +6,13 @@ Nothing here writes, and nothing is held but the line at hand, so that a transcr
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from itertools import chain, islice
 from pathlib import PurePath
 from typing import Any, BinaryIO, ClassVar
 
+from ..dataclass import dataclass
 from ..errors import MemError
 from ..formats.history import day_in
 from ..formats.ids import blake2b, new_id

@@ -5,12 +5,13 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryFile, gettempdir
 from typing import IO, Any, BinaryIO
 
+from ..dataclass import dataclass
 from ..formats.ids import blake2b, new_id
 from ..formats.session_event import load, moment, word
 from ..formats.session_metadata import STATES, session_id

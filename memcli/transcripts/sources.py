@@ -6,11 +6,12 @@ import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from datetime import tzinfo
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from ..dataclass import dataclass
 from ..store.local_log import append, replace_text, text_of
 from ..store.workspace import Surroundings, Workspace, nearest
 from . import opencode, opencode_database

@@ -9,11 +9,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
+from ..dataclass import dataclass
 from ..formats.json_stream import JsonStream, StreamLine, bounded_lines, rejoined
 from ..formats.session_event import Event, load
 from ..language.harness_text import injections, recalls_memory, without_injected

@@ -6,9 +6,10 @@ Knows no disk and no layout; refuses a path that leads anywhere but below the wo
 import json
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import MemError
 from ..formats.frontmatter.document import load_mapping
 from ..formats.history import day_in

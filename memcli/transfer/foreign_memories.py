@@ -10,10 +10,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, BinaryIO
 
+from ..dataclass import dataclass
 from ..formats.entry import EPISODIC, SOURCES, SPELLINGS, TYPES, read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.frontmatter.document import Document

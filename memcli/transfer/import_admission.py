@@ -6,13 +6,14 @@ here comes in byte for byte. An entry that took one in names it among its source
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..beliefs.admission import ask_judge, is_settled_here, look, note_settled, settle_drafts, with_current
 from ..beliefs.drafts import Admitted, Draft, Settled
 from ..beliefs.neighbours import Nearby
 from ..beliefs.plan import without_lines
+from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.entry import Entry
 from ..formats.frontmatter.document import parse

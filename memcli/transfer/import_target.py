@@ -6,8 +6,9 @@ Never overwrites what stands there.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter import document as frontmatter

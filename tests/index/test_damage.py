@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from memcli.index import schema
-from memcli.index.health import verify
+from memcli.index.database import verify
 from memcli.index.index import Index, ask
 from memcli.index.writer import Writer
 from memcli.store.workspace import Workspace

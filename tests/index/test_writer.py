@@ -3,7 +3,7 @@
 import pytest
 
 from memcli.index import writer
-from memcli.index.health import verify
+from memcli.index.database import verify
 from memcli.index.index import Index, ask
 from memcli.store.workspace import Workspace
 from tests.index.conftest import Put

@@ -6,10 +6,10 @@ refuses every change whose result does not say exactly what was asked for.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ...dataclass import dataclass
 from ...errors import RefusedError
 from ..text_lines import BOM, Problem
 from .fast_reader import read_lines, takes_lines

@@ -6,12 +6,12 @@ Claude Code and Codex send the same envelope; a field that is missing, null or o
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from time import monotonic
 from typing import Any, BinaryIO
 
 from ...api.agents import Workspace, keeper
+from ...dataclass import dataclass
 from ...errors import UsageError
 
 LARGEST = 8 << 20

@@ -7,11 +7,11 @@ its command; taking it out gives back the bytes that were there before, if nobod
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...api.installation import FileChange, propose, read_bytes
+from ...dataclass import dataclass
 from ...errors import RefusedError
 from .skill import BACKUP
 

@@ -5,7 +5,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from ...api.installation import (
     record_keeper,
     shared_files,
 )
+from ...dataclass import dataclass
 from ...errors import MemError, UsageError
 from ..hooks.dispatch import AGENTS
 from . import agent_settings, git_hooks, skill

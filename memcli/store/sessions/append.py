@@ -2,12 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import RefusedError
 from ...formats.ids import blake2b, new_id
 from ...formats.session_event import Event, moment, parse_event, render_event

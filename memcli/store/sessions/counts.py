@@ -7,9 +7,10 @@ import json
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
 from pathlib import Path
 
+from ...dataclass import dataclass
 from ...formats.ids import blake2b
 from ...formats.session_event import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event
 from ..privacy import make_derived, write_private

@@ -9,10 +9,11 @@ import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
+from ...dataclass import dataclass
 from ...formats.chunking import messages_of
 from ...formats.ids import blake2b
 from ...formats.session_event import Event, event_of, load, parse_event, read_item, render_event

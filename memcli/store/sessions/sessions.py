@@ -7,11 +7,12 @@ remembered of a session, and when it is made shorter, is decided elsewhere.
 import os
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from ...dataclass import dataclass
 from ...errors import AmbiguousError, NotFoundError, RefusedError, UsageError
 from ...formats.session_metadata import SessionMetadata, folder_name, read_metadata, render_metadata, session_id
 from ...formats.times import stamp

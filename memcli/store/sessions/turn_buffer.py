@@ -10,9 +10,9 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from ...dataclass import dataclass
 from ...errors import MemError
 from ...formats.ids import blake2b, new_id
 from ...formats.session_event import Event

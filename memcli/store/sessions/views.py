@@ -1,9 +1,10 @@
 """What is shown of a session: what it amounts to, and what was said in it."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from ...dataclass import dataclass
 from ...formats.session_event import Event, view
 from ...formats.text_lines import Problem
 from ..workspace import Workspace

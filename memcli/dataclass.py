@@ -1,0 +1,75 @@
+"""The decorator `dataclass`, whose methods are generated when they are first needed.
+
+The standard library compiles the source of six methods as soon as a class is defined, in half a millisecond. A command
+imports forty such classes, makes instances of some and compares hardly any: a fifth of its time was spent on methods
+that nobody called. Here the standard library generates the same methods later: what makes an instance when the first
+one is made, the others when one of them is asked for. A type checker sees the decorator of the standard library, and
+`field`, `replace` and what else works on dataclasses comes from there.
+"""
+
+import dataclasses
+from _thread import RLock
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+_MAKING = ("__init__", "__match_args__", "__dataclass_fields__")
+_COMPARING = ("__repr__", "__eq__", "__hash__", "__dataclass_params__")
+_LOCK = RLock()
+
+
+class _Member:
+    """Stands in a class for a member that is to be generated, and has it generated when it is asked for."""
+
+    def __init__(self, cls: type, name: str, generate: Callable[[], None]) -> None:
+        self.cls, self.name, self.generate = cls, name, generate
+
+    def __get__(self, instance: object | None, owner: type) -> Any:
+        with _LOCK:
+            if vars(self.cls)[self.name] is self:
+                self.generate()
+        member = vars(self.cls)[self.name]
+        return member.__get__(instance, owner) if hasattr(member, "__get__") else member
+
+
+def _dataclass(cls: type | None = None, /, *, frozen: bool = False) -> Any:
+    """Make a class a dataclass, as the decorator of the standard library does with the same options."""
+    if cls is None:
+        return lambda cls: _dataclass(cls, frozen=frozen)
+    written = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
+    written["__qualname__"] = cls.__qualname__
+    for name, value in written.items():
+        if isinstance(value, dataclasses.Field):
+            delattr(cls, name) if value.default is dataclasses.MISSING else setattr(cls, name, value.default)
+    _defer(cls, _MAKING, written, {"frozen": frozen, "repr": False, "eq": False})
+    _defer(cls, _COMPARING, written, {"frozen": frozen})
+    if frozen:
+        cls.__setattr__, cls.__delattr__ = _refuse_to_assign, _refuse_to_delete  # type: ignore[assignment]
+    return cls
+
+
+def _defer(cls: type, names: tuple[str, ...], written: dict[str, Any], options: dict[str, bool]) -> None:
+    """Have members of a class generated from what is written in it, all of them when the first is asked for."""
+    names = tuple(name for name in names if name not in written)
+
+    def generate() -> None:
+        twin: type = type(cls)(cls.__name__, cls.__bases__, dict(written))
+        made = vars(dataclasses.dataclass(**options)(twin))
+        for name in names:
+            setattr(cls, name, made[name])
+
+    for name in names:
+        setattr(cls, name, _Member(cls, name, generate))
+
+
+def _refuse_to_assign(instance: object, name: str, value: object) -> NoReturn:
+    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(instance: object, name: str) -> NoReturn:
+    raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+    dataclass = _dataclass
