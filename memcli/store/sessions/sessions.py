@@ -53,8 +53,7 @@ class Session:
     @property
     def notices(self) -> tuple[str, ...]:
         """Return what a person is to be told of the session."""
-        told = f"{self.problem}: left as it is; what it would say is counted anew each time"
-        return (told,) if self.problem else ()
+        return (f"{self.problem}: left as it is; what it would say is counted anew each time",) if self.problem else ()
 
 
 def require_own(session: Session) -> None:
