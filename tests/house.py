@@ -65,7 +65,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
 }
 """Heavy libraries, and the starting of programs, with the modules that may import them."""
 LONGEST, SHORTEST = 300, 45
-MOST_MODULES = 296
+MOST_MODULES = 295
 """As many as there were when the house was laid, faces of packages included: merge before you add."""
 MOST_IMPORTS = 15
 MOST_LINES, MOST_PARAMETERS = 60, 10

@@ -9,7 +9,7 @@ from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..recall.pack import DOCUMENTS, FORMATS, LONG_TERM, RELEVANT, SECTIONS, STANDING, Memory, Pack
 from ..recall.recall import recall as _recall
-from ..recall.request import Judge, RecallRequest
+from ..recall.request import Judge, RecallRequest, judge_of
 from .workspace import Workspace, Workspaces, every, lazily
 
 if TYPE_CHECKING:
@@ -106,8 +106,6 @@ def _judge(workspace: Workspace, sections: Sequence[str]) -> Judge | None:
     """Return the judge that the settings ask for, if anything is searched for that could be judged."""
     if not workspace.settings["recall.judge"] or not {RELEVANT, DOCUMENTS} & set(sections):
         return None
-    from ..recall.relevance_judge import judge_of
-
     return judge_of(workspace.settings)
 
 

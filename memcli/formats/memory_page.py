@@ -70,7 +70,8 @@ LONGEST = 400
 _OF_TYPE = {"constraint": RULES, "preference": PREFERENCES, "entity": PEOPLE}
 _OLD_HEADING = "## Confirmed"  # of pages written before the lines stood under what they are
 
-_LINE = re.compile(r"- (?P<statement>.*\S) <!-- (?P<id>\S.*?) (?P<digest>[0-9a-f]{6}) -->")
+_MARK = r" <!-- (?P<id>{}) (?P<digest>[0-9a-f]{{6}}) -->"
+_LINE = re.compile(r"- (?P<statement>.*\S)" + _MARK.format(r"\S.*?"))
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,17 @@ def blocks(text: str) -> list[str]:
     if at >= 0:
         found.append(text[at:])
     return [one.replace("\r\n", "\n").rstrip("\n") for one in found]
+
+
+def strip_comments(text: str) -> str:
+    """Return a part of a page without its comments; the id behind a promoted line stays, for `mem read` takes it."""
+    text = re.sub(_MARK.format(r"mem_\w+") + r"(?=\s*$)", r" (\g<id>)", text, flags=re.MULTILINE)
+    return re.sub(r"\n[ \t]*(?:\n[ \t]*)+\n", "\n\n", re.sub(r"(?s)<!--.*?-->", "", text)).strip()
+
+
+def says_something(part: str) -> bool:
+    """Return whether a part of a page is more than a heading."""
+    return any(line.strip() and not re.match(r"#{1,6}\s", line) for line in strip_comments(part).splitlines())
 
 
 def statement_of(title: str, body: str) -> str:

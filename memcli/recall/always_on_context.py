@@ -1,6 +1,5 @@
 """What a prompt is given whatever it asks: MEMORY.md, the notes of today, the days before."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, timedelta
@@ -9,16 +8,12 @@ from ..errors import MemError
 from ..formats.entry import REPOSITORY
 from ..formats.history import day_in, merged, notes, records
 from ..formats.ids import blake2b
-from ..formats.memory_page import read_promoted, sections
+from ..formats.memory_page import says_something, sections, strip_comments
 from ..formats.text_lines import FileProblem, conflict_marker
 from ..formats.times import day_of, parse_time
 from ..store import atomic_files
 from ..store.workspace import Workspace
 from .pack import LONG_TERM, NOTES, RECENT, Memory
-
-_PROMOTED = re.compile(r" <!-- (mem_\w+) [0-9a-f]{6} -->(?=\s*$)", re.MULTILINE)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+\n")
 
 
 def digest(text: str) -> str:
@@ -43,22 +38,6 @@ def always_on_memories(workspace: Workspace, wanted: tuple[str, ...]) -> tuple[l
             found += _notes(workspace, day, RECENT, problems)
             found += told.get(day, [])
     return (found if workspace.is_trusted else [replace(one, source=REPOSITORY) for one in found]), problems
-
-
-def strip_comments(text: str) -> str:
-    """Return a part of a page without its comments; the id behind a promoted line stays, for `mem read` takes it."""
-    text = _PROMOTED.sub(r" (\1)", text)
-    return _BLANK_LINES.sub("\n\n", _COMMENT.sub("", text)).strip()
-
-
-def says_something(part: str) -> bool:
-    """Return whether part of a page is more than a heading."""
-    return any(line.strip() and not re.match(r"#{1,6}\s", line) for line in strip_comments(part).splitlines())
-
-
-def promoted_ids(page: str) -> set[str]:
-    """Return the ids of the entries that stand on a page of long-term memory as lines."""
-    return {line.id for line in read_promoted(page).lines}
 
 
 def _long_term(workspace: Workspace, text: str) -> Iterator[Memory]:

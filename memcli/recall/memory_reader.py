@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from ..errors import MemError
 from ..formats.entry import REPOSITORY, layer_of
 from ..formats.frontmatter import document
+from ..formats.memory_page import says_something, strip_comments
 from ..formats.times import parse_time
 from ..index.lookups import IndexedFile
 from ..search.provenance import watch
@@ -14,7 +15,7 @@ from ..search.snippets import snippet
 from ..store import access_log
 from ..store.addresses import Place, part
 from ..store.workspace import Workspace
-from .always_on_context import digest, says_something, strip_comments
+from .always_on_context import digest
 from .pack import EPISODIC, RELEVANT, SEMANTIC, WORKING, Memory
 from .retention import retention
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ..errors import MemError
+from ..formats.memory_page import strip_comments
 from ..formats.text_lines import FileProblem
 from ..index.filters import Filter
 from ..index.index import Index, ask
@@ -12,7 +13,7 @@ from ..search.index_search import SearchRequest, search_index
 from ..search.reference_docs import folders
 from ..search.results import DOCUMENT, Hit, SearchResults
 from ..store.workspace import Workspace
-from .always_on_context import digest, strip_comments
+from .always_on_context import digest
 from .memory_reader import NOTHING, excerpt, part_named
 from .pack import DOCUMENTS, Memory
 from .request import Matches

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from ..formats.memory_page import read_promoted
 from ..formats.session_metadata import folder_name
 from ..formats.times import day_of
 from ..index.filters import Filter
@@ -14,7 +15,6 @@ from ..search.thresholds import asks_memory, gate_of
 from ..store.sessions.sessions import EVENTS
 from ..store.sessions.sessions import FOLDER as SESSIONS
 from ..store.workspace import Workspace
-from .always_on_context import promoted_ids
 from .memory_reader import NOTHING, PASSAGE, MemoryReader
 from .request import Matches, RecallRequest
 
@@ -63,7 +63,7 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
             hits += [hit for hit in _told_before(index, request) if not hit.path.startswith(folder or "/")]
         texts = indexed_files(index, {hit.path for hit in hits if hit.kind != "session"} | {workspace.layout.memory})
         page = texts.get(workspace.layout.memory)
-        promoted = promoted_ids(page.text) if page and not recall.as_of else set()
+        promoted = {line.id for line in read_promoted(page.text).lines} if page and not recall.as_of else set()
         # An entry that is a line of MEMORY.md is there already.
         return found, [(hit, texts.get(hit.path, NOTHING)) for hit in hits if hit.id not in promoted]
 

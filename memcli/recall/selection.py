@@ -10,6 +10,7 @@ from ..search.thresholds import asks_memory, gate_of, is_other_topic, thresholds
 from ..store.settings import Settings
 from . import session_state
 from .pack import (
+    CHARACTERS_A_TOKEN,
     DOCUMENTS,
     LAYERS,
     LONG_TERM,
@@ -25,7 +26,7 @@ from .pack import (
 )
 from .request import PackSources, RecallRequest, query_of
 from .session_state import SessionState, SurfacedTurn
-from .token_budget import CharacterBudget, fitted, limited, limits, tokens, without_last
+from .token_budget import CharacterBudget, fitted, limited, tokens, without_last
 
 LEFT_OUT = 60
 
@@ -97,9 +98,12 @@ def _offered(
 
 
 def _limits(settings: Settings, request: RecallRequest) -> CharacterBudget:
+    """Return the budget in characters, neither part of it above those asked for; settings and request give tokens."""
     soft = settings["recall.soft_budget"] if request.budget_soft is None else request.budget_soft
     hard = settings["recall.hard_budget"] if request.budget_hard is None else request.budget_hard
-    return limits(soft, hard, request.characters)
+    most = int(hard * CHARACTERS_A_TOKEN)
+    most = most if request.characters is None else min(most, request.characters)
+    return CharacterBudget(min(int(soft * CHARACTERS_A_TOKEN), most), most)
 
 
 def _reset(request: RecallRequest, found: PackSources, query: str, topic: float, turns: int) -> str:

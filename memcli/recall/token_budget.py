@@ -40,13 +40,6 @@ class CharacterBudget:
     hard: int
 
 
-def limits(soft: int, hard: int, characters: int | None) -> CharacterBudget:
-    """Return the budget in characters of two budgets in tokens, neither above `characters`."""
-    most = int(hard * CHARACTERS_A_TOKEN)
-    most = most if characters is None else min(most, characters)
-    return CharacterBudget(min(int(soft * CHARACTERS_A_TOKEN), most), most)
-
-
 def tokens(text: str) -> int:
     """Return an estimate of the tokens of a text: its characters by `CHARACTERS_A_TOKEN`, rounded up."""
     return -int(-len(text) // CHARACTERS_A_TOKEN)

@@ -3,7 +3,7 @@
 import pytest
 
 from memcli.recall.pack import RELEVANT, Memory
-from memcli.recall.relevance_judge import judge_of, judged
+from memcli.recall.request import judge_of, judged
 from memcli.store.settings import Settings
 from memcli.store.settings_table import TABLE
 from tests.fake_llm import ScriptedLlm
