@@ -1,7 +1,6 @@
 """`mem help`: a command's help, or a page about something that is no command."""
 
 import io
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from importlib.resources import files
@@ -13,6 +12,7 @@ import typer
 from ..api.reference import TABLE, Setting, entry_fields, written
 from ..errors import UsageError
 from . import output
+from .app import commands, run, table
 from .options import AsJson
 
 _ABOUT = """\
@@ -27,10 +27,51 @@ with a question mark. Below, `hits[].id` is the field `id` of each of the `hits`
 """
 
 
+VERSION = 1
+"""Of the schema: a higher one where a field is renamed, removed or changes its type."""
+
+
 def schema() -> dict[str, Any]:
-    """Return the schema: `documents` by command, `$defs` that they share, and the version."""
-    found: dict[str, Any] = json.loads(files(__package__).joinpath("json_schema.json").read_text(encoding="utf-8"))
+    """Return the JSON Schema of the answers: `documents` by command, `$defs` that they share, and the version.
+
+    They stand in `commands.txt` below the commands: a heading `[command]`, or `(name)` for what several share, then a
+    line a field with its path, its kind and what it says. A path may be `hits[].line` or `sizes{}.bytes`; one that ends
+    in `?` may be left out. A kind is a type of JSON, several with `|` between them, `[kind]`, `{kind}` for a map of any
+    keys, `any`, or what several share.
+    """
+    found: dict[str, Any] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "version": VERSION}
+    found |= {"$defs": {}, "documents": {}}
+    _, *blocks = table().split("\n\n")
+    for block in blocks:
+        head, *lines = block.splitlines()
+        group = found["documents" if head.startswith("[") else "$defs"]
+        shapes = {"": group.setdefault(head[1:-1], {"type": "object", "required": [], "properties": {}})}
+        for line in lines:
+            path, kind, says = line.split(maxsplit=2)
+            before, _, name = path.rstrip("?").rpartition(".")
+            shape = shapes[before]
+            if not path.endswith("?"):
+                shape.setdefault("required", []).append(name)
+            inner = {"description": says, **_shape(kind, path.rstrip("?"), shapes, found["$defs"])}
+            shape.setdefault("properties", {})[name] = shapes[path.rstrip("?")] = inner
     return found
+
+
+def _shape(kind: str, path: str, shapes: dict[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a kind, and put the ones within it into `shapes` by their paths."""
+    if kind in shared:
+        return {"$ref": f"#/$defs/{kind}"}
+    if kind == "any":
+        return {}
+    if kind[0] not in "[{":
+        return {"type": kind.split("|") if "|" in kind else kind}
+    inside = f"{path}{kind[0]}{kind[-1]}"
+    inner = shapes[inside] = _shape(kind[1:-1], inside, shapes, shared)
+    return (
+        {"type": "array", "items": inner}
+        if kind[0] == "["
+        else {"type": "object", "additionalProperties": inner or True}
+    )
 
 
 def json_page() -> str:
@@ -83,8 +124,6 @@ def help_(
     Topics are workspace (what lies where, and the formats of the files), settings, and json (the fields of every
     document); with --json the last is a JSON Schema, and any other help is its text.
     """
-    from .app import commands, run
-
     topic, *below = words or [""]
     if topic == "json" and as_json and not below:
         output.say_json(schema())

@@ -1,27 +1,41 @@
-"""Commands with --json that between them show every field there is: the schema is held against what they answer."""
+"""Commands with --json that between them show every field there is: the schema is held against what they answer.
+
+The test module of a new command shows its own: a function `json_scenes(ask)` in it is called after these, in the same
+folder, and yields what `ask` returns.
+"""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.conftest import Mem, Ran
+
+Answer = tuple[str, Any]
+Ask = Callable[..., Answer]
+"""Takes the name of a document, the words of the command where they are others, `stdin`, and the `codes` expected."""
 
 CHAT = "User: From now on, always test a restore on Mondays.\nAssistant: Noted.\nUser: The backup runs at 03:30.\n"
 EVENT = '{"role": "user", "content": "The token is ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B, keep it."}'
 CALL = '{"role": "assistant", "type": "tool_call", "name": "bash", "content": "ls"}'
 
 
-def answers(mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Any]]:
+def answers(mem: Mem, world: Path) -> Iterator[Answer]:
     """Yield the name of a document and one example of it, over and over."""
 
-    def ask(name: str, *arguments: str, stdin: str = "", codes: tuple[int, ...] = (0,)) -> tuple[str, Any]:
+    def ask(name: str, *arguments: str, stdin: str = "", codes: tuple[int, ...] = (0,)) -> Answer:
         ran: Ran = mem(*(arguments or name.split()), "--json", stdin=stdin)
         assert ran.code in codes, (arguments or name, ran.code, ran.err)
         return name, json.loads(ran.out)
 
+    yield from _answers(ask, mem, world)
+    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+        if "\ndef json_scenes(" in path.read_text(encoding="utf-8"):
+            yield from import_module(f"tests.cli.{path.stem}").json_scenes(ask)
+
+
+def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     yield ask("init")
     workspace = world / "memory"
     port = ask("write", "write", "The staging port is 8080.", "--tag", "infra", "--project", "shop")

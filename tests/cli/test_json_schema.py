@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
 import typer
 
 from memcli.cli.app import app, commands
@@ -44,17 +43,17 @@ def faults(value: Any, known: dict[str, Any], shared: dict[str, Any], place: str
         if name in named:
             found += faults(one, named[name], shared, f"{place}.{name}")
         elif not others:
-            found.append(f"{place}.{name} is in no schema: describe it in memcli/cli/json_schema.json")
+            found.append(f"{place}.{name} is in no schema: describe it in memcli/cli/commands.txt")
         elif others is not True:
             found += faults(one, others, shared, f"{place}.{name}")
     return found
 
 
-def test_every_answer_has_the_fields_of_its_schema(mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_answer_has_the_fields_of_its_schema(mem: Mem, world: Path) -> None:
     known = schema()
     seen: dict[str, set[str]] = {}
-    for name, document in answers(mem, world, monkeypatch):
-        assert name in known["documents"], f"describe {name} in memcli/cli/json_schema.json"
+    for name, document in answers(mem, world):
+        assert name in known["documents"], f"describe {name} in memcli/cli/commands.txt"
         assert faults(document, known["documents"][name], known["$defs"], name) == []
         seen.setdefault(name, set()).update(document)
     assert seen.keys() == known["documents"].keys()
@@ -62,7 +61,7 @@ def test_every_answer_has_the_fields_of_its_schema(mem: Mem, world: Path, monkey
         assert fields == known["documents"][name]["properties"].keys(), name
 
 
-def test_ids_that_conflict_are_a_list_in_every_document(mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ids_that_conflict_are_a_list_in_every_document(mem: Mem, world: Path) -> None:
     assert mem("init").code == 0
     one = mem("write", "User uses vim.", "--no-dedup", "--json").json["id"]
     (world / "memory" / "entries" / "hand.md").write_text(f"---\nid: mem_hand\nconflicts_with: {one}\n---\n\nEmacs.\n")
@@ -100,7 +99,7 @@ def test_every_command_that_shows_something_has_json_and_a_schema() -> None:
         if name in PROTOCOLS or command.hidden:
             continue
         assert "--json" in [word for one in command.params for word in one.opts], name
-        assert name in described | {"help"}, f"describe {name} in memcli/cli/json_schema.json"
+        assert name in described | {"help"}, f"describe {name} in memcli/cli/commands.txt"
 
 
 def test_every_field_says_what_it_is() -> None:
