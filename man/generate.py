@@ -1,6 +1,7 @@
 """Write the manual pages and the generated documents from the app itself; `--check` says whether they are current.
 
-Sources: the commands' own help, the table of settings, and memcli/cli/workspace.md, and the schema of JSON.
+Sources: the commands' own help, the table of settings, memcli/cli/workspace.md with the class of an entry, the fields
+of JSON in memcli/cli/commands.txt, and the tools of memcli/transcripts/registry.py.
 """
 
 import inspect
@@ -14,6 +15,7 @@ import typer
 from memcli import __version__
 from memcli.cli.app import FAMILIES, app, commands
 from memcli.cli.help import page
+from memcli.transcripts.registry import TOOLS
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
@@ -31,6 +33,7 @@ def main() -> int:
         DOCS / "settings.md": _generated(page("settings")),
         DOCS / "formats.md": _generated(page("workspace")),
         DOCS / "json.md": _generated(page("json")),
+        DOCS / "import.md": with_tools((DOCS / "import.md").read_text(encoding="utf-8")),
     }
     stale = [path for path, text in pages.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     extra = [path for path in HERE.glob("*.[15]") if path not in pages]
@@ -123,6 +126,18 @@ def commands_document() -> str:
         for key, one in _inner(command).items():
             lines += _documented(f"mem {name} {key}", one, "###")
     return _generated("\n".join(lines))
+
+
+def with_tools(text: str) -> str:
+    """Put the table of tools whose conversations are looked for between its marks in docs/import.md."""
+    rows = ["| tool | where `--all` looks |", "|---|---|"]
+    for tool in TOOLS:
+        places = [f"`~/{tool.folders[0]}/{pattern}`" for pattern in tool.patterns]
+        named = [f"`${tool.variable}` in place of `~/{tool.folders[0]}`"] if tool.variable else []
+        rows.append(f"| {tool.title} | {', '.join(places)}{''.join(f'; {one}' for one in named)} |")
+    before, opening, rest = text.partition("<!-- tools: run `make man` -->\n")
+    _, closing, after = rest.partition("<!-- /tools -->\n")
+    return "".join([before, opening, "\n", "\n".join(rows), "\n\n", closing, after])
 
 
 def _documented(name: str, command: Any, depth: str) -> list[str]:

@@ -22,6 +22,7 @@ __all__ = [
     "settings",
     "shorten",
     "tags",
+    "transcript_writers",
     "types",
     "written",
 ]
@@ -76,6 +77,13 @@ def entry_fields() -> dict[str, str]:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(says))):
                 told[name] = " ".join(says.split())
     return {name: told.get(name, "") for name in FIELDS}
+
+
+def transcript_writers() -> tuple[str, ...]:
+    """Return the tools and services whose conversations are read, as people call them."""
+    from ..transcripts.registry import WRITERS
+
+    return WRITERS
 
 
 def types(beginning: str) -> Names:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.core import TyperCommand
 
 from ..api import sessions as api
 from ..api.workspace import Workspace
@@ -85,9 +86,8 @@ def import_(
 ) -> None:
     """Bring conversations in from other tools.
 
-    Reads transcripts of Claude Code, Codex, OpenClaw, pi, Gemini CLI, opencode, Cursor, GitHub Copilot and golemcore,
-    the data exports of ChatGPT and Claude.ai, JSON lines with role and content, and chats as text; the format is found
-    by content. Imported again, only what is new is added. Exit code 3 when parts could not be read.
+    Reads the conversations and exports of {WRITERS}, JSON lines with role and content, and chats as text; the format is
+    found by content. Imported again, only what is new is added. Exit code 3 when parts could not be read.
 
     --all looks where these tools keep their conversations. A conversation belongs into the workspace of the folder it
     took place in: in a project's workspace the others are left out, and `--scope user` takes those of no project.
@@ -223,8 +223,28 @@ def compact(
 session_app = typer.Typer(
     help="Append, import, list, show, compact and delete conversations.", no_args_is_help=True, **STYLE
 )
-for command in (append, import_, ls, show, stats, recap, compact):
-    session_app.command(command.__name__.rstrip("_"))(command)
+
+
+class _Import(TyperCommand):
+    """`session import`: its help names the tools, which are looked up when it is shown."""
+
+    @property
+    def help(self) -> str:
+        """Return the help."""
+        from ..api.reference import transcript_writers
+
+        *others, last = transcript_writers()
+        return self._help.replace("{WRITERS}", f"{', '.join(others)} and {last}")
+
+    @help.setter
+    def help(self, text: str) -> None:
+        self._help = text
+
+
+session_app.command("append")(append)
+session_app.command("import", cls=_Import, short_help="Bring conversations in from other tools.")(import_)
+for command in (ls, show, stats, recap, compact):
+    session_app.command(command.__name__)(command)
 
 
 @session_app.command("clear")

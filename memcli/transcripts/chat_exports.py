@@ -140,4 +140,5 @@ EXPORT = TranscriptFormat(
     "conversations",
     document=re.compile(r'"chat_messages"\s*:\s*\[|"mapping"\s*:\s*\{\s*["}]'),
     conversations=_conversations,
+    writers=("ChatGPT", "Claude.ai"),
 )

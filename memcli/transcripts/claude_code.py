@@ -102,4 +102,11 @@ def _opening(content: Any) -> str:
 
 SESSION = TranscriptFormat("claude-code", _read, _is_line, is_named_by_file=True)
 """A session that is resumed begins with the lines, and the id, of the one it goes on from: the file has its own."""
-TOOL = Tool("claude-code", "CLAUDE_CONFIG_DIR", (".claude", ".config/claude"), ("projects/*/*.jsonl",), ("agent-*",))
+TOOL = Tool(
+    "claude-code",
+    "Claude Code",
+    "CLAUDE_CONFIG_DIR",
+    (".claude", ".config/claude"),
+    ("projects/*/*.jsonl",),
+    ("agent-*",),
+)

@@ -230,4 +230,6 @@ def _shown_prompt(data: Mapping[str, Any]) -> str | None:
 
 
 ROLLOUT = TranscriptFormat("codex", _read, _is_line)
-TOOL = Tool("codex", "CODEX_HOME", (".codex",), ("sessions/**/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl"))
+TOOL = Tool(
+    "codex", "Codex", "CODEX_HOME", (".codex",), ("sessions/**/rollout-*.jsonl", "archived_sessions/rollout-*.jsonl")
+)

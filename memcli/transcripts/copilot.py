@@ -258,9 +258,16 @@ CHAT = TranscriptFormat(
     _read_chat,
     document=re.compile(r'"requests"\s*:\s*\[(?:\s*\]|\s*\{\s*"(?:requestId|message)")'),
 )
-TOOL = Tool("copilot", "COPILOT_HOME", (".copilot",), ("session-state/*/events.jsonl", "session-state/*.jsonl"))
+TOOL = Tool(
+    "copilot",
+    "GitHub Copilot",
+    "COPILOT_HOME",
+    (".copilot",),
+    ("session-state/*/events.jsonl", "session-state/*.jsonl"),
+)
 VSCODE = Tool(
     "vscode",
+    "VS Code",
     "",
     (".config/Code/User", ".vscode-server/data/User", "Library/Application Support/Code/User"),
     (

@@ -89,6 +89,7 @@ def _shortened(text: str) -> str:
 SESSION = TranscriptFormat("cursor", _read, _is_line)
 TOOL = Tool(
     "cursor",
+    "Cursor",
     "",
     (".cursor",),
     ("projects/*/agent-transcripts/*.jsonl", "projects/*/agent-transcripts/*/*.jsonl"),

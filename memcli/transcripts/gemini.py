@@ -157,6 +157,7 @@ DOCUMENT = TranscriptFormat(
 )
 TOOL = Tool(
     "gemini",
+    "Gemini CLI",
     "",
     (".gemini",),
     ("tmp/*/chats/session-*.json", "tmp/*/chats/session-*.jsonl"),

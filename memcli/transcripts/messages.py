@@ -257,4 +257,5 @@ DOCUMENT = TranscriptFormat(
     "golemcore",
     _read_document,
     document=re.compile(r'"messages"\s*:\s*\[|\A\[\s*\{[^{}\[\]]{0,2000}?"role"\s*:'),
+    writers=("golemcore",),
 )

@@ -93,9 +93,10 @@ _CHECKPOINT = re.compile(r"\.checkpoint\.[0-9a-f-]{8,}\.jsonl$")
 SESSION = TranscriptFormat("openclaw", _read, _is_line, copies=_CHECKPOINT)
 TOOL = Tool(
     "openclaw",
+    "OpenClaw",
     "OPENCLAW_STATE_DIR",
     (".openclaw", ".clawdbot", ".moltbot"),
     ("agents/*/sessions/*.jsonl",),
     ("*.checkpoint.*", "*.trajectory.jsonl"),
 )
-PI = Tool("pi", "PI_CODING_AGENT_DIR", (".pi/agent",), ("sessions/*/*.jsonl",))
+PI = Tool("pi", "pi", "PI_CODING_AGENT_DIR", (".pi/agent",), ("sessions/*/*.jsonl",))

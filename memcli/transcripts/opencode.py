@@ -104,6 +104,7 @@ EXPORT = TranscriptFormat(
 DATABASE = "opencode.db"
 TOOL = Tool(
     "opencode",
+    "opencode",
     "",
     (".local/share/opencode",),
     ("storage/session/*/*.json", DATABASE),

@@ -163,6 +163,8 @@ class TranscriptFormat:
     """What the names of files end with that repeat another transcript."""
     is_named_by_file: bool = False
     """The name of the file is the session's id, whatever the lines say."""
+    writers: tuple[str, ...] = ()
+    """Who writes it, as people call them, besides the tools whose folders are known."""
 
 
 def read_page(path: Path) -> Mapping[str, Any]:
@@ -183,6 +185,7 @@ class Tool:
     """A tool that keeps conversations: by which variable its folder is named, where it is else, and what lies there."""
 
     name: str
+    title: str  # as people call it
     variable: str
     folders: tuple[str, ...]  # below home
     patterns: tuple[str, ...]  # below that; `**` stands for any folders
