@@ -65,8 +65,9 @@ OWNERS: dict[str, tuple[str, ...]] = {
 }
 """Heavy libraries, and the starting of programs, with the modules that may import them."""
 LONGEST, SHORTEST = 300, 45
-MOST_MODULES = 295
-"""As many as there were when the house was laid, faces of packages included: merge before you add."""
+MOST_MODULES = 285
+"""As many as there were when the house was laid, faces of packages included: merge before you add. Formats of
+transcripts are not counted: another one is a module of its own and nothing else grows."""
 MOST_IMPORTS = 15
 MOST_LINES, MOST_PARAMETERS = 60, 10
 MOST_WORDS = 40
@@ -157,8 +158,9 @@ def sizes(sources: Tree) -> Iterator[str]:
 
 def crowd(sources: Tree) -> Iterator[str]:
     """Yield what there is to say where there are more modules than there were."""
-    if len(sources) > MOST_MODULES:
-        yield f"{len(sources)} modules, {MOST_MODULES} were enough"
+    count = sum("= TranscriptFormat(" not in source for source in sources.values())
+    if count > MOST_MODULES:
+        yield f"{count} modules, {MOST_MODULES} were enough"
 
 
 def entangled(sources: Tree) -> Iterator[str]:
