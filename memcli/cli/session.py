@@ -86,7 +86,7 @@ def import_(
 ) -> None:
     """Bring conversations in from other tools.
 
-    Reads the conversations and exports of {WRITERS}, JSON lines with role and content, and chats as text; the format is
+    Reads transcripts and exports of {WRITERS}, JSON lines with role and content, and chats as text; the format is
     found by content. Imported again, only what is new is added. Exit code 3 when parts could not be read.
 
     --all looks where these tools keep their conversations. A conversation belongs into the workspace of the folder it

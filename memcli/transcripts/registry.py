@@ -44,7 +44,7 @@ WRITERS = tuple(sorted(_written_by, key=str.casefold))
 """The tools and services whose conversations mem reads, as people call them."""
 
 READS = (
-    f"mem reads conversations of {', '.join(WRITERS[:-1])} and {WRITERS[-1]}, JSON lines with role and content, "
+    f"mem reads transcripts of {', '.join(WRITERS[:-1])} and {WRITERS[-1]}, JSON lines with role and content, "
     'and chats as text ("User: …", "[10:02] name: …", "### User")'
 )
 """What a person is told whose file is none of them."""
