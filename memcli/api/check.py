@@ -10,7 +10,7 @@ from ..beliefs.plan import Plan, applied, as_diff
 from ..dataclass import dataclass
 from ..errors import NotFoundError
 from ..formats.text_lines import shorten
-from ..maintenance import checks, fixes, leaks
+from ..maintenance import checks, fixes
 from ..maintenance.invariants import Fault
 from ..store.archive import newly_adopted
 from ..store.entries import revised
@@ -71,10 +71,10 @@ def check(workspace: Workspace, *, secrets: bool = False, fix: bool = False, dry
     plan = Plan()
     if fix:
         plan = fixes.mend_plan(workspace, found.readings, found.faults, lambda seed: workspace.noise(seed)(0))
-    faults = (*found.faults, *leaks.leaks_in(workspace, everywhere=secrets))
+    faults = (*found.faults, *checks.leaks_in(workspace, everywhere=secrets))
     fixed = fixes.fix(workspace, faults, plan) if fix and not dry_run else ()
     if fixed:
-        faults = (*checks.check(workspace).faults, *leaks.leaks_in(workspace, everywhere=secrets))
+        faults = (*checks.check(workspace).faults, *checks.leaks_in(workspace, everywhere=secrets))
     is_own = workspace.layout.name == MEM.name and not fix
     nameless = sum(map(fixes.lacks_id, found.readings)) if is_own else 0
     return CheckReport(faults, len(found.readings), fixed, as_diff(plan), nameless)
@@ -89,7 +89,7 @@ def check_staged(workspace: Workspace) -> CheckReport:
     found = checks.check_staged(workspace, files)
     texts = [(one.path, one.data.decode("utf-8", "replace")) for one in files if not one.is_link]
     nameless = sum(map(fixes.lacks_id, found.readings)) if workspace.layout.name == MEM.name else 0
-    return CheckReport((*found.faults, *leaks.leaks(workspace, texts)), len(found.readings), nameless=nameless)
+    return CheckReport((*found.faults, *checks.leaks(workspace, texts)), len(found.readings), nameless=nameless)
 
 
 @dataclass(frozen=True)

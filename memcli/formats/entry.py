@@ -221,6 +221,19 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
     return Entry(body=body, **values), tuple(problems)
 
 
+def spelled(fields: Mapping[str, object], key: str) -> str:
+    """Return the name under which a file's fields have a key, our own before others; empty where they have none."""
+    return next((name for name in (key, *SPELLINGS[key]) if name in fields), "")
+
+
+def as_spelled(fields: Mapping[str, object], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return changes of fields under the names that a file has for their keys, tuples as lists."""
+    return {
+        spelled(fields, key) or key: list(value) if isinstance(value, tuple) else value
+        for key, value in changes.items()
+    }
+
+
 def stated_id(fields: Mapping[str, object]) -> str:
     """Return the id that a file's fields state, under any spelling, or an empty text."""
     for name in ("id", *SPELLINGS["id"]):

@@ -1,24 +1,28 @@
 """Look at every file of a workspace, or at what git is about to commit of it, and say what is wrong.
 
-Reads the files themselves and not the index, which is one of the things it checks.
+Reads the files themselves and not the index, which is one of the things it checks. Secrets are a question of their own,
+asked of every text of a workspace and not only of entries.
 """
 
 import os
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..dataclass import dataclass
-from ..formats.history import records
+from ..formats.ignore_patterns import ignored
 from ..index.database import out_of_step
 from ..index.file_reader import Reading, digest_of, read_file, try_bytes
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import aliases
 from ..index.scan import abandoned, scan
+from ..secrets import scanner
 from ..store.archive import strays
-from ..store.git import Staged
+from ..store.git import Staged, in_repository, staged
 from ..store.journal import unsealed
+from ..store.privacy import IGNORE, ignore_text
+from ..store.redaction import redactor
 from ..store.workspace import MARKER, Workspace
 from .invariants import Fault, Names, doubles, faults, names_of
 
@@ -82,13 +86,13 @@ def check_staged(workspace: Workspace, files: Sequence[Staged]) -> Checked:
         elif kind and kind != "session":
             stat = (now, now, len(file.data), 0)
             readings.append(read_file(workspace, _shown(file.path), kind, file.data, stat, digest_of(file.data)))
-    staged = {one.path for one in readings}
+    here = {one.path for one in readings}
 
     def others(index: Index) -> tuple[list[tuple[str, str, str]], list[str]]:
         index.refresh()
         rows = index.list_entries(Filter(statuses=()), "path")
-        history = [text for path, text in index.texts(Filter(statuses=(), kinds=("history",))) if path not in staged]
-        return [(row["id"], row["path"], row["title"]) for row in rows if row["path"] not in staged], history
+        history = [text for path, text in index.texts(Filter(statuses=(), kinds=("history",))) if path not in here]
+        return [(row["id"], row["path"], row["title"]) for row in rows if row["path"] not in here], history
 
     entries, history = ask(workspace, others)
     names = _names(readings, entries, is_file_in(workspace), history)
@@ -130,9 +134,8 @@ def _names(
     own = [(one.entry.id, one.path, one.entry.title) for one in readings if one.entry is not None]
     own += [(one.entry.id, one.path, alias) for one in readings if one.entry is not None for alias in aliases(one.text)]
     texts = [*history, *(one.text for one in readings if one.kind == "history")]
-    told = [record.id for text in texts for record in records(text) if record.id]
     return names_of(
-        [*own, *entries], [*(one.path for one in readings), *(path for _, path, _ in entries)], told, is_file
+        [*own, *entries], [*(one.path for one in readings), *(path for _, path, _ in entries)], texts, is_file
     )
 
 
@@ -189,3 +192,58 @@ def _shown(path: str) -> str:
 
 def _place(fault: Fault) -> tuple[str, int, str]:
     return fault.path, fault.line, fault.reason
+
+
+def leaks_in(workspace: Workspace, *, everywhere: bool) -> list[Fault]:
+    """Return the secrets in the files of a workspace.
+
+    `everywhere` includes conversations and, in a git repository, staged versions that differ from the files.
+    """
+    texts = dict(all_texts(workspace, sessions=everywhere))
+    found = [*leaks(workspace, texts.items()), *misplaced(workspace, texts)]
+    environ, folder = workspace.environ, workspace.folder
+    if everywhere and in_repository(workspace, environ, folder):
+        versions = [(one.path, one.data.decode("utf-8", "replace")) for one in staged(workspace, environ, folder)]
+        others = [(path, text) for path, text in versions if texts.get(path) != text]
+        found += leaks(workspace, others, " in the version staged for git")
+    return found
+
+
+def leaks(workspace: Workspace, texts: Iterable[tuple[str, str]], where: str = "") -> Iterator[Fault]:
+    """Yield the places in texts, given by path, that look like a secret; `where` says which version of a file it is."""
+    guard = redactor(workspace, "check")
+    allowed = "\n".join(workspace.settings["secrets.allow"])
+    for path, text in texts:
+        if allowed and ignored(allowed, path):
+            continue
+        for one in scanner.scan(text, personal=guard.personal, values=guard.values):
+            what = "personal data" if one.group == "personal" else "a secret"
+            reason = f"looks like {what} ({one.rule}){where}: remove it, or name the file in the setting secrets.allow"
+            yield Fault(path, one.line, reason, "secret")
+
+
+def misplaced(workspace: Workspace, paths: Iterable[str]) -> Iterator[Fault]:
+    """Yield the lines of ignore files that name memories: exceptions from `check` are a setting."""
+    known = list(paths)
+    for folder, prefix in ((workspace.root, ""), (workspace.root.parent, f"{workspace.root.name}/")):
+        for number, line in enumerate(ignore_text(folder).splitlines(), 1):
+            named = [path for path in known if line.strip() and ignored(line, f"{prefix}{path}")]
+            if not named:
+                continue
+            moved = line.strip().removeprefix("/").removeprefix(prefix)
+            allowed = ", ".join(dict.fromkeys((*workspace.settings["secrets.allow"], moved)))
+            also = f" and {len(named) - 1:,} more" if named[1:] else ""
+            reason = (
+                f"names {named[0]}{also}, in memory already: what it names is kept out, and exceptions of `mem check`"
+                f" are a setting: remove the line and run `mem config set secrets.allow '{allowed}'`"
+            )
+            yield Fault(f"../{IGNORE}" if prefix else IGNORE, number, reason, "secret")
+
+
+def all_texts(workspace: Workspace, *, sessions: bool) -> Iterator[tuple[str, str]]:
+    """Yield path and text of every file of a workspace, conversations included where that is asked."""
+    for path in sorted(scan(workspace.root, workspace.layout).stats):
+        kind = workspace.layout.kind_of(path)
+        got = try_bytes(workspace, path) if kind and (sessions or kind != "session") else ""
+        if not isinstance(got, str):
+            yield path, got[0].decode("utf-8", "replace")

@@ -12,7 +12,7 @@ from datetime import tzinfo
 from ..dataclass import dataclass
 from ..formats.entry import SPELLINGS, Entry
 from ..formats.frontmatter import document as frontmatter
-from ..formats.history import disorder, unreal_dates
+from ..formats.history import disorder, records, unreal_dates
 from ..formats.links import bare, links
 from ..formats.memory_page import END_OF_KEEP, KEEP, read_promoted
 from ..formats.text_lines import FileProblem
@@ -49,10 +49,10 @@ class Names:
 def names_of(
     entries: Iterable[tuple[str, str, str]],
     paths: Iterable[str],
-    records: Iterable[str],
+    history: Iterable[str],
     is_file: Callable[[str], bool],
 ) -> Names:
-    """Gather the names of entries (id, path, title), of all files and of history records."""
+    """Gather the names of entries (id, path, title), of all files and of the records in texts of history."""
     ids: dict[str, str] = {}
     words: set[str] = set()
     for identifier, path, title in entries:
@@ -61,7 +61,8 @@ def names_of(
     for path in paths:
         parts = path.split("/")
         words.update(_word("/".join(parts[start:])) for start in range(len(parts)))
-    return Names(ids, frozenset(words - {""}), frozenset(records), is_file)
+    told = (record.id for text in history for record in records(text) if record.id)
+    return Names(ids, frozenset(words - {""}), frozenset(told), is_file)
 
 
 def faults(readings: Sequence[Reading], names: Names, zone: tzinfo, budget: int) -> Iterator[Fault]:

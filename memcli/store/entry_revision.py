@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..errors import RefusedError, UsageError
-from ..formats.entry import SOURCES, SPELLINGS, STATUSES, TRUST, Entry, checked, entry_fields, read_entry
+from ..formats.entry import SOURCES, STATUSES, TRUST, Entry, as_spelled, checked, entry_fields, read_entry, spelled
 from ..formats.frontmatter import document as frontmatter
 from ..formats.frontmatter.document import Document
 from ..formats.ids import slug
@@ -97,17 +97,8 @@ def changed(path: str, text: str, told: Mapping[str, Any], body: str | None) -> 
             f"{path}:{document.problem.line}: {document.problem.reason}", f"mend it with `mem edit {path}`"
         )
     if changes:
-        text = frontmatter.edit(text, _under_their_names(document.fields, changes))
+        text = frontmatter.edit(text, as_spelled(document.fields, changes))
     return text if body is None else _with_body(text, body)
-
-
-def _under_their_names(fields: Mapping[str, object], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Put each change under the spelling the file uses for its key."""
-    named = {}
-    for key, value in changes.items():
-        spelling = next((name for name in (key, *SPELLINGS[key]) if name in fields), key)
-        named[spelling] = list(value) if isinstance(value, tuple) else value
-    return named
 
 
 def _with_body(text: str, body: str) -> str:
@@ -146,8 +137,7 @@ def _name_of_update(workspace: Workspace, fields: Mapping[str, object]) -> str:
 
     Empty where the file states no time, which makes it as old as it is on disk, and where its keys are its owner's.
     """
-    found = next((name for name in ("updated_at", *SPELLINGS["updated_at"]) if name in fields), "")
-    made = next((name for name in ("created_at", *SPELLINGS["created_at"]) if name in fields), "")
+    found, made = spelled(fields, "updated_at"), spelled(fields, "created_at")
     if found or not made or workspace.layout.name != MEM.name:
         return found
     return {"createdAt": "updatedAt", "created": "updated"}.get(made, "updated_at")
@@ -184,16 +174,11 @@ def _lowered(path: str, old: str, new: str, by: str) -> str:
     changes: dict[str, object] = {}
     if TRUST[after.source] > TRUST[source]:
         changes["source"] = source
-    is_stated = any(name in document.fields for name in ("trust", *SPELLINGS["trust"]))
-    if (after.trust if is_stated or not changes else TRUST[source]) > trust:
+    if (after.trust if spelled(document.fields, "trust") or not changes else TRUST[source]) > trust:
         changes["trust"] = trust
     if after.pinned and not (before and before.pinned):
         changes["pinned"] = False
-    # Under the spelling that is read before the others, lest one of these is believed.
-    named = {
-        next((one for one in (key, *SPELLINGS[key]) if one in document.fields), key): changes[key] for key in changes
-    }
-    return frontmatter.edit(new, named) if named else new
+    return frontmatter.edit(new, as_spelled(document.fields, changes)) if changes else new
 
 
 def _entry(path: str, text: str) -> Entry | None:

@@ -6,7 +6,7 @@ An entry's old text becomes an archived entry of its own; of other files the who
 import re
 
 from ..errors import RefusedError
-from ..formats.entry import SPELLINGS, stated_id
+from ..formats.entry import as_spelled, spelled, stated_id
 from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import blake2b, new_id
 from ..formats.times import stamp
@@ -100,7 +100,7 @@ def _body(text: str) -> str:
 
 def _source(text: str) -> object:
     fields = frontmatter.parse(text).fields
-    return next((fields[name] for name in ("source", *SPELLINGS["source"]) if name in fields), None)
+    return fields.get(spelled(fields, "source"))
 
 
 def _version(workspace: Workspace, path: str, old: str) -> tuple[str, str]:
@@ -116,9 +116,8 @@ def _version(workspace: Workspace, path: str, old: str) -> tuple[str, str]:
         "superseded_at": stamp(workspace.now),
         "version_of": entry,
     }
-    named = {next((name for name in (key, *SPELLINGS[key]) if name in fields), key): told[key] for key in told}
     try:
-        text = frontmatter.edit(old, named)
+        text = frontmatter.edit(old, as_spelled(fields, told))
     except RefusedError:  # a frontmatter in which no single line can be changed is kept as it is
         text = old
     stem = path.removeprefix(workspace.layout.archive).removesuffix(".md")

@@ -37,7 +37,7 @@ def is_abandoned(path: str | Path, now: float) -> bool:
     with suppress(OSError):
         if now - os.lstat(path).st_mtime > _ABANDONED:
             return True
-        return found["machine"] == _machine() and not _runs(int(found["process"]))
+        return found["machine"] == _machine() and not is_running(int(found["process"]))
     return False
 
 
@@ -69,7 +69,8 @@ def _machine() -> str:
     return blake2b(f"{os.uname().nodename} {space}".encode(), digest_size=4).hexdigest()
 
 
-def _runs(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Return whether a process of this number runs on this machine, of whichever user."""
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

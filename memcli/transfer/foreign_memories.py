@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, BinaryIO
 
 from ..dataclass import dataclass
-from ..formats.entry import EPISODIC, SOURCES, SPELLINGS, TYPES, read_entry
+from ..formats.entry import EPISODIC, SOURCES, SPELLINGS, TYPES, read_entry, spelled
 from ..formats.frontmatter import document as frontmatter
 from ..formats.frontmatter.document import Document
 from ..formats.ids import blake2b, new_id
@@ -58,7 +58,7 @@ def file_from_record(record: Mapping[str, Any], layout: Layout, now: datetime) -
     if not body.strip():
         raise ValueError("it says nothing")
     sign = blake2b(json.dumps([fields, body], sort_keys=True, ensure_ascii=True).encode(), digest_size=8).digest()
-    stated = next((fields[name] for name in ("created_at", *SPELLINGS["created_at"]) if name in fields), "")
+    stated = fields.get(spelled(fields, "created_at"), "")
     created = parse_time(str(stated)) or now
     given = str(fields.get("id", ""))
     fields["id"] = given if _ID.fullmatch(given) and not scan(given) else new_id("mem", created, sign)
@@ -129,7 +129,7 @@ def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
     """Keep the keys that are an entry's and put the others aside; a time to live becomes a date."""
     record = {key: value for key, value in record.items() if not _is_derived(key, value)}
     fields = {key: value for key, value in record.items() if key in _KNOWN and key != content and value is not None}
-    given = next((fields.pop(key) for key in ("type", *SPELLINGS["type"]) if key in fields), "")
+    given = fields.pop(spelled(fields, "type"), "")
     if isinstance(given, Mapping):  # a variant of its own, as Rust writes it: {"custom": "workflow"}
         given = next((value for value in given.values() if isinstance(value, str)), "")
     kind = _TYPES.get(str(given).lower(), str(given).lower())

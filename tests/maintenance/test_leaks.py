@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.maintenance.leaks import all_texts, leaks, misplaced
+from memcli.maintenance.checks import all_texts, leaks, misplaced
 from memcli.store.workspace import Surroundings, Workspace, opened
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)

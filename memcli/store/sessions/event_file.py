@@ -16,6 +16,7 @@ from typing import BinaryIO
 from ...dataclass import dataclass
 from ...formats.chunking import messages_of
 from ...formats.ids import blake2b
+from ...formats.json_stream import bounded_lines
 from ...formats.session_event import Event, event_of, load, parse_event, read_item, render_event
 from ...formats.text_lines import Problem
 from .. import atomic_files, file_steps
@@ -93,17 +94,11 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _items(file: BinaryIO) -> Iterator[Event | Problem]:
-    number = 0
-    # Only a newline ends a line: splitlines would also cut at U+2028 and others, which JSON leaves in strings.
-    while line := file.readline(LONGEST_LINE):
-        number += 1
-        whole = line.endswith(b"\n")
-        if not whole and len(line) == LONGEST_LINE:
-            while (rest := file.readline(1 << 20)) and not rest.endswith(b"\n"):
-                pass
-            yield Problem(number, f"longer than {LONGEST_LINE >> 20} MiB: passed over")
-        elif line.strip(_BLANK):
-            yield read_item(line.decode("utf-8", "replace"), number, last=not whole)
+    for line in bounded_lines(file, LONGEST_LINE - 1):
+        if line.is_too_long:
+            yield Problem(line.number, f"longer than {LONGEST_LINE >> 20} MiB: passed over")
+        elif line.content.strip(_BLANK):
+            yield read_item(line.content.decode("utf-8", "replace"), line.number, last=not line.is_whole)
 
 
 def _document_items(file: BinaryIO) -> Iterator[Event | Problem]:

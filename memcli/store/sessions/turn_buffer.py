@@ -19,6 +19,7 @@ from ...formats.session_event import Event
 from ...formats.times import stamp
 from ..local_log import append, log
 from ..redaction import redactor
+from ..temporary_files import is_running
 from ..workspace import Workspace
 
 FOLDER = "turns"
@@ -138,19 +139,14 @@ def _abandoned(folder: Path, name: str) -> list[Path]:
     found = []
     for path in sorted(folder.glob(f"{name}{_TAKEN}*"), key=lambda path: path.name.partition(_TAKEN)[2]):
         with suppress(OSError):
-            if time.time() - path.stat().st_mtime > _ABANDONED or _is_dead(path.name.rpartition("-")[2]):
+            if time.time() - path.stat().st_mtime > _ABANDONED or _is_dead(path.name):
                 found.append(path)
     return found
 
 
-def _is_dead(pid: str) -> bool:
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except (ValueError, OverflowError, OSError):
-        return False
-    return False
+def _is_dead(name: str) -> bool:
+    process = name.rpartition("-")[2]
+    return process.isdecimal() and not is_running(int(process))
 
 
 def _sweep(folder: Path) -> None:
