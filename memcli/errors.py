@@ -85,3 +85,15 @@ class ReplyError(LlmError):
     """The LLM's reply cannot be used as it is."""
 
     code = "llm-reply"
+
+
+class UnknownTranscriptError(MemError):
+    """What the file holds is no conversation that can be read."""
+
+    exit_code: ClassVar[int] = 2
+    code: ClassVar[str] = "unknown-transcript"
+
+    def __init__(self, message: str, fix: str = "", kind: str = "damaged") -> None:
+        """Say what is wrong, and of what kind it is."""
+        super().__init__(message, fix)
+        self.kind = kind

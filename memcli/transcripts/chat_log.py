@@ -6,8 +6,7 @@ from datetime import tzinfo
 
 from ..dataclass import dataclass
 from ..formats.session_event import Event, moment, role_of
-from .tool_text import clean
-from .transcript_format import TranscriptFile, TranscriptFormat, TranscriptReading
+from .transcript_format import TranscriptFile, TranscriptFormat, TranscriptReading, clean
 
 _ROLE = (
     r"(?P<name>user|human|you|me|customer|assistant|ai|bot|model|agent|chatgpt|gpt(?:-[\w.]{1,9})?|claude"

@@ -49,10 +49,7 @@ def _is_line(data: Mapping[str, Any]) -> bool:
 def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
     """Yield the events of a transcript."""
     for number, data in file.objects(reading):
-        reading.session_id = reading.session_id or word(data.get("sessionId"))
-        for key, name in _ABOUT.items():
-            if word(data.get(key)):
-                reading.about.setdefault(name, word(data[key]))
+        reading.note(word(data.get("sessionId")), **{name: word(data.get(key)) for key, name in _ABOUT.items()})
         yield from _events(data, number, reading)
 
 

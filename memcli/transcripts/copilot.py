@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ..formats.session_event import Event, moment, word
-from .messages import message_events
+from .messages import answer_part, call_part, message_events
 from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading, read_page
 
 _FAMILIES = ("session.", "user.", "assistant.", "tool.", "hook.", "subagent.", "skill.", "system.")
@@ -52,16 +52,13 @@ def _read_session(file: TranscriptFile, reading: TranscriptReading) -> Iterator[
 def _session_header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
     stated = data.get("context")
     context = stated if isinstance(stated, Mapping) else data
-    reading.session_id = reading.session_id or word(data.get("sessionId"))
-    reading.started = reading.started or moment(data.get("startTime"))
-    about = {
-        "cwd": word(context.get("cwd")),
-        "branch": word(context.get("branch")),
-        "version": word(data.get("copilotVersion")),
-    }
-    for key, value in about.items():
-        if value:
-            reading.about.setdefault(key, value)
+    reading.note(
+        word(data.get("sessionId")),
+        moment(data.get("startTime")),
+        cwd=word(context.get("cwd")),
+        branch=word(context.get("branch")),
+        version=word(data.get("copilotVersion")),
+    )
 
 
 def _user(data: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
@@ -77,8 +74,7 @@ def _assistant(data: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _started(data: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
-    call = {"id": word(data.get("toolCallId")), "name": word(data.get("toolName")), "input": data.get("arguments")}
-    return "assistant", [{"type": "tool_use", **call}]
+    return "assistant", [call_part(word(data.get("toolCallId")), word(data.get("toolName")), data.get("arguments"))]
 
 
 def _completed(data: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
@@ -87,8 +83,7 @@ def _completed(data: Mapping[str, Any]) -> tuple[str, list[dict[str, Any]]]:
     content = result.get("content") if isinstance(result, Mapping) else result
     if failed and isinstance(error, Mapping):
         content = error.get("message") or content
-    answer = {"tool_use_id": word(data.get("toolCallId")), "content": content, "is_error": failed}
-    return "system", [{"type": "tool_result", **answer}]
+    return "system", [answer_part(word(data.get("toolCallId")), content, failed=failed)]
 
 
 _PARTS = {
@@ -148,21 +143,15 @@ def _changed(state: Any, change: Mapping[str, Any]) -> bool:
 
 def _read_chat(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
     """Yield the events of a chat kept as one document."""
-    document = file.document()
-    for key in document.members():
-        if key == "requests" and document.peek() == "[":
-            for request in document.items():
-                if isinstance(request, Mapping):
-                    yield from _events(request, reading)
-                else:
-                    reading.skip("not an object")
+    for request in file.document().listed("requests", lambda told: _chat_header(told, reading)):
+        if isinstance(request, Mapping):
+            yield from _events(request, reading)
         else:
-            _chat_header({key: document.value()}, reading)
+            reading.skip("not an object")
 
 
 def _chat_header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
-    reading.session_id = reading.session_id or word(data.get("sessionId"))
-    reading.started = reading.started or moment(data.get("creationDate"))
+    reading.note(word(data.get("sessionId")), moment(data.get("creationDate")))
 
 
 def _events(request: Mapping[str, Any], reading: TranscriptReading) -> Iterator[Event]:
@@ -234,13 +223,13 @@ def _tool(piece: Mapping[str, Any]) -> list[dict[str, Any]]:
     given = command or (details.get("input") if isinstance(details, Mapping) else None)
     told = _text(piece.get("pastTenseMessage")) or _text(piece.get("invocationMessage"))
     identifier, name = word(piece.get("toolCallId")), word(piece.get("toolId"))
-    made: list[dict[str, Any]] = [{"type": "tool_use", "id": identifier, "name": name, "input": given or told}]
+    made = [call_part(identifier, name, given or told)]
     output = details.get("output") if isinstance(details, Mapping) else None
     if output is not None:
         pieces = output if isinstance(output, list) else [output]
         answer = "\n".join(filter(None, map(_text, pieces)))
         failed = isinstance(details, Mapping) and details.get("isError") is True
-        made.append({"type": "tool_result", "tool_use_id": identifier, "content": answer, "is_error": failed})
+        made.append(answer_part(identifier, answer, failed=failed))
     return made
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..formats.session_event import Event, moment, word
-from .messages import message_events
+from .messages import answer_part, call_part, message_events
 from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading, read_page
 
 _ROLES = {"user": "user", "gemini": "assistant"}
@@ -27,13 +27,8 @@ def _is_line(data: Mapping[str, Any]) -> bool:
 
 def _read_document(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
     """Yield the events of a session kept as one document."""
-    document = file.document()
-    for key in document.members():
-        if key == "messages" and document.peek() == "[":
-            for message in document.items():
-                yield from _events(message, reading)
-        else:
-            _header({key: document.value()}, reading)
+    for message in file.document().listed("messages", lambda told: _header(told, reading)):
+        yield from _events(message, reading)
 
 
 def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
@@ -60,10 +55,8 @@ def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
 
 
 def _header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
-    reading.session_id = reading.session_id or word(data.get("sessionId"))
-    reading.started = reading.started or moment(data.get("startTime"))
-    if word(data.get("projectHash")):
-        reading.about.setdefault("projectHash", word(data["projectHash"]))
+    project = word(data.get("projectHash"))
+    reading.note(word(data.get("sessionId")), moment(data.get("startTime")), projectHash=project)
     if data.get("kind") == "subagent":
         reading.about["subagent"] = True
 
@@ -109,12 +102,12 @@ def _parts(content: Any, reading: TranscriptReading) -> Iterator[dict[str, Any]]
 
 
 def _call(call: Mapping[str, Any]) -> list[dict[str, Any]]:
-    identifier, name = word(call.get("id")), word(call.get("name"))
-    made: list[dict[str, Any]] = [{"type": "tool_use", "id": identifier, "name": name, "input": call.get("args")}]
+    identifier = word(call.get("id"))
+    made = [call_part(identifier, word(call.get("name")), call.get("args"))]
     if call.get("status") in ("success", "error", "cancelled"):
         failed = call["status"] != "success"
         answer = _answer(call.get("result")) or call.get("resultDisplay")
-        made.append({"type": "tool_result", "tool_use_id": identifier, "content": answer, "is_error": failed})
+        made.append(answer_part(identifier, answer, failed=failed))
     return made
 
 

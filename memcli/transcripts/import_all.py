@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..dataclass import dataclass
+from ..errors import UnknownTranscriptError
 from ..formats.session_event import word
 from ..formats.times import stamp
 from ..store.file_steps import synced_together
@@ -20,9 +21,10 @@ from ..store.redaction import Redacted
 from ..store.sessions.sessions import Listing
 from ..store.workspace import Surroundings, Workspace
 from .places import find_sources
-from .reader import CUT_OFF, DAMAGED, FOREIGN, Transcript, UnknownTranscriptError
+from .reader import Transcript
 from .session_import import UNREADABLE, Spool, own_id, spooled, standing_of
 from .sources import EARLIER, ELSEWHERE, ImportLog, Seen, Source, Wanted, reason_for, wanted
+from .transcript_format import CUT_OFF, DAMAGED, FOREIGN
 
 BATCH = 40  # sources that are made safe on disk together
 ASKED, SUBAGENT, NOTHING = "asked by mem", "of subagents", "with nothing said"

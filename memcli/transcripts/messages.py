@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..formats.json_stream import JsonStream
 from ..formats.session_event import (
     NAMES,
     TYPES,
@@ -22,8 +21,16 @@ from ..formats.session_event import (
     word,
     words_of,
 )
-from .tool_text import LIMIT, clean, command_of, given, output
-from .transcript_format import TranscriptFile, TranscriptFormat, TranscriptReading
+from .transcript_format import (
+    LIMIT,
+    TranscriptFile,
+    TranscriptFormat,
+    TranscriptReading,
+    clean,
+    command_of,
+    given,
+    output,
+)
 
 _WORDS = ("text", "input_text", "output_text")
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
@@ -83,6 +90,16 @@ def message_events(
     yield from message()
     if not made and reading.skipped.total() == skipped:
         reading.skip("no text")
+
+
+def call_part(identifier: str, name: str, given: Any) -> dict[str, Any]:
+    """Return the part of a message that calls a tool, with what the tool is given."""
+    return {"type": "tool_use", "id": identifier, "name": name, "input": given}
+
+
+def answer_part(identifier: str, content: Any, *, failed: bool = False) -> dict[str, Any]:
+    """Return the part of a message that answers a call."""
+    return {"type": "tool_result", "tool_use_id": identifier, "content": content, "is_error": failed}
 
 
 def call_id(part: Mapping[str, Any]) -> dict[str, str]:
@@ -232,24 +249,14 @@ def _read_lines(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Ev
 def _read_document(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
     """Yield the events of a document; what it says of itself besides its messages is noted."""
     document = file.document()
-    if document.peek() == "[":
-        yield from _messages(document, reading)
-    else:
-        for key in document.members():
-            if key == "messages" and document.peek() == "[":
-                yield from _messages(document, reading)
-            else:
-                header({key: document.value()}, reading)
-    if document.peek():
-        reading.skip("after the end of the document")
-
-
-def _messages(document: JsonStream, reading: TranscriptReading) -> Iterator[Event]:
-    for value in document.items():
+    is_list = document.peek() == "["
+    for value in document.items() if is_list else document.listed("messages", lambda told: header(told, reading)):
         if isinstance(value, dict):
             yield from record_events(value, reading)
         else:
             reading.skip("not an object")
+    if document.peek():
+        reading.skip("after the end of the document")
 
 
 JSON_LINES = TranscriptFormat("jsonl", _read_lines, is_record)

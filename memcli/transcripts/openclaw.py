@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..formats.session_event import Event, is_result_role, moment, role_of, word
-from .messages import message_events
+from .messages import answer_part, call_part, message_events
 from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading
 
 # What the gateway puts before a person's words: who wrote, on which channel, when.
@@ -30,10 +30,7 @@ def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
     for number, data in file.objects(reading):
         message = data.get("message")
         if data.get("type") == "session":
-            reading.session_id = reading.session_id or word(data.get("id"))
-            reading.started = reading.started or moment(data.get("timestamp"))
-            if word(data.get("cwd")):
-                reading.about.setdefault("cwd", word(data["cwd"]))
+            reading.note(word(data.get("id")), moment(data.get("timestamp")), cwd=word(data.get("cwd")))
         elif data.get("type") == "message" and isinstance(message, Mapping):
             yield from _events(data, message, number, reading)
         else:
@@ -48,10 +45,7 @@ def _events(
     if stated == "bashExecution":  # a command its user ran by hand
         command, printed = word(message.get("command")), message.get("output")
         failed = message.get("exitCode") not in (0, None)
-        parts = [
-            {"type": "tool_use", "id": identity, "name": "bash", "input": {"command": command}},
-            {"type": "tool_result", "tool_use_id": identity, "content": printed, "is_error": failed},
-        ]
+        parts = [call_part(identity, "bash", {"command": command}), answer_part(identity, printed, failed=failed)]
         yield from message_events(parts, "user", reading, timestamp=timestamp, identity=identity, line=line)
         return
     if is_result_role(stated):

@@ -10,10 +10,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from itertools import chain, islice
 from pathlib import PurePath
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, BinaryIO
 
 from ..dataclass import dataclass
-from ..errors import MemError
+from ..errors import UnknownTranscriptError
 from ..formats.history import day_in
 from ..formats.ids import blake2b, new_id
 from ..formats.json_stream import CutOffError
@@ -23,24 +23,9 @@ from ..language.harness_text import ASKED_BY_MEM
 from .chat_log import style_of
 from .messages import JSON_LINES, is_header
 from .registry import CHAT, FORMATS, MESSAGES_DOCUMENT, READS
-from .transcript_format import TranscriptFile, TranscriptFormat, TranscriptReading
+from .transcript_format import CUT_OFF, EMPTY, FOREIGN, SILENT, TranscriptFile, TranscriptFormat, TranscriptReading
 
-EMPTY, SILENT, FOREIGN, DAMAGED, CUT_OFF = "empty", "silent", "foreign", "damaged", "cut off"
-"""What a file without a conversation is: nothing, records that nobody speaks in, another document, broken, or an export
-that ends in the middle."""
 _DOCUMENT = re.compile(r'\{\s*(?:"|$)|\[\s*(?:[\["{]|$)')
-
-
-class UnknownTranscriptError(MemError):
-    """What the file holds is no conversation that can be read."""
-
-    exit_code: ClassVar[int] = 2
-    code: ClassVar[str] = "unknown-transcript"
-
-    def __init__(self, message: str, fix: str = "", kind: str = DAMAGED) -> None:
-        """Say what is wrong, and of what kind it is."""
-        super().__init__(message, fix)
-        self.kind = kind
 
 
 def detect(file: TranscriptFile, name: str) -> TranscriptFormat:

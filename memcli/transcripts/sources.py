@@ -4,7 +4,7 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, field
 from datetime import tzinfo
@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from ..dataclass import dataclass
+from ..errors import UnknownTranscriptError
 from ..store.local_log import append, replace_text, text_of
 from ..store.workspace import Surroundings, Workspace, nearest
-from . import opencode, opencode_database
-from .reader import FOREIGN, Transcript, UnknownTranscriptError, detect, read_transcripts
-from .transcript_format import TranscriptFile
+from . import opencode
+from .reader import Transcript, begun, detect, read_transcripts
+from .transcript_format import FOREIGN, TranscriptFile
 
 Stamp = tuple[int, ...]
 _EXPORTED = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
@@ -41,10 +42,8 @@ class Source:
 
     def read(self, zone: tzinfo, beside: Path) -> Iterator[Transcript]:
         """Begin to read its conversations in turn; `beside` is a folder for a copy that is needed meanwhile."""
-        if self.path.name == opencode.DATABASE:
-            return opencode_database.sessions_from_database(self.path, zone, beside)
-        if opencode_database.is_session_file(self.path):
-            return opencode_database.session_from_files(self.path, zone)
+        if opencode.is_source(self.path):
+            return (begun(*one, self.name) for one in opencode.conversations(self.path, zone, beside))
         if self.path.suffix == ".zip":
             return _archive(self.path, zone)
         return _file(self.path, self.name, zone)
@@ -59,7 +58,7 @@ class Source:
 
 def holds_many(path: Path) -> bool:
     """Tell whether a file holds many conversations, or one that lies in many files."""
-    if path.suffix == ".zip" or path.name == opencode.DATABASE or opencode_database.is_session_file(path):
+    if path.suffix == ".zip" or opencode.is_source(path):
         return True
     try:
         with path.open("rb") as file:
@@ -75,13 +74,8 @@ def source(tool: str, path: Path, folder: str = "") -> Source:
 
 def stamp_of(path: Path) -> Stamp:
     """Return what changes whenever the content does."""
-    special: Callable[[Path], Stamp] | None = None
-    if path.name == opencode.DATABASE:
-        special = opencode_database.stamp_of
-    elif opencode_database.is_session_file(path):
-        special = opencode_database.session_stamp
-    if special:
-        return special(path)
+    if opencode.is_source(path):
+        return opencode.stamp_of(path)
     seen = os.stat(path)
     return seen.st_size, seen.st_mtime_ns, seen.st_ino
 

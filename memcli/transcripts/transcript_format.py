@@ -1,10 +1,12 @@
 """What a transcript format is: how its transcripts are told from others and read, and where its tool keeps them.
 
-A transcript streams in: its beginning is looked at once, then it is read line by line, never the whole of it.
+A transcript streams in: its beginning is looked at once, then it is read line by line, never the whole of it. What
+tools print and are given becomes text that can be kept: readable, and no longer than it is worth.
 """
 
 import codecs
 import io
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +18,7 @@ from typing import Any, BinaryIO, TextIO
 
 from ..dataclass import dataclass
 from ..formats.json_stream import JsonStream, StreamLine, bounded_lines, rejoined
-from ..formats.session_event import Event, load
+from ..formats.session_event import Event, load, sound
 from ..language.harness_text import injections, recalls_memory, without_injected
 
 HEAD = 256 * 1024
@@ -54,6 +56,14 @@ class TranscriptReading:
     about: dict[str, Any] = field(default_factory=dict)  # what the transcript says of itself
     skipped: Counter[str] = field(default_factory=Counter)
     calls: dict[str, Call] = field(default_factory=dict)
+
+    def note(self, session_id: str, started: str = "", **about: str) -> None:
+        """Note what the transcript says of itself; what is noted already holds, and what is empty says nothing."""
+        self.session_id = self.session_id or session_id
+        self.started = self.started or started
+        for key, value in about.items():
+            if value:
+                self.about.setdefault(key, value)
 
     def skip(self, reason: str, count: int = 1) -> None:
         """Count what is left out."""
@@ -131,6 +141,10 @@ class TranscriptFile:
         return JsonStream(self.stream)
 
 
+EMPTY, SILENT, FOREIGN, DAMAGED, CUT_OFF = "empty", "silent", "foreign", "damaged", "cut off"
+"""What a file without a conversation is, as `kind` of the error says: nothing, records that nobody speaks in, another
+document, broken, or an export that ends in the middle."""
+
 EventReader = Callable[[TranscriptFile, TranscriptReading], Iterator[Event]]
 Conversation = tuple[str, Iterator[Event], TranscriptReading]
 """Its format, its events, and what is learnt of it meanwhile."""
@@ -193,3 +207,68 @@ class Tool:
     data_folder: str = ""  # below XDG_DATA_HOME, where that is set
     folder_of: Callable[[Path, tuple[Path, ...]], str] = _no_folder
     """Returns the working directory that the place of a transcript tells, given folders it may be near to."""
+
+
+LIMIT = 2000
+"""Characters kept of what a tool was given or answered."""
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|[@-Z\\^_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
+_BASE64 = re.compile(r"(?:data:[\w.+/-]{1,80};base64,)[A-Za-z0-9+/=]{40,}|(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{600,}={0,2}")
+_COMMAND_KEYS = ("command", "cmd", "script")
+_SHELL = re.compile(r"(?:.*/)?(?:ba|z|da)?sh$")
+
+
+def clean(text: str) -> str:
+    """Take out what drives terminals and what no text holds; newlines become `\\n`."""
+    text = sound(text.replace("\r\n", "\n"))
+    if _CONTROL.search(text):
+        text = _ESCAPE.sub("", text).replace("\r", "\n")
+        text = _CONTROL.sub("", text)
+    return text
+
+
+def output(text: str, limit: int = LIMIT) -> str:
+    """Make what a tool answered fit to keep: bytes and base64 are only named, a long text loses its middle."""
+    sample = _ESCAPE.sub("", text[:20_000])
+    if len(_NO_TEXT.findall(sample.replace("\r", ""))) > len(sample) // 10:
+        return f"[binary, {len(text)} characters]"
+    return cut(_BASE64.sub("[base64]", clean(text)).strip(), limit)
+
+
+def cut(text: str, limit: int = LIMIT) -> str:
+    """Keep both ends of a text that is too long: errors stand at the end."""
+    if len(text) <= limit:
+        return text
+    note = f"\n… [{len(text) - limit} characters left out] …\n"
+    head = (limit - len(note)) * 3 // 4
+    return text[:head] + note + text[len(text) - (limit - len(note) - head) :]
+
+
+def command_of(given: Any) -> str:
+    """Return the command line a tool was called with; empty where it was given something else."""
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return ""
+    if not isinstance(given, Mapping):
+        return ""
+    found = next((given[key] for key in _COMMAND_KEYS if given.get(key)), "")
+    if isinstance(found, list):
+        words = [str(word) for word in found]
+        # ["bash", "-lc", "make test"] is what a person would type as make test
+        shell = len(words) == 3 and _SHELL.match(words[0]) and words[1] in ("-c", "-lc")
+        return words[2] if shell else " ".join(words)
+    return found if isinstance(found, str) else ""
+
+
+def given(value: Any) -> str:
+    """Write what a tool was called with: its command where it has one, else its arguments as JSON."""
+    command = command_of(value)
+    if command or isinstance(value, str):
+        return cut(_BASE64.sub("[base64]", clean(command or value)).strip())
+    if value in (None, {}, []):
+        return ""
+    return cut(_BASE64.sub("[base64]", clean(json.dumps(value, ensure_ascii=False))))

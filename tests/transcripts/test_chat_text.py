@@ -2,7 +2,7 @@
 
 import pytest
 
-from memcli.transcripts.reader import UnknownTranscriptError
+from memcli.errors import UnknownTranscriptError
 from tests.transcripts.reading_data import read, said
 
 NAMED = [("Ada", "shall we meet?"), ("Bob", "yes\nat 4: by the door"), ("Ada", "good")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memcli.transcripts.reader import UnknownTranscriptError
+from memcli.errors import UnknownTranscriptError
 from tests.transcripts.reading_data import DATA, NOBODY_SAID, read, said, taken, tools
 
 

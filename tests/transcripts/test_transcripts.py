@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memcli.errors import UnknownTranscriptError
 from memcli.transcripts import transcript_format
-from memcli.transcripts.reader import UnknownTranscriptError, read_transcript
+from memcli.transcripts.reader import read_transcript
 from tests.transcripts.reading_data import DATA, read, said
 
 
