@@ -15,7 +15,7 @@ from ..store.editing import (
     rename_file,
     require_nameable,
 )
-from ..store.sessions.sessions import FOLDER as SESSIONS
+from ..store.layouts import SESSION_FOLDER as SESSIONS
 from ..store.workspace import Workspace
 
 __all__ = [

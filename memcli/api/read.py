@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
-from ..formats.chunking import is_records, records_of
 from ..formats.entry import fields_from_others, listed, read_entry, stated_id
 from ..formats.frontmatter import document as frontmatter
 from ..formats.text_lines import BOM, FileProblem, Problem, conflict_marker, decoded
 from ..formats.text_lines import lines as lines_of
 from ..store import access_log, addresses, atomic_files
+from ..store.layouts import is_records
 from .workspace import Place, Workspace, Workspaces, every, locate
 
 if TYPE_CHECKING:
@@ -189,8 +189,8 @@ def read_history(workspaces: Workspaces, which: str | Which) -> History:
         linked = ask(where, lambda index: chain(index, identifier))
     elif found.kind != "file":
         linked = page_chain(where, path)
-    log = versions(where.path(path))
-    return History(where, path, linked.links, tuple(log), tuple(linked.problems), found.notices)
+    log = tuple(versions(where.path(path)))
+    return History(where, path, linked.links, log, tuple(linked.problems), found.notices)
 
 
 @dataclass(frozen=True)
@@ -238,9 +238,11 @@ def _found(workspaces: Workspaces, which: str | Which, *, as_file: bool = False)
     is_json = is_records(place.path, kind) and not as_file
     is_talk = kind == "session" and not (as_file or is_json)
     text, damage = decoded(b"" if is_talk else atomic_files.read(where.path(place.path)))
-    text = records_of(place.path, text).text if is_json else text
-    document = frontmatter.parse(text)
-    return _Found(where, place, asked.name or str(place), kind, text, document, damage, is_talk, notices)
+    if is_json:
+        from ..formats.chunking import records_of
+
+        text = records_of(place.path, text).text
+    return _Found(where, place, asked.name or str(place), kind, text, frontmatter.parse(text), damage, is_talk, notices)
 
 
 def _located(found_in: Workspaces, asked: Which) -> tuple[Workspace, Place, tuple[str, ...]]:
@@ -249,7 +251,6 @@ def _located(found_in: Workspaces, asked: Which) -> tuple[Workspace, Place, tupl
         return (*locate(found_in, asked.name), ())
     from ..search.resolve import believed_at, values_of_key
 
-    found_in = every(found_in)
     moment = found_in[0].moment("as-of", asked.as_of, end=True)
     if asked.key:
         where, values = values_of_key(found_in, asked.key, asked.project, moment)
@@ -263,8 +264,7 @@ def _located(found_in: Workspaces, asked: Which) -> tuple[Workspace, Place, tupl
     from ..index.index import ask
 
     document = frontmatter.parse(decoded(atomic_files.read(where.path(place.path)))[0])
-    identifier = stated_id(document.fields) or place.path
-    links = ask(where, lambda index: chain(index, identifier)).links
+    links = ask(where, lambda index: chain(index, stated_id(document.fields) or place.path)).links
     return where, believed_at(where, [one.id for one in links], moment, asked.name), ()
 
 

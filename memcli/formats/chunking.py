@@ -8,24 +8,21 @@ file keep their numbers.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import tzinfo
-from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Any
 
 from ..dataclass import dataclass
 from .entry import Entry
-from .history import INSTEAD, Note, day_in, notes, records
+from .entry_values import WORDING
+from .history import INSTEAD, Note, notes, records
 from .memory_page import sections
 from .session_event import load, moment, words_of
 from .text_lines import Problem, lines
-from .times import parse_time, stamp
+from .times import day_in, parse_time, stamp
 
 WINDOW, WHOLE = 500, 700
 """Characters of a piece at most, and of a text that stays in one. Measured on sessions and long pages: 350 to 500 find
 more than 700, 1,000 or 1,500. (The model reads 256 word pieces, about a thousand characters of English.)"""
-
-WORDING = "wording"
-"""Anchor of a piece that is another wording of an entry, from its frontmatter."""
 
 _MARK = re.compile(r"<!-- /?mem:\w+ -->")
 _ENDS = ".!?。！？"  # of a sentence
@@ -211,20 +208,6 @@ class Records:
     text: str
     chunks: list[Chunk]
     problems: list[Problem]
-
-
-EPISODES = "*/items/episodic/*.jsonl"
-"""The files of golemcore's whose records tell what happened, as a glob for which `*` may be several folders."""
-
-
-def is_records(path: str, kind: str) -> bool:
-    """Return whether a file is JSON that is shown as text; a session's own lines are read elsewhere."""
-    return path.endswith(".json") or (path.endswith(".jsonl") and kind != "session")
-
-
-def record_type(path: str) -> str:
-    """Return `episode` for a file of golemcore's folder for what happened; empty elsewhere."""
-    return "episode" if fnmatchcase(path, EPISODES) else ""
 
 
 def records_of(path: str, text: str) -> Records:

@@ -42,9 +42,8 @@ from .entry_values import STATUSES as STATUSES
 from .entry_values import TRUST as TRUST
 from .entry_values import TYPES as TYPES
 from .frontmatter.document import Document
-from .history import day_in
 from .text_lines import Problem, first_line, shorten, summarise
-from .times import parse_time, stamp
+from .times import day_in, parse_time, stamp
 
 
 @dataclass(frozen=True)

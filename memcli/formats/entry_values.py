@@ -21,6 +21,8 @@ SOURCES = ("user", "observed", "inferred")
 STATUSES = ("active", "superseded", "archived")
 _SOURCE_SPELLINGS = {"user_stated": "user", "human": "user", "agent": "observed", "assistant": "observed"}
 
+WORDING = "wording"
+"""Anchor of a piece of the index that is another wording of an entry, from its frontmatter."""
 LONGEST_KEY = 200
 """Characters of a key at most."""
 

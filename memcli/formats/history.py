@@ -156,7 +156,6 @@ def unreal_dates(text: str, zone: tzinfo = UTC) -> Iterator[tuple[int, str]]:
 
 USER_LIMIT, ASSISTANT_LIMIT = 200, 300
 _LINE = r"\s*(?:[-*]\s+)?\[(\d\d:\d\d)(?::\d\d)?\]\s?"
-_DAY = r"(\d{4}-\d\d-\d\d)"
 
 
 @dataclass(frozen=True)
@@ -183,12 +182,6 @@ def notes(text: str) -> list[Note]:
     if text[begin:].strip("\ufeff \t\r\n"):
         found.append(Note(time, begin_line, begin, len(text)))
     return found
-
-
-def day_in(path: str) -> str:
-    """Read the day out of a file's name; empty where it names none."""
-    found = re.search(_DAY, path.rsplit("/", 1)[-1])
-    return found[1] if found else ""
 
 
 def line_of(time: str, text: str) -> str:

@@ -100,5 +100,11 @@ def day_of(moment: datetime, zone: tzinfo) -> date:
     return moment.astimezone(zone).date()
 
 
+def day_in(path: str) -> str:
+    """Read the day out of a file's name; empty where it names none."""
+    found = re.search(r"(\d{4}-\d\d-\d\d)", path.rsplit("/", 1)[-1])
+    return found[1] if found else ""
+
+
 def _last(after: datetime) -> datetime:
     return (after - timedelta(microseconds=1)).astimezone(UTC)

@@ -11,7 +11,7 @@ from typing import BinaryIO
 from ..dataclass import dataclass
 from ..errors import MemError
 from ..formats import chunking
-from ..formats.chunking import Chunk, is_records, records_of, windows
+from ..formats.chunking import Chunk, records_of, windows
 from ..formats.entry import Entry, as_from_others, read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import blake2b
@@ -20,6 +20,7 @@ from ..formats.session_event import Event, read_item, said
 from ..formats.text_lines import BINARY, ONLY_BEGINNING, Problem, conflict_marker, decoded
 from ..formats.times import stamp
 from ..store import atomic_files
+from ..store.layouts import is_records
 from ..store.workspace import Workspace
 from .scan import Stat, stat_of
 

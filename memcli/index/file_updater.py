@@ -3,11 +3,11 @@
 import time
 from datetime import UTC, datetime
 
-from ..formats.chunking import is_records
 from ..formats.entry import SPELLINGS
 from ..formats.frontmatter import document
 from ..formats.times import stamp
 from ..store import access_log
+from ..store.layouts import is_records
 from ..store.workspace import Workspace
 from .file_reader import Talk, digest_of, opened, read_file, try_bytes
 from .scan import shown

@@ -105,7 +105,7 @@ def _or_records(wanted: Filter) -> str:
     is_layer = not wanted.layers or "episodic" in wanted.layers
     if asks_more or not (is_type and is_layer):
         return ""
-    from ..formats.chunking import EPISODES
+    from ..store.layouts import EPISODES
 
     return f" or file in (select file from files where path glob '{EPISODES}')"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
+from ..formats.entry_values import WORDING
 from ..formats.text_lines import BINARY, ONLY_BEGINNING, FileProblem
 from ..store.access_log import confirmations
 from ..store.workspace import Workspace
@@ -106,8 +107,6 @@ class Index(Database):
 
     def pieces(self, chunks: Collection[int]) -> dict[int, Piece]:
         """Map the numbers of chunks to the chunks with their texts."""
-        from ..formats.chunking import WORDING
-
         cursor = self.connection.execute(
             "select chunk, file, path, chunks.kind, chunks.status, anchor, line, chunks.title,"
             " timestamp, chunks.kind <> 'entry' or not exists (select 1 from chunks as other"

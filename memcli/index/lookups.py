@@ -5,7 +5,7 @@ from math import log
 from typing import Any
 
 from ..dataclass import dataclass
-from ..formats.chunking import WORDING
+from ..formats.entry_values import WORDING
 from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition
 from .index import Index
 

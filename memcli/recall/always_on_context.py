@@ -6,11 +6,11 @@ from datetime import date, timedelta
 
 from ..errors import MemError
 from ..formats.entry import REPOSITORY
-from ..formats.history import day_in, merged, notes, records
+from ..formats.history import merged, notes, records
 from ..formats.ids import blake2b
 from ..formats.memory_page import says_something, sections, strip_comments
 from ..formats.text_lines import FileProblem, conflict_marker
-from ..formats.times import day_of, parse_time
+from ..formats.times import day_in, day_of, parse_time
 from ..store import atomic_files
 from ..store.workspace import Workspace
 from .pack import LONG_TERM, NOTES, RECENT, Memory

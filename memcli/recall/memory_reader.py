@@ -9,8 +9,7 @@ from ..formats.frontmatter import document
 from ..formats.memory_page import says_something, strip_comments
 from ..formats.times import parse_time
 from ..index.lookups import IndexedFile
-from ..search.provenance import watch
-from ..search.results import Hit
+from ..search.results import Hit, watch
 from ..search.snippets import snippet
 from ..store import access_log
 from ..store.addresses import Place, part

@@ -12,8 +12,8 @@ from ..search.index_search import SearchRequest, search_index
 from ..search.passages import has_talk, search_parts, search_talk
 from ..search.results import Hit, SearchResults, side_by_side
 from ..search.thresholds import asks_memory, gate_of
+from ..store.layouts import SESSION_FOLDER as SESSIONS
 from ..store.sessions.sessions import EVENTS
-from ..store.sessions.sessions import FOLDER as SESSIONS
 from ..store.workspace import Workspace
 from .memory_reader import NOTHING, PASSAGE, MemoryReader
 from .request import Matches, RecallRequest

@@ -9,7 +9,6 @@ from typing import Any
 from ..dataclass import dataclass
 from ..errors import UsageError
 from ..formats.text_lines import ONLY_BEGINNING, FileProblem, decoded
-from ..index.file_reader import opened, plain
 from ..index.filters import Filter
 from ..index.index import Index
 
@@ -97,6 +96,8 @@ def _texts(index: Index, wanted: Filter, late: list[FileProblem]) -> Iterator[tu
     cut = {one.path for one in index.problems(wanted) if one.reason.endswith(ONLY_BEGINNING)}
     for path, text in index.texts(wanted):
         if layout.kind_of(path) == "session":
+            from ..index.file_reader import opened, plain
+
             with suppress(OSError), opened(index.workspace, path) as file:  # told by the refresh
                 yield path, plain(file)
         elif path in cut:
@@ -107,6 +108,8 @@ def _texts(index: Index, wanted: Filter, late: list[FileProblem]) -> Iterator[tu
 
 def _whole(index: Index, path: str, late: list[FileProblem]) -> str:
     """Read a large file up to the limit, as the index would; what is not read of it is told in `late`."""
+    from ..index.file_reader import opened
+
     try:
         with opened(index.workspace, path) as file:
             data = file.read(LONGEST + 1)

@@ -9,11 +9,10 @@ from dataclasses import replace
 from itertools import chain
 
 from ..dataclass import dataclass
-from ..formats.chunking import is_records
 from ..index.index import Index
 from ..language.sentences import is_question, sentences
-from ..store.sessions.addresses import session_address
-from ..store.sessions.sessions import FOLDER
+from ..store.layouts import SESSION_FOLDER as FOLDER
+from ..store.layouts import is_records
 from ..store.workspace import Workspace
 from .index_search import POOL, SearchRequest, search_index
 from .results import Hit, SearchResults
@@ -81,6 +80,8 @@ def _meet(one: _Passage, hit: Hit, turns: dict[int, tuple[str, int]]) -> bool:
 
 
 def _hit(one: _Passage, texts: dict[int, str], query: str, room: int) -> Hit:
+    from ..store.sessions.addresses import session_address  # it brings along all that writes conversations
+
     turns = [one.turns[line] for line in sorted(one.turns)]
     ends = dict.fromkeys((turns[0][0], turns[-1][0]))
     said = [texts[chunk] for _, chunk in turns]

@@ -7,14 +7,15 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..dataclass import dataclass
-from ..formats.chunking import is_records, record_type
+from ..formats.frontmatter import document
 from ..formats.text_lines import FileProblem
+from ..store.layouts import is_records, record_type
 from ..store.workspace import Workspace
-from .snippets import snippet
 
 if TYPE_CHECKING:
     from ..index.filters import Filter
     from ..index.index import Index, Piece
+    from ..store.project import Project
     from .ranking import Scored
 
 
@@ -197,6 +198,8 @@ def _is_same(piece: "Piece", other: "Piece") -> bool:
 
 def hit_of(workspace: Workspace, pieces: "Mapping[int, Piece]", one: "Scored", query: str) -> Hit:
     """Return the hit of a chunk that was found; `pieces` hold the memories it is flagged with too."""
+    from .snippets import snippet
+
     piece = pieces[one.chunk]
     entry: Mapping[str, Any] = piece.entry
     named = flags(piece)
@@ -239,3 +242,45 @@ def address_of(piece: "Piece") -> str:
 
         return session_address(piece.path, piece.anchor)
     return f"{piece.path}#{piece.anchor}" if piece.anchor else piece.path
+
+
+_MOST_CITATIONS = 20
+"""Citations of one memory that are looked at."""
+
+Watch = Callable[[str], tuple[str, ...]]
+"""Given an entry's file, what changed of the lines it cites, a few words each."""
+
+
+def watch(workspace: Workspace, as_of: str = "") -> Watch:
+    """Return a function that compares citations with the project's files, each read once; none with `as_of`."""
+    project: list[Project] = []
+
+    def changes(text: str) -> tuple[str, ...]:
+        if as_of or "cited:" not in text:
+            return ()
+        if not project:
+            from ..store.project import Project, root_of
+
+            project.append(Project(root_of(workspace)))
+        return _changes(text, project[0])
+
+    return changes
+
+
+def mark_changed(index: "Index", found: SearchResults, as_of: str) -> SearchResults:
+    """Return the results with the hits marked whose cited lines changed or are gone."""
+    from ..index.lookups import indexed_files
+
+    changes = watch(index.workspace, as_of)
+    texts = indexed_files(index, {hit.path for hit in found.hits if hit.kind == "entry"})
+    news = {path: changes(file.text) for path, file in texts.items()}
+    return replace(found, hits=tuple(replace(hit, changed=news.get(hit.path, ())) for hit in found.hits))
+
+
+def _changes(text: str, project: "Project") -> tuple[str, ...]:
+    from ..formats.links import KEY, read_citation
+
+    told = document.parse(text).fields.get(KEY)
+    every = told if isinstance(told, list) else [told]
+    found = [one for one in (read_citation(str(text).strip()) for text in every[:_MOST_CITATIONS]) if one is not None]
+    return tuple(dict.fromkeys(news for one in found if (news := project.news(one))))

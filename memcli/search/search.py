@@ -10,9 +10,8 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..store.workspace import Workspace
 from .index_search import SearchRequest, search_index
-from .provenance import mark_changed
 from .reference_docs import folders
-from .results import DOCUMENT, Hit, SearchResults, joined
+from .results import DOCUMENT, Hit, SearchResults, joined, mark_changed
 from .thresholds import LIKELY
 
 

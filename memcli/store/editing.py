@@ -14,10 +14,10 @@ from ..formats.text_lines import require_no_conflict
 from . import atomic_files, entries, entry_revision
 from .archive import explain_folder, is_hollow, keep_folders
 from .entries import EntryChange
+from .layouts import SESSION_FOLDER as SESSIONS
 from .privacy import require_open
 from .redaction import require_no_secret
 from .secret_guard import SecretGuard, keepable
-from .sessions.sessions import FOLDER as SESSIONS
 from .workspace import MARKER, Workspace
 
 Edit = Callable[[str], str]

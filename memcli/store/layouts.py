@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import field, replace
 from datetime import date
+from fnmatch import fnmatchcase
 from functools import cached_property
 
 from ..dataclass import dataclass
@@ -15,7 +16,10 @@ from ..formats.ids import tail
 
 KINDS = ("entry", "memory", "history", "note", "session")
 DERIVED = ".mem"
-SESSIONS = ("sessions/*/session.jsonl",)
+SESSION_FOLDER = "sessions"
+SESSIONS = (f"{SESSION_FOLDER}/*/session.jsonl",)
+EPISODES = "*/items/episodic/*.jsonl"
+"""The files of golemcore's whose records tell what happened, as a glob for which `*` may be several folders."""
 
 _PARTS = {"{date}": r"\d{4}-\d\d-\d\d", "{month}": r"\d{4}-\d\d", "**": r".*", "*": r"[^/]*"}
 _HIDDEN = re.compile(r"(?:^|/)\.")
@@ -257,3 +261,13 @@ DOCUMENTS = Layout("documents", patterns={"memory": ("**.md",)})
 def is_archived(path: str) -> bool:
     """Return whether a path lies in the archive of the layout it comes from, whichever that is."""
     return path.startswith(ARCHIVES)
+
+
+def is_records(path: str, kind: str) -> bool:
+    """Return whether a file is JSON that is shown as text; a session's own lines are read elsewhere."""
+    return path.endswith(".json") or (path.endswith(".jsonl") and kind != "session")
+
+
+def record_type(path: str) -> str:
+    """Return `episode` for a file of golemcore's folder for what happened; empty elsewhere."""
+    return "episode" if fnmatchcase(path, EPISODES) else ""

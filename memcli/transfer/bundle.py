@@ -12,7 +12,7 @@ from typing import Any
 from ..dataclass import dataclass
 from ..errors import MemError
 from ..formats.frontmatter.document import load_mapping
-from ..formats.history import day_in
+from ..formats.times import day_in
 from ..store import atomic_files
 from ..store.archive import place
 from ..store.init import MARKER_TEXT

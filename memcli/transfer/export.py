@@ -11,9 +11,9 @@ from typing import Any
 from ..errors import MemError, NotFoundError, RefusedError
 from ..formats.entry import TYPES, Entry, read_entry
 from ..formats.frontmatter import document as frontmatter
-from ..formats.history import day_in, records
+from ..formats.history import records
 from ..formats.text_lines import FileProblem, first_line, with_code
-from ..formats.times import parse_time, stamp
+from ..formats.times import day_in, parse_time, stamp
 from ..index.filters import Filter
 from ..index.index import ask
 from ..index.scan import scan

@@ -7,9 +7,10 @@ from ...errors import NotFoundError, UsageError
 from ...formats.session_event import Event
 from ...formats.session_metadata import session_id
 from ...formats.text_lines import Problem
+from ..layouts import SESSION_FOLDER as FOLDER
 from ..workspace import Workspace
 from .event_file import read_events, standing_ids
-from .sessions import FOLDER, Session, sessions
+from .sessions import Session, sessions
 
 _SPAN = re.compile(r"(?P<first>[^:\s]*)(?P<colon>:)?(?P<last>[^:\s]*)")
 # Every message's id has a digit, or `session_source` does without it; `session:slack#general` is a session's own name.

@@ -17,11 +17,12 @@ from ...formats.text_lines import decoded
 from ...formats.times import parse_time, stamp
 from .. import atomic_files
 from ..journal import exclusive
+from ..layouts import SESSION_FOLDER as FOLDER
 from ..lock import Held
 from ..workspace import Workspace
 from .counts import Counts, counts_of, note_added
 from .event_file import batch_of, standing_ids
-from .sessions import FOLDER, Listing, Session, counts, made, require_own, sessions, update, with_counts
+from .sessions import Listing, Session, counts, made, require_own, sessions, update, with_counts
 
 PIECE = 4 << 20
 """Characters written at once where more than that comes in."""

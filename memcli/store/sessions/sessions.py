@@ -18,11 +18,11 @@ from ...formats.session_metadata import SessionMetadata, folder_name, read_metad
 from ...formats.times import stamp
 from .. import atomic_files
 from ..journal import Change, exclusive
+from ..layouts import SESSION_FOLDER as FOLDER
 from ..lock import Held
 from ..workspace import Workspace
 from .counts import Counts, counted
 
-FOLDER = "sessions"
 EVENTS, METADATA = "session.jsonl", "metadata.json"
 _TRIES = 5
 _LONGEST_ID = 1000
