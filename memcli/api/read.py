@@ -1,7 +1,7 @@
 """Read what a name or a key means: its text, where it came from, what it replaced, and every value of a key."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import islice
@@ -183,10 +183,7 @@ def read_history(workspaces: Workspaces, which: str | Which) -> History:
     where, path = found.workspace, found.place.path
     linked = Chain(())
     if found.kind == "entry":
-        from ..index.index import ask
-
-        identifier = stated_id(found.document.fields) or path
-        linked = ask(where, lambda index: chain(index, identifier))
+        linked = chain(where, stated_id(found.document.fields) or path)
     elif found.kind != "file":
         linked = page_chain(where, path)
     log = tuple(versions(where.path(path)))
@@ -245,7 +242,7 @@ def _found(workspaces: Workspaces, which: str | Which, *, as_file: bool = False)
     return _Found(where, place, asked.name or str(place), kind, text, frontmatter.parse(text), damage, is_talk, notices)
 
 
-def _located(found_in: Workspaces, asked: Which) -> tuple[Workspace, Place, tuple[str, ...]]:
+def _located(found_in: Sequence[Workspace], asked: Which) -> tuple[Workspace, Place, tuple[str, ...]]:
     """Return what a name or a key means now, or meant at a date, and what is to be said of it."""
     if not (asked.key or asked.as_of):
         return (*locate(found_in, asked.name), ())
@@ -261,10 +258,9 @@ def _located(found_in: Workspaces, asked: Which) -> tuple[Workspace, Place, tupl
     if where.layout.kind_of(place.path) != "entry":
         raise UsageError(f"{place.path} is not an entry", "--as-of is for entries; `--history` shows a file's commits")
     from ..beliefs.supersession import chain
-    from ..index.index import ask
 
     document = frontmatter.parse(decoded(atomic_files.read(where.path(place.path)))[0])
-    links = ask(where, lambda index: chain(index, stated_id(document.fields) or place.path)).links
+    links = chain(where, stated_id(document.fields) or place.path).links
     return where, believed_at(where, [one.id for one in links], moment, asked.name), ()
 
 

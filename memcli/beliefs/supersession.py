@@ -12,7 +12,7 @@ from ..errors import NotFoundError, RefusedError
 from ..formats.entry import Entry, as_from_others, read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.times import stamp
-from ..index.index import Index, ask
+from ..index.index import ask
 from ..index.lookups import successors, supersession_rows
 from ..store import atomic_files, entries
 from ..store.journal import Change
@@ -213,9 +213,9 @@ def page_chain(workspace: Workspace, path: str) -> Chain:
     )
 
 
-def chain(index: Index, identifier: str) -> Chain:
+def chain(workspace: Workspace, identifier: str) -> Chain:
     """Follow a memory to what it replaced and to what replaced it; raise NotFoundError where no entry has the id."""
-    links = {row[0]: ChainLink(*row) for row in supersession_rows(index)}
+    links = {row[0]: ChainLink(*row) for row in ask(workspace, supersession_rows)}
     if identifier not in links:
         raise NotFoundError(f"no entry {identifier!r}", "find it with `mem search` or `mem ls`")
     return _chain(links, identifier)

@@ -146,7 +146,7 @@ def restore(workspace: Workspace, path: str) -> Restored:
         return _put_back(workspace, version) if version else Restored(entries.restore(workspace, path))
     before = read_entry_file(workspace, path)
     if before.entry.status != "superseded" and not before.entry.superseded_by:
-        if len(ask(workspace, lambda index: chain(index, before.entry.id)).links) > 1:
+        if len(chain(workspace, before.entry.id).links) > 1:
             raise RefusedError(
                 f"{path} is not in the archive",
                 f"`mem read {before.entry.id} --history` lists its earlier texts: `mem restore` the one you want",

@@ -14,11 +14,10 @@ from typing import Any, BinaryIO
 
 from ..dataclass import dataclass
 from ..errors import UnknownTranscriptError
-from ..formats.history import day_in
 from ..formats.ids import blake2b, new_id
 from ..formats.json_stream import CutOffError
 from ..formats.session_event import Event, load
-from ..formats.times import parse_time
+from ..formats.times import day_in, parse_time
 from ..language.harness_text import ASKED_BY_MEM
 from .chat_log import style_of
 from .messages import JSON_LINES, is_header
