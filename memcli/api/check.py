@@ -5,8 +5,8 @@ from typing import Any
 
 from ..beliefs.citations import Cited, refresh_plan
 from ..beliefs.citations import cited as citations
-from ..beliefs.keys import KeyProposal, proposals
 from ..beliefs.plan import Plan, applied, as_diff
+from ..beliefs.replacing import KeyProposal, proposals
 from ..dataclass import dataclass
 from ..errors import NotFoundError
 from ..formats.text_lines import shorten

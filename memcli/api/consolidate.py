@@ -10,9 +10,9 @@ from ..errors import MemError, RefusedError, UsageError
 from .workspace import Workspace, lazily
 
 if TYPE_CHECKING:
-    from ..beliefs.drafts import Admitted as Admitted
+    from ..beliefs.plan import Admitted as Admitted
+    from ..consolidation.backlog import ImportedTranscript as ImportedTranscript
     from ..consolidation.plan import Outcome
-    from ..consolidation.requested import ImportedTranscript as ImportedTranscript
     from ..consolidation.rollup import RolledUp as RolledUp
     from ..store.redaction import Redacted as Redacted
 
@@ -36,8 +36,8 @@ WAIT = 600.0
 __getattr__ = lazily(
     __name__,
     {
-        "Admitted": "beliefs.drafts",
-        "ImportedTranscript": "consolidation.requested",
+        "Admitted": "beliefs.plan",
+        "ImportedTranscript": "consolidation.backlog",
         "Redacted": "store.redaction",
         "RolledUp": "consolidation.rollup",
     },
@@ -119,9 +119,9 @@ def consolidate(
     one session, is in `failed`. Raise RefusedError if consolidation is switched off, UsageError and NotFoundError for
     arguments.
     """
+    from ..consolidation.backlog import chosen_sessions, previewed_sessions
     from ..consolidation.consolidate import consolidate_all, preview
     from ..consolidation.plan import Outcome
-    from ..consolidation.requested import chosen_sessions, previewed_sessions
     from ..llm.command import chosen_llm
 
     if not workspace.settings["consolidate.enabled"]:

@@ -16,11 +16,9 @@ from ..store.journal import Applied, Step, apply, exclusive
 from ..store.lock import next_turn, one_by_one, turn
 from ..store.workspace import Workspace
 from .comparison import is_comparable
-from .drafts import Draft, Settled, entry_of
-from .learned_likelihoods import FLOOR
 from .merging import are_apart, is_same_slot, says
-from .neighbours import Nearby, look_around
-from .plan import without_lines
+from .neighbours import FLOOR, Nearby, look_around
+from .plan import Draft, Settled, entry_of, without_lines
 from .settlement import NO_VERDICTS, Settlement
 
 if TYPE_CHECKING:

@@ -1,9 +1,10 @@
 """Find the memories that a new text may repeat or contradict: exact twins, the nearest in meaning, those of its words.
 
-Only looks; takes no lock and judges nothing. Without a model, words and twins are what is left, and that is said.
+Also what the learned comparison says of them. Only looks; takes no lock and decides nothing. Without a model, words and
+twins are what is left, and that is said.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
@@ -15,13 +16,15 @@ from ..index.index import Index, ask, glance
 from ..index.lookups import entries_holding, has_chunk_of_type, keys_in_use, paths_of_chunks, sharing_words
 from ..index.text_vectors import ReadTexts
 from ..store.workspace import Workspace
-from .learned_likelihoods import Learned, is_learned_for
+from .comparison import Likelihoods
 
 if TYPE_CHECKING:
     from ..formats.entry import Entry
     from ..index.text_vectors import Embedder
-    from .drafts import Draft
+    from .plan import Draft
 
+FLOOR = 0.4
+"""Cosine below which texts are not compared: of the pairs to train on, 4 in 100 of the updates lie below."""
 NEAREST = 5  # in 16 of 16 cases the contradicted memory was among these
 NEAREST_IN_BULK = 2  # of 140 pairs of which one repeats or contradicts the other, 138 were so near among 1,500 texts
 BY_WORDS = 3
@@ -29,8 +32,72 @@ READ = 100  # texts whose word pieces are kept, with the vectors, from one pass 
 BACKLOG = 20  # conversations from which on their texts are compared with fewer neighbours
 MANY = 200  # texts from which on the model is opened for bulk
 ALONE = 20  # texts looked up one by one, by their words too; of more, only the meaning is asked
+_EMBEDDED = 64  # texts whose tokens are held at once
 NONE: Mapping[int, str] = {}
 _ENTRIES = Filter(kinds=("entry",))
+
+
+def is_learned_for(embedding: str) -> bool:
+    """Tell whether a comparison was learned for an embedding model, and can be opened."""
+    from .pair_model import load_pair_model  # numpy, when the embedder has said how many threads it may have
+
+    try:
+        load_pair_model(embedding)
+    except UnavailableError:
+        return False
+    return True
+
+
+class Learned:
+    """Likelihoods of pairs of texts (old, new); None of a pair nobody asked about.
+
+    `notice` says in one line why nothing is learned for this embedding model.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._known: dict[tuple[str, str], Likelihoods] = {}
+        self.notice = ""
+
+    def __call__(self, old: str, new: str) -> Likelihoods | None:
+        """Return what is known of a pair."""
+        return self._known.get((old, new))
+
+    def ask(self, embedder: "Embedder", pairs: Collection[tuple[str, str]], texts: ReadTexts) -> None:
+        """Compare the pairs that are not known; texts that were read before are not embedded again."""
+        missing = dict.fromkeys(pair for pair in pairs if pair not in self._known)
+        if not missing or self.notice:
+            return
+
+        from .pair_model import load_pair_model
+
+        try:
+            model = load_pair_model(embedder.model)
+        except UnavailableError as error:
+            self.notice = str(error)
+            return
+        by_new: dict[str, list[str]] = {}
+        for old, new in missing:
+            by_new.setdefault(new, []).append(old)
+        for batch in _batches(by_new):
+            read = texts.read(embedder, (text for new in batch for text in (new, *by_new[new])))
+            asked = [(old, new) for new in batch for old in by_new[new]]
+            found = model.compare([(read[old], read[new]) for old, new in asked])
+            self._known |= dict(zip(asked, found, strict=True))
+
+
+def _batches(by_new: Mapping[str, Collection[str]]) -> Iterator[list[str]]:
+    """Part new texts so that the tokens of a part and its neighbours are held at once."""
+    batch: list[str] = []
+    count = 0
+    for new, olds in by_new.items():
+        batch.append(new)
+        count += 1 + len(olds)
+        if count >= _EMBEDDED:
+            yield batch
+            batch, count = [], 0
+    if batch:
+        yield batch
 
 
 @dataclass
@@ -47,9 +114,7 @@ class Nearby:
     embedder: "Embedder | None" = None
     vectors: Any = None  # (texts, dimensions) float32, unit rows; None where nothing was embedded
     read: ReadTexts = field(default_factory=ReadTexts)
-    learned: Learned = field(
-        default_factory=Learned
-    )  # of the texts and their neighbours, asked before the lock is taken
+    learned: Learned = field(default_factory=Learned)  # asked before the lock is taken
 
     @property
     def in_bulk(self) -> bool:

@@ -1,13 +1,41 @@
-"""Let an entry take the place of another one, new or known already, unless the other one is trusted more."""
+"""Let an entry take the place of another one: of one that is named, or of what fills its key.
 
+A key names the slot an entry fills, such as staging/port: one active entry a key and project, the newer one wins. What
+is trusted more is flagged and stays. Two texts of one key say the same thing at two times, whatever their words.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from ..dataclass import dataclass
+from ..errors import MemError, RefusedError
+from ..formats.entry import Entry, same_key
+from ..index.index import Index, ask
+from ..index.lookups import keys_in_use
+from ..store import entries
+from ..store.journal import Change
 from ..store.workspace import Workspace
-from .keys import fill
-from .merging import is_trusted_less
-from .plan import applied, as_diff, without_lines
-from .supersession import flagging_plan, read_entry_file, replacing_plan, supersede_plan
+from .change_phrases import core, single, words
+from .comparison import compare, is_comparable, replaced_span
+from .merging import is_believed_over, is_same_slot, is_trusted_less
+from .plan import Plan, applied, as_diff, without_lines
+from .supersession import (
+    EntryFile,
+    conflicting_text,
+    flagged_reason,
+    flagging_plan,
+    read_entry_file,
+    referring_text,
+    supersede_plan,
+    superseded_text,
+)
+
+MOST_WORDS = 5
+"""Words of a key that is proposed, at most."""
+MOST_ALIKE = 50
+"""Entries that begin alike of which every pair is compared."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +77,14 @@ class Replaced:
     notices: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Filled:
+    """What filled the slot before, and what may still fill it, being trusted more."""
+
+    supersedes: tuple[str, ...] = ()
+    conflicts_with: tuple[str, ...] = ()
+
+
 def supersede_entry(workspace: Workspace, old: str, new: str, *, by_user: bool, dry_run: bool = False) -> Superseded:
     """Mark the entry at a path as superseded by another one; both are flagged where the old one is trusted more.
 
@@ -78,16 +114,45 @@ def supersede_entry(workspace: Workspace, old: str, new: str, *, by_user: bool, 
 def replace_entry(
     workspace: Workspace, old: str, told: dict[str, Any], body: str, command: str, *, by_user: bool
 ) -> Replaced:
-    """Make a new entry and mark the one at a path that it takes the place of, as one change."""
+    """Make a new entry and mark the one at a path that it takes the place of, as one change.
+
+    Both are flagged where the old one is trusted more, unless `by_user`: the user says so. Raise RefusedError where it
+    has another successor.
+    """
     before = read_entry_file(workspace, old)
-    new = replacing_plan(workspace, before, told, body, workspace.noise(body), by_user=by_user)
-    gone, flagged = ((), (before.entry.id,)) if new.is_flagged else ((before.entry.id,), ())
-    applied(workspace, new.plan + without_lines(workspace, gone), command)
-    if told.get("key") and told["key"] != before.entry.key:
-        filled = fill(workspace, new.path, command)
+    over = before.entry
+    if over.status == "superseded":
+        raise RefusedError(
+            f"{over.id} is superseded by {over.superseded_by or 'another one'} already",
+            f"name that one, or `mem restore {over.id}` first",
+        )
+    is_flagged = not by_user and is_trusted_less(entries.drafted(workspace, told, body), over)
+    fields = {**told, "references": [*told.get("references", ()), over.id]}
+    if is_flagged:
+        fields["conflicts_with"] = [over.id]
+    elif over.key:
+        fields.setdefault("key", over.key)
+    identifier, path, text = _free_entry(workspace, fields, body)
+    marked = (conflicting_text if is_flagged else superseded_text)(workspace, before, identifier)
+    reason = flagged_reason(over.id, identifier) if is_flagged else f"{over.id} is superseded by {identifier}"
+    plan = Plan((Change(path, None, text), Change(before.path, before.text, marked)), (reason,))
+    gone, flagged = ((), (over.id,)) if is_flagged else ((over.id,), ())
+    applied(workspace, plan + without_lines(workspace, gone), command)
+    if told.get("key") and told["key"] != over.key:
+        filled = fill(workspace, path, command)
         gone, flagged = (*gone, *filled.supersedes), (*flagged, *filled.conflicts_with)
-    notices = (kept_by_trust(before.entry.id, new.id),) if new.is_flagged else ()
-    return Replaced(new.id, new.path, gone, flagged, notices)
+    notices = (kept_by_trust(over.id, identifier),) if is_flagged else ()
+    return Replaced(identifier, path, gone, flagged, notices)
+
+
+def _free_entry(workspace: Workspace, told: Mapping[str, Any], body: str) -> tuple[str, str, str]:
+    """Return id, path and text of a new entry in a place that is free."""
+    noise = workspace.noise(body)
+    for attempt in range(entries.TRIES):
+        made = entries.entry_text(workspace, told, body, noise(attempt))
+        if not workspace.path(made[1]).exists():
+            return made
+    raise RefusedError(f"no free name after {entries.TRIES} tries", "give one with --path")
 
 
 def kept_by_trust(old: str, new: str) -> str:
@@ -96,3 +161,99 @@ def kept_by_trust(old: str, new: str) -> str:
         f"{old} stays: {new} is trusted less; both are flagged, and `mem review` settles which holds (--source user"
         " where the user said so)"
     )
+
+
+def fill(workspace: Workspace, path: str, command: str) -> Filled:
+    """Let the entry at a path take the place of what fills its key; what is trusted more is flagged with it."""
+    one = read_entry_file(workspace, path)
+    if not one.entry.key or one.entry.status != "active":
+        return Filled()
+    steps: list[Change] = []
+    text = one.text
+    gone, flagged = [], []
+    for other in _others(workspace, one):
+        now = EntryFile(one.path, text, one.entry)
+        if is_believed_over(other.entry, one.entry, is_told_now=True):
+            steps.append(Change(other.path, other.text, superseded_text(workspace, other, one.entry.id)))
+            text = referring_text(workspace, now, other.entry.id)
+            gone.append(other.entry.id)
+        else:
+            steps.append(Change(other.path, other.text, conflicting_text(workspace, other, one.entry.id)))
+            text = conflicting_text(workspace, now, other.entry.id)
+            flagged.append(other.entry.id)
+    if text != one.text:
+        steps.append(Change(one.path, one.text, text))
+    applied(workspace, Plan(tuple(steps)) + without_lines(workspace, gone), command)
+    return Filled(tuple(gone), tuple(flagged))
+
+
+def _others(workspace: Workspace, one: EntryFile) -> list[EntryFile]:
+    """Read the other entries that fill the same slot; one that cannot be changed is left out."""
+    found = []
+    for path in ask(workspace, lambda index: _paths(index, one.entry.key)):
+        if path == one.path:
+            continue
+        try:
+            other = read_entry_file(workspace, path)
+        except MemError:
+            continue
+        if is_same_slot(other.entry, one.entry) and other.entry.id not in one.entry.conflicts_with:
+            found.append(other)
+    return found
+
+
+def _paths(index: Index, key: str) -> list[str]:
+    index.refresh()
+    return [path for other, path in keys_in_use(index) if same_key(other) == same_key(key)]
+
+
+@dataclass(frozen=True)
+class KeyProposal:
+    """A key for entries that look like one slot."""
+
+    key: str
+    ids: tuple[str, ...]
+
+
+def proposals(entries: Sequence[Entry]) -> list[KeyProposal]:
+    """Propose a key for entries that look like one slot: they took each other's place, or say it with another value.
+
+    Entries that have a key are left out, and so are those that begin with no subject and verb in common.
+    """
+    known = {entry.id: entry for entry in entries if not entry.key}
+    found: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for one, other in _likes(known):
+        key = _subject(one.body, other.body) if one.project == other.project else ""
+        if key:
+            found[key, one.project] |= {one.id, other.id}
+    return [KeyProposal(key, tuple(sorted(ids))) for (key, _), ids in sorted(found.items())]
+
+
+def _likes(known: Mapping[str, Entry]) -> Iterator[tuple[Entry, Entry]]:
+    """Yield the entries that are linked with each other, and those that state another value of the same."""
+    alike: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
+    for one in known.values():
+        others = (one.superseded_by, *one.conflicts_with)
+        yield from ((one, known[other]) for other in others if other in known)
+        if one.status == "active" and is_comparable(one.body):
+            alike[core(words(one.body))[:2]].append(one)
+    for group in alike.values():
+        for one, other in combinations(group[:MOST_ALIKE], 2):
+            if compare(one.body, other.body).is_against:
+                yield one, other
+
+
+def _subject(one: str, other: str) -> str:
+    """Return what two statements begin with, up to the verb or preposition before what differs."""
+    spelled, theirs = _spelled(one), _spelled(other)
+    shared, _ = replaced_span(tuple(spelled), tuple(theirs))
+    begin = list(spelled)[:shared]
+    links = single("links")
+    end = next((place for place, word in enumerate(begin) if place and word in links), 0)
+    return "-".join(spelled[word] for word in begin[:end]).casefold() if end <= MOST_WORDS else ""
+
+
+def _spelled(text: str) -> dict[str, str]:
+    """Return the words of a text as they are compared, each with how it is written."""
+    found = ((core(words(token)), token.strip(".,;:!?\"'()")) for token in text.split())
+    return {said[0]: token for said, token in found if said}

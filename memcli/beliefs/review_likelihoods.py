@@ -15,8 +15,8 @@ from ..store.workspace import Workspace
 from .comparison import Kind, Likelihoods, compare, is_comparable
 from .decisions import LLM as BY
 from .decisions import Decision, answer_question
-from .learned_likelihoods import Learned
 from .llm_judge import MOST, LlmJudge
+from .neighbours import Learned
 from .review import Question, QuestionKind
 
 if TYPE_CHECKING:

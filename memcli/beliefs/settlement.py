@@ -13,7 +13,6 @@ from ..store.entries import TRIES, entry_text, revised
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .comparison import Compared, Verdict, compare, normalized, nothing_learned
-from .drafts import Admitted, Draft
 from .merging import (
     are_apart,
     are_of_one_kind,
@@ -27,7 +26,7 @@ from .merging import (
     slot_of,
     told_anew,
 )
-from .plan import Plan
+from .plan import Admitted, Draft, Plan
 from .supersession import EntryFile, conflicting_text, read_entry_file, superseded_text
 
 NO_VERDICTS: Mapping[tuple[str, str], Verdict] = {}

@@ -18,7 +18,6 @@ from ..store import atomic_files, entries
 from ..store.journal import Change
 from ..store.replaced_texts import lost_lines, page_versions
 from ..store.workspace import Workspace
-from .merging import is_trusted_less
 from .plan import Plan
 
 LONGEST = 1000
@@ -104,47 +103,6 @@ def supersede_plan(workspace: Workspace, old: EntryFile, new: EntryFile) -> Plan
     return Plan(tuple(changes), (f"{old.entry.id} is superseded by {new.entry.id}",) if changes else ())
 
 
-@dataclass(frozen=True)
-class Replacement:
-    """A new entry that is to take an old one's place, or to be flagged with it."""
-
-    plan: Plan
-    id: str
-    path: str
-    is_flagged: bool  # the old one is trusted more, and it is not the user who says that it is over
-
-
-def replacing_plan(
-    workspace: Workspace,
-    old: EntryFile,
-    told: Mapping[str, Any],
-    body: str,
-    noise: Callable[[int], bytes],
-    *,
-    by_user: bool,
-) -> Replacement:
-    """Propose a new entry that takes the place of an old one, `by_user` whatever the two are trusted."""
-    if old.entry.status == "superseded":
-        raise RefusedError(
-            f"{old.entry.id} is superseded by {old.entry.superseded_by or 'another one'} already",
-            f"name that one, or `mem restore {old.entry.id}` first",
-        )
-    is_flagged = not by_user and is_trusted_less(entries.drafted(workspace, told, body), old.entry)
-    told = {**told, "references": [*told.get("references", ()), old.entry.id]}
-    if is_flagged:
-        told["conflicts_with"] = [old.entry.id]
-    elif old.entry.key:
-        told.setdefault("key", old.entry.key)
-    for attempt in range(entries.TRIES):
-        identifier, path, text = entries.entry_text(workspace, told, body, noise(attempt))
-        if not workspace.path(path).exists():
-            marked = (conflicting_text if is_flagged else superseded_text)(workspace, old, identifier)
-            reason = f"{old.entry.id} {_flagged_with(identifier) if is_flagged else f'is superseded by {identifier}'}"
-            steps = Change(path, None, text), Change(old.path, old.text, marked)
-            return Replacement(Plan(steps, (reason,)), identifier, path, is_flagged)
-    raise RefusedError(f"no free name after {entries.TRIES} tries", "give one with --path")
-
-
 def flagging_plan(workspace: Workspace, old: EntryFile, new: EntryFile) -> Plan:
     """Propose to flag an entry with the one that is said to have taken its place, and is trusted less."""
     changes = [
@@ -152,11 +110,12 @@ def flagging_plan(workspace: Workspace, old: EntryFile, new: EntryFile) -> Plan:
         for one, other in ((old, new), (new, old))
     ]
     changes = [one for one in changes if one.after != one.before]
-    return Plan(tuple(changes), (f"{old.entry.id} {_flagged_with(new.entry.id)}",) if changes else ())
+    return Plan(tuple(changes), (flagged_reason(old.entry.id, new.entry.id),) if changes else ())
 
 
-def _flagged_with(identifier: str) -> str:
-    return f"and {identifier} are flagged: the later one is trusted less"
+def flagged_reason(old: str, new: str) -> str:
+    """Return why two entries are flagged of which the later one was to take the other's place."""
+    return f"{old} and {new} are flagged: the later one is trusted less"
 
 
 def restored_text(workspace: Workspace, old: EntryFile) -> str:

@@ -104,7 +104,7 @@ class Written:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON document of `mem write`; what does not apply is left out."""
-        from .drafts import Admitted
+        from .plan import Admitted
 
         admitted = Admitted(
             self.action,
@@ -191,7 +191,7 @@ def _as_it_is(workspace: Workspace, done: entries.EntryChange, told: Mapping[str
     written = Written(workspace, done.action, done.id, done.path)
     if not told.get("key"):
         return written
-    from .keys import fill
+    from .replacing import fill
 
     filled = fill(workspace, done.path, COMMAND)
     return replace(written, supersedes=filled.supersedes, conflicts_with=filled.conflicts_with)
@@ -207,7 +207,7 @@ def _admitted(
 ) -> Written:
     """Let an entry in among what is known; a judge is asked where its progress is to be told."""
     from .admission import admit
-    from .drafts import Draft
+    from .plan import Draft
 
     judge = None
     if judged is not None:

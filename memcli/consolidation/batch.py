@@ -11,8 +11,7 @@ from datetime import date
 from functools import cached_property
 from typing import Any
 
-from ..beliefs.drafts import Draft
-from ..beliefs.plan import read_page
+from ..beliefs.plan import Draft, read_page
 from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.ids import blake2b

@@ -21,7 +21,6 @@ from .compaction_plan import CompactionPlan, plan_compaction, summary_event
 from .consolidate import consolidate, in_turn
 from .plan import Outcome
 from .stages import told_by_rules
-from .summarizer import material_of, told_by_llm
 
 PROTECTED = 20_000
 """Tokens at the end of a session that stay as they are, unless the hard limit is passed."""
@@ -160,6 +159,8 @@ def _told(workspace: Workspace, session: Session, old: Sequence[Event], llm: Llm
     """Tell the old part: by whom, and why not by the LLM."""
     error = ""
     if llm is not None:
+        from .llm_extractor import material_of, told_by_llm
+
         try:
             told = told_by_llm(llm, "the older part of a conversation", material_of(old, workspace.zone))
             return told, "llm", ""

@@ -10,8 +10,8 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ..beliefs.admission import Steps, ask_judge, look, note_settled, settle_batches, settle_drafts, with_current
-from ..beliefs.drafts import Draft, Settled
 from ..beliefs.neighbours import Nearby, Opened
+from ..beliefs.plan import Draft, Settled
 from ..errors import BusyError, MemError
 from ..formats.session_event import Event
 from ..store.sessions.sessions import Session, at

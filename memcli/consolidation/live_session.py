@@ -15,7 +15,7 @@ from ..store.workspace import Workspace
 from ..transcripts.turn_flush import flush, session_from_transcript
 
 if TYPE_CHECKING:
-    from ..beliefs.drafts import Draft
+    from ..beliefs.plan import Draft
 
 _LONGEST = 200  # characters told back
 

@@ -5,8 +5,7 @@ Proposes only. What an LLM may not change stays, and what cannot stand as it is 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ..beliefs.drafts import Admitted, Settled
-from ..beliefs.plan import Page, ours_of
+from ..beliefs.plan import Admitted, Page, Settled, ours_of
 from ..errors import RefusedError
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter import document

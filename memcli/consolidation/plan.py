@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import PurePath
 
-from ..beliefs.drafts import Admitted, Settled
-from ..beliefs.plan import Plan, read_page, without_lines
+from ..beliefs.plan import Admitted, Plan, Settled, read_page, without_lines
 from ..dataclass import dataclass
 from ..formats.history import is_dated
 from ..formats.text_lines import clean_text, shorten, unconflicted

@@ -16,7 +16,7 @@ from ..language.pasted_text import Prompt
 from ..language.sentences import QUESTION_MARKS, is_question, sentences
 
 if TYPE_CHECKING:
-    from ..beliefs.drafts import Draft
+    from ..beliefs.plan import Draft
     from ..store.workspace import Workspace
     from .batch import Batch
 
@@ -198,7 +198,7 @@ def asked(batch: "Batch") -> "list[Draft]":
 
 def request_draft(workspace: "Workspace", session: str, text: str, source: str) -> "tuple[Draft, bool]":
     """Return the draft of what a user just asked to remember, and whether a secret in it was blanked out."""
-    from ..beliefs.drafts import Draft
+    from ..beliefs.plan import Draft
     from ..formats.times import day_of
     from ..language.dates import dated
     from ..store.redaction import redactor

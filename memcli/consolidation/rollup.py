@@ -23,7 +23,6 @@ from ..store.entries import decoded, entry_text
 from ..store.journal import Change, Step
 from ..store.redaction import file_words, redactor
 from ..store.workspace import Workspace
-from .summarizer import MATERIAL, told_by_llm
 
 NAMED = 100
 """Episodes listed at most, the latest."""
@@ -210,6 +209,8 @@ def _read(workspace: Workspace, rows: Sequence[Mapping[str, Any]]) -> list[_Epis
 def _told(workspace: Workspace, what: str, episodes: Sequence[_Episode], llm: Llm | None) -> tuple[str, str, str]:
     if llm is None:
         return _by_rules(episodes), "rules", ""
+    from .llm_extractor import MATERIAL, told_by_llm
+
     room = max(200, MATERIAL // len(episodes))
     shown = [f"{one.day} {one.body[:room]}" for one in episodes][-MATERIAL // room :]
     material = redactor(workspace, what).text("\n\n".join(shown))

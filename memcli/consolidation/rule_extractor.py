@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ..beliefs.change_phrases import is_ended_by, tells_of_change
-from ..beliefs.drafts import Draft
+from ..beliefs.plan import Draft
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import sharing_words

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from ..beliefs.drafts import Draft
+from ..beliefs.plan import Draft
 from ..dataclass import dataclass
 from ..errors import LlmError
 from ..formats.text_lines import first_line, shorten

@@ -155,7 +155,7 @@ def restore(workspace: Workspace, path: str) -> Restored:
     plan, flagged = _active_again(workspace, before)
     applied(workspace, plan, "mem restore")
     if before.entry.key:
-        from ..beliefs.keys import fill
+        from ..beliefs.replacing import fill
 
         filled = fill(workspace, path, "mem restore")
         flagged = tuple(one for one in flagged if one not in filled.supersedes)

@@ -142,6 +142,14 @@ _QUEUE = "looking"  # a folder below the derived data, with a lock of its own; "
 
 
 @contextmanager
+def queued(workspace: Workspace, command: str, wait: float) -> Iterator[None]:
+    """Take a turn among those who think for long, and hold no lock others wait for; BusyError after `wait` seconds."""
+    file_steps.make_folder(workspace.derived)
+    with locked(workspace.derived / "queue", command=command, now=stamp(workspace.now), wait=wait):
+        yield
+
+
+@contextmanager
 def one_by_one(workspace: Workspace, command: str) -> Iterator[None]:
     """Wait for earlier commands as long as they finish; take the workspace's lock inside, never around it."""
     with ExitStack() as stack:

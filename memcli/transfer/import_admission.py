@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..beliefs.admission import ask_judge, is_settled_here, look, note_settled, settle_drafts, with_current
-from ..beliefs.drafts import Admitted, Draft, Settled
 from ..beliefs.neighbours import Nearby
-from ..beliefs.plan import without_lines
+from ..beliefs.plan import Admitted, Draft, Settled, without_lines
 from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.entry import Entry

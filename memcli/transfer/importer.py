@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
-from ..beliefs.drafts import Admitted
+from ..beliefs.plan import Admitted
 from ..errors import MemError
 from ..index.filters import Filter
 from ..store.local_log import note_added

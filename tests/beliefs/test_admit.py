@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from memcli.beliefs.admission import admit
-from memcli.beliefs.drafts import Admitted, Draft, Settled
 from memcli.beliefs.llm_judge import LlmJudge
+from memcli.beliefs.plan import Admitted, Draft, Settled
 from memcli.beliefs.supersession import read_entry_file
 from memcli.errors import LlmError, RefusedError
 from memcli.formats.entry import Entry

@@ -11,7 +11,7 @@ import pytest
 
 from memcli.beliefs import admission
 from memcli.beliefs.admission import admit
-from memcli.beliefs.drafts import Draft
+from memcli.beliefs.plan import Draft
 from memcli.beliefs.supersession import read_entry_file
 from memcli.consolidation import consolidate as module
 from memcli.consolidation.consolidate import consolidate, preview

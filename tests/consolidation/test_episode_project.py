@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memcli.beliefs.admission import admit
-from memcli.beliefs.drafts import Draft
+from memcli.beliefs.plan import Draft
 from memcli.consolidation.consolidate import consolidate
 from memcli.store.journal import exclusive
 from memcli.store.sessions.sessions import find, update

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.beliefs.drafts import Draft
+from memcli.beliefs.plan import Draft
 from memcli.consolidation import rule_extractor
 from memcli.consolidation.batch import Batch
 from memcli.consolidation.candidates import Candidate
