@@ -21,7 +21,7 @@ from ..secrets import scanner
 from ..store.archive import strays
 from ..store.git import Staged, in_repository, staged
 from ..store.journal import unsealed
-from ..store.privacy import IGNORE, ignore_text
+from ..store.privacy import IGNORE, small_text
 from ..store.redaction import redactor
 from ..store.workspace import MARKER, Workspace
 from .invariants import Fault, Names, doubles, faults, names_of
@@ -226,7 +226,7 @@ def misplaced(workspace: Workspace, paths: Iterable[str]) -> Iterator[Fault]:
     """Yield the lines of ignore files that name memories: exceptions from `check` are a setting."""
     known = list(paths)
     for folder, prefix in ((workspace.root, ""), (workspace.root.parent, f"{workspace.root.name}/")):
-        for number, line in enumerate(ignore_text(folder).splitlines(), 1):
+        for number, line in enumerate(small_text(folder).splitlines(), 1):
             named = [path for path in known if line.strip() and ignored(line, f"{prefix}{path}")]
             if not named:
                 continue

@@ -114,7 +114,7 @@ def finish(workspace: Workspace, held: Held) -> Applied:
     for note in sorted(folder.glob("*.json")) if folder.is_dir() else []:
         try:
             told = json.loads(atomic_files.read(note))
-            if workspace.state and told.get("seal") != (seal(workspace, told["steps"]) or None):
+            if not _is_ours(workspace, told):
                 continue
             steps = [_read(fields) for fields in told["steps"]]
         except (ValueError, KeyError, TypeError, AttributeError):  # not a whole note, so nothing of it was begun
@@ -133,12 +133,16 @@ def finish(workspace: Workspace, held: Held) -> Applied:
 def unsealed(workspace: Workspace) -> list[str]:
     """List the notes that this user's mem did not make, which are never carried out."""
     found = []
-    for note in sorted((workspace.derived / _FOLDER).glob("*.json")) if workspace.state else []:
+    for note in sorted((workspace.derived / _FOLDER).glob("*.json")):
         with suppress(MemError, OSError, ValueError, KeyError, TypeError, AttributeError):
             told = json.loads(atomic_files.read(note))
-            if told.get("seal") != (seal(workspace, told["steps"]) or None):
+            if not _is_ours(workspace, told):
                 found.append(note.relative_to(workspace.root).as_posix())
     return found
+
+
+def _is_ours(workspace: Workspace, told: Mapping[str, Any]) -> bool:
+    return not workspace.state or told.get("seal") == (seal(workspace, told["steps"]) or None)
 
 
 def seal(workspace: Workspace, told: Sequence[Mapping[str, Any]]) -> str:

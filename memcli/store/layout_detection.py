@@ -91,10 +91,11 @@ def _markdown(names: Iterable[str]) -> list[str]:
     return sorted(name for name in fit if not _HISTORY.fullmatch(name) and not _DAY.fullmatch(name))[:_SAMPLE]
 
 
-def _beginning(path: Path) -> str:
+def _beginning(path: Path, size: int = _HEAD) -> str:
+    """Return the text of the first bytes of a file; empty if it cannot be read."""
     try:
         with path.open("rb") as file:
-            return file.read(_HEAD).decode("utf-8", "replace")
+            return file.read(size).decode("utf-8", "replace")
     except OSError:
         return ""
 
@@ -132,7 +133,7 @@ def as_kept(layout: Layout, root: Path) -> Layout:
     form = daily.get("format") or "YYYY-MM-DD"
     place = "/".join(part for part in (daily.get("folder", "").strip("/"), form) if part)
     path = re.sub("|".join(_TOKENS), lambda found: _TOKENS[found[0]], place.replace("%", "%%"))
-    ignored = [layout.ignore, _text(root / IGNORE)]
+    ignored = [layout.ignore, _beginning(root / IGNORE, _LONGEST)]
     if folder := templates.get("folder", "").strip("/"):
         ignored.append(f"/{_escaped(folder)}/")
     ignored += _left_out(root / _APP)
@@ -158,15 +159,7 @@ def _settings(path: Path) -> dict[str, str]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(_text(path) or "{}")
+        found = json.loads(_beginning(path, _LONGEST) or "{}")
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(_LONGEST).decode("utf-8", "replace")
-    except OSError:
-        return ""

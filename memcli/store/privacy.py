@@ -78,8 +78,8 @@ IGNORE = ".secretsignore"
 _LARGEST = 1 << 20
 
 
-def ignore_text(folder: Path, name: str = IGNORE) -> str:
-    """Return the text of a folder's ignore file; empty if there is none or it cannot be read."""
+def small_text(folder: Path, name: str = IGNORE) -> str:
+    """Return the text of a small file of settings in a folder; empty if there is none, or it is large or unreadable."""
     try:
         file = folder / name
         return file.read_text("utf-8", "replace") if file.is_file() and file.stat().st_size <= _LARGEST else ""
@@ -92,7 +92,7 @@ def shut_out(file: Path, names: tuple[str, ...] = (IGNORE,)) -> Path | None:
     for path in dict.fromkeys((Path(os.path.abspath(file)), Path(os.path.realpath(file)))):
         for folder in _above(path):
             for name in names:
-                patterns = ignore_text(folder, name)
+                patterns = small_text(folder, name)
                 if patterns and ignored(patterns, path.relative_to(folder).as_posix()):
                     return folder / name
     return None
@@ -133,7 +133,7 @@ def _above(path: Path) -> Iterator[Path]:
 def kept_out(root: Path, paths: Iterable[str]) -> set[str]:
     """Return those paths of a folder of documents that a `.secretsignore` names, or a `.gitignore` in the folder."""
     root = root.resolve()
-    upper = [(folder, ignore_text(folder)) for folder in _above(root / "any")][1:]
+    upper = [(folder, small_text(folder)) for folder in _above(root / "any")][1:]
     upper = [(folder, patterns) for folder, patterns in upper if patterns]
     own: dict[Path, str] = {}
     found = set()
@@ -142,7 +142,7 @@ def kept_out(root: Path, paths: Iterable[str]) -> set[str]:
         inner = [folder for folder in file.parents if folder == root or root in folder.parents]
         for folder in inner:
             if folder not in own:
-                own[folder] = "\n".join(filter(None, (ignore_text(folder, name) for name in (".gitignore", IGNORE))))
+                own[folder] = "\n".join(filter(None, (small_text(folder, name) for name in (".gitignore", IGNORE))))
         for folder, patterns in (*upper, *((folder, own[folder]) for folder in inner)):
             if patterns and ignored(patterns, file.relative_to(folder).as_posix()):
                 found.add(path)

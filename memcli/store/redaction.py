@@ -18,10 +18,9 @@ from ..formats.session_event import Event
 from ..formats.session_metadata import session_id
 from ..formats.text_lines import first_line
 from ..secrets.scanner import PERSONAL, env_values, redact, scan
-from .privacy import ignore_text, shut_out
+from .privacy import shut_out, small_text
 from .workspace import Workspace
 
-_LARGEST = 1 << 20
 _NAMING = 4096  # characters of a text that its name is made of
 _IDS = {"call_id"}
 _PATH = re.compile(r"[\w.~@+/-]{2,400}")
@@ -174,11 +173,11 @@ def redactor(workspace: Workspace, name: str) -> Redactor:
     """Return the redactor of a workspace, which guards the values of the `.env` files beside it too."""
     values: set[str] = set()
     for folder in (workspace.root, workspace.root.parent):
-        values |= env_values(_text(folder / ".env"))
+        values |= env_values(small_text(folder, ".env"))
     mode = workspace.settings["secrets.personal"]
     rules = () if mode == "off" else workspace.settings["secrets.personal_rules"]
     top = workspace.root.parent
-    is_guarded = any(ignore_text(folder) for folder in (workspace.root, top, *top.parents))
+    is_guarded = any(small_text(folder) for folder in (workspace.root, top, *top.parents))
     return Redactor(name, frozenset(values), rules, mode == "refuse", folder=top if is_guarded else None)
 
 
@@ -250,12 +249,3 @@ def require_no_secret(workspace: Workspace, name: str, what: str) -> None:
         raise RefusedError(
             f"{what} looks like a secret ({rule})", "choose another name: names stand in listings and logs"
         )
-
-
-def _text(path: Path) -> str:
-    try:
-        if not path.is_file() or path.stat().st_size > _LARGEST:
-            return ""
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -46,12 +46,7 @@ def keep_page(workspace: Workspace, path: str, old: str) -> None:
 def page_version(workspace: Workspace, path: str) -> str:
     """Return the free path in the archive of what a file that is no entry says now."""
     stem = path.removeprefix(workspace.layout.archive).removesuffix(".md")
-    base = f"{workspace.layout.archive}{stem}-{stamp(workspace.now).replace(':', '')}"
-    for number in range(1, 10_000):
-        place = f"{base}{f'-{number}' if number > 1 else ''}.md"
-        if not (workspace.root / place).exists():
-            return place
-    raise RefusedError(f"no free name in the archive beside {path}", "tidy the archive")
+    return workspace.free_name(f"{workspace.layout.archive}{stem}-{stamp(workspace.now).replace(':', '')}.md")
 
 
 def page_versions(workspace: Workspace, path: str) -> list[tuple[str, str]]:
@@ -121,8 +116,4 @@ def _version(workspace: Workspace, path: str, old: str) -> tuple[str, str]:
     except RefusedError:  # a frontmatter in which no single line can be changed is kept as it is
         text = old
     stem = path.removeprefix(workspace.layout.archive).removesuffix(".md")
-    for number in range(1, 1000):
-        place = f"{workspace.layout.archive}{stem}-{identifier[-6:]}{f'-{number}' if number > 1 else ''}.md"
-        if not (workspace.root / place).exists():
-            return place, text
-    raise RefusedError(f"no free name in the archive beside {path}", "tidy the archive")
+    return workspace.free_name(f"{workspace.layout.archive}{stem}-{identifier[-6:]}.md"), text

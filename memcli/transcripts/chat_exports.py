@@ -12,7 +12,7 @@ from typing import Any
 from ..formats.json_stream import JsonStream
 from ..formats.session_event import Event, moment, role_of, word
 from .messages import message_events
-from .transcript_format import Conversation, TranscriptFile, TranscriptFormat, TranscriptReading
+from .transcript_format import Conversation, Transcript, TranscriptFile, TranscriptFormat
 
 LONGEST = 64 * 1024 * 1024
 """Characters of one conversation that is read."""
@@ -29,7 +29,7 @@ def _conversations(file: TranscriptFile, zone: tzinfo) -> Iterator[Conversation]
     for data in values:
         if not isinstance(data, Mapping):
             continue
-        reading = TranscriptReading(zone=zone)
+        reading = Transcript(zone=zone)
         is_chatgpt = isinstance(data.get("mapping"), Mapping)
         _header(data, reading)
         if is_chatgpt:
@@ -38,7 +38,7 @@ def _conversations(file: TranscriptFile, zone: tzinfo) -> Iterator[Conversation]
             yield CLAUDE_AI, _claude_ai(data["chat_messages"], reading), reading
 
 
-def _header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
+def _header(data: Mapping[str, Any], reading: Transcript) -> None:
     reading.session_id = next((word(data[key]) for key in ("conversation_id", "id", "uuid") if word(data.get(key))), "")
     reading.started = moment(data.get("create_time")) or moment(data.get("created_at"))
     reading.changed = moment(data.get("update_time")) or moment(data.get("updated_at"))
@@ -47,7 +47,7 @@ def _header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
         reading.about["title"] = title
 
 
-def _chatgpt(data: Mapping[str, Any], reading: TranscriptReading) -> Iterator[Event]:
+def _chatgpt(data: Mapping[str, Any], reading: Transcript) -> Iterator[Event]:
     for message in _branch(data["mapping"], word(data.get("current_node")), reading):
         author, about = message.get("author"), message.get("metadata")
         role = role_of(author.get("role")) if isinstance(author, Mapping) else ""
@@ -76,7 +76,7 @@ def _chatgpt(data: Mapping[str, Any], reading: TranscriptReading) -> Iterator[Ev
             yield from message_events(parts, role, reading, timestamp=when, identity=identity)
 
 
-def _branch(mapping: Mapping[str, Any], leaf: str, reading: TranscriptReading) -> list[Mapping[str, Any]]:
+def _branch(mapping: Mapping[str, Any], leaf: str, reading: Transcript) -> list[Mapping[str, Any]]:
     """Follow the tree from a leaf to its root; where no leaf is named, from the latest message that none follows."""
     nodes = {name: node for name, node in mapping.items() if isinstance(node, Mapping)}
     if leaf not in nodes:
@@ -97,7 +97,7 @@ def _written(node: Mapping[str, Any]) -> str:
     return moment(message.get("create_time")) if isinstance(message, Mapping) else ""
 
 
-def _chatgpt_parts(content: Any, reading: TranscriptReading) -> Iterator[dict[str, Any]]:
+def _chatgpt_parts(content: Any, reading: Transcript) -> Iterator[dict[str, Any]]:
     if not isinstance(content, Mapping):
         return
     kind = content.get("content_type")
@@ -119,7 +119,7 @@ def _chatgpt_parts(content: Any, reading: TranscriptReading) -> Iterator[dict[st
             reading.skip_type(inner)
 
 
-def _claude_ai(messages: list[Any], reading: TranscriptReading) -> Iterator[Event]:
+def _claude_ai(messages: list[Any], reading: Transcript) -> Iterator[Event]:
     for message in messages:
         role = role_of(message.get("sender")) if isinstance(message, Mapping) else ""
         if role not in ("user", "assistant"):

@@ -6,7 +6,7 @@ from datetime import tzinfo
 
 from ..dataclass import dataclass
 from ..formats.session_event import Event, moment, role_of
-from .transcript_format import TranscriptFile, TranscriptFormat, TranscriptReading, clean
+from .transcript_format import Transcript, TranscriptFile, TranscriptFormat, clean
 
 _ROLE = (
     r"(?P<name>user|human|you|me|customer|assistant|ai|bot|model|agent|chatgpt|gpt(?:-[\w.]{1,9})?|claude"
@@ -173,7 +173,7 @@ _RULE = re.compile(r"\s*^-{3,}\s*\Z", re.MULTILINE)
 _MEDIA = re.compile(r"(?i)\u200e?(?:<(?:media|image|video) omitted>|(?:image|sticker|video|audio) omitted)")
 
 
-def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the messages of a chat written in one style, which its beginning shows."""
     head = file.head_lines()
     style = style_of(head)
@@ -223,7 +223,7 @@ class _Message:
         if self.length <= LONGEST:
             self.lines.append(text)
 
-    def events(self, reading: TranscriptReading) -> Iterator[Event]:
+    def events(self, reading: Transcript) -> Iterator[Event]:
         """Yield the message, if it says anything."""
         if self.length > LONGEST:
             reading.skip("message cut")

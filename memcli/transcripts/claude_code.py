@@ -9,7 +9,7 @@ from typing import Any
 from ..formats.session_event import Event, moment, word
 from ..language.harness_text import opened_by
 from .messages import message_events
-from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading
+from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat
 
 _MARKED = {
     "isSidechain": "sidechain",
@@ -46,14 +46,14 @@ def _is_line(data: Mapping[str, Any]) -> bool:
     return known or _holds_message(data)
 
 
-def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a transcript."""
     for number, data in file.objects(reading):
         reading.note(word(data.get("sessionId")), **{name: word(data.get(key)) for key, name in _ABOUT.items()})
         yield from _events(data, number, reading)
 
 
-def _events(data: Mapping[str, Any], line: int, reading: TranscriptReading) -> Iterator[Event]:
+def _events(data: Mapping[str, Any], line: int, reading: Transcript) -> Iterator[Event]:
     queued = _queued_prompt(data)
     message = {"role": "user", "content": queued} if queued else data.get("message")
     if not isinstance(message, Mapping) or not (queued or _holds_message(data)):

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..formats.session_event import Event, moment, word, words_of
 from .messages import message_events
-from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading
+from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat
 
 _EXIT = re.compile(r"(?:^|\n)(?:Exit code|Process exited with code):? (\d+)")
 _PREFACE = re.compile(
@@ -22,7 +22,7 @@ _PREFACE = re.compile(
 
 
 def _tool_events(
-    item: Mapping[str, Any], reading: TranscriptReading, *, timestamp: str = "", line: int = 0
+    item: Mapping[str, Any], reading: Transcript, *, timestamp: str = "", line: int = 0
 ) -> Iterator[Event]:
     """Yield the events of a response item that is no message."""
     kind = str(item.get("type"))
@@ -101,7 +101,7 @@ def _is_line(data: Mapping[str, Any]) -> bool:
     return kind in _BARE or "record_type" in data or (kind is None and header)
 
 
-def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a rollout; its beginning tells whether the screen's log shows the prompts."""
     screen = _Screen(reading, any(_shown_prompt(data) is not None for data in file.head_objects()))
     for number, data in file.objects(reading):
@@ -127,7 +127,7 @@ def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
 class _Screen:
     """Both logs of a rollout, told apart: each message once."""
 
-    def __init__(self, reading: TranscriptReading, shows_prompts: bool) -> None:
+    def __init__(self, reading: Transcript, shows_prompts: bool) -> None:
         self.reading = reading
         self.shows_prompts = shows_prompts
         self.said: deque[str] = deque(maxlen=_NEAR)  # taken from what the model saw, not yet met on the screen
@@ -205,7 +205,7 @@ class _Screen:
         return {"type": "text", "text": typed}
 
 
-def _header(payload: Mapping[str, Any], timestamp: str, reading: TranscriptReading) -> None:
+def _header(payload: Mapping[str, Any], timestamp: str, reading: Transcript) -> None:
     """Note whose session it is; a rollout that was forked repeats its parent's header, so the first holds."""
     if "record_type" in payload or reading.session_id:
         reading.skip_type("session_meta" if reading.session_id else "state")

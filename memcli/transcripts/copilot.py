@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from ..formats.session_event import Event, moment, word
 from .messages import answer_part, call_part, message_events
-from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading, read_page
+from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat, read_page
 
 _FAMILIES = ("session.", "user.", "assistant.", "tool.", "hook.", "subagent.", "skill.", "system.")
 
@@ -25,7 +25,7 @@ def _is_session_line(data: Mapping[str, Any]) -> bool:
     return isinstance(kind, str) and kind.startswith(_FAMILIES) and isinstance(data.get("data"), Mapping)
 
 
-def _read_session(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+def _read_session(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield what was said and done in a session; what agents below the first one did is left out."""
     for number, record in file.objects(reading):
         kind, data = record.get("type"), record.get("data")
@@ -49,7 +49,7 @@ def _read_session(file: TranscriptFile, reading: TranscriptReading) -> Iterator[
             reading.skip_type(kind)
 
 
-def _session_header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
+def _session_header(data: Mapping[str, Any], reading: Transcript) -> None:
     stated = data.get("context")
     context = stated if isinstance(stated, Mapping) else data
     reading.note(
@@ -104,7 +104,7 @@ def _is_chat_log(data: Mapping[str, Any]) -> bool:
     return data.get("kind") == _WHOLE and isinstance(whole, Mapping) and "requests" in whole
 
 
-def _read_chat_log(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+def _read_chat_log(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a chat kept as a log of changes."""
     state: Any = {}
     for _, change in file.objects(reading):
@@ -141,7 +141,7 @@ def _changed(state: Any, change: Mapping[str, Any]) -> bool:
     return kind in (_SET, _PUSH, _DELETE)
 
 
-def _read_chat(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+def _read_chat(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a chat kept as one document."""
     for request in file.document().listed("requests", lambda told: _chat_header(told, reading)):
         if isinstance(request, Mapping):
@@ -150,11 +150,11 @@ def _read_chat(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Eve
             reading.skip("not an object")
 
 
-def _chat_header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
+def _chat_header(data: Mapping[str, Any], reading: Transcript) -> None:
     reading.note(word(data.get("sessionId")), moment(data.get("creationDate")))
 
 
-def _events(request: Mapping[str, Any], reading: TranscriptReading) -> Iterator[Event]:
+def _events(request: Mapping[str, Any], reading: Transcript) -> Iterator[Event]:
     asked, when = request.get("message"), moment(request.get("timestamp"))
     identity = word(request.get("requestId"))
     text = asked.get("text") if isinstance(asked, Mapping) else asked
@@ -169,7 +169,7 @@ def _events(request: Mapping[str, Any], reading: TranscriptReading) -> Iterator[
         yield from message_events(parts, "assistant", reading, timestamp=when, identity=answered)
 
 
-def _answer(pieces: list[Any], reading: TranscriptReading) -> list[dict[str, Any]]:
+def _answer(pieces: list[Any], reading: Transcript) -> list[dict[str, Any]]:
     """Put the pieces of an answer together: text that names interrupt is one text."""
     parts: list[dict[str, Any]] = []
     for piece in pieces:
@@ -236,7 +236,7 @@ def _tool(piece: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _folder_of(path: Path, _: tuple[Path, ...]) -> str:
     if path.parent.name != "chatSessions":
         return ""
-    place = urlsplit(word(read_page(path.parent.parent / "workspace.json").get("folder")))
+    place = urlsplit(word((read_page(path.parent.parent / "workspace.json") or {}).get("folder")))
     return unquote(place.path) if place.scheme == "file" else ""
 
 

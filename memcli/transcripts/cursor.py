@@ -13,7 +13,7 @@ from typing import Any
 
 from ..formats.session_event import Event, moment, role_of, word
 from .messages import message_events
-from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading
+from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat
 
 _SYMBOL = re.compile(r"[^A-Za-z0-9]+")
 _QUERY = re.compile(r"<user_query>\s*(.*?)\s*</user_query>", re.DOTALL)
@@ -26,7 +26,7 @@ def _is_line(data: Mapping[str, Any]) -> bool:
     return bool(role_of(data.get("role"))) and isinstance(message, Mapping) and "content" in message
 
 
-def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a transcript."""
     for number, data in file.objects(reading):
         role = role_of(data.get("role"))
@@ -44,7 +44,7 @@ def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
             )
 
 
-def _said(part: Any, reading: TranscriptReading) -> Any:
+def _said(part: Any, reading: Transcript) -> Any:
     """Return what a person said of a part of a prompt; None where the editor alone wrote it."""
     text = part.get("text") if isinstance(part, Mapping) else None
     if not isinstance(text, str):

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..formats.session_event import Event, moment, word
 from .messages import answer_part, call_part, message_events
-from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading, read_page
+from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat, read_page
 
 _ROLES = {"user": "user", "gemini": "assistant"}
 _REFERENCED = "--- Content from referenced files ---"
@@ -25,13 +25,13 @@ def _is_line(data: Mapping[str, Any]) -> bool:
     return ("sessionId" in data and "projectHash" in data) or (data.get("type") == "gemini" and "content" in data)
 
 
-def _read_document(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+def _read_document(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a session kept as one document."""
     for message in file.document().listed("messages", lambda told: _header(told, reading)):
         yield from _events(message, reading)
 
 
-def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a session kept a record a line: each message as it was last, and none that was rewound."""
     messages: dict[str, tuple[int, Mapping[str, Any]]] = {}
     for number, data in file.objects(reading):
@@ -54,14 +54,14 @@ def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
         yield from _events(message, reading, line)
 
 
-def _header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
+def _header(data: Mapping[str, Any], reading: Transcript) -> None:
     project = word(data.get("projectHash"))
     reading.note(word(data.get("sessionId")), moment(data.get("startTime")), projectHash=project)
     if data.get("kind") == "subagent":
         reading.about["subagent"] = True
 
 
-def _events(message: Any, reading: TranscriptReading, line: int = 0) -> Iterator[Event]:
+def _events(message: Any, reading: Transcript, line: int = 0) -> Iterator[Event]:
     kind = message.get("type") if isinstance(message, Mapping) else None
     if kind not in _ROLES:
         reading.skip_type(kind)
@@ -85,7 +85,7 @@ def _events(message: Any, reading: TranscriptReading, line: int = 0) -> Iterator
     )
 
 
-def _parts(content: Any, reading: TranscriptReading) -> Iterator[dict[str, Any]]:
+def _parts(content: Any, reading: Transcript) -> Iterator[dict[str, Any]]:
     """Yield the parts of a message as others write them, up to what files hold that it only names."""
     for part in content if isinstance(content, list) else [content]:
         text = part.get("text") if isinstance(part, Mapping) else part
@@ -137,9 +137,9 @@ def _project(folder: Path, near: tuple[Path, ...]) -> str:
     with suppress(OSError):
         return (folder / ".project_root").read_text(encoding="utf-8", errors="replace").strip()
     home = folder.parent.parent
-    named = read_page(home / "projects.json").get("projects")
+    named = (read_page(home / "projects.json") or {}).get("projects")
     names = named if isinstance(named, Mapping) else {}
-    known = [*names, *read_page(home / "trustedFolders.json"), *map(str, near)]
+    known = [*names, *(read_page(home / "trustedFolders.json") or {}), *map(str, near)]
     digest = next((one for one in known if sha256(one.encode("utf-8", "replace")).hexdigest() == folder.name), "")
     return next((path for path, name in names.items() if name == folder.name), digest)
 

@@ -21,10 +21,9 @@ from ..store.redaction import Redacted
 from ..store.sessions.sessions import Listing
 from ..store.workspace import Surroundings, Workspace
 from .places import find_sources
-from .reader import Transcript
 from .session_import import UNREADABLE, Spool, own_id, spooled, standing_of
 from .sources import EARLIER, ELSEWHERE, ImportLog, Seen, Source, Wanted, reason_for, wanted
-from .transcript_format import CUT_OFF, DAMAGED, FOREIGN
+from .transcript_format import CUT_OFF, DAMAGED, FOREIGN, Transcript
 
 BATCH = 40  # sources that are made safe on disk together
 ASKED, SUBAGENT, NOTHING = "asked by mem", "of subagents", "with nothing said"
@@ -128,30 +127,11 @@ def import_all(
 
 @dataclass
 class _Reading:
-    """What is learnt of one source while it is read."""
+    """A source while it is read."""
 
     source: Source
     before: Mapping[str, str]  # marks of the conversations that were taken before
-    tool: str = ""
-    taken: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
-    elsewhere: Counter[str] = field(default_factory=Counter)
-    earlier: str = ""
-    earlier_count: int = 0
-    marks: dict[str, str] = field(default_factory=dict)
-
-    def seen(self) -> Seen:
-        """Return what the log is to know."""
-        return Seen(
-            self.source.stamp,
-            self.tool,
-            self.taken,
-            dict(self.left_out),
-            dict(self.elsewhere),
-            self.earlier,
-            self.earlier_count,
-            self.marks,
-        )
+    seen: Seen  # what is learnt of it
 
 
 class ImportRun:
@@ -198,7 +178,7 @@ class ImportRun:
         if not self._wanted.takes_time(changed):
             self.report.tally(source.tool or FILES).left_out[EARLIER] += 1
             return None
-        reading = _Reading(source, seen.marks if seen else {}, source.tool)
+        reading = _Reading(source, seen.marks if seen else {}, Seen(source.stamp, source.tool))
         try:
             for transcript in source.read(self._workspace.zone, self._workspace.derived):
                 self._transcript(transcript, reading, changed)
@@ -207,17 +187,17 @@ class ImportRun:
         except OSError as error:
             self.report.problems[str(source.path)] = (error.strerror or str(error)).lower()
             return None
-        return reading.seen()
+        return reading.seen
 
     def _transcript(self, transcript: Transcript, reading: _Reading, changed: str) -> None:
         """Take one conversation of a source, or count why it is left out."""
-        source, about = reading.source, transcript.reading.about
-        reading.tool = source.tool or transcript.format
-        tally = self.report.tally(reading.tool)
-        mark = transcript.reading.changed
+        source, about = reading.source, transcript.about
+        reading.seen.tool = source.tool or transcript.format
+        tally = self.report.tally(reading.seen.tool)
+        mark = transcript.changed
         if mark and reading.before.get(transcript.session_id) == mark:
-            reading.marks[transcript.session_id] = mark
-            reading.taken += 1
+            reading.seen.marks[transcript.session_id] = mark
+            reading.seen.taken += 1
             tally.known += 1
             return
         folder = word(about.get("cwd")) or source.folder
@@ -227,7 +207,7 @@ class ImportRun:
             self._leave_out(ASKED if transcript.is_asked_by_mem else SUBAGENT, reading)
             return
         if not self._wanted.takes_folder(folder):
-            reading.elsewhere[folder] += 1
+            reading.seen.elsewhere[folder] += 1
             tally.left_out[reason_for(folder)] += 1
             return
         into = own_id(source.path) or ("" if transcript.is_nameless else transcript.session_id)
@@ -236,7 +216,7 @@ class ImportRun:
             self._spooled(spool, own_id(source.path) or spool.session_id, reading, tally, changed)
         self._complain(transcript, source)
         if mark:
-            reading.marks[transcript.session_id] = mark
+            reading.seen.marks[transcript.session_id] = mark
 
     def _spooled(self, spool: Spool, into: str, reading: _Reading, tally: Tally, changed: str) -> None:
         last = spool.last or changed
@@ -244,11 +224,12 @@ class ImportRun:
             self._leave_out(NOTHING, reading)
             return
         if not self._wanted.takes_time(last):
-            reading.earlier, reading.earlier_count = max(reading.earlier, last), reading.earlier_count + 1
+            reading.seen.earlier = max(reading.seen.earlier, last)
+            reading.seen.earlier_count += 1
             tally.left_out[EARLIER] += 1
             return
         session, added, known = self._would_be(spool, into) if self._dry else self._kept(spool, into)
-        reading.taken += 1
+        reading.seen.taken += 1
         tally.events += added
         if not added:
             tally.known += 1
@@ -256,7 +237,7 @@ class ImportRun:
         tally.new, tally.grown = tally.new + (not known), tally.grown + bool(known)
         self.report.redacted += spool.cleaner.found
         source, started = reading.source, spool.transcript.started
-        self.report.taken.append(ImportedConversation(session, reading.tool, source.path, added, known, started))
+        self.report.taken.append(ImportedConversation(session, reading.seen.tool, source.path, added, known, started))
 
     def _kept(self, spool: Spool, into: str) -> tuple[str, int, int]:
         done = spool.keep_once(into, self._listing)
@@ -268,8 +249,8 @@ class ImportRun:
         return into, new, spool.known + spool.events - new
 
     def _leave_out(self, reason: str, reading: _Reading) -> None:
-        reading.left_out[reason] += 1
-        self.report.tally(reading.tool or FILES).left_out[reason] += 1
+        reading.seen.left_out[reason] += 1
+        self.report.tally(reading.seen.tool or FILES).left_out[reason] += 1
 
     def _unknown(self, error: UnknownTranscriptError, reading: _Reading) -> None:
         """Count what holds no conversation; what ought to hold one, and is damaged, is named."""

@@ -23,7 +23,7 @@ from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import Session, made
 from ..store.workspace import Workspace
 from .messages import call_id, is_header, is_record, record_events
-from .transcript_format import TranscriptReading
+from .transcript_format import Transcript
 
 _HEARD = 20  # events before, among which the last message is
 _SHAPE = 'write {"role": "user", "content": "…"}; a type is message, tool_call or tool_result'
@@ -102,7 +102,7 @@ def spoken(
     given: Iterable[Mapping[str, Any]], before: Sequence[Event], zone: tzinfo
 ) -> tuple[list[Event], Counter[str]]:
     """Make events of JSON objects, and count what is left out; `before` is what was said last in the session."""
-    reading = TranscriptReading(zone=zone)
+    reading = Transcript(zone=zone)
     for event in before:
         if event.type == "tool_call":
             reading.call(call_id(event.extra).get("call_id", ""), event.name, event.text)

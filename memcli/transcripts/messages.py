@@ -23,9 +23,9 @@ from ..formats.session_event import (
 )
 from .transcript_format import (
     LIMIT,
+    Transcript,
     TranscriptFile,
     TranscriptFormat,
-    TranscriptReading,
     clean,
     command_of,
     given,
@@ -43,7 +43,7 @@ _PICTURES = {
 
 
 def message_events(
-    content: Any, role: str, reading: TranscriptReading, *, timestamp: str = "", identity: str = "", line: int = 0
+    content: Any, role: str, reading: Transcript, *, timestamp: str = "", identity: str = "", line: int = 0
 ) -> Iterator[Event]:
     """Yield the events of one message's content; the first has the id given, the others that and their number."""
     parts = content if isinstance(content, list) else [content]
@@ -109,7 +109,7 @@ def call_id(part: Mapping[str, Any]) -> dict[str, str]:
     return {"call_id": found} if found else {}
 
 
-def called(part: Mapping[str, Any], reading: TranscriptReading) -> tuple[str, str]:
+def called(part: Mapping[str, Any], reading: Transcript) -> tuple[str, str]:
     """Read a tool call: what the tool was given and its name."""
     function = part.get("function")
     source = {**part, **function} if isinstance(function, Mapping) else part
@@ -121,7 +121,7 @@ def called(part: Mapping[str, Any], reading: TranscriptReading) -> tuple[str, st
     return given(arguments), name
 
 
-def tool_answer(part: Mapping[str, Any], reading: TranscriptReading) -> tuple[str, bool]:
+def tool_answer(part: Mapping[str, Any], reading: Transcript) -> tuple[str, bool]:
     """Read a tool's answer: its text and whether the tool failed."""
     content = part.get("content", part.get("output", part.get("text")))
     text = reading.said("\n".join(_answer_parts(content)))
@@ -158,7 +158,7 @@ def is_tool_event(data: Mapping[str, Any]) -> bool:
     return kind == "tool_result" and any(key in data for key in ("result", "output", "error", "content"))
 
 
-def record_events(data: Mapping[str, Any], reading: TranscriptReading, line: int = 0) -> Iterator[Event]:
+def record_events(data: Mapping[str, Any], reading: Transcript, line: int = 0) -> Iterator[Event]:
     """Yield the events of one record."""
     if not is_record(data):
         reading.skip_type(data.get("type"))
@@ -200,7 +200,7 @@ def tells_of_session(data: Mapping[str, Any]) -> bool:
     return "type" not in data and any(key in data for key in (*_IDS, *_STARTS))
 
 
-def header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
+def header(data: Mapping[str, Any], reading: Transcript) -> None:
     """Note what a transcript's own page or first line says of it."""
     reading.session_id = reading.session_id or next((word(data[key]) for key in _IDS if word(data.get(key))), "")
     reading.started = reading.started or next(
@@ -209,7 +209,7 @@ def header(data: Mapping[str, Any], reading: TranscriptReading) -> None:
     reading.about.update(data)
 
 
-def _own(event: Event, timestamp: str, reading: TranscriptReading) -> Iterator[Event]:
+def _own(event: Event, timestamp: str, reading: Transcript) -> Iterator[Event]:
     """Take an event of ours as it is, but for what it may have been made to say."""
     text = clean(event.text)
     identifier = call_id(event.extra).get("call_id", "")
@@ -235,7 +235,7 @@ def is_header(data: Mapping[str, Any]) -> bool:
     return kind in ("metadata", "session", "session_meta", "meta", "header") or data.get("__meta__") is True
 
 
-def _read_lines(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+def _read_lines(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a transcript with a message a line."""
     first = True
     for number, data in file.objects(reading):
@@ -246,7 +246,7 @@ def _read_lines(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Ev
         first = False
 
 
-def _read_document(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+def _read_document(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a document; what it says of itself besides its messages is noted."""
     document = file.document()
     is_list = document.peek() == "["

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..formats.session_event import Event, is_result_role, moment, role_of, word
 from .messages import answer_part, call_part, message_events
-from .transcript_format import Tool, TranscriptFile, TranscriptFormat, TranscriptReading
+from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat
 
 # What the gateway puts before a person's words: who wrote, on which channel, when.
 _ABOUT_SENDER = re.compile(
@@ -25,7 +25,7 @@ def _is_line(data: Mapping[str, Any]) -> bool:
     return data.get("type") == "message" and isinstance(data.get("message"), Mapping)
 
 
-def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+def _read(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of a session."""
     for number, data in file.objects(reading):
         message = data.get("message")
@@ -37,9 +37,7 @@ def _read(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
             reading.skip_type(data.get("type"))
 
 
-def _events(
-    data: Mapping[str, Any], message: Mapping[str, Any], line: int, reading: TranscriptReading
-) -> Iterator[Event]:
+def _events(data: Mapping[str, Any], message: Mapping[str, Any], line: int, reading: Transcript) -> Iterator[Event]:
     timestamp = moment(data.get("timestamp")) or moment(message.get("timestamp"))
     identity, stated, content = word(data.get("id")), message.get("role"), message.get("content")
     if stated == "bashExecution":  # a command its user ran by hand
@@ -65,7 +63,7 @@ def _events(
         yield from message_events(kept, role, reading, timestamp=timestamp, identity=identity, line=line)
 
 
-def _without_envelope(part: Any, role: str, reading: TranscriptReading) -> Any:
+def _without_envelope(part: Any, role: str, reading: Transcript) -> Any:
     """Return a part of a message without what the gateway added; None where nothing else is in it."""
     text = part.get("text") if isinstance(part, Mapping) else None
     if not isinstance(text, str):

@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnknownTranscriptError
-from ..formats.session_event import Event, load, moment, role_of, word
+from ..formats.session_event import Event, moment, role_of, word
 from .messages import answer_part, call_part, message_events
-from .transcript_format import FOREIGN, Conversation, Tool, TranscriptFile, TranscriptFormat, TranscriptReading
+from .transcript_format import FOREIGN, Conversation, Tool, Transcript, TranscriptFile, TranscriptFormat, read_page
 
 if TYPE_CHECKING:
     import sqlite3
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NAME, DATABASE = "opencode", "opencode.db"
 
 
-def _read_export(file: TranscriptFile, reading: TranscriptReading) -> Iterator[Event]:
+def _read_export(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
     """Yield the events of what `opencode export` prints."""
 
     def told(member: Mapping[str, Any]) -> None:
@@ -41,7 +41,7 @@ def _read_export(file: TranscriptFile, reading: TranscriptReading) -> Iterator[E
             reading.skip("not an object")
 
 
-def header(info: Mapping[str, Any], reading: TranscriptReading) -> None:
+def header(info: Mapping[str, Any], reading: Transcript) -> None:
     """Note what the page of a session says."""
     time = info.get("time")
     times = time if isinstance(time, Mapping) else {}
@@ -52,7 +52,7 @@ def header(info: Mapping[str, Any], reading: TranscriptReading) -> None:
         reading.about["subagent"] = True
 
 
-def events(info: Mapping[str, Any], parts: Iterable[Any], reading: TranscriptReading) -> Iterator[Event]:
+def events(info: Mapping[str, Any], parts: Iterable[Any], reading: Transcript) -> Iterator[Event]:
     """Yield the events of one message."""
     role = role_of(info.get("role"))
     if role not in ("user", "assistant"):
@@ -73,7 +73,7 @@ def events(info: Mapping[str, Any], parts: Iterable[Any], reading: TranscriptRea
     )
 
 
-def _part(part: Mapping[str, Any], reading: TranscriptReading) -> list[dict[str, Any]]:
+def _part(part: Mapping[str, Any], reading: Transcript) -> list[dict[str, Any]]:
     """Write a part as others write it; nothing for what nobody said."""
     kind = part.get("type")
     if kind == "text":
@@ -182,7 +182,7 @@ def _copy(path: Path, target: Path) -> None:
             return
 
 
-_LONGEST = 64 << 20
+_LARGEST = 64 << 20
 _TABLES = {
     "session": {"id", "directory"},
     "message": {"id", "session_id", "time_created", "data"},
@@ -205,10 +205,10 @@ def _session_stamp(path: Path) -> tuple[int, ...]:
 
 def _session_from_files(path: Path, zone: tzinfo) -> Iterator[Conversation]:
     """Begin to read the session whose page is given."""
-    info = _object(path)
+    info = read_page(path, _LARGEST)
     if info is None:
         raise UnknownTranscriptError(f"{path} is damaged", "it is passed over")
-    reading = TranscriptReading(zone=zone)
+    reading = Transcript(zone=zone)
     header(info, reading)
     reading.session_id = reading.session_id or path.stem
     yield NAME, _events_from_files(path, reading), reading
@@ -223,7 +223,7 @@ def _sessions_from_database(path: Path, zone: tzinfo, beside: Path) -> Iterator[
                 f"{path} has no table {missing} that mem can read", "update mem, or use `opencode export`", FOREIGN
             )
         for told in _rows(database, "session", "id"):
-            reading = TranscriptReading(zone=zone)
+            reading = Transcript(zone=zone)
             times = {"created": told.get("time_created"), "updated": told.get("time_updated")}
             header({**told, "parentID": told.get("parent_id"), "time": times}, reading)
             reading.changed = word(told.get("time_updated"))
@@ -231,20 +231,20 @@ def _sessions_from_database(path: Path, zone: tzinfo, beside: Path) -> Iterator[
                 yield NAME, _events_from_rows(database, reading), reading
 
 
-def _events_from_files(path: Path, reading: TranscriptReading) -> Iterator[Event]:
+def _events_from_files(path: Path, reading: Transcript) -> Iterator[Event]:
     storage = path.parent.parent.parent
     for message in _files(storage / "message" / path.stem, reading):
-        info = _object(message)
+        info = read_page(message, _LARGEST)
         if info is None:
             reading.skip("not JSON")
             continue
-        parts = [_object(part) for part in _files(storage / "part" / message.stem, reading)]
+        parts = [read_page(part, _LARGEST) for part in _files(storage / "part" / message.stem, reading)]
         if None in parts:
             reading.skip("not JSON", parts.count(None))
         yield from events({"id": message.stem, **info}, [part for part in parts if part], reading)
 
 
-def _files(folder: Path, reading: TranscriptReading) -> list[Path]:
+def _files(folder: Path, reading: Transcript) -> list[Path]:
     """List the files of a folder; their names are ids, which sort by the time they were made."""
     try:
         return sorted(one for one in folder.iterdir() if one.suffix == ".json")
@@ -255,17 +255,7 @@ def _files(folder: Path, reading: TranscriptReading) -> list[Path]:
         return []
 
 
-def _object(path: Path) -> dict[str, Any] | None:
-    try:
-        if os.stat(path).st_size > _LONGEST:
-            return None
-        data = load(path.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return None
-    return data if isinstance(data, dict) else None
-
-
-def _events_from_rows(database: "sqlite3.Connection", reading: TranscriptReading) -> Iterator[Event]:
+def _events_from_rows(database: "sqlite3.Connection", reading: Transcript) -> Iterator[Event]:
     order = "time_created, id"
     for row in _rows(database, "message", order, session_id=reading.session_id):
         info = _data(row)

@@ -4,15 +4,13 @@ Nothing here writes, and nothing is held but the line at hand, so that a transcr
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from itertools import chain, islice
 from pathlib import PurePath
 from typing import Any, BinaryIO
 
-from ..dataclass import dataclass
 from ..errors import UnknownTranscriptError
 from ..formats.ids import blake2b, new_id
 from ..formats.json_stream import CutOffError
@@ -22,7 +20,7 @@ from ..language.harness_text import ASKED_BY_MEM
 from .chat_log import style_of
 from .messages import JSON_LINES, is_header
 from .registry import CHAT, FORMATS, MESSAGES_DOCUMENT, READS
-from .transcript_format import CUT_OFF, EMPTY, FOREIGN, SILENT, TranscriptFile, TranscriptFormat, TranscriptReading
+from .transcript_format import CUT_OFF, EMPTY, FOREIGN, SILENT, Transcript, TranscriptFile, TranscriptFormat
 
 _DOCUMENT = re.compile(r'\{\s*(?:"|$)|\[\s*(?:[\["{]|$)')
 
@@ -89,45 +87,6 @@ _HEAD = 20  # events among which the first message of the user is looked for
 _ID = re.compile(r"[\w.:@/+=-]{1,120}")
 
 
-@dataclass(frozen=True)
-class Transcript:
-    """A conversation that is being read; all but its format may still change until the last event is taken."""
-
-    format: str
-    events: Iterator[Event]
-    reading: TranscriptReading
-
-    @property
-    def session_id(self) -> str:
-        """Return the id the conversation has where it comes from, or the name of its file."""
-        return self.reading.session_id
-
-    @property
-    def is_nameless(self) -> bool:
-        """Tell whether nothing but the name of its file names it."""
-        return self.reading.nameless
-
-    @property
-    def is_asked_by_mem(self) -> bool:
-        """Tell whether mem itself had the conversation, with an agent's command."""
-        return self.reading.asked
-
-    @property
-    def started(self) -> str:
-        """Return the time it began: RFC 3339, UTC; empty where nothing tells."""
-        return self.reading.started
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        """Return what it says of itself: channel, folder, branch, metadata."""
-        return self.reading.about
-
-    @property
-    def skipped(self) -> Counter[str]:
-        """Count what was left out so far, by reason."""
-        return self.reading.skipped
-
-
 def read_transcripts(file: TranscriptFile, name: str, zone: tzinfo = UTC) -> Iterator[Transcript]:
     """Begin to read each conversation of a file in turn: most hold one, the export of a chat service many.
 
@@ -163,27 +122,30 @@ def _one(file: TranscriptFile, form: TranscriptFormat, name: str, zone: tzinfo) 
         )
     if form.copies is not None and form.copies.search(name):
         raise UnknownTranscriptError(f"{name} is a checkpoint's copy", "import the session's own file instead", SILENT)
-    reading = TranscriptReading(zone=zone, day=day_in(name))
+    reading = Transcript(zone=zone, day=day_in(name))
     return begun(form.name, _events(file, form, reading), reading, name, is_named_by_file=form.is_named_by_file)
 
 
 def begun(
-    found: str, events: Iterator[Event], reading: TranscriptReading, name: str, *, is_named_by_file: bool = False
+    found: str, events: Iterator[Event], reading: Transcript, name: str, *, is_named_by_file: bool = False
 ) -> Transcript:
     """Begin to read the events of one conversation; its file's name names it where nothing else does."""
     events = _kept(events, reading)
     head = _head(events)
-    reading.asked = any(event.role == "user" and event.text.lstrip().startswith(ASKED_BY_MEM) for event in head)
+    reading.is_asked_by_mem = any(
+        event.role == "user" and event.text.lstrip().startswith(ASKED_BY_MEM) for event in head
+    )
     first = head[0] if head else None
     stem = PurePath(name).name.removesuffix(".gz").rpartition(".")[0] or PurePath(name).name
     uuid = _UUID.search(stem)
     if is_named_by_file and uuid and uuid[0] == stem:
         reading.session_id = stem
-    reading.nameless = not (reading.session_id or uuid)
+    reading.is_nameless = not (reading.session_id or uuid)
     reading.session_id = reading.session_id or (uuid[0] if uuid else stem)
     if first:
         reading.started = reading.started or first.timestamp
-    return Transcript(found, _identified(chain(head, events), reading), reading)
+    reading.format, reading.events = found, _identified(chain(head, events), reading)
+    return reading
 
 
 def _head(events: Iterator[Event]) -> list[Event]:
@@ -196,14 +158,14 @@ def _head(events: Iterator[Event]) -> list[Event]:
     return head
 
 
-def _events(file: TranscriptFile, form: TranscriptFormat, reading: TranscriptReading) -> Iterator[Event]:
+def _events(file: TranscriptFile, form: TranscriptFormat, reading: Transcript) -> Iterator[Event]:
     try:
         yield from form.read(file, reading)
     except CutOffError:
         reading.skip("the rest is cut off or not JSON")
 
 
-def _kept(events: Iterator[Event], reading: TranscriptReading) -> Iterator[Event]:
+def _kept(events: Iterator[Event], reading: Transcript) -> Iterator[Event]:
     """Take each event once: a session that was resumed repeats what went before."""
     seen: set[int] = set()
     ids: set[int] = set()
@@ -222,7 +184,7 @@ def _kept(events: Iterator[Event], reading: TranscriptReading) -> Iterator[Event
         yield event if identity == event.id else replace(event, id=identity)
 
 
-def _identified(events: Iterator[Event], reading: TranscriptReading) -> Iterator[Event]:
+def _identified(events: Iterator[Event], reading: Transcript) -> Iterator[Event]:
     """Return an id to events that have none: the same at every reading of the same transcript."""
     for position, event in enumerate(events, 1):
         if event.id:

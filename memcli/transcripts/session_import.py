@@ -23,8 +23,8 @@ from ..store.sessions.counts import Counts
 from ..store.sessions.event_file import read_events, standing_ids
 from ..store.sessions.sessions import EVENTS, METADATA, Listing, Session, made
 from ..store.workspace import Workspace
-from .reader import Transcript, read_transcript
-from .transcript_format import TranscriptFile
+from .reader import read_transcript
+from .transcript_format import Transcript, TranscriptFile
 
 STANDARD_INPUT = "standard input"
 UNREADABLE = frozenset(

@@ -4,9 +4,10 @@ import json
 import os
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, field
+from dataclasses import field
 from datetime import tzinfo
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -16,8 +17,8 @@ from ..errors import UnknownTranscriptError
 from ..store.local_log import append, replace_text, text_of
 from ..store.workspace import Surroundings, Workspace, nearest
 from . import opencode
-from .reader import Transcript, begun, detect, read_transcripts
-from .transcript_format import FOREIGN, TranscriptFile
+from .reader import begun, detect, read_transcripts
+from .transcript_format import FOREIGN, Transcript, TranscriptFile
 
 Stamp = tuple[int, ...]
 _EXPORTED = re.compile(r"(?:.*/)?conversations(?:-\d+)?\.json")
@@ -103,18 +104,18 @@ FILE = "imports.jsonl"
 _ROOM = 200  # lines more than sources, from which the file is written anew
 
 
-@dataclass(frozen=True)
+@dataclass
 class Seen:
-    """A source as it was read."""
+    """What is known of a source that was read, or is learnt while it is."""
 
     stamp: Stamp
     tool: str = ""  # by which it is counted
     taken: int = 0  # conversations that are in a session
-    left_out: Mapping[str, int] = field(default_factory=dict)  # for reasons that stay
-    elsewhere: Mapping[str, int] = field(default_factory=dict)  # by working directory, for being another's
+    left_out: Counter[str] = field(default_factory=Counter)  # for reasons that stay
+    elsewhere: Counter[str] = field(default_factory=Counter)  # by working directory, for being another's
     earlier: str = ""  # time of the latest that was left out for its age; empty where none was
     earlier_count: int = 0
-    marks: Mapping[str, str] = field(default_factory=dict)  # of each conversation of many: when it was changed
+    marks: dict[str, str] = field(default_factory=dict)  # of each conversation of many: when it was changed
 
 
 class ImportLog:
@@ -129,7 +130,8 @@ class ImportLog:
             with suppress(ValueError, TypeError, KeyError, AttributeError):
                 told = json.loads(line)
                 path = told.pop("source")
-                self._seen[path] = Seen(**{**told, "stamp": tuple(told["stamp"])})
+                counts = {key: Counter(told[key]) for key in ("left_out", "elsewhere") if key in told}
+                self._seen[path] = Seen(**{**told, **counts, "stamp": tuple(told["stamp"])})
         if len(lines) > 2 * len(self._seen) + _ROOM:
             with suppress(OSError):
                 replace_text(workspace, FILE, _lines(self._seen))
@@ -148,9 +150,7 @@ class ImportLog:
 
 
 def _lines(seen: Mapping[str, Seen]) -> str:
-    told = (
-        {"source": path} | {key: value for key, value in asdict(one).items() if value} for path, one in seen.items()
-    )
+    told = ({"source": path} | {key: value for key, value in vars(one).items() if value} for path, one in seen.items())
     return "".join(f"{json.dumps(one)}\n" for one in told)
 
 

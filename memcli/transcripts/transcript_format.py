@@ -43,14 +43,16 @@ class Call:
 
 
 @dataclass
-class TranscriptReading:
-    """What is learnt of a conversation while its events are read, and what was left out."""
+class Transcript:
+    """A conversation that is being read: its events, what is learnt of it meanwhile, and what was left out."""
 
-    session_id: str = ""
-    nameless: bool = False  # only its file names it
-    asked: bool = False  # mem itself asked
+    format: str = ""
+    events: Iterator[Event] = field(default_factory=lambda: iter(()), repr=False, compare=False)
+    session_id: str = ""  # where it comes from; else the name of its file
+    is_nameless: bool = False  # only its file names it
+    is_asked_by_mem: bool = False  # with an agent's command
     changed: str = ""  # a mark of the conversation's last change, where its source keeps one
-    started: str = ""
+    started: str = ""  # RFC 3339, UTC; empty where nothing tells
     zone: tzinfo = UTC  # of times that name none
     day: str = ""  # of times that name no day
     about: dict[str, Any] = field(default_factory=dict)  # what the transcript says of itself
@@ -122,7 +124,7 @@ class TranscriptFile:
         """Yield the lines, each with its newline."""
         return bounded_lines(self.stream, LONGEST_LINE)
 
-    def objects(self, reading: TranscriptReading) -> Iterator[tuple[int, dict[str, Any]]]:
+    def objects(self, reading: Transcript) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield number and object of each line of JSON; lines that hold no object are counted and passed over."""
         for line in self.lines():
             if line.is_too_long:
@@ -145,8 +147,8 @@ EMPTY, SILENT, FOREIGN, DAMAGED, CUT_OFF = "empty", "silent", "foreign", "damage
 """What a file without a conversation is, as `kind` of the error says: nothing, records that nobody speaks in, another
 document, broken, or an export that ends in the middle."""
 
-EventReader = Callable[[TranscriptFile, TranscriptReading], Iterator[Event]]
-Conversation = tuple[str, Iterator[Event], TranscriptReading]
+EventReader = Callable[[TranscriptFile, Transcript], Iterator[Event]]
+Conversation = tuple[str, Iterator[Event], Transcript]
 """Its format, its events, and what is learnt of it meanwhile."""
 
 
@@ -154,7 +156,7 @@ def _never(_: Mapping[str, Any]) -> bool:
     return False
 
 
-def _no_events(_: TranscriptFile, __: TranscriptReading) -> Iterator[Event]:
+def _no_events(_: TranscriptFile, __: Transcript) -> Iterator[Event]:
     return iter(())
 
 
@@ -181,13 +183,13 @@ class TranscriptFormat:
     """Who writes it, as people call them, besides the tools whose folders are known."""
 
 
-def read_page(path: Path) -> Mapping[str, Any]:
-    """Return the JSON object of a small file a tool keeps beside its transcripts; empty where there is none."""
+def read_page(path: Path, largest: int = _SMALL) -> dict[str, Any] | None:
+    """Return the JSON object that a file beside the transcripts holds; None if it is none, or has more bytes."""
     with suppress(OSError):
-        if path.stat().st_size <= _SMALL:
+        if path.stat().st_size <= largest:
             data = load(path.read_text(encoding="utf-8", errors="replace"))
-            return data if isinstance(data, dict) else {}
-    return {}
+            return data if isinstance(data, dict) else None
+    return None
 
 
 def _no_folder(_: Path, __: tuple[Path, ...]) -> str:

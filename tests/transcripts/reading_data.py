@@ -4,7 +4,8 @@ import io
 from pathlib import Path
 
 from memcli.formats.session_event import Event
-from memcli.transcripts.reader import Transcript, read_transcript
+from memcli.transcripts.reader import read_transcript
+from memcli.transcripts.transcript_format import Transcript
 
 DATA = Path(__file__).parent / "data"
 NOBODY_SAID = ("INJECTED", "THOUGHT", "SIDECHAIN", "SUMMARY", "META", "HOOK", "COMMAND", "RECALLED", "COMPACTED")

@@ -8,7 +8,7 @@ import pytest
 
 from memcli.formats.session_event import Event
 from memcli.transcripts import messages
-from memcli.transcripts.transcript_format import TranscriptFile, TranscriptReading
+from memcli.transcripts.transcript_format import Transcript, TranscriptFile
 from tests.transcripts.reading_data import DATA, read, said, taken, tools
 
 
@@ -54,8 +54,8 @@ class Dribble(io.TextIOBase):
 def test_where_the_pieces_are_cut_changes_nothing() -> None:
     text = (DATA / "golemcore.json").read_text(encoding="utf-8")
 
-    def taken_from(stream: TextIO) -> tuple[list[Event], TranscriptReading]:
-        file, reading = TranscriptFile(io.BytesIO()), TranscriptReading()
+    def taken_from(stream: TextIO) -> tuple[list[Event], Transcript]:
+        file, reading = TranscriptFile(io.BytesIO()), Transcript()
         file.stream = stream
         return list(messages.DOCUMENT.read(file, reading)), reading
 
