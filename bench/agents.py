@@ -7,9 +7,7 @@ many runs after a warm-up. DIR keeps the workspace that was made for the next ti
 import argparse
 import json
 import statistics
-import subprocess
 import tempfile
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -84,40 +82,38 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = told.place or Path(folder)
         place.mkdir(parents=True, exist_ok=True)
-        text = table(measured(Bench(place, told.runs), place, told.entries), told.entries, told.runs)
-    print(text)
-    if told.write:
-        measures.keep("agents", text)
+        text = table(measured(place, told.entries, told.runs), told.entries, told.runs)
+    measures.show("agents", text, write=told.write)
 
 
-def measured(bench: Bench, place: Path, entries: int) -> list[Row]:
+def measured(place: Path, entries: int, runs: int) -> list[Row]:
     """Measure every row."""
     root = place / f"lived-in-{entries}"
+    bench = Bench(place, runs, root)
     if not root.exists():
         say("making")
         make(root, entries)
         live_in(root)
     bench.environ.pop("CI")
-    subprocess.run([*MEM, "index", "--workspace", str(root)], env=bench.environ, check=True, capture_output=True)
+    bench.cost([*MEM, "index", "--workspace", str(root)])
     say("hooks")
-    plain = {name: (HOOK, event(name, told, root)) for name, told in EVENTS.items()}
-    events = timed(bench, root, {"typer": ([PYTHON, "-c", "import typer"], b""), **plain})
+    fed = {name: event(name, told, root) for name, told in EVENTS.items()}
+    hooks = {"typer": [PYTHON, "-c", "import typer"], **dict.fromkeys(EVENTS, HOOK)}
+    events = bench.timed(hooks, fed, REST, codes=(0,))
     say("finding")
     where = ["--workspace", str(root)]
-    find = timed(
-        bench,
-        root,
-        {
-            "search": ([*MEM, "search", QUESTION, *where], b""),
-            "recall": ([*MEM, "recall", QUESTION, "--session", "bench-{n}", *where], b""),
-            "hook": (HOOK, event("UserPromptSubmit", {"prompt": QUESTION}, root)),
-        },
-    )
+    asked = {
+        "search": [*MEM, "search", QUESTION, *where],
+        "recall": [*MEM, "recall", QUESTION, "--session", "bench-{n}", *where],
+        "hook": HOOK,
+    }
+    find = bench.timed(asked, {"hook": event("UserPromptSubmit", {"prompt": QUESTION}, root)}, REST, codes=(0,))
     say("serving")
-    inside, served = [], []
+    inside: list[float] = []
+    served: list[float] = []
     for _ in range(3):
-        inside += times(bench, INSIDE, root)
-        served += times(bench, MCP, root)
+        inside += bench.inside(INSIDE, str(root), QUERY, str(runs))
+        served += bench.inside(MCP, str(root), QUERY, str(runs))
     rows = [row(f"`hook run`: {name}", events[name], "typer", events["typer"], 2) for name in EVENTS]
     asking = "`hook run`: UserPromptSubmit with a question"
     rows.append(row(asking, find["hook"], "`mem search`", find["search"], None))
@@ -148,30 +144,6 @@ def event(name: str, told: dict[str, object], root: Path) -> bytes:
     """Write an event as an agent does; {n} becomes the number of the run."""
     common = {"hook_event_name": name.split(" ")[0].rstrip(","), "session_id": "bench-{n}", "cwd": str(root)}
     return json.dumps(common | told).encode()
-
-
-def timed(bench: Bench, root: Path, commands: dict[str, tuple[list[str], bytes]]) -> dict[str, float]:
-    """Give the median milliseconds of commands with their standard input, the runs interleaved."""
-    spent: dict[str, list[float]] = {name: [] for name in commands}
-    for turn in range(bench.runs + 1):
-        for name, (words, stdin) in commands.items():
-            words = [word.replace("{n}", str(turn)) for word in words]
-            data = stdin.replace(b"{n}", str(turn).encode())
-            begun = time.perf_counter()
-            subprocess.run(words, input=data, env=bench.environ, cwd=root, capture_output=True, check=True)
-            spent[name].append(1000 * (time.perf_counter() - begun))
-        time.sleep(REST)
-    return {name: statistics.median(values[1:]) for name, values in spent.items()}
-
-
-def times(bench: Bench, code: str, root: Path) -> list[float]:
-    """Run a script that prints how long each of its searches took."""
-    words = [PYTHON, "-c", code, str(root), QUERY, str(bench.runs)]
-    done = subprocess.run(words, env=bench.environ, cwd=root, capture_output=True, check=False)
-    if done.returncode:
-        raise SystemExit(done.stderr.decode())
-    found: list[float] = json.loads(done.stdout)
-    return found
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
+from bench.measures import rows
 from memcli.cli.app import run
 from memcli.consolidation.backlog import all_events
 from memcli.consolidation.consolidate import consolidate
@@ -116,12 +117,12 @@ def conversations(path: Path) -> Iterator[Conversation]:
         yield _among_people(path)
         return
     if path.is_dir():
-        for gold in _lines(path / "gold.jsonl"):
-            said = [Turn(one["role"], one["content"]) for one in _lines(path / f"{gold['talk']}.jsonl")]
+        for gold in rows(path / "gold.jsonl"):
+            said = [Turn(one["role"], one["content"]) for one in rows(path / f"{gold['talk']}.jsonl")]
             keeps = [(one["kind"], one["must_contain"]) for one in gold["keep"]]
             yield Conversation([said], keeps, gold["drop"], [(q["q"], q["answer_words"]) for q in gold["questions"]])
         return
-    for data in _lines(path):
+    for data in rows(path):
         if "sessions" in data:
             parts = [
                 [Turn(turn["role"], turn["content"]) for turn in session["turns"]]
@@ -139,11 +140,11 @@ def conversations(path: Path) -> Iterator[Conversation]:
 
 def _among_people(path: Path) -> Conversation:
     sessions: dict[int, list[Turn]] = {}
-    for one in _lines(path.parents[1] / "locomo-turn" / path.name / "corpus.jsonl"):
+    for one in rows(path.parents[1] / "locomo-turn" / path.name / "corpus.jsonl"):
         name, _, text = one["text"].partition(": ")
         turn = Turn("user", " ".join(text.split()), name, one["timestamp"])
         sessions.setdefault(one["meta"]["session"], []).append(turn)
-    return Conversation(list(sessions.values()), facts=[one["text"] for one in _lines(path / "corpus.jsonl")])
+    return Conversation(list(sessions.values()), facts=[one["text"] for one in rows(path / "corpus.jsonl")])
 
 
 def measured(found: Sequence[Conversation]) -> Counts:
@@ -250,10 +251,6 @@ def _holds(text: str, fact: str) -> bool:
     names = {w.lower() for at, w in enumerate(words) if re.search(r"[A-Z]", w[1:]) or (at and w[:1].isupper())}
     said = {number.replace(",", "") for number in _NUMBER.findall(text)}
     return numbers <= said and all(name in text.lower() for name in names)
-
-
-def _lines(path: Path) -> Iterator[Any]:
-    yield from map(json.loads, path.read_text(encoding="utf-8").splitlines())
 
 
 def measure_cost(folder: Path) -> None:

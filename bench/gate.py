@@ -6,20 +6,18 @@ curve into results/.
 """
 
 import argparse
-import json
-import os
 import tempfile
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from bench import measures
+from bench.workspaces import fresh
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
 from memcli.search.index_search import SearchRequest, search_index
 from memcli.search.thresholds import asks_memory, thresholds
-from memcli.store.workspace import Surroundings, Workspace, opened
+from memcli.store.workspace import Workspace
 
 STEPS = [round(0.05 + 0.025 * step, 3) for step in range(15)]
 
@@ -39,26 +37,23 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     told = parser.parse_args()
     file = told.data / "gate-turns.jsonl" if told.data.is_dir() else told.data
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    rows = measures.rows(file)
     with tempfile.TemporaryDirectory() as place:
         workspace = build(rows, Path(place))
         by_mode = {mode: ask(workspace, partial(asked, rows, mode)) for mode in ("hybrid", "keyword")}
     table = "\n".join(
         [f"{len(rows)} turns, {sum(row['should_retrieve'] for row in rows)} of which should.", "", *curve(by_mode)]
     )
-    print(table)
-    if told.write:
-        measures.keep("gate", table)
+    measures.show("gate", table, write=told.write)
 
 
 def build(rows: list[dict[str, object]], root: Path) -> Workspace:
     """Write every page of every turn once."""
-    (root / "mem.yaml").touch()
-    (root / "entries").mkdir()
+    workspace = fresh(root)
     pages = {page["text"]: page["id"] for row in rows for page in row["pages"]}  # type: ignore[attr-defined]
     for number, (text, name) in enumerate(pages.items()):
         (root / "entries" / f"{name.replace('/', '-')}-{number}.md").write_text(text, encoding="utf-8")
-    return opened(Surroundings(root, os.environ, datetime.now(UTC)), root)
+    return workspace
 
 
 def asked(rows: list[dict[str, object]], mode: str, index: Index) -> tuple[list[Turn], str]:

@@ -8,11 +8,8 @@ between them. Then the real command line is run, each time in a process of its o
 
 import argparse
 import json
-import os
 import random
 import re
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
@@ -20,15 +17,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 
+from bench.timing import PYTHON, Bench  # noqa: E402
 from tests.transcripts.homes import Turn, claude_code, codex, gemini, opencode  # noqa: E402
 
-PEAK = """
-import resource, subprocess, sys, time
-start = time.perf_counter()
-done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(done.returncode, time.perf_counter() - start, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
-"""
 SYLLABLES = ("ba", "con", "der", "fi", "gra", "hu", "ist", "jo", "ker", "lam", "min", "nor", "pra", "qui", "sen", "ver")
 WRITERS: tuple[Callable[[Path, str, str, list[Turn]], Path], ...] = (claude_code, codex, gemini, opencode)
 
@@ -103,21 +94,16 @@ def main() -> None:
         talks = [talk for path in asked.like for talk in said_in(path)]
         write_home(home, asked.transcripts, int(asked.megabytes * 1e6 / asked.transcripts), talks)
         total = sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
-        environ = {**os.environ, "HOME": str(home), "CI": "1", "PYTHONPATH": str(ROOT)}
-        for name in ("XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "PYTHONDONTWRITEBYTECODE"):
-            environ.pop(name, None)
-        mem = [sys.executable, "-m", "memcli"]
+        bench = Bench(home, 1)
+        bench.environ["PYTHONPATH"] = str(ROOT)
+        mem = [PYTHON, "-m", "memcli"]
 
         def run(what: str, *words: str) -> None:
-            command = [sys.executable, "-c", PEAK, *mem, *words, "--scope", "user"]
-            told = subprocess.run(command, env=environ, cwd=home, capture_output=True, check=True, text=True).stdout
-            code, seconds, used, peak = told.split()
-            if code != "0":
-                raise SystemExit(f"mem {' '.join(words)} ended with {code}")
-            print(f"  {what:28} {float(seconds):6.2f} s, {float(used):6.2f} s of one core, {float(peak):4.0f} MB")
+            used = bench.cost([*mem, *words, "--scope", "user"])
+            seconds, core = used.elapsed / 1000, used.processor / 1000
+            print(f"  {what:28} {seconds:6.2f} s, {core:6.2f} s of one core, {used.peak:4.0f} MB")
 
-        made = [*mem, "init", str(home / ".local/share/mem")]
-        subprocess.run(made, env=environ, cwd=home, check=True, capture_output=True)
+        bench.cost([*mem, "init", str(home / ".local/share/mem")])
         print(f"{asked.transcripts:,} transcripts of four tools, {total / 1e6:.1f} MB")
         find = ("search", RARE, "--kind", "session", "--mode", "keyword")
         run("import", "session", "import", "--all")

@@ -1,10 +1,12 @@
 """Measures of a ranking, with their uncertainty; definitions as in trec_eval."""
 
+import json
 import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -53,6 +55,13 @@ def _gain(grades: Sequence[float]) -> float:
     return sum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, 1))
 
 
-def keep(name: str, text: str) -> None:
-    """Write the figures of a benchmark into its page of the results folder."""
-    (RESULTS / f"{name}.md").write_text(f"# {name}\n\n{text.rstrip()}\n", encoding="utf-8")
+def rows(path: Path) -> list[Any]:
+    """Return the documents of a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+
+
+def show(name: str, text: str, *, write: bool) -> None:
+    """Print the figures of a benchmark, and write them into its page of the results folder if asked to."""
+    print(text)
+    if write:
+        (RESULTS / f"{name}.md").write_text(f"# {name}\n\n{text.rstrip()}\n", encoding="utf-8")

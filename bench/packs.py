@@ -5,22 +5,21 @@ queries.jsonl and qrels.tsv. A turn counts where the gate lets it through. `--wr
 """
 
 import argparse
-import json
-import os
 import tempfile
 from dataclasses import replace
-from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
 from bench import measures
+from bench.retrieval.sets import collection
+from bench.workspaces import fresh
 from memcli.index.index import ask
 from memcli.recall.pack import RELEVANT
 from memcli.recall.recall import gather
 from memcli.recall.request import RecallRequest
 from memcli.recall.selection import select_pack
-from memcli.store.workspace import Surroundings, Workspace, opened
+from memcli.store.workspace import Workspace
 
 CUTOFFS = (0.0, 0.4, 0.5, 0.6)
 FOLDERS = {
@@ -72,14 +71,12 @@ def main() -> None:
                 before = found.get(key, [Shown()] * len(CUTOFFS))
                 found[key] = [one.plus(two) for one, two in zip(before, shown, strict=True)]
     text = table(found)
-    print(text)
-    if told.write:
-        measures.keep("packs", text)
+    measures.show("packs", text, write=told.write)
 
 
 def sets(data: Path) -> list[tuple[str, dict[str, str], list[Asked]]]:
     """Read the sets: memories by name, and turns that should get some of them."""
-    rows = [json.loads(line) for line in (data / "gate-turns.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = measures.rows(data / "gate-turns.jsonl")
     pages = {page["text"]: page["id"] for row in rows for page in row["pages"]}
     memories = {f"{name}+{number}": text for number, (text, name) in enumerate(pages.items())}
     wanted = [row for row in rows if row["should_retrieve"]]
@@ -95,27 +92,18 @@ def sets(data: Path) -> list[tuple[str, dict[str, str], list[Asked]]]:
 
 def read(folder: Path) -> tuple[dict[str, str], list[Asked]]:
     """Read a set as retrieval benchmarks keep it."""
-    corpus = [json.loads(line) for line in (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
-    queries = [json.loads(line) for line in (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()]
-    right: dict[str, set[str]] = {}
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
-        query, *_, name, grade = line.split("\t")
-        if grade.replace(".", "").isdigit() and float(grade) > 0:
-            right.setdefault(query, set()).add(name)
-    known = {one["id"]: one["text"] for one in corpus}
-    return known, [Asked(one["text"], frozenset(right[one["id"]])) for one in queries if one["id"] in right]
+    found = collection(folder.parent.name, folder)
+    rights = [frozenset(name for name, grade in one.grades.items() if grade > 0) for one in found.queries]
+    turns = [Asked(one.text, right) for one, right in zip(found.queries, rights, strict=True) if right]
+    return {one["id"]: one["text"] for one in found.documents}, turns
 
 
 def filled(root: Path, memories: dict[str, str]) -> tuple[Workspace, dict[str, str]]:
     """Make a workspace of memories; give the name of each by its path."""
-    (root / "mem.yaml").touch()
-    (root / "entries").mkdir()
-    names = {}
-    for number, (name, text) in enumerate(memories.items()):
-        path = f"entries/{number:05}.md"
-        (root / path).write_text(text, encoding="utf-8")
-        names[path] = name
-    workspace = opened(Surroundings(root, os.environ, datetime.now(UTC)), root)
+    workspace = fresh(root)
+    names = {f"entries/{number:05}.md": name for number, name in enumerate(memories)}
+    for path, name in names.items():
+        (root / path).write_text(memories[name], encoding="utf-8")
     ask(workspace, lambda index: (index.refresh(), index.embedding.embed_missing(None)))
     return workspace, names
 

@@ -6,19 +6,13 @@ a bare start.
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
+from bench.timing import PYTHON, Bench
+
 SAID = "the index reads a long log of what was said about ports valves freezes and trains before it answers"
-PEAK = (
-    "import resource, subprocess, sys; done = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL,"
-    " stderr=subprocess.DEVNULL); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)"
-)
 
 
 def transcript(path: Path, messages: int, words: int) -> None:
@@ -46,20 +40,13 @@ def main() -> None:
     megabytes = parser.parse_args().megabytes
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        environ = {**os.environ, "HOME": folder, "CI": "1"}
-        environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        mem = [sys.executable, "-m", "memcli"]
+        bench = Bench(place, 1)
 
         def run(*words: str) -> float:
-            start = time.perf_counter()
-            done = subprocess.run([*mem, *words], env=environ, cwd=place, capture_output=True, check=False)
-            if done.returncode not in (0, 1):
-                raise SystemExit(done.stderr.decode())
-            return time.perf_counter() - start
+            return bench.cost([PYTHON, "-m", "memcli", *words]).elapsed / 1000
 
         def peak(*words: str) -> float:
-            command = [sys.executable, "-c", PEAK, *mem, *words]
-            return float(subprocess.run(command, env=environ, cwd=place, capture_output=True, check=True).stdout)
+            return bench.cost([PYTHON, "-m", "memcli", *words]).peak
 
         run("init")
         bare = peak("--version")

@@ -6,7 +6,6 @@ warm-up.
 
 import argparse
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
@@ -165,9 +164,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows = measure(Bench(Path(folder), chosen.runs), Path(folder), chosen.entries)
     text = table(rows, chosen.entries, chosen.runs)
-    print(text)
-    if chosen.write:
-        measures.keep("speed", text)
+    measures.show("speed", text, write=chosen.write)
 
 
 def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
@@ -179,7 +176,7 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
     mem = [PYTHON, "-m", "memcli"]
     say("indexing")
     for root in (small, middle, big):
-        subprocess.run([*mem, "index", "--workspace", str(root)], env=bench.environ, check=True, capture_output=True)
+        bench.cost([*mem, "index", "--workspace", str(root)])
     for name, root in (("big", big), ("middle", middle)):
         matrix = next((root / ".mem").glob("vectors-*.f32"))
         (place / f"{name}.f32").write_bytes(matrix.read_bytes()[64:])
@@ -230,7 +227,7 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
     inner = bench.inside(IN_PROCESS, str(big), str(bench.runs))
     say("embedding")
     speed = bench.inside(EMBEDDING, str(ROOT), str(place / "models"))
-    peak = bench.peak(on(big, "search", QUERY))
+    peak = bench.cost(on(big, "search", QUERY)).peak
     rows: list[Row] = [
         row("`mem --version`", start["version"], "`python -c pass`", start["pass"], 3),
         row("`mem --help`, a command that does nothing", start["help"], "typer", start["typer"], 1.1),

@@ -1,5 +1,6 @@
 """Workspaces of any size for the benchmarks: made-up memories, the same for the same seed."""
 
+import os
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,40 +10,21 @@ from memcli.formats.frontmatter.document import render
 from memcli.formats.ids import new_id, slug, tail
 from memcli.formats.text_lines import first_line
 from memcli.formats.times import stamp
+from memcli.store.workspace import Surroundings, Workspace, opened
 
 WHO = (
-    "the user",
-    "Ana",
-    "the release team",
-    "the on-call engineer",
-    "the customer in Porto",
-    "the new intern",
+    "the user", "Ana", "the release team", "the on-call engineer", "the customer in Porto", "the new intern",
     "Tomás",
-)
+)  # fmt: skip
 DOES = (
-    "prefers",
-    "moved",
-    "deployed",
-    "renamed",
-    "forgot",
-    "measured",
-    "rewrote",
-    "asked about",
-    "cancelled",
+    "prefers", "moved", "deployed", "renamed", "forgot", "measured", "rewrote", "asked about", "cancelled",
     "approved",
-)
+)  # fmt: skip
 WHAT = (
-    "the invoice export",
-    "the staging database",
-    "a dark editor theme",
-    "the nightly backup",
-    "the Kyoto trip",
-    "the login form",
-    "unit tests for the parser",
-    "the heat pump firmware",
-    "the marathon plan",
+    "the invoice export", "the staging database", "a dark editor theme", "the nightly backup", "the Kyoto trip",
+    "the login form", "unit tests for the parser", "the heat pump firmware", "the marathon plan",
     "the photo pipeline",
-)
+)  # fmt: skip
 WHY = (
     "because the old one timed out after {n} seconds",
     "with port {n} and the new certificate",
@@ -51,6 +33,14 @@ WHY = (
     "so that {n} rows load in one page",
     "and wrote down error E{n} for later",
 )
+
+
+def fresh(root: Path) -> Workspace:
+    """Make an empty workspace that is opened now, with the environment of this process."""
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "mem.yaml").touch()
+    (root / "entries").mkdir()
+    return opened(Surroundings(root, os.environ, datetime.now(UTC)), root)
 
 
 def sentence(random_: random.Random) -> str:

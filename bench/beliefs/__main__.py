@@ -85,7 +85,7 @@ def _page(chosen: argparse.Namespace) -> str:
         f" {search.elapsed:.0f} ms elapsed: {write.elapsed / search.elapsed:.2f}). Comparing a new text with five"
         f" neighbours takes {comparison_time():.0f} ms of one core, embedding included.\n",
         f"Marking {marked.hits} hits that cite lines of files of 1,000 lines, {marked.changed} of which changed, takes"
-        f" {marked.cost.processor:.1f} ms of one core in a new process, imports included.\n",
+        f" {marked.milliseconds:.1f} ms of one core in a new process, imports included.\n",
     ]
     return "\n".join(lines)
 

@@ -1,9 +1,6 @@
 """What ordinary writes get for it: fixtures written anew, the time of a write beside a search, of a comparison."""
 
-import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -13,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from bench.beliefs.workspace import Workspace, is_kept
-from bench.timing import Bench
+from bench.timing import PYTHON, Bench, Cost
 from bench.workspaces import make
 from memcli.beliefs.pair_model import load_pair_model
 from memcli.index.embedder import open_embedder
@@ -45,35 +42,19 @@ def fixtures_anew() -> tuple[int, int, list[tuple[str, list[str]]]]:
     return len(entries), lost, flagged
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Milliseconds of a command, a process each time, the median of `RUNS`."""
-
-    elapsed: float
-    processor: float
-
-
 def costs() -> tuple[Cost, Cost]:
     """Measure `mem write` with five neighbours among 1,000 entries and `mem search`, one after the other in turn."""
     with tempfile.TemporaryDirectory() as folder:
         bench, root = Bench(Path(folder), RUNS), Path(folder) / "memory"
         make(root, 1000)
-        command = [sys.executable, "-m", "memcli"]
+        command = [PYTHON, "-m", "memcli"]
         where = ["--workspace", str(root)]
-        subprocess.run([*command, "index", *where], env=bench.environ, check=True, capture_output=True)
-
-        def spent(*words: str) -> tuple[float, float]:
-            start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-            subprocess.run([*command, *words, *where], env=bench.environ, check=True, capture_output=True)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            busy = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            return 1000 * (time.perf_counter() - start), 1000 * busy
-
-        found: dict[str, list[tuple[float, float]]] = {"write": [], "search": []}
+        bench.cost([*command, "index", *where])
+        found: dict[str, list[Cost]] = {"write": [], "search": []}
         for number in range(RUNS + 1):
             text = f"The release team approved the nightly backup after {number + 3} failed attempts in CI"
             for name, times in found.items():
-                times.append(spent(name, text))
+                times.append(bench.cost([*command, name, text, *where]))
         medians = [[statistics.median(column) for column in zip(*times[1:], strict=True)] for times in found.values()]
         return Cost(*medians[0]), Cost(*medians[1])
 
@@ -101,10 +82,9 @@ from memcli.search import search
 real, spent = search.mark_changed, []
 
 def timed(*words):
-    start, busy = time.perf_counter(), time.process_time()
+    busy = time.process_time()
     found = real(*words)
-    spent.append((1000 * (time.perf_counter() - start), 1000 * (time.process_time() - busy)))
-    spent[-1] += (sum(bool(hit.changed) for hit in found.hits), len(found.hits))
+    spent.append((1000 * (time.process_time() - busy), sum(bool(hit.changed) for hit in found.hits), len(found.hits)))
     return found
 
 search.mark_changed = timed
@@ -118,7 +98,7 @@ print(json.dumps(spent[0]))
 class Marking:
     """What it takes to mark the hits of a search, the first in its process, imports included."""
 
-    cost: Cost
+    milliseconds: float  # of one core
     hits: int
     changed: int
 
@@ -129,15 +109,15 @@ def marking() -> Marking:
         bench, root, source = Bench(Path(folder), RUNS), Path(folder) / "memory", Path(folder) / "src"
         make(root, 100)
         source.mkdir()
-        command = [sys.executable, "-m", "memcli"]
+        command = [PYTHON, "-m", "memcli"]
         where = ["--workspace", str(root)]
         for number in range(10):
             file = source / f"part{number}.py"
             file.write_text("".join(f"value_{line} = {line * number}\n" for line in range(1000)), encoding="utf-8")
             words = ["write", f"Zeppelin rule {number} is kept in part{number}.py", "--files", f"{file}:400-420"]
-            subprocess.run([*command, *words, *where], env=bench.environ, cwd=folder, check=True, capture_output=True)
+            bench.cost([*command, *words, *where])
             if number % 2:
                 file.write_text(file.read_text("utf-8").replace("value_410 =", "limit ="), encoding="utf-8")
         runs = [bench.inside(MARKING, "Zeppelin rule", "--limit", "10", *where) for _ in range(RUNS + 1)][1:]
-        elapsed, processor, changed, hits = (statistics.median(column) for column in zip(*runs, strict=True))
-        return Marking(Cost(elapsed, processor), int(hits), int(changed))
+        milliseconds, changed, hits = (statistics.median(column) for column in zip(*runs, strict=True))
+        return Marking(milliseconds, int(hits), int(changed))

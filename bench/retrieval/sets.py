@@ -4,13 +4,13 @@ A set is a folder with `corpus.jsonl` {id, text, timestamp?, meta?}, `queries.js
 (query, document, grade). A folder of such folders is one set of several workspaces.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from bench.measures import rows
 from memcli.formats.session_event import Event, render_event
 from memcli.formats.times import parse_time, stamp
 from memcli.store import entries
@@ -52,16 +52,16 @@ def collections(data: Path, wanted: tuple[str, ...] = ()) -> Iterator[Collection
             if len(parts) > 1:
                 is_conversations = parts[0].name.startswith("conv-")
                 held = part.name in HELD_CONVERSATIONS if is_conversations else bool(number % 2)
-            yield _collection(folder.name, part, held)
+            yield collection(folder.name, part, held)
 
 
 def languages(file: Path) -> Collection:
     """Read the table of languages: language, memory, a question that it answers."""
-    rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[1:]]
-    documents = tuple({"id": f"m{number}", "text": memory} for number, (_, memory, _) in enumerate(rows))
+    told = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+    documents = tuple({"id": f"m{number}", "text": memory} for number, (_, memory, _) in enumerate(told))
     queries = tuple(
         Query(f"q{number}", question, {f"m{number}": 1.0}, language, True)
-        for number, (language, _, question) in enumerate(rows)
+        for number, (language, _, question) in enumerate(told)
     )
     return Collection("languages", "languages", documents, queries)
 
@@ -125,21 +125,17 @@ def _moment(document: Mapping[str, Any]) -> datetime | None:
     return parse_time(document.get("timestamp", ""))
 
 
-def _collection(name: str, folder: Path, held: bool | None) -> Collection:
+def collection(name: str, folder: Path, held: bool | None = None) -> Collection:
+    """Read one set; `held` says of all its queries whether they are, None that every other one is."""
     grades: dict[str, dict[str, float]] = {}
     for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
         query, document, grade = line.split("\t")
         grades.setdefault(query, {})[document] = float(grade)
     queries = []
-    for number, query in enumerate(_lines(folder / "queries.jsonl")):
+    for number, query in enumerate(rows(folder / "queries.jsonl")):
         meta = query.get("meta") or {}
         category = str(meta.get("category_name") or meta.get("category") or "")
         if query["id"] in grades:
             is_held = bool(number % 2) if held is None else held
             queries.append(Query(query["id"], query["text"], grades[query["id"]], category, is_held))
-    return Collection(name, folder.name, tuple(_lines(folder / "corpus.jsonl")), tuple(queries))
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        yield from map(json.loads, file)
+    return Collection(name, folder.name, tuple(rows(folder / "corpus.jsonl")), tuple(queries))

@@ -5,20 +5,18 @@ the user's messages of the labelled conversations and sentences there, which are
 Deterministic.
 """
 
-import json
 import sys
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from bench.training.worth import STRENGTH, area, calibration, fit, left_out, write
+from bench import measures
+from bench.training.worth import DATA, STRENGTH, fit, judged, matrix, products, write
 from memcli.consolidation.attribution import FILE, HANDED_ON, SentencePlace, hashed_features, places, plain_features
 from memcli.language.pasted_text import Prompt
 from memcli.language.sentences import sentences
 
-DATA = Path(__file__).with_name("data")
 SIZE = 1 << 15
 BINDING = ("rule", "preference")
 BREAKS = ("\n\n", "\n", "\n\n", ". ")
@@ -26,18 +24,8 @@ OPENINGS = (
     *("for the future", "btw", "one more thing", "fyi", "next time", "in general", "ps", "and another one", "wichtig"),
     *("für später", "por cierto", "à propos", "small correction", "about that", "at work", "at home", "new here"),
     *("IMPORTANT", "note", "NB", "rule", "reminder", "please", "from Tuesday on", "since the move", "docs", "releases"),
-    *(
-        "calls with clients",
-        "the kids",
-        "mails",
-        "kitchen",
-        "garden",
-        "our team",
-        "money",
-        "reviews",
-        "parking",
-        "trips",
-    ),
+    *("calls with clients", "the kids", "mails", "kitchen", "garden", "our team", "money", "reviews", "parking"),
+    "trips",
 )
 """How users head and part what they say themselves."""
 
@@ -54,8 +42,7 @@ class Example:
 def labelled(path: Path) -> list[Example]:
     """Read prompts with their own and their handed-on parts; a sentence is what most of it is."""
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
-        told = json.loads(line)
+    for number, told in enumerate(measures.rows(path)):
         text = told["text"]
         marks = bytearray(len(text))
         for value, name in ((1, "own"), (2, "foreign")):
@@ -75,8 +62,7 @@ def labelled(path: Path) -> list[Example]:
 def own() -> list[Example]:
     """Read what users say in the conversations, none of it handed on."""
     found = []
-    for line in (DATA / "conversations.jsonl").read_text(encoding="utf-8").splitlines():
-        told = json.loads(line)
+    for told in measures.rows(DATA / "conversations.jsonl"):
         kept = {label["message"] for label in told["labels"] if label["keep"]}
         for number, one in enumerate(told["messages"]):
             if one["role"] == "user" and number in kept:
@@ -100,8 +86,9 @@ def own() -> list[Example]:
 
 def above_pastes(rules: list[str]) -> list[Example]:
     """Put a rule of the user's above what is wholly somebody else's."""
-    told = map(json.loads, (DATA / "prompts.jsonl").read_text(encoding="utf-8").splitlines())
-    pasted = ["\n".join(one["foreign"][:4]) for one in told if len(one["foreign"]) > 2][::3]
+    pasted = [
+        "\n".join(one["foreign"][:4]) for one in measures.rows(DATA / "prompts.jsonl") if len(one["foreign"]) > 2
+    ][::3]
     found = []
     for number, (rule, paste) in enumerate(zip(rules, pasted, strict=False)):
         text = f"{rule}\n\n{paste}"
@@ -111,32 +98,19 @@ def above_pastes(rules: list[str]) -> list[Example]:
     return found
 
 
-def matrix(examples: list[Example]) -> np.ndarray:
-    """Return the features, (n, SIZE + plain) float32."""
-    found = np.zeros((len(examples), SIZE + len(plain_features(examples[0].place))), np.float32)
-    for row, example in zip(found, examples, strict=True):
-        for at, value in hashed_features(example.place, SIZE):
-            row[at] += value
-        row[SIZE:] = plain_features(example.place)
-    return found
-
-
 def main() -> None:
     """Train, print the figures, and with --write put the model beside the code."""
     examples = labelled(DATA / "prompts.jsonl") + own()
-    names = sorted({one.group for one in examples})
-    groups = np.array([zlib.crc32(one.group.encode()) for one in examples])
+    groups = [one.group for one in examples]
     labels = np.array([float(one.is_handed_on) for one in examples])
-    features = matrix(examples)
-    kernel = (features @ features.T).astype(np.float64) + 1.0  # the bias is a feature that is always 1
-    print(f"{len(examples)} sentences, {int(labels.sum())} handed on, {len(names)} prompts and conversations")
-    sums = left_out(kernel, labels, groups, STRENGTH)
-    print(f"area left out {area(sums, labels):.3f}")
-    slope, offset = calibration(sums, labels)
-    chance = 1 / (1 + np.exp(-(slope * sums + offset)))
+    told = [one.place for one in examples]
+    features = matrix([(hashed_features(one, SIZE), plain_features(one)) for one in told], SIZE)
+    kernel = products(features)
+    print(f"{len(examples)} sentences, {int(labels.sum())} handed on, {len(set(groups))} prompts and conversations")
+    chance, slope, offset = judged(kernel, labels, groups, STRENGTH)
     for least in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7):
-        told = chance >= least
-        found, taken = told[labels == 1].mean(), told[labels == 0].mean()
+        marked = chance >= least
+        found, taken = marked[labels == 1].mean(), marked[labels == 0].mean()
         print(f"at {least}: finds {found:.2f} of what is handed on, takes {taken:.2f} of the own")
     dual = fit(kernel, labels, STRENGTH)
     weights = features.T @ dual

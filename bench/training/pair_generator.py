@@ -17,14 +17,8 @@ SAME, UPDATE, CONFLICT, DISTINCT = "same", "update", "conflict", "distinct"
 SHARES = {SAME: 0.22, UPDATE: 0.21, CONFLICT: 0.16, DISTINCT: 0.41}
 KIN = ["sister", "brother", "wife", "husband", "son", "daughter", "mother", "father", "colleague", "cousin", "boss"]
 CORRECTIONS = [
-    "Correction: ",
-    "Actually, ",
-    "Update: ",
-    "FYI: ",
-    "Heads-up: ",
-    "Change of plan: ",
-    "Sorry, wrong before: ",
-]
+    "Correction: ", "Actually, ", "Update: ", "FYI: ", "Heads-up: ", "Change of plan: ", "Sorry, wrong before: ",
+]  # fmt: skip
 SINCE = [" now", " from now on", " these days", " as of this week", " since Monday", " since the last release",
          " instead", " after all", " since last month", ", things have changed", " because it was cheaper"]  # fmt: skip
 NOTES = ["Note: ", "Reminder: ", "As said, ", "For the record: ", "btw ", "User told me that ", "So ", "note to self, "]
@@ -36,16 +30,9 @@ FIRST_PERSON = {"lives": "live", "is": "am", "has": "have", "works": "work", "us
 SYLLABLES = ["ka", "lo", "mi", "ren", "tor", "vel", "sa", "bri", "no", "dar", "el", "fin", "gal", "hu", "is", "jor",
              "ket", "lun", "mar", "ost", "pra", "quin", "ros", "sten", "tal", "ul", "wen", "yar", "zo"]  # fmt: skip
 FIRM = [
-    "{} Energy",
-    "{} Motors",
-    "{} Group",
-    "FC {}",
-    "{} Foundation",
-    "University of {}",
-    "{} Records",
-    "{} Systems",
+    "{} Energy", "{} Motors", "{} Group", "FC {}", "{} Foundation", "University of {}", "{} Records", "{} Systems",
     "{}",
-]
+]  # fmt: skip
 TWINS = [("left", "right"), ("old", "new"), ("internal", "public"), ("European", "American"), ("blue", "white"),
          ("upstairs", "downstairs"), ("primary", "secondary"), ("morning", "evening"), ("first", "second"),
          ("staging", "production"), ("mobile", "desktop"), ("spring", "autumn"), ("big", "small")]  # fmt: skip

@@ -9,7 +9,6 @@ import json
 import re
 import sys
 import tempfile
-import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import BytesIO
@@ -17,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.training.worth import DATA, SHORT_SENTENCES, area, calibration, chats, fit, left_out, utterances, write
+from bench import measures
+from bench.training.worth import DATA, SHORT_SENTENCES, chats, fit, judged, utterances, write
 from memcli.consolidation.backlog import all_events
 from memcli.consolidation.batch import Batch
 from memcli.consolidation.candidates import candidates
@@ -34,8 +34,7 @@ STRENGTH = 10.0  # of regularisation
 
 def conversations() -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Yield the name and the messages, by role, of each conversation."""
-    for line in (DATA / "conversations.jsonl").read_text(encoding="utf-8").splitlines():
-        told = json.loads(line)
+    for told in measures.rows(DATA / "conversations.jsonl"):
         yield told["id"], [(one["role"], one["content"]) for one in told["messages"]]
     for file in ("chats", "chats-kept"):
         yield from ((name, messages) for name, messages, _ in chats(file))
@@ -81,15 +80,12 @@ def main() -> None:
     found = [*examples(), *sentences()]
     features = np.array([one for one, _, _ in found])
     labels = np.array([float(keep) for _, keep, _ in found])
-    groups = np.array([zlib.crc32(name.encode()) for _, _, name in found])
+    groups = [name for _, _, name in found]
     mean, spread = features.mean(axis=0), features.std(axis=0) + 1e-6
     scaled = np.c_[(features - mean) / spread, np.ones(len(features))]
     kernel = scaled @ scaled.T
-    sums = left_out(kernel, labels, groups, STRENGTH)
-    slope, offset = calibration(sums, labels)
     print(f"{len(labels):,} statements, {int(labels.sum()):,} to keep, {len(set(groups)):,} conversations")
-    print(f"area left out {area(sums, labels):.3f}")
-    chances = 1 / (1 + np.exp(-(slope * sums + offset)))
+    chances, slope, offset = judged(kernel, labels, groups, STRENGTH)
     for least in (0.4, 0.5, 0.6, 0.7):
         gone = chances < least
         print(f"below {least}: {gone.mean():.2f} of all, {1 - labels[gone].mean():.2f} of these turned down by readers")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench import measures
 from memcli.consolidation.candidates import Candidate, candidates, without_filler
 from memcli.consolidation.worth import FILE, KEEP, SHORT, hashed_features, is_short, plain_features
 from memcli.formats.session_event import Event
@@ -21,7 +22,6 @@ from memcli.language.linear_model import FORMAT
 
 DATA = Path(__file__).with_name("data")
 SIZE = 1 << 14
-WEIGHT = 1.0  # of the hashed features against the plain ones: with more, the model learns authors and not sentences
 STRENGTH, SHORT_STRENGTH = 0.25, 0.1  # of regularisation
 FOLDS = 8
 SENTENCES, SHORT_SENTENCES = ("utterances",), ("facts", "short")
@@ -54,8 +54,7 @@ def utterances(names: Sequence[str]) -> list[Example]:
 def conversations() -> list[Example]:
     """Read labelled conversations: messages with labels of their parts, and messages as labelled sentences."""
     found = []
-    for line in (DATA / "conversations.jsonl").read_text(encoding="utf-8").splitlines():
-        told = json.loads(line)
+    for told in measures.rows(DATA / "conversations.jsonl"):
         labels: dict[int, list[Label]] = {}
         for label in told["labels"]:
             start = told["messages"][label["message"]]["content"].find(label["text"])
@@ -113,15 +112,25 @@ def parts(whole: Candidate, text: str, labels: Sequence[Label], name: str) -> It
             yield Example(replace(whole, text=part, start=start, stop=stop), keep, kind, name)
 
 
-def matrix(examples: Sequence[Example]) -> np.ndarray:
-    """Return the features, (n, SIZE + plain) float32."""
-    width = len(plain_features(examples[0].candidate))
-    found = np.zeros((len(examples), SIZE + width), np.float32)
-    for row, example in zip(found, examples, strict=True):
-        for place, value in hashed_features(example.candidate.text, SIZE):
-            row[place] += WEIGHT * value
-        row[SIZE:] = plain_features(example.candidate)
+def matrix(rows: Sequence[tuple[Sequence[tuple[int, float]], Sequence[float]]], size: int) -> np.ndarray:
+    """Return the features of examples, (n, size + plain) float32, of their hashed places with values and plain ones."""
+    found = np.zeros((len(rows), size + len(rows[0][1])), np.float32)
+    for row, (hashed, plain) in zip(found, rows, strict=True):
+        for place, value in hashed:
+            row[place] += value
+        row[size:] = plain
     return found
+
+
+def described(examples: Sequence[Example]) -> np.ndarray:
+    """Return the features of candidates."""
+    told = [one.candidate for one in examples]
+    return matrix([(hashed_features(one.text, SIZE), plain_features(one)) for one in told], SIZE)
+
+
+def products(features: np.ndarray) -> np.ndarray:
+    """Return the kernel of features, (n, n) float64; the bias is one more feature that is always 1."""
+    return (features @ features.T).astype(np.float64) + 1.0
 
 
 def fit(kernel: np.ndarray, labels: np.ndarray, strength: float) -> np.ndarray:
@@ -171,18 +180,27 @@ def calibration(sums: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
     return float(weights[0]), float(weights[1])
 
 
-def trained(examples: Sequence[Example], strength: float) -> tuple[np.ndarray, float, float, float]:
-    """Return the weights of what to keep of examples, their bias, and the slope and offset of their calibration."""
-    names = sorted({one.group for one in examples})
-    groups = np.array([zlib.crc32(one.group.encode()) for one in examples])
-    labels = np.array([float(one.keep) for one in examples])
-    features = matrix(examples)
-    kernel = (features @ features.T).astype(np.float64) + 1.0  # the bias is a feature that is always 1
-    print(f"{len(examples)} candidates, {int(labels.sum())} to keep, {len(names)} groups")
-    sums = left_out(kernel, labels, groups, strength)
+def judged(
+    kernel: np.ndarray, labels: np.ndarray, groups: Sequence[str], strength: float
+) -> tuple[np.ndarray, float, float]:
+    """Return the probability of each example by models that never saw its group, and their calibration's line.
+
+    Print the area, too. The line is slope and offset.
+    """
+    sums = left_out(kernel, labels, np.array([zlib.crc32(name.encode()) for name in groups]), strength)
     print(f"area left out {area(sums, labels):.3f}")
     slope, offset = calibration(sums, labels)
-    chance = 1 / (1 + np.exp(-(slope * sums + offset)))
+    return 1 / (1 + np.exp(-(slope * sums + offset))), slope, offset
+
+
+def trained(examples: Sequence[Example], strength: float) -> tuple[np.ndarray, float, float, float]:
+    """Return the weights of what to keep of examples, their bias, and the slope and offset of their calibration."""
+    groups = [one.group for one in examples]
+    labels = np.array([float(one.keep) for one in examples])
+    features = described(examples)
+    kernel = products(features)
+    print(f"{len(examples)} candidates, {int(labels.sum())} to keep, {len(set(groups))} groups")
+    chance, slope, offset = judged(kernel, labels, groups, strength)
     for least in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8):
         told = chance >= least
         right, wrong = told[labels == 1].mean(), told[labels == 0].mean()
@@ -194,8 +212,8 @@ def trained(examples: Sequence[Example], strength: float) -> tuple[np.ndarray, f
 def kinds(examples: Sequence[Example]) -> tuple[list[np.ndarray], list[float]]:
     """Return the weights and the bias of each kind, learned from what is worth keeping."""
     kept = [one for one in examples if one.keep]
-    features = matrix(kept)
-    kernel = (features @ features.T).astype(np.float64) + 1.0
+    features = described(kept)
+    kernel = products(features)
     duals = [fit(kernel, np.array([float(one.kind == kind) for one in kept]), 2 * STRENGTH) for kind in KINDS]
     return [features.T @ dual for dual in duals], [float(dual.sum()) for dual in duals]
 
@@ -240,7 +258,6 @@ def main() -> None:
     short_bias = (short_slope * short_bias + short_offset - offset) / slope
     of_kinds, biases = kinds(told + plain)
     every = np.array([weights, short_weights, *of_kinds])
-    every[:, :SIZE] *= WEIGHT
     if "--write" in sys.argv:
         write(FILE, (KEEP, SHORT, *KINDS), SIZE, every, (bias, short_bias, *biases), (slope, offset))
 

@@ -1,1 +1,1 @@
-"""Words, sentences and dates of human languages: pure functions over text."""
+"""Read words, sentences and dates of human languages: pure functions over text."""

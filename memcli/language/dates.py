@@ -1,7 +1,7 @@
-"""Say which day "yesterday" was: relative dates in a text, resolved against the moment it was said.
+"""Resolve relative dates in a text, such as "yesterday", and find the period of time that a query names.
 
-Only what has one reading is resolved: "on Friday" may lie on either side, what hardens in 28 days does so any time,
-and Next Friday with a capital within a sentence is a name; they stay as they are.
+A phrase is resolved only if it has one reading. "On Friday" may be before or after, "hardens in 28 days" has no
+beginning, and "Next Friday" with a capital within a sentence is a name: they stay as they are.
 """
 
 import re
@@ -56,7 +56,7 @@ _BACK = rf"(?i){_BEHIND}|dernier|scorso"
 
 
 def dated(text: str, said: date | None) -> str:
-    """Put the date after each relative one; `said` is the speaker's day, and without it the text stays."""
+    """Return the text with the date behind each relative one; unchanged if `said`, the speaker's day, is None."""
     if said is None:
         return text
     text = compiled(_PHRASE).sub(lambda match: match[0] if _is_name(match) else _with_date(match, said), text)
@@ -66,13 +66,13 @@ def dated(text: str, said: date | None) -> str:
 
 
 def _is_name(match: re.Match[str]) -> bool:
-    """Tell a title or a name, such as the film Yesterday, by its capital within a sentence."""
+    """Return whether a match is a title or a name, such as the film Yesterday: it has a capital within a sentence."""
     before = match.string[: match.start()].rstrip()
     return match[0][0].isupper() and bool(before) and before[-1] not in ".!?:;\n\"'“„»)-–—"
 
 
 def _abroad(match: re.Match[str], said: date) -> str:
-    """Resolve a word for a day, or a day of the week, of another language."""
+    """Return the date of a word for a day, or of a day of the week, in another language than English."""
     name = match["named"] or match["later"]
     if name:
         day = next(at for at, names in enumerate(_NAMED_DAYS) if name.casefold() in names.split("|"))
@@ -117,7 +117,7 @@ def _span(said: date, span: str, step: int) -> str:
 
 
 def _shifted(said: date, unit: str, step: int) -> str:
-    """Move by whole units; months and years are only known as such."""
+    """Return the date `step` units later; of months and years only the month or the year."""
     if unit in ("day", "week"):
         return (said + timedelta(days=step * (7 if unit == "week" else 1))).isoformat()
     if unit == "year":
@@ -127,7 +127,7 @@ def _shifted(said: date, unit: str, step: int) -> str:
 
 
 LATER = timedelta(days=7)
-"""What happened is often written down a few days after."""
+"""How long after a period something written may still be about it."""
 
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
 _NUMBER = {name: place for place, name in enumerate(_MONTHS, 1)} | {
@@ -159,7 +159,7 @@ class Period:
     day: int = 0
 
     def holds(self, day: date) -> bool:
-        """Tell whether something written that day may tell of the period."""
+        """Return whether something written that day may be about the period."""
         if self.first and self.last:
             return self.first <= day <= self.last + LATER
         for year in (day.year - 1, day.year):
@@ -174,7 +174,7 @@ class Period:
 
 
 def period_in(query: str, today: date) -> Period | None:
-    """Return the time a query names, None where it names none; `today` is the user's day."""
+    """Return the period that a query names; None if it names none. `today` is the user's day."""
     text = query[:2000]
     try:
         return _written(text) or _relative(text, today)

@@ -1,8 +1,8 @@
-"""What agents' harnesses and memory tools put into a conversation that nobody said: it must not be remembered.
+"""Recognise text that agents' harnesses and memory tools insert into a conversation, which must not be remembered.
 
-Recalled memory above all: what is recalled into a prompt and then consolidated from it grows with every turn. The names
-of tags, and how whole messages of harnesses begin, stand in `data/harness.toml`. This module only recognises; what it
-removes is counted by whoever asks.
+The most important case is recalled memory: consolidated again from the prompt it was put into, it would grow with every
+turn. The names of tags, and how whole messages of harnesses begin, are in `data/harness.toml`. Callers count what is
+removed.
 """
 
 import re
@@ -13,7 +13,7 @@ from .. import data
 from ..dataclass import dataclass
 
 ASKED_BY_MEM = "[asked by mem]"
-"""Begins every prompt that mem gives to an agent's command: a transcript that is left of it is known by it."""
+"""Begins every prompt that mem gives to an agent's command, so that a transcript of it can be recognised."""
 
 MEMORY, REMINDER, COMMAND, SETTING = "recalled memory", "reminder", "command", "environment"
 
@@ -37,7 +37,7 @@ _RECALL_COMMAND = re.compile(
 
 @cache
 def _tags() -> dict[str, str]:
-    """Return what a pair of tags holds, by the name of the tag."""
+    """Return the reason for which a pair of tags is removed, by the name of the tag."""
     return {name: reason for reason, names in data.table(_FILE)["tags"].items() for name in names.split()}
 
 
@@ -48,9 +48,9 @@ def _names() -> str:
 
 @cache
 def _opening() -> re.Pattern[str]:
-    """Return what begins an injection: a tag counts only where it begins a line or follows another tag at once.
+    """Return the pattern of the beginning of an injection.
 
-    A sentence that mentions one is somebody's words.
+    A tag counts only at the beginning of a line or directly behind another tag: a sentence may mention one.
     """
     return re.compile(
         r"(?:^[ \t]*|(?<=>)[ \t]*)<(?P<tag>" + _names() + r")(?P<attributes>[ \t][^<>\n]*)?>(?P<rest>[^\n]*)"
@@ -67,7 +67,7 @@ def _like_tag() -> re.Pattern[str]:
 
 @dataclass(frozen=True)
 class Injection:
-    """A stretch of text that nobody said."""
+    """A span of text that nobody said."""
 
     start: int
     stop: int
@@ -75,7 +75,7 @@ class Injection:
 
 
 def without_injected(text: str) -> str:
-    """Return what was really said; a text without injections comes back as it is."""
+    """Return the text without its injections, unchanged if there are none."""
     found = injections(text)
     if not found:
         return text
@@ -88,10 +88,10 @@ def without_injected(text: str) -> str:
 
 
 def injections(text: str) -> list[Injection]:
-    """Return the injected stretches, in order and apart."""
+    """Return the injected spans, in order and without overlap."""
     found = list(_injections(text)) if "<" in text or "[" in text else []
     begin = 0
-    for number in range(len(found) + 1):  # as long as nobody has said anything
+    for number in range(len(found) + 1):  # until somebody has said something
         # What a harness writes about a command it ran goes on behind the command's tags.
         is_command = number > 0 and found[number - 1].reason == COMMAND
         if reason := COMMAND if is_command and text[begin:].strip() else opened_by(text, begin):
@@ -103,26 +103,26 @@ def injections(text: str) -> list[Injection]:
 
 
 def opened_by(text: str, begin: int = 0) -> str:
-    """Return what a harness has written that begins like this; empty where a person may have."""
+    """Return the reason for which a text that begins like this is a harness's; "" if a person may have written it."""
     reasons, opening = _openings()
     found = opening.match(text, begin)
     return reasons[found.lastindex - 1] if found and found.lastindex else ""
 
 
 def quoted(text: str) -> str:
-    """Return a text so that it can stand inside a block of recalled memory: nothing in it opens or closes one."""
+    """Return a text escaped for a block of recalled memory: nothing in it opens or closes one."""
     text = _UNSEEN.sub("", text.replace("\r\n", "\n"))
     return _LIKE_FENCE.sub("&#91;", _like_tag().sub("&lt;", text))
 
 
 def recalls_memory(tool: str, command: str = "") -> bool:
-    """Tell whether a tool call asks a memory, so that its answer is nothing new."""
+    """Return whether a tool call reads memory, so that its result is nothing new."""
     return bool(_RECALL_TOOL.search(tool[-80:].lower()) or _RECALL_COMMAND.search(command[:2000]))
 
 
 @cache
 def _openings() -> tuple[tuple[str, ...], re.Pattern[str]]:
-    """Return what each opening is called, and the expression in which its group has the same number."""
+    """Return the reason of each opening, and the pattern in which it is the group of the same number."""
     texts = "\n".join(data.table(_FILE)["openings"].values())
     lines = [line.partition(" | ") for line in texts.splitlines()]
     each = (f"({re.escape(words)})".replace(r"\*", r"\w+") for _, _, words in lines)
@@ -156,7 +156,7 @@ def _injections(text: str) -> Iterator[Injection]:
 
 
 def _is_fence(found: re.Match[str]) -> bool:
-    """Tell our fence from a tag of the same name: it names an entry, or it stands alone on its line."""
+    """Return whether a tag is mem's and not another of its name: it names an entry, or is alone on its line."""
     attributes = found["attributes"] or ""
     if attributes.strip():
         return bool(re.match(r"[ \t]+(?:id|source|count|workspace)=", attributes))

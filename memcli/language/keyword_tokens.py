@@ -1,8 +1,7 @@
 """Turn text into words for the keyword index, and a question into a keyword query.
 
-Owns: what is written into the full-text table besides the text itself, which words of a question are asked
-for, and the syntax of a match expression. Refuses: stemming, case and accents (the table's own tokenizer does
-them), any knowledge of which words a workspace holds, and disk.
+This module decides what the full-text table stores besides the text itself, which words of a question are searched
+for, and the syntax of a match expression. The table's own tokenizer does stemming, case and accents.
 """
 
 import re
@@ -127,7 +126,7 @@ def _fold(text: str) -> str:
 
 @cache
 def _runs() -> re.Pattern[str]:
-    """Compile late: the wide character class costs a millisecond, and most text is ASCII."""
+    """Return the pattern of unspaced scripts, compiled late: it takes a millisecond, and most text is ASCII."""
     return re.compile(f"[{_UNSPACED}]+")
 
 
@@ -190,7 +189,7 @@ def _hidden_words(text: str) -> list[str]:
 
 
 def _is_exact(chunk: str) -> bool:
-    """Tell identifiers, paths, addresses, versions and numbers from ordinary words."""
+    """Return whether a word is an identifier, a path, an address, a version or a number."""
     if any(char.isdigit() for char in chunk):
         return True
     if re.search(r"[\w][_/\\@.:][\w]", chunk):

@@ -1,7 +1,7 @@
-"""What is known of English beforehand: words that tell little, forms that belong together, how a question begins.
+"""Facts about English: stop words, common words, irregular forms, words that begin a question or name a time.
 
-A workspace of a hundred texts cannot tell that "make" is common and "marigold" is not; this table can.
-Other languages are served by what the workspace itself shows.
+A workspace of a hundred texts does not show that "make" is common and "marigold" is not; this table does. For other
+languages only the statistics of the workspace are used.
 """
 
 from functools import cache
@@ -23,7 +23,7 @@ _ENDINGS = (
 
 
 def stop_words() -> frozenset[str]:
-    """Return the lower-case words that say nothing of what a text is about."""
+    """Return the stop words, in lower case: they say nothing about the subject of a text."""
     return data.words(_FILE, "stop_words")
 
 
@@ -46,12 +46,12 @@ def common_share(word: str) -> float:
 
 
 def names_a_time(text: str) -> bool:
-    """Tell whether a text may name a time: where it does not, nobody need look for one."""
+    """Return whether a text may name a time, a quick check before `dates.period_in`."""
     return data.pattern(_FILE, "times").search(text) is not None
 
 
 def opens_a_question(word: str) -> bool:
-    """Tell whether a sentence that begins with the word asks something."""
+    """Return whether a sentence that begins with the word is a question."""
     return word.lower() in data.words(_FILE, "openers")
 
 

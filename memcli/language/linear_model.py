@@ -1,7 +1,7 @@
-"""A linear model over hashed words and plain numbers, read from a file: one output to decide by, others beside it.
+"""A linear model over hashed words and plain numbers, read from a file: the first output decides, others describe.
 
-Owns: the file's format, hashing, and the calibrated probability. Refuses to know what is judged: see `worth`
-and `attribution`, whose trainers in `bench/training` write the files.
+This module has the file's format, the hashing and the calibrated probability. What is judged is known to
+`consolidation.worth` and `consolidation.attribution`; `bench/training` writes the files.
 """
 
 import json
@@ -25,7 +25,7 @@ _GRAMS = (3, 4)  # characters of a part of a word
 
 @dataclass(frozen=True)
 class Model:
-    """Weights of one output that decides, the first, and of further ones."""
+    """The weights of all outputs."""
 
     outputs: tuple[str, ...]
     size: int  # hashed features
@@ -50,7 +50,7 @@ class Model:
 
 @lru_cache(maxsize=64)  # the ends of a prompt are asked for with each of its sentences
 def hashed_text(text: str, size: int, region: str = "") -> tuple[tuple[int, float], ...]:
-    """Return the places and values of a text's words, its pairs of words and its parts of words.
+    """Return the places and values of a text's words, pairs of words and parts of words, a vector of length 1.
 
     `region` is where the text stands: the same word is another feature there.
     """
@@ -75,7 +75,7 @@ def hashed_text(text: str, size: int, region: str = "") -> tuple[tuple[int, floa
 
 
 def hashed(features: Iterable[str], size: int) -> tuple[tuple[int, float], ...]:
-    """Return the places and values of features, which have length 1 together."""
+    """Return the places and values of features, a vector of length 1."""
     return _weighted([zlib.crc32(one.encode("utf-8", "replace")) % size for one in features])
 
 

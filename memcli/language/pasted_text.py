@@ -1,6 +1,6 @@
-"""Which parts of a prompt are not the user's own words: what was pasted, quoted or forwarded claims nothing for them.
+"""Find the parts of a prompt that are not the user's own words: what was pasted, quoted or forwarded.
 
-Owns: the marks by which foreign text is told apart, and how much a long prompt may claim. Refuses to judge content.
+They are recognised by the marks around them alone, never by their content. Nothing in them counts as the user's word.
 """
 
 import re
@@ -13,7 +13,7 @@ from ..dataclass import dataclass
 _pattern = partial(data.pattern, "foreign_text.toml")
 
 LONG, PARAGRAPHS = 600, 3
-"""A prompt of more characters or paragraphs was probably not typed by hand."""
+"""A prompt with more characters or paragraphs was probably not typed by hand."""
 
 _SHARE = 0.5  # of a sentence; with more of it foreign, the sentence is
 _QUOTED_WORDS = 5  # a shorter quotation is part of what the user says
@@ -36,7 +36,7 @@ class Prompt:
 
     @cached_property
     def foreign(self) -> tuple[_Span, ...]:
-        """The stretches that are not the user's words, in order and apart."""
+        """Return the spans that are not the user's words, in order and without overlap."""
         text = self.text
         found = [match.span() for mark in (_FENCE, _TRIPLE, _QUOTED_LINE) for match in mark.finditer(text)]
         found += [match.span() for match in _pattern("quotation").finditer(text) if _is_long(match[0])]
@@ -48,7 +48,7 @@ class Prompt:
 
     @cached_property
     def is_long(self) -> bool:
-        """Tell whether it is too long to have been typed: what it states is `observed`."""
+        """Return whether it is too long to have been typed: what it states has the source `observed`."""
         return len(self.text) > LONG or len(_BREAK.split(self.text.strip())) > PARAGRAPHS
 
     @cached_property
@@ -63,12 +63,12 @@ class Prompt:
         return self.text.rstrip().rfind("\n") + 1
 
     def is_foreign(self, start: int, stop: int) -> bool:
-        """Tell whether more than half of a stretch is not the user's words."""
+        """Return whether more than half of a span is not the user's words."""
         held = sum(max(0, min(stop, end) - max(start, begin)) for begin, end in self.foreign)
         return held > _SHARE * (stop - start)
 
     def may_ask(self, start: int, stop: int) -> bool:
-        """Tell whether a request to remember is the user's here: in the first paragraph or the last line, unquoted."""
+        """Return whether a request to remember is the user's: in the first paragraph or the last line, unquoted."""
         at_an_end = start < self.first_stop or start >= self.last_start
         return at_an_end and not any(begin < stop and start < end for begin, end in self.foreign)
 
@@ -99,7 +99,7 @@ def _tagged(text: str) -> Iterator[_Span]:
 
 
 def _led_in(text: str) -> Iterator[_Span]:
-    """Yield what follows a line that says whose words come: the quotation there, else all the rest."""
+    """Yield what follows a line that announces another's words: the quotation there, else all the rest."""
     start = 0
     for line in text.splitlines(keepends=True):
         stop = start + len(line)
@@ -113,7 +113,7 @@ def _led_in(text: str) -> Iterator[_Span]:
 
 
 def _stop(text: str, start: int) -> int:
-    """Return where the words end that begin here: with their quotation or fence, or with the text."""
+    """Return where the announced words that begin here end: with their quotation or fence, or with the text."""
     begin = start + len(text[start:]) - len(text[start:].lstrip())
     for mark in (_FENCE, _TRIPLE, _pattern("quotation")):
         if found := mark.match(text, begin):

@@ -1,7 +1,7 @@
-"""Ask a language model: what an LLM is here, and the one that litellm reaches.
+"""Ask a language model: the protocol of an LLM, and the client of those that litellm reaches.
 
-Owns: every use of litellm, the wall-clock deadline, one line for whatever went wrong. Refuses: hidden retries,
-prompts, and the meaning of the answer. Nothing is imported, read or sent before a question is asked.
+All use of litellm is here, with a wall-clock deadline and one line for each error. There are no hidden retries. Nothing
+is imported, read or sent before a question is asked.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ class Completion:
 
 
 class Llm(Protocol):
-    """Whatever answers messages of `role` and `content`."""
+    """Anything that answers messages of `role` and `content`."""
 
     def complete(
         self,
@@ -70,7 +70,7 @@ class LitellmLlm:
         max_tokens: int = MAX_TOKENS,
         timeout: float = 0.0,
     ) -> Completion:
-        """Ask once; the deadline counts from the request, after the seconds litellm takes to import."""
+        """Ask once, see `Llm`; the deadline counts from the request, after the seconds litellm takes to import."""
         timeout = timeout or TIMEOUT
         # Whatever a provider prints must not end up in our data.
         with contextlib.redirect_stdout(sys.stderr):
@@ -164,7 +164,7 @@ def _litellm() -> Any:
 
 
 def _response_format(litellm: Any, model: str, provider: str, schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Ask for the strictest form of answer litellm says the model knows."""
+    """Return the arguments for the strictest form of answer that the model knows, according to litellm."""
     if schema is None:
         return {}
     if litellm.supports_response_schema(model=model, custom_llm_provider=provider):

@@ -1,7 +1,7 @@
 """Ask a language model through a command of the user's own, such as `claude` or `llm -m gpt-4o-mini`.
 
-Owns: the process, its folder, its deadline and its end. The command comes from the user's own settings, never from a
-workspace, and no shell reads it. A command line agent that `presets` knows runs in an empty folder.
+The command comes from the user's own settings, never from a workspace, and no shell reads it. It is killed with all it
+started at the deadline. A command line agent that `PRESETS` has runs in an empty folder, with the variables it needs.
 """
 
 import os

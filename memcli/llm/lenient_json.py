@@ -1,7 +1,7 @@
 """Read the JSON a language model meant, from the most literal reading to the most charitable.
 
-Owns: fences, thinking, prose around an object, bad escapes, comments, and fields found by pattern. Refuses to
-guess how a text that was cut off would have gone on, and to decide which fields are right: see reply.
+It reads through fences, thinking, prose around an object, bad escapes and comments, and finds fields by pattern. It
+never guesses how a text that was cut off would have gone on. Which fields are right is decided in `llm_reply`.
 """
 
 import json
@@ -76,7 +76,7 @@ def dicts(value: Value) -> list[dict[str, Value]]:
 
 
 def without_thoughts(text: str) -> str:
-    """Drop what a reasoning model says before its answer, also where a tag is missing.
+    """Return a text without what a reasoning model says before its answer, also where a tag is missing.
 
     Of thinking that is never closed only an object at the very end counts as the answer.
     """
@@ -106,7 +106,7 @@ def _without_closed_thoughts(text: str) -> str:
 
 
 def mended(text: str) -> str:
-    """Make stray backslashes, comments, trailing commas and Python's constants into JSON; strings keep their text."""
+    """Return a text with stray backslashes, comments, trailing commas and Python's constants made JSON."""
 
     def piece(match: re.Match[str]) -> str:
         if match["string"]:
@@ -164,7 +164,7 @@ def _balanced(text: str, *, inside: bool) -> Iterator[str]:
 
 
 def fields_by_pattern(text: str, fields: Sequence[str]) -> dict[str, Value]:
-    """Find each named field's value between its name and the next one's; {} where any cannot be read whole.
+    """Return each named field's value, found between its name and the next one's; {} if any cannot be read whole.
 
     So quotes and line ends a model forgot to escape do no harm. Only texts, null and lists of plain texts or
     of objects that parse can be read so, and a name that comes twice makes it a guess.
@@ -215,7 +215,7 @@ def _unescaped(text: str) -> str:
 
 
 def _repaired(text: str) -> list[Value]:
-    """Ask json-repair, where it is installed, and believe it only if nothing of the text was left out."""
+    """Return what json-repair reads, if it is installed and leaves out nothing of the text."""
     try:
         import json_repair
     except ImportError:

@@ -1,1 +1,1 @@
-"""The memories a prompt should have, within a budget of tokens."""
+"""Recall the memories that a prompt should have, within a budget of tokens."""

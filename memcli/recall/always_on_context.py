@@ -1,4 +1,4 @@
-"""What a prompt is given whatever it asks: MEMORY.md, the notes of today, the days before."""
+"""Read what every prompt is given, whatever it asks: MEMORY.md, the notes of today, the days before."""
 
 from collections.abc import Iterator
 from dataclasses import replace

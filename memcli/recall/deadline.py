@@ -1,4 +1,4 @@
-"""Work that may come too late: done in threads that are left to themselves when the time is over."""
+"""Work with a deadline, done in threads that are abandoned when the time is over."""
 
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 
 class Race(Generic[T]):
-    """Several ways to one answer; the first to arrive wins, and nobody waits past the deadline.
+    """Several attempts at one answer; the first to arrive counts, and nobody waits past the deadline.
 
     A thread cannot be ended. Who leaves one busy should leave the process without waiting for it.
     """
 
     def __init__(self, deadline: float) -> None:
-        """Take the moment, of the monotonic clock, at which all waiting ends."""
+        """Take the time of the monotonic clock, in seconds, at which all waiting ends."""
         self.deadline = deadline
         self.failures: tuple[str, ...] = ()
         self._threads: list[Thread] = []
@@ -31,7 +31,7 @@ class Race(Generic[T]):
         return any(thread.is_alive() for thread in self._threads)
 
     def enter(self, work: Callable[[], T | None]) -> None:
-        """Begin another way."""
+        """Start another attempt."""
 
         def run() -> None:
             try:
@@ -62,5 +62,5 @@ class Race(Generic[T]):
         return None
 
     def settled(self) -> None:
-        """Wait for the last way entered, until the deadline."""
+        """Wait for the attempt started last, at most until the deadline."""
         self._threads[-1].join(max(self.deadline - monotonic(), 0.0))

@@ -199,7 +199,7 @@ def _delimited(attributes: dict[str, str], text: str) -> str:
 
 
 def _pieces(memories: list[Memory]) -> Iterable[str]:
-    """Write memories; parts of one page that follow each other stand between one pair of delimiters."""
+    """Yield the text of memories; parts of one page that follow each other share one pair of delimiters."""
     for page, found in groupby(memories, key=_page_of):
         inside = list(found)
         if page:
@@ -212,13 +212,13 @@ def _pieces(memories: list[Memory]) -> Iterable[str]:
 
 
 def _page_of(memory: Memory) -> tuple[str, ...]:
-    """Name the page a memory is shown as part of; nothing for what stands alone."""
+    """Return scope and path of the page that a memory is shown as part of; () if it is shown alone."""
     is_part = memory.section != RELEVANT and memory.kind in _GROUPED
     return (memory.scope, memory.path) if is_part else ()
 
 
 def _scope(memory: Memory) -> str:
-    """Return the user's own workspace from the project's, which needs no name."""
+    """Return the scope to show: "user", or "" for the project's."""
     return memory.scope if memory.scope == "user" else ""
 
 
@@ -232,7 +232,7 @@ def _markdown(pack: Pack) -> str:
 
 
 def _block(pack: Pack) -> str:
-    """Write path and summary of the best three."""
+    """Return path and summary of the best three memories as text."""
     best = sorted(pack.chosen, key=lambda memory: -memory.score)[:BLOCK]
     lines = [
         f"- {_line(memory.id)} ({_line(memory.path)}"
@@ -245,7 +245,7 @@ def _block(pack: Pack) -> str:
 
 
 def _line(text: str) -> str:
-    """Write a text that a line is made of: an id or a file's name may hold newlines too."""
+    """Return a text on one line: an id or a file's name may hold newlines too."""
     return " ".join(quoted(text).split())
 
 

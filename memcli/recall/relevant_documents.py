@@ -1,4 +1,4 @@
-"""The passages of the folders of documents beside the memories that fit a prompt."""
+"""Find the passages that fit a prompt in the folders of documents beside the memories."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The memories of every layer that fit a prompt, by relevance and by how much is left of them."""
+"""Find the memories of every layer that fit a prompt, by relevance and by how much is left of them."""
 
 from dataclasses import replace
 

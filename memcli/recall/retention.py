@@ -49,13 +49,13 @@ class Fading:
 
     @property
     def score(self) -> float:
-        """Multiply them; a memory read often scores above 1."""
+        """Return their product; a memory read often scores above 1."""
         return math.exp(-self.age / self.days) * (1 + math.log(self.accesses + 1)) * self.trust
 
 
 @dataclass(frozen=True)
 class Judged:
-    """An entry with its score and what is to become of it."""
+    """An entry with its score and the verdict on it."""
 
     row: Mapping[str, Any]
     fading: Fading
@@ -70,7 +70,7 @@ def retention(row: Mapping[str, Any], now: datetime, settings: Values, accesses:
 
 
 def fading(row: Mapping[str, Any], now: datetime, settings: Values, accesses: int = 0) -> Fading:
-    """Gather an entry's numbers; what is absent or makes no sense counts as the default the reader gives it."""
+    """Return an entry's numbers; a value that is absent or makes no sense counts as its default."""
     return Fading(
         age(row, now),
         _days(row, settings),
@@ -93,7 +93,10 @@ def judged(
     accesses: Mapping[str, Access],
     unread: Collection[str] = (),
 ) -> list[Judged]:
-    """Judge active entries, the lowest score first; `unread` are paths whose frontmatter does not parse."""
+    """Return active entries with what is to become of them, the lowest score first.
+
+    `unread` are paths whose frontmatter does not parse.
+    """
     found = []
     for row in rows:
         noted = accesses.get(row["id"])
@@ -114,7 +117,7 @@ def last_accessed(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def unread_paths(workspace: Workspace, named: Iterable[str]) -> frozenset[str]:
-    """Pick from the files with problems those whose frontmatter does not parse, so that nothing is known of them."""
+    """Return those files of `named`, which have problems, whose frontmatter does not parse."""
     found = set()
     for path in named:
         try:
@@ -129,7 +132,7 @@ def unread_paths(workspace: Workspace, named: Iterable[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=4)
 def tag_days(told: tuple[str, ...]) -> Mapping[str, float]:
-    """Read the setting `decay.tags`, a list of TAG=DAYS; UsageError for anything else."""
+    """Return the days by tag of the setting `decay.tags`, a list of TAG=DAYS; raise UsageError for anything else."""
     found = {}
     for item in told:
         tag, _, days = item.rpartition("=")
@@ -171,7 +174,7 @@ def _trust(row: Mapping[str, Any]) -> float:
 
 
 def _as_young_as(row: Mapping[str, Any], moment: str) -> Mapping[str, Any]:
-    """Let an entry's age count from a moment, if that is later than its own times."""
+    """Return an entry's row with its age counted from a moment, if that is later than its own times."""
     return {**row, "updated_at": moment} if moment > max(row["created_at"] or "", row["updated_at"] or "") else row
 
 
@@ -202,7 +205,7 @@ def _verdict(
 
 
 def _explained(numbers: Fading) -> str:
-    """Write a score as the sum it is."""
+    """Return the formula of a score with its numbers."""
     return (
         f"e^(-{numbers.age:.1f}/{numbers.days:g}) × (1 + ln({numbers.accesses} + 1)) × {numbers.trust:g}"
         f" = {numbers.score:.3f}"

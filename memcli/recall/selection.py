@@ -107,7 +107,7 @@ def _limits(settings: Settings, request: RecallRequest) -> CharacterBudget:
 
 
 def _reset(request: RecallRequest, found: PackSources, query: str, topic: float, turns: int) -> str:
-    """Say why the session begins anew with this turn; empty where it goes on."""
+    """Return why the session begins anew with this turn; "" if it goes on."""
     if not request.session:
         return ""
     if found.state.is_new:
@@ -120,7 +120,7 @@ def _reset(request: RecallRequest, found: PackSources, query: str, topic: float,
 
 
 def _near_best(found: Sequence[Memory], share: float, out: list[LeftOut]) -> tuple[Memory, ...]:
-    """Keep what fits nearly as well as the best: the tail of a search is there because something has to come last.
+    """Return what fits nearly as well as the best: the tail of a search is there because something has to come last.
 
     What the session itself said is long and loosely put, so it is held against its own best. So is what answers one of
     several questions, and the best of each question comes first.
@@ -142,19 +142,19 @@ def _near_best(found: Sequence[Memory], share: float, out: list[LeftOut]) -> tup
 
 
 def _by_need(page: list[Memory], fitting: Sequence[Memory]) -> list[Memory]:
-    """Put the parts of MEMORY.md that fit the prompt first: where there is no room for all, they are kept."""
+    """Return the parts of MEMORY.md, those that fit the prompt first: they stay if there is no room for all."""
     score = {memory.id: memory.score for memory in fitting if memory.kind == "memory"}
     return sorted(page, key=lambda memory: -score.get(memory.id, 0.0))
 
 
 def _latest_first(found: Sequence[Memory]) -> list[Memory]:
-    """Turn the notes of each day, and its history, around: where there is no room for all, the latest are kept."""
+    """Return the notes and the history of each day, the latest first: they stay if there is no room for all."""
     groups = groupby(found, key=lambda memory: (memory.scope, memory.date, memory.kind))
     return [memory for _, inside in groups for memory in reversed(list(inside))]
 
 
 def _in_order(chosen: Sequence[Memory], always: Sequence[Memory]) -> tuple[Memory, ...]:
-    """Bring the parts of a page back into the page's order."""
+    """Return the memories by section, the parts of a page in the page's order."""
     place = {(memory.scope, memory.id): number for number, memory in enumerate(always)}
     ranked = sorted(
         enumerate(chosen),
@@ -166,7 +166,7 @@ def _in_order(chosen: Sequence[Memory], always: Sequence[Memory]) -> tuple[Memor
 def _judged(
     request: RecallRequest, query: str, sections: Mapping[str, list[Memory]], out: list[LeftOut], notices: list[str]
 ) -> dict[str, list[Memory]]:
-    """Keep of what was searched for what the judge finds worth showing; all of it where nobody can judge."""
+    """Return what was searched for and is worth showing by the judge, by section; all of it if nobody can judge."""
     found = {section: sections[section] for section in (RELEVANT, DOCUMENTS)}
     every = [memory for memories in found.values() for memory in memories]
     if request.judge is None or not every:
@@ -181,7 +181,7 @@ def _judged(
 
 
 def _left(memories: Sequence[Memory], why: str) -> list[LeftOut]:
-    """Name what is left out: notes and history by their file, with how many of its parts."""
+    """Return what is left out: notes and history by file with the number of parts, others one by one."""
     parts = Counter((memory.path, memory.section) for memory in memories if memory.section in (NOTES, RECENT))
     files = [LeftOut(path, section, why, count) for (path, section), count in parts.items()]
     others = [memory for memory in memories if memory.section not in (NOTES, RECENT)]
@@ -189,7 +189,7 @@ def _left(memories: Sequence[Memory], why: str) -> list[LeftOut]:
 
 
 def _place(memory: Memory) -> tuple[str, str]:
-    """Name what a memory stands in: notes are found in runs, and shown one by one."""
+    """Return scope and place of a memory; of a note its file, since notes are found in runs and shown one by one."""
     return memory.scope, memory.path if memory.kind == "note" else memory.id
 
 

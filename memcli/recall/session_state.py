@@ -97,7 +97,7 @@ def _name(session: str) -> str:
 
 
 def _line(turn: SurfacedTurn) -> str:
-    """Write a turn as a line."""
+    """Return a turn as a line of JSON."""
     told: dict[str, Any] = {"shown": turn.shown, "standing": turn.standing, "reset": turn.reset, "turns": turn.turns}
     if turn.context:
         largest = max(map(abs, turn.context)) or 1.0

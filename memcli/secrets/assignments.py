@@ -1,7 +1,7 @@
 """Find values that their name gives away: `password: …`, `API_KEY=…`, `the Fly token is …`.
 
-Owns the names, in code and in sentences, and what may stand between a name and its value; whether the value
-has the shape of a secret is judged in `value_classifier`.
+This module knows the names, in code and in sentences, and what may stand between a name and its value; whether the
+value has the shape of a secret is judged in `value_classifier`.
 """
 
 import re
@@ -50,7 +50,7 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def _kind(words: tuple[str, ...], before: tuple[str, ...]) -> str:
-    """Say what kind of value a name, after other words, announces: password, pass, token, key, or nothing."""
+    """Return the kind of value that a name after other words announces: password, pass, token, key, or ""."""
     last = words[-1].rstrip("0123456789")
     tail = next((suffix for suffix in _SUFFIXES if last.endswith(suffix) and last != suffix), "")
     if tail and last not in _words_of("password_names") and last not in _words_of("secret_names"):
@@ -70,7 +70,7 @@ def _kind(words: tuple[str, ...], before: tuple[str, ...]) -> str:
 
 
 def announces_secret(name: str) -> bool:
-    """Tell whether a variable of this name holds a secret."""
+    """Return whether a variable of this name holds a secret."""
     return _kind(_words(name), ()) != ""
 
 
@@ -173,7 +173,7 @@ def _bare(text: str, start: int) -> list[tuple[int, int]]:
 
 
 def _shaped(value: str, match: re.Match[str], kind: str, name: str, quoted: bool) -> bool:
-    """Judge a value: the less its name and separator say, the more it must look like a secret itself."""
+    """Return whether a value is a secret: the less its name and separator say, the more it must look like one."""
     if any(char in value for char in " \t") or is_stand_in(value) or value.startswith("[REDACTED"):
         return False
     sure = match["assign"] or match["xml"]
@@ -204,20 +204,20 @@ def _shaped(value: str, match: re.Match[str], kind: str, name: str, quoted: bool
 
 
 def _is_option(match: re.Match[str], name: str) -> bool:
-    """Tell `--password X` and `login deploy password X`, where a blank separates name and value."""
+    """Return whether a blank separates name and value, as in `--password X` and `login deploy password X`."""
     before = match.string[max(0, match.start() - 80) : match.start()]
     account = r"(?i)\b(?:login|user(?:name)?)\b[:=]?\s+\S{1,64}[\s,/;]+(?:(?:and|und|y|et|e)\s)?\w*$"
     return name.startswith("--") or compiled(account).search(before) is not None
 
 
 def _is_cased(value: str) -> bool:
-    """Tell small and capital letters and a digit in one word, which few names of things have."""
+    """Return whether a word has small and capital letters and a digit, which few names of things have."""
     has = (any(map(str.islower, value)), any(map(str.isupper, value)), any(map(str.isdigit, value)))
     return len(value) >= 8 and all(has)
 
 
 def _is_mixed(value: str) -> bool:
-    """Tell letters, digits and signs together, long enough to be meant as a secret."""
+    """Return whether a value has letters, digits and signs, and is long enough to be meant as a secret."""
     return (
         len(value) >= 8
         and any(char.isdigit() for char in value)

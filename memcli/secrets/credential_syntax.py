@@ -1,7 +1,7 @@
 """Find the credentials that the syntax around them gives away: URLs, HTTP headers, command lines, exported tables.
 
-Owns which places of these hold a password or a token, such as `sshpass -p …`, `mysql -p…` and `curl -u user:…`. Refuses
-to take a placeholder, the default of every manual, or the words of a sentence about an option for one.
+This module knows which places of these hold a password or a token, such as `sshpass -p …`, `mysql -p…` and
+`curl -u user:…`. A placeholder, the default of every manual, and words of a sentence about an option are passed over.
 """
 
 import re
@@ -54,7 +54,7 @@ _ROW = r"(?m)^(?:\"[^\"\n]{0,200}\",){1,3}\"https?://[^\"\n]{1,400}\",\"[^\"\n]{
 
 
 def http_credentials(text: str, low: str) -> Iterator[Span]:
-    """Yield the place and rule of each; low is the text in lower case."""
+    """Yield the place and rule of each; `low` is the text in lower case."""
     if "://" in text:
         yield from _passwords_of_urls(text)
     if "bearer" in low or "authorization" in low:
@@ -107,7 +107,7 @@ def _cookies(text: str, low: str) -> Iterator[Span]:
 
 
 def _is_basic(value: str) -> bool:
-    """Tell the base64 of `user:password`."""
+    """Return whether a value is the base64 of `user:password`."""
     from base64 import b64decode
 
     try:
@@ -165,7 +165,7 @@ def _found(text: str, pattern: re.Pattern[str], begin: int, stop: int) -> Iterat
 
 
 def _is_given(text: str, start: int, value: str, *, is_quoted: bool) -> bool:
-    """Tell a password from a placeholder, a variable, a port, and a word of a sentence about the option."""
+    """Return whether a value is no placeholder, variable, port or word of a sentence about the option."""
     low = value.lower()
     if is_stand_in(value) or value[0] in "$<{%-[" or is_default_password(low) or low in _words_of("option_sentence"):
         return False
@@ -175,7 +175,7 @@ def _is_given(text: str, start: int, value: str, *, is_quoted: bool) -> bool:
 
 
 def _is_command(text: str, start: int) -> bool:
-    """Tell a command that begins a line, stands in code or follows another one from a program named in a sentence."""
+    """Return whether a program is called here, at the start of a line, in code or after another, and not just named."""
     before = text[max(0, start - 12) : start].rpartition("\n")[2].rstrip(" \t")
     return not before or before[-1] in "`$#>%|;&'\"({:" or before.endswith(("sudo", "time", "exec"))
 

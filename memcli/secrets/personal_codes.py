@@ -68,12 +68,12 @@ def _pins(text: str, low: str) -> Iterator[Span]:
 
 
 def _is_owned(low: str, at: int, stem: str) -> bool:
-    """Tell `my pin 4417`, and all that only a card has, from `pin 4417` of a program."""
+    """Return whether the code is a person's, as in `my pin 4417`, or of a kind that only cards have."""
     return stem in ("puk", "cvv", "cvc") or compiled(_OWNED).search(low[max(0, at - 24) : at]) is not None
 
 
 def _is_called(text: str, low: str, at: int, stem: str) -> bool:
-    """Tell a personal number from the pin of a connector and the code of a program."""
+    """Return whether the word means a personal code, and not the pin of a connector or the code of a program."""
     before = low[max(0, at - 24) : at]
     is_word = not compiled(r"[a-z0-9_.]$").search(before)
     if stem not in _CALLED or (stem != "code" and is_word and text[at : at + 3].isupper()):
@@ -97,7 +97,7 @@ def _spare(low: str, start: int, stop: int) -> Iterator[Span]:
 
 
 def _is_code(word: str) -> bool:
-    """Tell a code, which has digits, from a word and from a year or a date."""
+    """Return whether a word is a code: with digits, and neither a year nor a date."""
     plain = word.replace("-", "")
     if len(plain) < 5 or not any(char.isdigit() for char in plain) or is_stand_in(word):
         return False

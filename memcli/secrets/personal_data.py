@@ -1,5 +1,4 @@
-"""Find personal data that has a checkable shape: addresses, telephone numbers, cards, bank accounts and
-national ids.
+"""Find personal data that has a checkable shape: addresses, telephone numbers, cards, accounts, national ids.
 
 Names, birthdays and postal addresses are out of reach of patterns and are not attempted.
 """
@@ -173,14 +172,14 @@ def _is_aadhaar(number: str) -> bool:
 
 
 def _dihedral(left: int, right: int) -> int:
-    """Multiply in the dihedral group of ten elements."""
+    """Return the product of two elements of the dihedral group of ten."""
     if left < 5:
         return (left + right) % 5 if right < 5 else 5 + (left + right - 5) % 5
     return 5 + (left - 5 - right) % 5 if right < 5 else (left - right) % 5
 
 
 def _is_nino(number: str) -> bool:
-    """Tell a British national insurance number, which has no check digit, by the prefixes that are never given."""
+    """Return whether a British national insurance number, which has no check digit, has a prefix that is given."""
     return number[:2] not in ("BG", "GB", "NK", "KN", "TN", "NT", "ZZ")
 
 

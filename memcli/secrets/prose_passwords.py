@@ -128,7 +128,7 @@ def _of_own_script(value: str) -> str:
 
 
 def _is_said(value: str, match: re.Match[str], is_last: bool, before: str) -> bool:
-    """Judge a value by itself and by what the sentence does with it."""
+    """Return whether a sentence gives a value as a password, by its shape and by the words around it."""
     if value.isdigit():
         return is_last and match["space"] is None and 6 <= len(value) <= 12 and not is_monotonous(value)
     if is_stand_in(value) or is_expression(value) or is_default_password(value) or _names_password(value):
@@ -156,7 +156,7 @@ def _names_password(value: str) -> bool:
 
 
 def is_telling(word: str) -> bool:
-    """Tell a word that says something about a password, such as "expired"."""
+    """Return whether a word says something about a password, such as "expired"."""
     low = word.lower()
     if low in data.words(_FILE, "telling") or is_technical(word):
         return True
@@ -169,7 +169,7 @@ def _sorted(key: str) -> tuple[str, ...]:
 
 
 def asks_password(text: str) -> bool:
-    """Tell a message that ends by asking for a password."""
+    """Return whether a message ends by asking for a password."""
     low = text[-400:].rstrip().lower()
     last = low.rpartition("\n")[2]
     for _, end in announced(last):

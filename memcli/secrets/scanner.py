@@ -1,7 +1,7 @@
 """Find and blank out secrets in text: credentials, passwords, and personal data when asked.
 
-Owns the findings and their redaction. Prefers silence to a false alarm: digests, UUIDs, git's object names and
-placeholders pass, and so does a password that is an ordinary word.
+A miss is preferred to a false alarm: digests, UUIDs, git's object names and placeholders pass, and so does a password
+that is an ordinary word.
 """
 
 import re
@@ -34,9 +34,9 @@ class Finding:
 
 
 def scan(text: str, *, personal: Collection[str] = (), values: Collection[str] = ()) -> list[Finding]:
-    """Find the secrets of a text in order.
+    """Return the secrets of a text in order.
 
-    `personal` names the rules of personal data to heed; `values` are literal ones to guard, from .env files nearby.
+    `personal` are names of rules of personal data to apply; `values` are literal secrets, from .env files nearby.
     """
     found = _distinct(_once(text, personal, values))
     more = found
@@ -54,12 +54,12 @@ def scan(text: str, *, personal: Collection[str] = (), values: Collection[str] =
 
 
 def redact(text: str, findings: Iterable[Finding]) -> str:
-    """Put `[REDACTED:rule]` in the place of each finding; overlapping ones become one."""
+    """Return the text with `[REDACTED:rule]` in place of each finding; overlapping ones become one."""
     return _masked(text, [(one.start, one.end, one.rule) for one in findings])[0]
 
 
 def unsaid(text: str, words: Iterable[str]) -> str:
-    """Blank out the secrets of a message, also those it quotes in part from the words of a command."""
+    """Return a message without its secrets, also those that it quotes in part from the words of a command."""
     for word in {part for one in words for part in (one, one.lstrip("-"), one.partition("=")[2])}:
         for one in scan(word, personal=PERSONAL[:3]):
             secret = word[one.start : one.end]
@@ -87,7 +87,7 @@ def env_values(text: str) -> frozenset[str]:
 
 
 def _is_guarded(name: str, value: str) -> bool:
-    """Tell a value that would be a leak wherever it stood, and whose removal leaves ordinary text alone."""
+    """Return whether a value would be a leak wherever it stood, and its removal leaves ordinary text alone."""
     from .assignments import announces_secret
 
     is_common = value.lower() in data.words("secrets.toml", "common_values")
@@ -99,7 +99,7 @@ def _is_guarded(name: str, value: str) -> bool:
 
 
 def _once(text: str, personal: Collection[str], values: Collection[str]) -> list[Span]:
-    """Find what one look finds, marks of earlier redactions left alone."""
+    """Return what one pass finds outside the marks of earlier redactions."""
     # Many commands import this module and scan nothing.
     from .assignments import assignments
     from .credential_syntax import command_passwords, exported_passwords, http_credentials
@@ -144,7 +144,7 @@ def _is_inside(marks: list[tuple[int, int]], start: int, end: int) -> bool:
 
 
 def _distinct(found: list[Span]) -> list[Span]:
-    """Sort by place and drop what lies inside another finding; the earlier found, the surer."""
+    """Return findings sorted by place, without those inside another; of two of one place the first stays."""
     kept: list[Span] = []
     for item in sorted(found, key=lambda item: (item[0], -item[1])):
         if kept and item[1] <= kept[-1][1]:
@@ -179,7 +179,7 @@ def _merged(found: Iterable[Span]) -> list[Span]:
 
 
 def _original(places: list[tuple[int, int, int, int]], start: int, end: int) -> tuple[int, int]:
-    """Translate a place in the masked text to the original; a mark that is touched is taken in whole."""
+    """Return the span in the original of a span in the masked text; a mark that is touched is included whole."""
 
     def back(at: int, *, is_end: bool) -> int:
         index = bisect_right(places, at - is_end, key=lambda place: place[0]) - 1

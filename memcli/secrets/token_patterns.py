@@ -149,7 +149,7 @@ def _over_lines(text: str, start: int, rule: TokenRule) -> Iterator[Span]:
 
 
 def _is_real(value: str, rule: TokenRule) -> bool:
-    """Tell a token from its documented example, and from what is less random than its rule asks."""
+    """Return whether a match is neither the documented example of a token nor less random than its rule asks."""
     if rule.id == "jwt":
         return "IxMjM0NTY3ODkwI" not in value  # the subject 1234567890 of every tutorial
     if rule.entropy and _entropy(value) < rule.entropy:
@@ -193,7 +193,7 @@ def _unknown_over_lines(text: str, places: list[tuple[int, int]]) -> Iterator[Sp
 
 
 def _is_minted(match: re.Match[str]) -> bool:
-    """Tell a random tail in mixed case, or a very long one in lower case, from digests and identifiers."""
+    """Return whether the tail is random, in mixed case or very long, and neither a digest nor an identifier."""
     first = compiled("[a-z0-9]+").match(match[1].lower())
     if (
         len(match[0]) in _DIGESTS
@@ -227,7 +227,7 @@ def _pieces(text: str, start: int) -> list[tuple[int, int]]:
 
 
 def _is_continued(text: str, end: int) -> bool:
-    """Tell whether the next line begins with what could only be the rest of the word that ends here."""
+    """Return whether the next line begins with what can only be the rest of the word that ends here."""
     more = compiled(f"{_BREAK}({_WORD}{{6,400}})").match(text, end)
     return more is not None and changes(more[1]) >= 2
 
@@ -242,7 +242,7 @@ def _place_of(places: list[tuple[int, int]], offset: int) -> int:
 
 
 def wrapped_end(text: str, start: int, end: int) -> int:
-    """Go on over line breaks for as long as the next line begins with what can only be more of the same."""
+    """Return where a value ends that may go on in the next lines, as long as they begin with more of the same."""
     digits = is_hex(text[max(start, end - 12) : end])
     for _ in range(12):
         more = compiled(f"{_BREAK}([A-Za-z0-9_.+/-]{{6,400}}={{0,2}})(?![=:])").match(text, end)

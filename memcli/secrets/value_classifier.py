@@ -1,6 +1,6 @@
 """Judge whether a string has the shape of a secret value: random, or made up by a person as a password.
 
-Owns the line between `hunter2!` and `see 1Password`; knows nothing of the names and texts around a value.
+`hunter2!` has it, `1Password` has not. Names and texts around a value are not looked at.
 """
 
 import re
@@ -46,7 +46,7 @@ _VOWELS = frozenset("aeiouäöüéèêáàâíóòôúåøæąęаеёиоуыэ
 
 
 def is_default_password(value: str) -> bool:
-    """Tell a password of every manual, which is none."""
+    """Return whether a value is a password of every manual, which is no secret."""
     return value.lower() in data.words(_FILE, "default_passwords")
 
 
@@ -61,33 +61,33 @@ def _references() -> re.Pattern[str]:
 
 
 def is_reference(value: str) -> bool:
-    """Tell the name of a file, an address, a date, a digest or a pointer into a vault."""
+    """Return whether a value is the name of a file, an address, a date, a digest or a reference into a vault."""
     return _references().fullmatch(value) is not None
 
 
 def is_expression(value: str) -> bool:
-    """Tell a reference, a path, a version or a piece of a program from what a person would choose."""
+    """Return whether a value is a reference, a path, a version or a piece of a program."""
     return is_reference(value) or is_code(value) or _any_of(_CODE_AND_WORDS).fullmatch(value) is not None
 
 
 def is_technical(value: str) -> bool:
-    """Tell the name of a technique, a unit or a version, such as base64."""
+    """Return whether a value is the name of a technique, a unit or a version, such as base64."""
     return _pattern("technical").fullmatch(value) is not None
 
 
 def is_code(value: str) -> bool:
-    """Tell a piece of a program by pairs of signs that passwords hardly have."""
+    """Return whether a value has pairs of signs that programs have and passwords hardly."""
     return compiled(_CODE).search(value) is not None
 
 
 def is_stand_in(value: str) -> bool:
-    """Tell a placeholder, a reference or a documented example from a value."""
+    """Return whether a value is a placeholder, a reference or a documented example."""
     low = value.lower()
     return any(word in low for word in data.words(_FILE, "stand_ins")) or is_monotonous(value)
 
 
 def is_monotonous(value: str) -> bool:
-    """Tell filler, such as one letter repeated or the alphabet in order, from what a machine drew."""
+    """Return whether a value is filler, such as one letter repeated or the alphabet in order."""
     letters = [ord(char) for char in value if char.isalnum()]
     if len(letters) < 12:
         return len(set(value)) < 3
@@ -101,17 +101,17 @@ def is_monotonous(value: str) -> bool:
 
 
 def is_uuid(value: str) -> bool:
-    """Tell a UUID, which is an identifier unless its name says otherwise."""
+    """Return whether a value is a UUID, which is an identifier unless its name says otherwise."""
     return compiled(_UUID).fullmatch(value) is not None
 
 
 def is_hex(value: str) -> bool:
-    """Tell what may be a digest: nothing but hexadecimal digits."""
+    """Return whether a value is hexadecimal digits only, and so may be a digest."""
     return compiled("[0-9a-fA-F]+").fullmatch(value) is not None
 
 
 def is_random(value: str, least: int = 16) -> bool:
-    """Tell what a machine drew from an identifier a person made: digits and cases mixed without a pattern."""
+    """Return whether a value is random and no identifier of a person's: digits and cases mixed without a pattern."""
     if len(value) < least or is_stand_in(value) or is_reference(value):
         return False
     if len(set(value)) < min(9, len(value) // 2) or not re.search("[A-Za-z]", value):
@@ -128,7 +128,7 @@ def is_random(value: str, least: int = 16) -> bool:
 
 
 def is_password(value: str) -> bool:
-    """Tell a password a person would choose from the words people write after `password:`."""
+    """Return whether a value is a password that a person would choose, and not a word about one."""
     if not 6 <= len(value) <= 128 or not value.isprintable() or is_stand_in(value) or is_uuid(value):
         return False
     if is_random(value):
@@ -144,7 +144,7 @@ def is_password(value: str) -> bool:
 
 
 def is_jumbled(value: str) -> bool:
-    """Tell letters in a case that neither words nor names in programs have: `srCoAqUvlPaJ`, not `userPassword`."""
+    """Return whether the case of letters is one that no word and no name has: `srCoAqUvlPaJ`, not `userPassword`."""
     value = value.rstrip("!?.").replace("OAuth", "Oauth")
     if not 8 <= len(value) <= 64 or not value.isalpha():
         return False
@@ -160,7 +160,7 @@ def is_jumbled(value: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Tell letters with digits, or in a jumbled case, which no sentence has: `9xKq`, not `v2` or `base64`."""
+    """Return whether letters are mixed with digits or in a jumbled case: `9xKq`, not `v2` or `base64`."""
     if is_jumbled(value):
         return True
     if (
@@ -175,7 +175,7 @@ def is_mixed(value: str) -> bool:
 
 
 def is_fragment(value: str) -> bool:
-    """Tell what can only be a piece of something random from the first word of a line."""
+    """Return whether a value can only be a piece of something random, and not the first word of a line."""
     if len(value) < 6 or _references().fullmatch(value) or changes(value) * 5 < len(value):
         return False
     if re.search("[0-9]", value):
@@ -184,12 +184,12 @@ def is_fragment(value: str) -> bool:
 
 
 def changes(value: str) -> int:
-    """Count where digits, signs and capitals come that a word would not have; the capital of a word is none."""
+    """Return how often digits, signs and capitals come where a word would not have them."""
     return len(compiled(r"(?<=[a-z])[A-Z0-9]|(?<=[A-Z])[0-9]|(?<=[0-9])[A-Za-z]|[!@#$%^&*()?]").findall(value))
 
 
 def _is_wordy(value: str) -> bool:
-    """Tell words, technical terms and numbers joined by punctuation from a password."""
+    """Return whether a value is words, technical terms and numbers joined by punctuation."""
     parts = re.split(r"[-_/.,:;|+=&()@*]+", value)
     return all(not part or compiled(_WORDY).fullmatch(part) or _pattern("technical").fullmatch(part) for part in parts)
 
