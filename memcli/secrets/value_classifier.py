@@ -83,7 +83,7 @@ def is_code(value: str) -> bool:
 def is_stand_in(value: str) -> bool:
     """Return whether a value is a placeholder, a reference or a documented example."""
     low = value.lower()
-    return any(word in low for word in data.words(_FILE, "stand_ins")) or is_monotonous(value)
+    return any(word in low for word in data.table(_FILE)["stand_ins"]) or is_monotonous(value)
 
 
 def is_monotonous(value: str) -> bool:
