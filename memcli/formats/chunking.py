@@ -16,7 +16,7 @@ from .entry import Entry
 from .entry_values import WORDING
 from .history import INSTEAD, Note, notes, records
 from .memory_page import sections
-from .session_event import load, moment, words_of
+from .session_event import load, moment_at, words_of
 from .text_lines import Problem, lines
 from .times import day_in, parse_time, stamp
 
@@ -234,7 +234,7 @@ def _json_lines(text: str, problems: list[Problem]) -> Iterator[tuple[str, str]]
         if not isinstance(data, Mapping):
             problems.append(Problem(number, "no JSON object: passed over"))
             data = {}
-        yield _line_of(data), _when(data)
+        yield _line_of(data), moment_at(data, _TIMES)
 
 
 def _messages(text: str, problems: list[Problem]) -> Iterator[tuple[str, str]]:
@@ -244,7 +244,7 @@ def _messages(text: str, problems: list[Problem]) -> Iterator[tuple[str, str]]:
         return
     for one in messages:
         if isinstance(one, Mapping):
-            yield _line_of(one), _when(one)
+            yield _line_of(one), moment_at(one, _TIMES)
 
 
 def messages_of(data: object) -> list[Any] | None:
@@ -259,7 +259,3 @@ def _line_of(data: Mapping[str, Any]) -> str:
     words = content if isinstance(content, str) else words_of(content)
     head = next((str(data[key]) for key in ("title", "role") if isinstance(data.get(key), str) and data[key]), "")
     return ": ".join(part for part in (head, words) if part) if words.strip() else ""
-
-
-def _when(data: Mapping[str, Any]) -> str:
-    return next((found for key in _TIMES if (found := moment(data.get(key)))), "")

@@ -6,7 +6,7 @@ it is written to disk is the store's; what is worth keeping of it is decided by 
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -115,7 +115,7 @@ def event_of(data: Mapping[str, Any], line: int = 0) -> Event | None:
         role=role_of(role_word) or _ROLE_OF_TYPE[kind],
         text=sound(content if isinstance(content, str) else words_of(content)),
         timestamp=moment(data.get("timestamp")),
-        name=next((named for key in NAMES if (named := word(data.get(key)))), ""),
+        name=word_at(data, NAMES),
         is_error=data.get("is_error") is True or (kind == "tool_result" and failed(data)),
         line=line,
         extra=extra,
@@ -196,6 +196,16 @@ def word(stated: object) -> str:
     if isinstance(stated, bool) or not isinstance(stated, str | int):
         return ""
     return sound(str(stated)).strip()
+
+
+def word_at(data: Mapping[str, Any], keys: Iterable[str]) -> str:
+    """Return the first word that stands under one of some keys; empty where there is none."""
+    return next((found for key in keys if (found := word(data.get(key)))), "")
+
+
+def moment_at(data: Mapping[str, Any], keys: Iterable[str], zone: tzinfo = UTC) -> str:
+    """Return the first instant that stands under one of some keys; empty where there is none."""
+    return next((found for key in keys if (found := moment(data.get(key), zone))), "")
 
 
 def failed(data: Mapping[str, Any]) -> bool:

@@ -10,15 +10,16 @@ from datetime import tzinfo
 from typing import Any
 
 from ..formats.json_stream import JsonStream
-from ..formats.session_event import Event, moment, role_of, word
+from ..formats.session_event import Event, moment, role_of, word, word_at
 from .messages import message_events
-from .transcript_format import Conversation, Transcript, TranscriptFile, TranscriptFormat
+from .transcript_format import Conversation, Transcript, TranscriptFile, TranscriptFormat, as_mapping
 
 LONGEST = 64 * 1024 * 1024
 """Characters of one conversation that is read."""
 
 CHATGPT, CLAUDE_AI = "chatgpt", "claude-ai"
 _CITATION = re.compile("\ue200[^\ue201]{0,2000}\ue201|[\ue200-\ue2ff]|【[^】\n]{1,80}†[^】\n]{0,80}】")
+_HIDDEN = ("is_visually_hidden_from_conversation", "is_user_system_message")
 _PICTURES = ("image_asset_pointer", "video_container_asset_pointer", "audio_asset_pointer")
 
 
@@ -39,7 +40,7 @@ def _conversations(file: TranscriptFile, zone: tzinfo) -> Iterator[Conversation]
 
 
 def _header(data: Mapping[str, Any], reading: Transcript) -> None:
-    reading.session_id = next((word(data[key]) for key in ("conversation_id", "id", "uuid") if word(data.get(key))), "")
+    reading.session_id = word_at(data, ("conversation_id", "id", "uuid"))
     reading.started = moment(data.get("create_time")) or moment(data.get("created_at"))
     reading.changed = moment(data.get("update_time")) or moment(data.get("updated_at"))
     title = word(data.get("title")) or word(data.get("name"))
@@ -49,16 +50,13 @@ def _header(data: Mapping[str, Any], reading: Transcript) -> None:
 
 def _chatgpt(data: Mapping[str, Any], reading: Transcript) -> Iterator[Event]:
     for message in _branch(data["mapping"], word(data.get("current_node")), reading):
-        author, about = message.get("author"), message.get("metadata")
-        role = role_of(author.get("role")) if isinstance(author, Mapping) else ""
-        hidden = isinstance(about, Mapping) and (
-            about.get("is_visually_hidden_from_conversation") is True or about.get("is_user_system_message") is True
-        )
+        author, about = as_mapping(message.get("author")), as_mapping(message.get("metadata"))
+        role = role_of(author.get("role"))
+        hidden = any(about.get(key) is True for key in _HIDDEN)
         if hidden or role not in ("user", "assistant", "system") or message.get("weight") == 0:
             reading.skip("meta" if role else "no role")
             continue
-        name = word(author.get("name")) if isinstance(author, Mapping) else ""
-        tool = isinstance(author, Mapping) and author.get("role") == "tool"
+        name, tool = word(author.get("name")), author.get("role") == "tool"
         if role == "system" and not tool:
             reading.skip("instructions")
             continue
@@ -93,8 +91,7 @@ def _branch(mapping: Mapping[str, Any], leaf: str, reading: Transcript) -> list[
 
 
 def _written(node: Mapping[str, Any]) -> str:
-    message = node.get("message")
-    return moment(message.get("create_time")) if isinstance(message, Mapping) else ""
+    return moment(as_mapping(node.get("message")).get("create_time"))
 
 
 def _chatgpt_parts(content: Any, reading: Transcript) -> Iterator[dict[str, Any]]:

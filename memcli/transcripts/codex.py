@@ -13,7 +13,7 @@ from typing import Any
 
 from ..formats.session_event import Event, moment, word, words_of
 from .messages import message_events
-from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat
+from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat, as_list, as_mapping
 
 _EXIT = re.compile(r"(?:^|\n)(?:Exit code|Process exited with code):? (\d+)")
 _PREFACE = re.compile(
@@ -55,8 +55,7 @@ def _answer(stated: Any) -> tuple[str, bool]:
             return stated, False
     failed = False
     if isinstance(stated, Mapping):
-        about = stated.get("metadata")
-        code = about.get("exit_code") if isinstance(about, Mapping) else None
+        code = as_mapping(stated.get("metadata")).get("exit_code")
         failed = stated.get("success") is False or code not in (0, None)
         inner = stated.get("output", stated.get("content"))
         stated = json.dumps(stated, ensure_ascii=False) if inner is None else inner
@@ -153,7 +152,7 @@ class _Screen:
             return
         else:
             yield from self.settled()
-            parts = content if isinstance(content, list) else [content]
+            parts = as_list(content)
             self.said.extend(words_of(part).strip() for part in parts)
             content = [kept for part in parts if (kept := self._typed(part)) is not None]
             if not content:
@@ -212,8 +211,7 @@ def _header(payload: Mapping[str, Any], timestamp: str, reading: Transcript) -> 
         return
     reading.session_id = word(payload.get("id")) or word(payload.get("session_id"))
     reading.started = moment(payload.get("timestamp")) or timestamp
-    git = payload.get("git")
-    branch = word(git.get("branch")) if isinstance(git, Mapping) else ""
+    branch = word(as_mapping(payload.get("git")).get("branch"))
     origin = payload.get("source")
     if isinstance(origin, Mapping) and "subagent" in origin:
         reading.about["subagent"] = True

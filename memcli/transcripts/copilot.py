@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from ..formats.session_event import Event, moment, word
 from .messages import answer_part, call_part, message_events
-from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat, read_page
+from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat, as_list, as_mapping, read_page
 
 _FAMILIES = ("session.", "user.", "assistant.", "tool.", "hook.", "subagent.", "skill.", "system.")
 
@@ -112,7 +112,7 @@ def _read_chat_log(file: TranscriptFile, reading: Transcript) -> Iterator[Event]
             state = change.get("v")
         elif not _changed(state, change):
             reading.skip("change of something unknown")
-    chat = state if isinstance(state, Mapping) else {}
+    chat = as_mapping(state)
     requests = chat.get("requests")
     _chat_header(chat, reading)
     for request in requests if isinstance(requests, list) else ():
@@ -162,8 +162,7 @@ def _events(request: Mapping[str, Any], reading: Transcript) -> Iterator[Event]:
         pieces = asked.get("parts")
         text = "".join(_text(piece) for piece in pieces) if isinstance(pieces, list) else ""
     yield from message_events(text, "user", reading, timestamp=when, identity=identity)
-    response = request.get("response")
-    parts = _answer(response if isinstance(response, list) else [response], reading)
+    parts = _answer(as_list(request.get("response")), reading)
     answered = word(request.get("responseId")) or (identity and f"{identity}.answer")
     if parts:
         yield from message_events(parts, "assistant", reading, timestamp=when, identity=answered)
@@ -198,38 +197,33 @@ def _text(piece: Any) -> str:
 
 def _named(piece: Mapping[str, Any]) -> str:
     """Return what stands in the text for a file or a symbol."""
-    reference = piece.get("inlineReference")
-    inner: Mapping[str, Any] = reference if isinstance(reference, Mapping) else {}
+    inner = as_mapping(piece.get("inlineReference"))
     name = word(piece.get("name")) or word(inner.get("name"))
     if not name:
         place = inner.get("uri", inner.get("location", inner))
-        place = place.get("uri", place) if isinstance(place, Mapping) else {}
-        path = word(place.get("path")) if isinstance(place, Mapping) else ""
+        place = as_mapping(place).get("uri", as_mapping(place))
+        path = word(as_mapping(place).get("path"))
         name = path.rpartition("/")[2]
     return f"`{name}`" if name else ""
 
 
 def _tool(piece: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Write a tool that was run: what it was asked is told in words, and for a terminal by its command."""
-    specific = piece.get("toolSpecificData")
-    about: Mapping[str, Any] = specific if isinstance(specific, Mapping) else {}
+    about, details = as_mapping(piece.get("toolSpecificData")), as_mapping(piece.get("resultDetails"))
     line = about.get("commandLine")
     command = (
         next((line[key] for key in ("userEdited", "original") if line.get(key)), "")
         if isinstance(line, Mapping)
         else about.get("command")
     )
-    details = piece.get("resultDetails")
-    given = command or (details.get("input") if isinstance(details, Mapping) else None)
+    given = command or details.get("input")
     told = _text(piece.get("pastTenseMessage")) or _text(piece.get("invocationMessage"))
     identifier, name = word(piece.get("toolCallId")), word(piece.get("toolId"))
     made = [call_part(identifier, name, given or told)]
-    output = details.get("output") if isinstance(details, Mapping) else None
+    output = details.get("output")
     if output is not None:
-        pieces = output if isinstance(output, list) else [output]
-        answer = "\n".join(filter(None, map(_text, pieces)))
-        failed = isinstance(details, Mapping) and details.get("isError") is True
-        made.append(answer_part(identifier, answer, failed=failed))
+        answer = "\n".join(filter(None, map(_text, as_list(output))))
+        made.append(answer_part(identifier, answer, failed=details.get("isError") is True))
     return made
 
 

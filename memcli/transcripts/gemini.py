@@ -13,7 +13,7 @@ from typing import Any
 
 from ..formats.session_event import Event, moment, word
 from .messages import answer_part, call_part, message_events
-from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat, read_page
+from .transcript_format import Tool, Transcript, TranscriptFile, TranscriptFormat, as_list, as_mapping, read_page
 
 _ROLES = {"user": "user", "gemini": "assistant"}
 _REFERENCED = "--- Content from referenced files ---"
@@ -87,7 +87,7 @@ def _events(message: Any, reading: Transcript, line: int = 0) -> Iterator[Event]
 
 def _parts(content: Any, reading: Transcript) -> Iterator[dict[str, Any]]:
     """Yield the parts of a message as others write them, up to what files hold that it only names."""
-    for part in content if isinstance(content, list) else [content]:
+    for part in as_list(content):
         text = part.get("text") if isinstance(part, Mapping) else part
         if isinstance(text, str):
             said, found, _ = text.partition(_REFERENCED)
@@ -114,9 +114,8 @@ def _call(call: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _answer(result: Any) -> str:
     """Return what a tool answered: the output, or the error, of its response."""
     found = []
-    for part in result if isinstance(result, list) else [result]:
-        response = part.get("functionResponse") if isinstance(part, Mapping) else None
-        inner = response.get("response") if isinstance(response, Mapping) else None
+    for part in as_list(result):
+        inner = as_mapping(as_mapping(part).get("functionResponse")).get("response")
         if isinstance(inner, Mapping):
             found.append(next((inner[key] for key in ("output", "error") if isinstance(inner.get(key), str)), ""))
         elif isinstance(part, Mapping) and isinstance(part.get("text"), str):
@@ -137,8 +136,7 @@ def _project(folder: Path, near: tuple[Path, ...]) -> str:
     with suppress(OSError):
         return (folder / ".project_root").read_text(encoding="utf-8", errors="replace").strip()
     home = folder.parent.parent
-    named = (read_page(home / "projects.json") or {}).get("projects")
-    names = named if isinstance(named, Mapping) else {}
+    names = as_mapping((read_page(home / "projects.json") or {}).get("projects"))
     known = [*names, *(read_page(home / "trustedFolders.json") or {}), *map(str, near)]
     digest = next((one for one in known if sha256(one.encode("utf-8", "replace")).hexdigest() == folder.name), "")
     return next((path for path, name in names.items() if name == folder.name), digest)

@@ -15,10 +15,11 @@ from ..formats.session_event import (
     Event,
     event_of,
     is_result_role,
-    moment,
+    moment_at,
     role_of,
     sound,
     word,
+    word_at,
     words_of,
 )
 from .transcript_format import (
@@ -26,6 +27,7 @@ from .transcript_format import (
     Transcript,
     TranscriptFile,
     TranscriptFormat,
+    as_list,
     clean,
     command_of,
     given,
@@ -46,7 +48,7 @@ def message_events(
     content: Any, role: str, reading: Transcript, *, timestamp: str = "", identity: str = "", line: int = 0
 ) -> Iterator[Event]:
     """Yield the events of one message's content; the first has the id given, the others that and their number."""
-    parts = content if isinstance(content, list) else [content]
+    parts = as_list(content)
     answers = any(isinstance(part, Mapping) and "result" in str(part.get("type")) for part in parts)
     pending: list[str] = []
     made, skipped = 0, reading.skipped.total()
@@ -105,7 +107,7 @@ def answer_part(identifier: str, content: Any, *, failed: bool = False) -> dict[
 def call_id(part: Mapping[str, Any]) -> dict[str, str]:
     """Find what ties a tool's answer to its call."""
     keys = ("tool_use_id", "call_id", "callId", "toolCallId", "tool_call_id", "id")
-    found = next((word(part[key]) for key in keys if word(part.get(key))), "")
+    found = word_at(part, keys)
     return {"call_id": found} if found else {}
 
 
@@ -132,7 +134,7 @@ def tool_answer(part: Mapping[str, Any], reading: Transcript) -> tuple[str, bool
 
 
 def _answer_parts(content: Any) -> Iterator[str]:
-    for part in content if isinstance(content, list) else [content]:
+    for part in as_list(content):
         kind = part.get("type") if isinstance(part, Mapping) else None
         yield _PICTURES.get(kind, "") if isinstance(kind, str) and kind in _PICTURES else sound(words_of(part))
 
@@ -163,8 +165,8 @@ def record_events(data: Mapping[str, Any], reading: Transcript, line: int = 0) -
     if not is_record(data):
         reading.skip_type(data.get("type"))
         return
-    timestamp = next((found for key in _TIMES if (found := moment(data.get(key), reading.zone))), "")
-    name = next((word(data[key]) for key in NAMES if word(data.get(key))), "")
+    timestamp = moment_at(data, _TIMES, reading.zone)
+    name = word_at(data, NAMES)
     calls = data.get("tool_calls") or data.get("toolCalls")
     is_plain = data.get("type") in TYPES and isinstance(data.get("content"), str)
     if (is_plain or ("content" not in data and is_tool_event(data))) and not calls:
@@ -202,10 +204,7 @@ def tells_of_session(data: Mapping[str, Any]) -> bool:
 
 def header(data: Mapping[str, Any], reading: Transcript) -> None:
     """Note what a transcript's own page or first line says of it."""
-    reading.session_id = reading.session_id or next((word(data[key]) for key in _IDS if word(data.get(key))), "")
-    reading.started = reading.started or next(
-        (found for key in _STARTS if (found := moment(data.get(key), reading.zone))), ""
-    )
+    reading.note(word_at(data, _IDS), moment_at(data, _STARTS, reading.zone))
     reading.about.update(data)
 
 

@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UnknownTranscriptError
 from ..formats.session_event import Event, moment, role_of, word
 from .messages import answer_part, call_part, message_events
-from .transcript_format import FOREIGN, Conversation, Tool, Transcript, TranscriptFile, TranscriptFormat, read_page
+from .transcript_format import (
+    FOREIGN,
+    Conversation,
+    Tool,
+    Transcript,
+    TranscriptFile,
+    TranscriptFormat,
+    as_mapping,
+    read_page,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -43,8 +52,7 @@ def _read_export(file: TranscriptFile, reading: Transcript) -> Iterator[Event]:
 
 def header(info: Mapping[str, Any], reading: Transcript) -> None:
     """Note what the page of a session says."""
-    time = info.get("time")
-    times = time if isinstance(time, Mapping) else {}
+    times = as_mapping(info.get("time"))
     reading.note(word(info.get("id")), moment(times.get("created")))
     about = {"cwd": word(info.get("directory")), "version": word(info.get("version")), "title": word(info.get("title"))}
     reading.about.update((key, value) for key, value in about.items() if value)
@@ -61,14 +69,12 @@ def events(info: Mapping[str, Any], parts: Iterable[Any], reading: Transcript) -
     if info.get("summary") is True:
         reading.skip("summary of a compaction")
         return
-    time, path = info.get("time"), info.get("path")
-    if isinstance(path, Mapping) and word(path.get("cwd")):
-        reading.about.setdefault("cwd", word(path["cwd"]))
+    reading.note("", cwd=word(as_mapping(info.get("path")).get("cwd")))
     yield from message_events(
         [made for part in parts if isinstance(part, Mapping) for made in _part(part, reading)],
         role,
         reading,
-        timestamp=moment(time.get("created")) if isinstance(time, Mapping) else "",
+        timestamp=moment(as_mapping(info.get("time")).get("created")),
         identity=word(info.get("id")),
     )
 
@@ -94,8 +100,7 @@ def _part(part: Mapping[str, Any], reading: Transcript) -> list[dict[str, Any]]:
 
 
 def _tool(part: Mapping[str, Any]) -> list[dict[str, Any]]:
-    stated = part.get("state")
-    state: Mapping[str, Any] = stated if isinstance(stated, Mapping) else {}
+    state = as_mapping(part.get("state"))
     identifier = word(part.get("callID"))
     made = [call_part(identifier, word(part.get("tool")), state.get("input"))]
     if state.get("status") in ("completed", "error"):

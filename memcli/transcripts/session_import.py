@@ -13,7 +13,7 @@ from typing import IO, Any, BinaryIO
 
 from ..dataclass import dataclass
 from ..formats.ids import blake2b, new_id
-from ..formats.session_event import load, moment, word
+from ..formats.session_event import load, moment, word, word_at
 from ..formats.session_metadata import STATES, session_id
 from ..formats.times import parse_time
 from ..store.file_steps import naming
@@ -267,9 +267,7 @@ def _nameless(folder: Path) -> IO[str]:
 def _told(transcript: Transcript) -> dict[str, Any]:
     """Put what a transcript says of itself into the fields of a session's page."""
     about = transcript.about
-    told: dict[str, Any] = {
-        field: next((word(about[key]) for key in keys if word(about.get(key))), "") for field, keys in _PAGE.items()
-    }
+    told: dict[str, Any] = {field: word_at(about, keys) for field, keys in _PAGE.items()}
     told["channel_type"] = told["channel_type"] or transcript.format
     told["created_at"] = transcript.started
     state = word(about.get("state")).upper()

@@ -183,6 +183,16 @@ class TranscriptFormat:
     """Who writes it, as people call them, besides the tools whose folders are known."""
 
 
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """Return an object of JSON as it is; any other value is an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a list of JSON as it is; any other value is the only item of one."""
+    return value if isinstance(value, list) else [value]
+
+
 def read_page(path: Path, largest: int = _SMALL) -> dict[str, Any] | None:
     """Return the JSON object that a file beside the transcripts holds; None if it is none, or has more bytes."""
     with suppress(OSError):
