@@ -75,7 +75,7 @@ def memory_chunks(text: str, timestamp: str) -> list[Chunk]:
 
 
 def _has_words(text: str) -> bool:
-    """Tell a section from a heading below which there is nothing but marks of mem's own."""
+    """Return whether a section holds more than its heading and marks of mem's own."""
     return bool(_MARK.sub("", text).strip(" \t\r\n\ufeff"))
 
 

@@ -31,7 +31,7 @@ class Record:
 
     @property
     def anchor(self) -> str:
-        """Name the record within its file."""
+        """Return the name of the record within its file."""
         return self.id or f"L{self.line}"
 
 

@@ -36,7 +36,7 @@ def random_source(seed: str | None, text: str) -> Callable[[int], bytes]:
 
 
 def is_id(text: str) -> bool:
-    """Tell a whole id from a prefix, a suffix or a path."""
+    """Return whether a text is a whole id, not a prefix, a suffix or a path."""
     return _ID.fullmatch(text) is not None
 
 

@@ -37,7 +37,7 @@ def ignored(patterns: str, path: str) -> bool:
 
 
 def _is_out(rules: Sequence[Rule], parts: list[str], *, is_folder: bool) -> bool:
-    """Let the last rule that matches decide."""
+    """Return what the last rule that matches decides."""
     for brings_back, folders_only, segments in reversed(rules):
         if (is_folder or not folders_only) and _fits(segments, parts, _is_deep, _segment_fits):
             return not brings_back

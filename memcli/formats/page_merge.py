@@ -123,7 +123,7 @@ def _likeness(line: str, other: str) -> float:
 
 
 def _objection(base: Sequence[str], new: Sequence[str], shrink_to: int) -> str:
-    """Say why a proposal cannot be taken as it is."""
+    """Return why a proposal cannot be taken as it is; empty if it can."""
     lost = _lost(base, new)
     if shrink_to:
         left = sum(len(line.encode()) + 1 for line in new)

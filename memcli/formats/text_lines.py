@@ -125,7 +125,7 @@ def shorten(text: str, limit: int = 160) -> str:
 
 
 def summarise(title: str, body: str, limit: int = 160) -> str:
-    """Name a memory in one line: its title, and what it says as far as there is room."""
+    """Return one line that names a memory: its title, and what it says as far as there is room."""
     body = body.removeprefix(f"Title: {title}") if title else body  # an episode says its title again
     said = shorten(body.strip() and " ".join(_plain_lines(body)), limit)
     if not title or said.casefold().startswith(title.casefold()):

@@ -47,7 +47,7 @@ class Sentence:
 
 
 def is_question(text: str) -> bool:
-    """Tell whether a text ends in a question mark, of any script, whatever quotation or emphasis closes after it."""
+    """Return whether a text ends in a question mark, of any script, whatever quotation or emphasis closes after it."""
     return text.rstrip(_CLOSING).endswith(QUESTION_MARKS)
 
 
@@ -121,7 +121,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _goes_on(text: str, stop: int, start: int, begin: int, end: int) -> bool:
-    """Tell whether a line continues the one that ended at `stop`: its sentence is open, or a condition follows.
+    """Return whether a line continues the one that ended at `stop`: its sentence is open, or a condition follows.
 
     The prose of the line begins at `begin`: behind the mark of a list only a condition belongs to the item before.
     """

@@ -35,11 +35,11 @@ class Counted:
 
     @property
     def last(self) -> str:
-        """Give the time of the last access the file knows of."""
+        """Return the time of the last access the file knows of."""
         return self._moment("last_accessed_at")
 
     def lasts(self, identifier: str) -> list[tuple[str, str]]:
-        """Give the names under which it is counted with the last moments that the file knows of."""
+        """Return the names under which it is counted with the last moments that the file knows of."""
         return [(identifier, self.last), (CONFIRMED + identifier, self._moment("updated_at"))]
 
     def _moment(self, key: str) -> str:
@@ -112,7 +112,7 @@ def _confirmed(file: Counted, noted: Access) -> dict[str, Any]:
 
 
 def _spelled(fields: Mapping[str, object], key: str) -> str:
-    """Find the name under which a file keeps something; one whose value means another thing is not it."""
+    """Return the name under which a file has a key with a value that fits it; else the key itself."""
     for name in (key, *SPELLINGS[key]):
         try:
             if name in fields:
@@ -141,7 +141,7 @@ TOGETHER = 200
 def with_edits(
     workspace: Workspace, rows: Iterable[Mapping[str, Any]], accesses: Mapping[str, Access]
 ) -> dict[str, Access]:
-    """Give the accesses with the notes of edits as git corrects them; without git they stay as they were noted."""
+    """Return the accesses with the notes of edits as git corrects them; without git as they were noted."""
     noted = {row["path"]: key for row in rows if (key := access_log.EDITED + row["id"]) in accesses}
     found = dict(accesses)
     every = list(noted)
@@ -173,7 +173,7 @@ def _committed(workspace: Workspace, paths: Iterable[str]) -> dict[str, str]:
 
 
 def _blobs(folder: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Give the hashes that the last commit has for files, by path."""
+    """Return the hashes that the last commit has for files, by path."""
     lines = git.text(folder, "ls-tree", "-z", "HEAD", "--", *paths).split("\0")
     return {path: about.split()[2] for about, _, path in (line.partition("\t") for line in lines) if path}
 

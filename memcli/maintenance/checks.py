@@ -164,7 +164,7 @@ def _changed(workspace: Workspace, path: str, readings: Sequence[Reading]) -> bo
 
 
 def _strays(workspace: Workspace) -> list[Fault]:
-    """Name archived entries that were not archived as they are."""
+    """Return the archived entries that were not archived as they are."""
     ways = "`mem restore {0}` brings it back, `mem forget {0}` leaves it in the archive"
     return [
         Fault(one.path, 1, f"{one.reason}: {ways.format(_shown(one.path))}", "archive") for one in strays(workspace)
@@ -172,7 +172,7 @@ def _strays(workspace: Workspace) -> list[Fault]:
 
 
 def _settings(workspace: Workspace) -> list[Fault]:
-    """Name the settings of the workspace's own file that are not heeded."""
+    """Return the settings of the workspace's own file that have no effect."""
     marker = workspace.root / MARKER
     prefix = f"{marker}: "
     told = [line.removeprefix(prefix) for line in workspace.settings.ignored if line.startswith(prefix)]
@@ -186,7 +186,7 @@ def _settings(workspace: Workspace) -> list[Fault]:
 
 
 def _shown(path: str) -> str:
-    """Give a name as a text; bytes of it that are no UTF-8 come as lone surrogates."""
+    """Return a name as a text; bytes of it that are no UTF-8 come as lone surrogates."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

@@ -51,7 +51,7 @@ def mend_plan(
 
 
 def lacks_id(reading: Reading) -> bool:
-    """Tell whether an entry has no id but its path, and could have one."""
+    """Return whether an entry has no id but its path, and could have one."""
     return reading.kind == "entry" and not reading.problems and reading.entry is not None and not _ids(reading)
 
 

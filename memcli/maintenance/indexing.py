@@ -33,7 +33,7 @@ class Indexed:
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether another process kept this one from embedding."""
+        """Return whether another process kept this one from embedding."""
         return self.unfinished == BUSY
 
 
@@ -71,7 +71,7 @@ def _indexed(found: Index, *, embed: bool, reading: Progress | None, embedding: 
 
 
 def _obstacle(found: Index) -> str:
-    """Say why what should have been embedded was not; nothing where it only came in meanwhile."""
+    """Return why what should have been embedded was not; empty if it only came in meanwhile."""
     if found.folder is not None:
         return ""
     return BUSY if found.is_overtaken else "; ".join(schema.NO_PLACE)

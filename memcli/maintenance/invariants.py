@@ -41,7 +41,7 @@ class Names:
     is_file: Callable[[str], bool] = lambda path: False  # for what is no memory, by path or by bare name
 
     def has(self, reference: str) -> bool:
-        """Tell whether a reference leads somewhere."""
+        """Return whether a reference leads somewhere."""
         name = bare(reference)
         return name in self.ids or name in self.records or _word(name) in self.words or self.is_file(name)
 
@@ -121,7 +121,7 @@ def circles(entries: Sequence[tuple[str, str, Entry]]) -> Iterator[Fault]:
 
 
 def _circles(after: Mapping[str, str]) -> dict[str, list[str]]:
-    """Give each id that lies on a circle, with the whole of it."""
+    """Return each id that lies on a circle, with the whole of it."""
     found: dict[str, list[str]] = {}
     seen: set[str] = set()
     for start in after:
@@ -138,7 +138,7 @@ def _circles(after: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def line_in_head(text: str, word: str) -> int:
-    """Give the line of the frontmatter that says a word, or one of the names of a key; 1 where none does."""
+    """Return the line of the frontmatter that has a word, or one of the names of a key; 1 if none has."""
     head = frontmatter.parse(text).head or ""
     wanted = (word, *SPELLINGS.get(word, ()))
     for number, line in enumerate(head.split("\n"), 2):
@@ -187,7 +187,7 @@ def _dead_links(path: str, text: str, first: int, names: Names) -> Iterator[Faul
 
 
 def _leads(path: str, target: str, names: Names) -> bool:
-    """Tell whether a path leads to a file from the page's folder or the workspace's; one that leads out is let be."""
+    """Return whether a path leads to a file from the page's folder or the workspace's; one that leads out is let be."""
     folder = posixpath.dirname(path)
     places = [posixpath.normpath(posixpath.join(folder, target)), posixpath.normpath(target)]
     return any(place.startswith("../") or names.is_file(place) for place in places)

@@ -44,7 +44,7 @@ class Promotion:
 
 
 def is_confirmed(row: Row, workspace: Workspace) -> bool:
-    """Tell whether an entry was confirmed often enough, or is trusted and sure enough, to be always known."""
+    """Return whether an entry was confirmed often enough, or is trusted and sure enough, to be always known."""
     settings = workspace.settings
     sure = (row["trust"] or 0) >= settings["promote.trust"] and (row["confidence"] or 0) >= settings[
         "promote.confidence"
@@ -187,7 +187,7 @@ def _promotion(
 
 
 def _by_id(rows: Iterable[Row]) -> dict[str, Row]:
-    """Give the row of each id; of several, an active one."""
+    """Return the row of each id; of several, an active one."""
     known: dict[str, Row] = {}
     for row in rows:
         if row["id"] not in known or row["status"] == "active":
@@ -196,7 +196,7 @@ def _by_id(rows: Iterable[Row]) -> dict[str, Row]:
 
 
 def _is_candidate(row: Row, workspace: Workspace) -> bool:
-    """Tell whether the rule may promote an entry: what is passing, an episode, or nobody's word stays out."""
+    """Return whether the rule may promote an entry: what is passing, an episode, or nobody's word stays out."""
     expires = parse_time(row["expires_at"] or "")
     return (
         row["status"] == "active"

@@ -23,7 +23,7 @@ EPISODES = 2
 
 
 def _has_sessions(workspace: Workspace) -> bool:
-    """Tell whether there may be a live session, without loading what reads one."""
+    """Return whether there may be a live session, without loading what reads one."""
     return (workspace.root / "sessions").is_dir()
 
 

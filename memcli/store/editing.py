@@ -95,14 +95,14 @@ _MOST_COPIES = 1000  # folders of one name in the archive
 
 
 def is_private(workspace: Workspace, path: str) -> bool:
-    """Tell whether a path within the workspace is none that a program should see."""
+    """Return whether a path within the workspace is none that a program should see."""
     parts = path.split("/")
     is_reserved = parts[0].casefold() in (SESSIONS, MARKER) or workspace.layout.is_archived(f"{path}/".casefold())
     return is_reserved or any(part.startswith(".") for part in parts)
 
 
 def exists(workspace: Workspace, path: str) -> bool:
-    """Tell whether a file is there, or a folder that holds more than what keeps it in git."""
+    """Return whether a file is there, or a folder that holds more than what keeps it in git."""
     file = workspace.path(path)
     return file.exists() and not is_hollow(file)
 

@@ -21,7 +21,7 @@ class FileChange:
 
     @property
     def action(self) -> str:
-        """Name what the change does."""
+        """Return what the change does: unchanged, made, removed or changed."""
         if self.before == self.after:
             return "unchanged"
         return "made" if self.before is None else "removed" if self.after is None else "changed"

@@ -149,7 +149,7 @@ def _own_page(root: Path, layout: str) -> str:
 
 
 def _ignored(root: Path, layout: str) -> tuple[str, ...]:
-    """Name what git should pass over; a folder of sessions that another tool made stays that tool's affair."""
+    """Return what git should ignore; a folder of sessions that another tool made is left to that tool."""
     theirs = layout != MEM.name and (root / "sessions").exists()
     unfinished = f"{PREFIX}*"  # what a killed writer left
     away = f"/{LAYOUTS[layout].archive}sessions/"

@@ -1,4 +1,4 @@
-"""Tell whose folder of memories this is, by the names in it and a few first lines; changes and keeps nothing."""
+"""Recognise whose folder of memories this is, by the names in it and a few first lines; changes and keeps nothing."""
 
 import json
 import re
@@ -30,7 +30,7 @@ class Recognised:
 
 
 def recognise(folder: Path) -> Recognised | None:
-    """Tell which layout a folder, or the `memory/` in it, already has; None where it is no tool's that is known."""
+    """Return the layout that a folder, or the `memory/` in it, already has; None if it is no known tool's."""
     names, below = _names(folder), _names(folder / "memory")
     if "entries" in names:
         return None  # mem's own, come without its mem.yaml
@@ -101,7 +101,7 @@ def _beginning(path: Path, size: int = _HEAD) -> str:
 
 
 def _holds_records(path: Path) -> bool:
-    """Tell an agent's history, even one still empty, from a project's."""
+    """Return whether a history is an agent's, even one still empty, and not a project's."""
     text = _beginning(path)
     return not text.strip() or _RECORD.search(text) is not None
 
@@ -111,7 +111,7 @@ def _is_named_by_id(path: Path) -> bool:
 
 
 def _is_topic(path: Path) -> bool:
-    """Tell a topic of Claude Code's by its frontmatter: a name, and a description or one of its types."""
+    """Return whether a file is a topic of Claude Code's: it has a name, and a description or one of its types."""
     fields = document.parse(_beginning(path)).fields
     nested = fields.get("metadata")
     kind = nested.get("type") if isinstance(nested, dict) else fields.get("type")

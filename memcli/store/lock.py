@@ -127,7 +127,7 @@ def _write_holder(mem_dir: Path, command: str, now: str) -> None:
 
 
 def _read_holder(mem_dir: Path) -> str:
-    """Say who holds the lock, as far as the note tells."""
+    """Return who holds the lock, as far as the note tells."""
     try:
         command, pid, host, since = _holder(mem_dir).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):

@@ -44,7 +44,7 @@ class Project:
         return self._read[path]
 
     def state(self, citation: Citation) -> State:
-        """Hold a citation against its file, and make it anew of what stands there."""
+        """Compare a citation with its file, and make it anew of what stands there."""
         kind, first = self._looked(citation)
         data = self.data(citation.path)
         if isinstance(data, str):
@@ -99,7 +99,7 @@ class Project:
         return citation._replace(first=first + 1, last=last) if first < last else citation
 
     def news(self, citation: Citation) -> str:
-        """Say in a few words that cited lines are not what they were; empty where they are, wherever they stand."""
+        """Return in a few words what became of cited lines; empty if they are as they were, wherever they stand."""
         kind = self._looked(citation)[0] if citation.digest else "new"
         if kind == "changed":
             return f"{citation.path} changed since {citation.since}"

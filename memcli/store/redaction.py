@@ -182,7 +182,7 @@ def redactor(workspace: Workspace, name: str) -> Redactor:
 
 
 def file_words(title: str, body: str, values: Collection[str] = ()) -> str:
-    """Name a text for a file by its title or first line, without any secret or personal data of it."""
+    """Return a file name for a text, of its title or first line, without any secret or personal data of it."""
     text = title or body[:_NAMING]
     return slug(first_line(redact(text, scan(text, personal=PERSONAL, values=values))))
 

@@ -101,7 +101,7 @@ class Workspace:
         raise RefusedError(f"no free name beside {path}", "tidy the folder")
 
     def relative(self, path: Path) -> str:
-        """Name a file of the workspace by its path within it."""
+        """Return the path of a file within the workspace."""
         return path.relative_to(self.root).as_posix()
 
 

@@ -73,7 +73,7 @@ class Opening:
 
 
 def _without_marks(line: str) -> str:
-    """Take off the marks of writing direction that some apps begin a line with."""
+    """Return a line without the marks of writing direction that some apps begin it with."""
     return _MARKS.sub("", line)
 
 
@@ -95,7 +95,7 @@ def _opening(line: str, style: ChatStyle) -> Opening | None:
 
 
 def style_of(lines: Iterable[str]) -> ChatStyle | None:
-    """Find the way a text is written by its beginning; None where it is no chat.
+    """Return the style that the beginning of a text is written in; None if it is no chat.
 
     A stray line that looks like one does not make a chat: its openings must come early and more than once, and where
     they bear no time, somebody must speak again or both sides of a conversation must speak.
@@ -132,7 +132,7 @@ def _day_line(line: str) -> str:
 
 
 def _is_day_first(lines: Iterable[str], style: ChatStyle) -> bool:
-    """Tell 15/03/24 from 3/15/24: by a number above 12, else by the clock, for am and pm go with the month first."""
+    """Return whether dates begin with the day: by a number above 12, else by the clock: am and pm go with 3/15/24."""
     twelve_hours = False
     for line in lines:
         made = _opening(line, style)

@@ -33,7 +33,7 @@ _ABOUT = {"cwd": "cwd", "gitBranch": "branch", "version": "version"}
 
 
 def _holds_message(data: Mapping[str, Any]) -> bool:
-    """Tell a line of Claude Code by itself."""
+    """Return whether an object is a line of Claude Code with a message."""
     message = data.get("message")
     return (data.get("type") in ("user", "assistant") and "message" in data) or (
         isinstance(message, Mapping) and ("sessionId" in data or "uuid" in data)
@@ -41,7 +41,7 @@ def _holds_message(data: Mapping[str, Any]) -> bool:
 
 
 def _is_line(data: Mapping[str, Any]) -> bool:
-    """Tell any line of Claude Code, one without a message too."""
+    """Return whether an object is a line of Claude Code, one without a message too."""
     known = data.get("type") in _BOOKKEEPING and ("sessionId" in data or "leafUuid" in data or "messageId" in data)
     return known or _holds_message(data)
 

@@ -88,7 +88,7 @@ _NEAR = 16
 
 
 def _is_line(data: Mapping[str, Any]) -> bool:
-    """Tell a line of a rollout by itself, of the older kind too."""
+    """Return whether an object is a line of a rollout, of the older kind too."""
     kind = data.get("type")
     if kind in ENVELOPES and "payload" in data:
         return True
@@ -180,7 +180,7 @@ class _Screen:
                 yield from self._message(parts, "user", timestamp, line)
 
     def settled(self) -> Iterator[Event]:
-        """Let go the replies that only the screen showed."""
+        """Yield the replies that only the screen showed."""
         waiting, self.waiting = self.waiting, []
         for _, found in waiting:
             yield from found

@@ -20,7 +20,7 @@ _FAMILIES = ("session.", "user.", "assistant.", "tool.", "hook.", "subagent.", "
 
 
 def _is_session_line(data: Mapping[str, Any]) -> bool:
-    """Tell an event by itself."""
+    """Return whether an object is an event of a session."""
     kind = data.get("type")
     return isinstance(kind, str) and kind.startswith(_FAMILIES) and isinstance(data.get("data"), Mapping)
 
@@ -99,7 +99,7 @@ _WHOLE, _SET, _PUSH, _DELETE = range(4)
 
 
 def _is_chat_log(data: Mapping[str, Any]) -> bool:
-    """Tell the first line of a log of changes by itself."""
+    """Return whether an object is the first line of a log of changes."""
     whole = data.get("v")
     return data.get("kind") == _WHOLE and isinstance(whole, Mapping) and "requests" in whole
 

@@ -21,7 +21,7 @@ _CONTEXT = re.compile(r"\s*<(?:user_info|rules|timestamp|attached_files|open_and
 
 
 def _is_line(data: Mapping[str, Any]) -> bool:
-    """Tell a line of a transcript by itself."""
+    """Return whether an object is a line of a transcript."""
     message = data.get("message")
     return bool(role_of(data.get("role"))) and isinstance(message, Mapping) and "content" in message
 

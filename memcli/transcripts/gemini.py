@@ -21,7 +21,7 @@ _REFERENCED = "--- Content from referenced files ---"
 
 
 def _is_line(data: Mapping[str, Any]) -> bool:
-    """Tell a line of a session by itself."""
+    """Return whether an object is a line of a session."""
     return ("sessionId" in data and "projectHash" in data) or (data.get("type") == "gemini" and "content" in data)
 
 

@@ -105,7 +105,7 @@ def answer_part(identifier: str, content: Any, *, failed: bool = False) -> dict[
 
 
 def call_id(part: Mapping[str, Any]) -> dict[str, str]:
-    """Find what ties a tool's answer to its call."""
+    """Return the id that ties a tool's answer to its call, as `call_id`; nothing if there is none."""
     keys = ("tool_use_id", "call_id", "callId", "toolCallId", "tool_call_id", "id")
     found = word_at(part, keys)
     return {"call_id": found} if found else {}
@@ -145,7 +145,7 @@ _STARTS = ("created_at", "createdAt", "startedAt", "started_at", "created", "tim
 
 
 def is_record(data: Mapping[str, Any]) -> bool:
-    """Tell a message by itself: somebody's role, and what was said or called."""
+    """Return whether an object is a message: it has a role, and what was said or called."""
     if is_tool_event(data):
         return True
     said = any(key in data for key in ("content", "tool_calls", "toolCalls", "voiceTranscription"))
@@ -153,7 +153,7 @@ def is_record(data: Mapping[str, Any]) -> bool:
 
 
 def is_tool_event(data: Mapping[str, Any]) -> bool:
-    """Tell a tool's call or its answer that stands for itself, whatever its keys are called."""
+    """Return whether an object is a tool's call or its answer by itself, whatever its keys are called."""
     kind = data.get("type")
     if kind == "tool_call":
         return any(word(data.get(key)) for key in NAMES)
@@ -198,7 +198,7 @@ def record_events(data: Mapping[str, Any], reading: Transcript, line: int = 0) -
 
 
 def tells_of_session(data: Mapping[str, Any]) -> bool:
-    """Tell whether an object that is no message names a session, or says when it began."""
+    """Return whether an object that is no message names a session, or says when it began."""
     return "type" not in data and any(key in data for key in (*_IDS, *_STARTS))
 
 
@@ -229,7 +229,7 @@ def _own(event: Event, timestamp: str, reading: Transcript) -> Iterator[Event]:
 
 
 def is_header(data: Mapping[str, Any]) -> bool:
-    """Tell a first line about the session from a message."""
+    """Return whether an object is a first line about the session, not a message."""
     kind = data.get("_type", data.get("type"))
     return kind in ("metadata", "session", "session_meta", "meta", "header") or data.get("__meta__") is True
 

@@ -19,7 +19,7 @@ _SILENT = ("HEARTBEAT_OK", "NO_REPLY")
 
 
 def _is_line(data: Mapping[str, Any]) -> bool:
-    """Tell a line of OpenClaw by itself."""
+    """Return whether an object is a line of OpenClaw."""
     if data.get("type") == "session":
         return "version" in data and "id" in data
     return data.get("type") == "message" and isinstance(data.get("message"), Mapping)

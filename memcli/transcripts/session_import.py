@@ -185,7 +185,7 @@ def import_transcript(
 
 
 def standing_of(workspace: Workspace, name: str, listing: Listing) -> SessionContent:
-    """Look what a session holds, in the archive too."""
+    """Return what a session holds, in the archive too."""
     session = made(workspace, name, listing.elsewhere)
     ids = standing_ids([workspace.path(part.path) for part in listing.archived(session.id)])
     said = []

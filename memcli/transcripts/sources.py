@@ -50,7 +50,7 @@ class Source:
         return _file(self.path, self.name, zone)
 
     def is_as_found(self) -> bool:
-        """Tell whether it has not changed since it was found."""
+        """Return whether it has not changed since it was found."""
         try:
             return stamp_of(self.path) == self.stamp
         except OSError:
@@ -58,7 +58,7 @@ class Source:
 
 
 def holds_many(path: Path) -> bool:
-    """Tell whether a file holds many conversations, or one that lies in many files."""
+    """Return whether a file holds many conversations, or one that lies in many files."""
     if path.suffix == ".zip" or opencode.is_source(path):
         return True
     try:
@@ -172,11 +172,11 @@ class Wanted:
 
     @property
     def is_users(self) -> bool:
-        """Tell whether the workspace is the user's own."""
+        """Return whether the workspace is the user's own."""
         return self.workspace.root == self.user_root
 
     def takes_folder(self, folder: str) -> bool:
-        """Tell whether a conversation that took place in a folder, or told none, is to be taken."""
+        """Return whether a conversation that took place in a folder, or told none, is to be taken."""
         if folder not in self._known:
             self._known[folder] = self._takes(folder)
         return self._known[folder]
@@ -191,11 +191,11 @@ class Wanted:
         return home in (None, self.user_root) if self.is_users else home == self.workspace.root
 
     def takes_time(self, last: str) -> bool:
-        """Tell whether a conversation whose last message is of this time is to be taken."""
+        """Return whether a conversation whose last message is of this time is to be taken."""
         return not self.since or last >= self.since
 
     def asks_again(self, seen: Seen) -> bool:
-        """Tell whether something was left out of a source then that is wanted now."""
+        """Return whether something was left out of a source then that is wanted now."""
         if seen.earlier and self.takes_time(seen.earlier):
             return True
         return any(self.takes_folder(folder) for folder in seen.elsewhere)
@@ -212,7 +212,7 @@ class Wanted:
 
 
 def reason_for(folder: str) -> str:
-    """Say why a conversation that took place in a folder is left out."""
+    """Return why a conversation that took place in a folder is left out."""
     return ELSEWHERE if folder.startswith("/") else NO_FOLDER
 
 

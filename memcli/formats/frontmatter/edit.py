@@ -193,7 +193,7 @@ def _line(indent: str, key: str, value: object, newline: str) -> str:
 
 
 def _end(head: str, node: Node) -> int:
-    """Find the end of a value's last word: block texts run on to the next thing for the parser."""
+    """Return the end of a value's last word: for the parser, block texts run on to the next thing."""
     return max(node.start, len(head[node.start : node.end].rstrip()) + node.start)
 
 

@@ -25,7 +25,7 @@ def parse_name(name: str) -> tuple[str, str] | None:
 
 
 def session_source(name: str, first: str, last: str = "") -> str:
-    """Name the messages of a session that a memory comes from, by their ids."""
+    """Return the name of the messages of a session that a memory comes from, by their ids."""
     ids = dict.fromkeys((first, last or first))
     if all(_PLAIN.fullmatch(one) for one in ids) and not first.isdecimal():
         return f"session:{name}#{':'.join(ids)}"

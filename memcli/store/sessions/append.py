@@ -209,7 +209,7 @@ def _size(target: Path) -> int:
 
 
 def identified(session: str, events: Sequence[Event]) -> list[Event]:
-    """Name every event: the same at every reading of the same file."""
+    """Return the events with an id each, the same at every reading of the same file."""
     taken = {event.id for event in events}
     seen: set[str] = set()
     found = []

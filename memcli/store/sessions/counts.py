@@ -62,7 +62,7 @@ def counts_of(event: Event) -> Counts:
 
 
 def is_due(event: Event) -> bool:
-    """Tell what consolidation waits for: something said by a user or an assistant."""
+    """Return whether consolidation waits for an event: something said by a user or an assistant."""
     return event.type == "message" and event.role != "system"
 
 
