@@ -8,12 +8,15 @@ one is made, the others when one of them is asked for. A type checker sees the d
 """
 
 import dataclasses
+import sys
 from _thread import RLock
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-_MAKING = ("__init__", "__match_args__", "__dataclass_fields__")
-_COMPARING = ("__repr__", "__eq__", "__hash__", "__dataclass_params__")
+_MAKING = ["__init__", "__match_args__", "__dataclass_fields__"]
+if sys.version_info >= (3, 13):
+    _MAKING.append("__replace__")  # what `copy.replace` calls
+_COMPARING = ["__repr__", "__eq__", "__hash__", "__dataclass_params__"]
 _LOCK = RLock()
 
 
@@ -47,9 +50,9 @@ def _dataclass(cls: type | None = None, /, *, frozen: bool = False) -> Any:
     return cls
 
 
-def _defer(cls: type, names: tuple[str, ...], written: dict[str, Any], options: dict[str, bool]) -> None:
+def _defer(cls: type, names: list[str], written: dict[str, Any], options: dict[str, bool]) -> None:
     """Have members of a class generated from what is written in it, all of them when the first is asked for."""
-    names = tuple(name for name in names if name not in written)
+    names = [name for name in names if name not in written]
 
     def generate() -> None:
         twin: type = type(cls)(cls.__name__, cls.__bases__, dict(written))

@@ -103,6 +103,7 @@ USES: dict[str, Callable[[type, type, type], Any]] = {
     "annotations": lambda base, further, open_: further.__annotations__,
     "match": lambda base, further, open_: base.__match_args__ + further.__match_args__,
     "options": lambda base, further, open_: (base.__dataclass_params__.frozen, open_.__dataclass_params__.frozen),
+    "copy.replace": lambda base, further, open_: repr(copy.replace(base("a"), name="b")),
     "copy": lambda base, further, open_: repr(copy.deepcopy(further("a", ["t"]))),
     "doc": lambda base, further, open_: (base.__doc__, further.__doc__, further.__init__.__qualname__),
     "a subclass that thaws": lambda base, further, open_: dataclasses.dataclass(type("Thawed", (base,), {})),
