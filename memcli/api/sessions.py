@@ -8,9 +8,9 @@ from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..formats.session_metadata import STATES
 from ..store.redaction import Redacted
+from ..store.sessions.reading import SessionList, SessionStats, SessionSummary, ShownSession, shown_session, summary_of
 from ..store.sessions.sessions import Session, archive, counts, find, require_own, reset, sessions
 from ..store.sessions.sessions import purge as purged
-from ..store.sessions.views import SessionList, SessionStats, SessionSummary, ShownSession, shown_session, summary_of
 from .workspace import Workspace, Workspaces, every, lazily, open_named
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from ..formats.session_event import Event
 from ..formats.text_lines import clean_text, unconflicted
 from ..formats.times import day_of, parse_time, stamp
 from ..store.redaction import Redacted, Redactor, redactor
-from ..store.sessions.addresses import session_source
 from ..store.sessions.append import identified, settle_ids
 from ..store.sessions.counts import is_due
 from ..store.sessions.event_file import standing_ids
+from ..store.sessions.reading import session_source
 from ..store.sessions.sessions import Session, at, sessions
 from ..store.workspace import Workspace
 from .backlog import all_events, is_summary

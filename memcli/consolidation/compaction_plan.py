@@ -14,8 +14,8 @@ from ..formats.times import stamp
 from ..store import atomic_files
 from ..store.entries import decoded, entry_text
 from ..store.journal import Change, Step
-from ..store.sessions.addresses import session_source
 from ..store.sessions.counts import count_events
+from ..store.sessions.reading import session_source
 from ..store.sessions.sessions import EVENTS, METADATA, Session
 from ..store.workspace import Workspace
 from .backlog import MARK

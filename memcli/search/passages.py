@@ -80,7 +80,7 @@ def _meet(one: _Passage, hit: Hit, turns: dict[int, tuple[str, int]]) -> bool:
 
 
 def _hit(one: _Passage, texts: dict[int, str], query: str, room: int) -> Hit:
-    from ..store.sessions.addresses import session_address  # it brings along all that writes conversations
+    from ..store.sessions.reading import session_address  # it brings along all that writes conversations
 
     turns = [one.turns[line] for line in sorted(one.turns)]
     ends = dict.fromkeys((turns[0][0], turns[-1][0]))

@@ -7,7 +7,7 @@ from ..dataclass import dataclass
 from ..errors import GitError, MemError
 from ..formats.session_event import view
 from ..store import git
-from ..store.sessions.addresses import parse_name, span_events
+from ..store.sessions.reading import parse_name, span_events
 from ..store.sessions.sessions import Session, at, find
 from ..store.workspace import Workspace
 

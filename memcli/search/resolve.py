@@ -38,7 +38,7 @@ def locate(
     very short. Raise AmbiguousError with the candidates, NotFoundError or UsageError.
     """
     if name.startswith("session:"):
-        from ..store.sessions.addresses import parse_name
+        from ..store.sessions.reading import parse_name
 
         said = parse_name(name)
         if said is not None:

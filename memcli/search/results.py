@@ -238,7 +238,7 @@ def address_of(piece: "Piece") -> str:
         return piece.anchor
     if piece.kind == "session" and not is_records(piece.path, piece.kind):
         # Late: it brings along all that writes conversations.
-        from ..store.sessions.addresses import session_address
+        from ..store.sessions.reading import session_address
 
         return session_address(piece.path, piece.anchor)
     return f"{piece.path}#{piece.anchor}" if piece.anchor else piece.path

@@ -13,9 +13,9 @@ from memcli.consolidation.consolidate import consolidate
 from memcli.errors import LlmError, RefusedError
 from memcli.formats.session_event import Event
 from memcli.llm.client import Completion
-from memcli.store.sessions.addresses import span_events
 from memcli.store.sessions.append import append
 from memcli.store.sessions.event_file import read_events
+from memcli.store.sessions.reading import span_events
 from memcli.store.sessions.sessions import counts, find, sessions
 from memcli.store.workspace import Workspace
 from tests.consolidation.conversations import at, cursor, documents, reply, say

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memcli.store.sessions.addresses import parse_name, session_source
+from memcli.store.sessions.reading import parse_name, session_source
 
 
 @pytest.mark.parametrize("session", ["s", "telegram:12345", "slack#general", "a#b:c", "5b1c0d9e-0c1a-4a7e-9a51"])

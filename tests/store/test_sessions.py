@@ -15,9 +15,9 @@ from memcli.formats.session_event import Event
 from memcli.formats.text_lines import Problem
 from memcli.store.journal import apply, exclusive
 from memcli.store.sessions import sessions as stored
-from memcli.store.sessions.addresses import span_events
 from memcli.store.sessions.append import append, event_line, take_in
 from memcli.store.sessions.event_file import read_events, recent_events, standing_ids
+from memcli.store.sessions.reading import span_events
 from memcli.store.sessions.sessions import counts, find, page_change, sessions
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 from tests.processes import race, running
