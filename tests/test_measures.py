@@ -1,10 +1,21 @@
-"""The measures of the retrieval bench are what their names say, worked out by hand."""
+"""The measures of the retrieval bench are what their names say, worked out by hand; every subject can be run."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 
 from bench import measures
+from bench.__main__ import NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_subject_says_how_it_is_run(name: str) -> None:
+    if name == "training.pair_model":
+        pytest.importorskip("lightgbm", reason="the extra train is not installed")
+    said = subprocess.run([sys.executable, "-m", "bench", name, "--help"], capture_output=True, text=True, check=True)
+    assert said.stdout.startswith("usage:")
 
 
 def test_a_graded_ranking_is_measured_against_the_best_one() -> None:

@@ -5,14 +5,13 @@ the user's messages of the labelled conversations and sentences there, which are
 Deterministic.
 """
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from bench import measures
-from bench.training.worth import DATA, STRENGTH, fit, judged, matrix, products, write
+from bench.training.worth import DATA, STRENGTH, fit, is_to_be_written, judged, matrix, products, write
 from memcli.consolidation.attribution import FILE, HANDED_ON, SentencePlace, hashed_features, places, plain_features
 from memcli.language.pasted_text import Prompt
 from memcli.language.sentences import sentences
@@ -100,6 +99,7 @@ def above_pastes(rules: list[str]) -> list[Example]:
 
 def main() -> None:
     """Train, print the figures, and with --write put the model beside the code."""
+    is_written = is_to_be_written(__doc__)
     examples = labelled(DATA / "prompts.jsonl") + own()
     groups = [one.group for one in examples]
     labels = np.array([float(one.is_handed_on) for one in examples])
@@ -114,7 +114,7 @@ def main() -> None:
         print(f"at {least}: finds {found:.2f} of what is handed on, takes {taken:.2f} of the own")
     dual = fit(kernel, labels, STRENGTH)
     weights = features.T @ dual
-    if "--write" in sys.argv:
+    if is_written:
         write(FILE, (HANDED_ON,), SIZE, weights[None, :], (float(dual.sum()),), (slope, offset))
 
 

@@ -7,7 +7,6 @@ text), trains a linear score of plain facts by conversations left out, and write
 
 import json
 import re
-import sys
 import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from bench import measures
-from bench.training.worth import DATA, SHORT_SENTENCES, chats, fit, judged, utterances, write
+from bench.training.worth import DATA, SHORT_SENTENCES, chats, fit, is_to_be_written, judged, utterances, write
 from memcli.consolidation.backlog import all_events
 from memcli.consolidation.batch import Batch
 from memcli.consolidation.candidates import candidates
@@ -77,6 +76,7 @@ def plain(text: str) -> str:
 
 def main() -> None:
     """Train, print the figures, and with --write put the model beside the code."""
+    is_written = is_to_be_written(__doc__)
     found = [*examples(), *sentences()]
     features = np.array([one for one, _, _ in found])
     labels = np.array([float(keep) for _, keep, _ in found])
@@ -92,7 +92,7 @@ def main() -> None:
     weights = scaled.T @ fit(kernel, labels, STRENGTH)
     plain_weights = weights[:-1] / spread
     bias = float(weights[-1] - (plain_weights * mean).sum())
-    if "--write" in sys.argv:
+    if is_written:
         write(SECOND_FILE, (ALONE,), 0, plain_weights[None, :], (bias,), (slope, offset))
 
 

@@ -5,8 +5,8 @@ least squares in the dual (there are far more features than sentences), chooses 
 out, and writes `memcli/consolidation/worth.model`. Deterministic.
 """
 
+import argparse
 import json
-import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -247,8 +247,16 @@ def write(
     print(f"wrote {file}")
 
 
+def is_to_be_written(doc: str | None) -> bool:
+    """Read the arguments of a training; return whether the model is to be put beside the code."""
+    options = argparse.ArgumentParser(description=doc)
+    options.add_argument("--write", action="store_true", help="put the model beside the code")
+    return bool(options.parse_args().write)
+
+
 def main() -> None:
     """Train, print the figures, and with --write put the model beside the code."""
+    is_written = is_to_be_written(__doc__)
     told, plain = utterances(SENTENCES) + conversations(), utterances(SHORT_SENTENCES)
     weights, bias, slope, offset = trained(told, STRENGTH)
     short = [one for one in told + plain if is_short(one.candidate)]
@@ -258,7 +266,7 @@ def main() -> None:
     short_bias = (short_slope * short_bias + short_offset - offset) / slope
     of_kinds, biases = kinds(told + plain)
     every = np.array([weights, short_weights, *of_kinds])
-    if "--write" in sys.argv:
+    if is_written:
         write(FILE, (KEEP, SHORT, *KINDS), SIZE, every, (bias, short_bias, *biases), (slope, offset))
 
 
