@@ -122,7 +122,7 @@ def consolidate(
     from ..consolidation.backlog import chosen_sessions, previewed_sessions
     from ..consolidation.consolidate import consolidate_all, preview
     from ..consolidation.plan import Outcome
-    from ..llm.command import chosen_llm
+    from ..llm import chosen_llm
 
     if not workspace.settings["consolidate.enabled"]:
         raise RefusedError("consolidation is switched off", "run `mem config set consolidate.enabled true`")
@@ -220,7 +220,7 @@ def rollup(
     """
     from ..beliefs.plan import applied
     from ..consolidation.rollup import EpisodeGroup, groups, rollup_plan
-    from ..llm.command import chosen_llm
+    from ..llm import chosen_llm
 
     if sum(map(bool, (project, tag, everything))) != 1:
         raise UsageError("what to sum up is not clear", "name a project, --tag TAG or --all")

@@ -255,7 +255,7 @@ def compact(
     """
     from ..consolidation.backlog import is_long
     from ..consolidation.compaction import compact as shorten
-    from ..llm.command import chosen_llm
+    from ..llm import chosen_llm
 
     if keep < 0:
         raise UsageError(f"keep {keep}", "give 0 or more")
@@ -279,7 +279,7 @@ def clear(workspaces: Workspaces, name: str) -> ClearedSession:
     What cannot be consolidated stays due there. Raise NotFoundError or RefusedError.
     """
     from ..consolidation.compaction import consolidate_before
-    from ..llm.command import chosen_llm
+    from ..llm import chosen_llm
 
     where, session = find_session(workspaces, name, strict=True)
     require_own(session)

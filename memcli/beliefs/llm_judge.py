@@ -12,8 +12,8 @@ from typing import Any, cast, get_args
 
 from ..dataclass import dataclass
 from ..errors import LlmError, ReplyError, UsageError
+from ..llm import chosen_llm
 from ..llm.client import Llm
-from ..llm.command import chosen_llm
 from ..llm.lenient_json import dicts, loads_lenient
 from ..store.redaction import redactor
 from ..store.workspace import Workspace

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..beliefs.plan import Draft, read_page
 from ..dataclass import dataclass
@@ -26,6 +26,9 @@ from ..store.sessions.reading import session_source
 from ..store.sessions.sessions import Session, at, sessions
 from ..store.workspace import Workspace
 from .backlog import all_events, is_summary
+
+if TYPE_CHECKING:
+    from .repairs import Repair
 
 _NO_EVENT = Event("")
 _PATH = re.compile(r"(?<![\w/:.@-])(?:\.{0,2}/)?(?:[\w.@-]+/)*[\w-][\w.-]*\.[A-Za-z]\w{0,6}\b(?!\.\w|/)")
@@ -61,6 +64,24 @@ class Batch:
     def event(self, message: str) -> Event:
         """Return the event of an id; an empty one where there is none."""
         return self._by_id.get(message, _NO_EVENT)
+
+    @cached_property
+    def repairs(self) -> "Sequence[Repair]":
+        """Return what made a failing command work, in the order it was learnt."""
+        if all(event.type != "tool_call" for event in self.events):
+            return ()
+        from .repairs import repairs
+
+        return repairs(self.events)
+
+    @cached_property
+    def changed_files(self) -> tuple[str, ...]:
+        """Return the files that tools wrote, each once, in the order they were first written."""
+        if all(event.type != "tool_call" for event in self.events):
+            return ()
+        from .repairs import changed_files
+
+        return changed_files(self.events)
 
     @cached_property
     def _by_id(self) -> dict[str, Event]:

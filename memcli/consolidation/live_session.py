@@ -98,7 +98,7 @@ def close_session(workspace: Workspace, session: str, *, keep: int = 0, transcri
         if found is None:
             return
         known = found
-    from ..llm.command import chosen_llm
+    from ..llm import chosen_llm
     from .consolidate import consolidate
 
     consolidate(workspace, known, chosen_llm(workspace.settings), keep=keep, wait=0.0)

@@ -19,7 +19,6 @@ from ..language.sentences import is_question
 from .batch import Batch, Findings
 from .candidates import Candidate, binds, is_one_off, states_something, telling_words
 from .remember_requests import remember_request
-from .repairs import repairs
 from .sentence_joining import are_neighbours, groups, joined, only_corrects, paragraph, rules, says_more, together
 from .standing_rules import exempts, is_standing_rule, plain_type
 from .withdrawals import amends, corrects, names_only_values, place_of, retracted, taken_back
@@ -169,7 +168,7 @@ def rule_drafts(batch: Batch, found: Sequence[tuple[Candidate, Worth]], room: in
     """Return the drafts of the worthiest statements, at most `room`, and of what repaired a failing command."""
     fixes = [
         batch.draft(fix.text, type="lesson", source="observed", message=fix.event_id, tags=("fix",))
-        for fix in repairs(batch.events)
+        for fix in batch.repairs
     ]
     worthiest = sorted(range(len(found)), key=lambda place: -found[place][1].probability)[: max(0, room - len(fixes))]
     return [*fixes, *(_draft(batch, *found[place]) for place in sorted(worthiest))]

@@ -16,10 +16,9 @@ from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
 
 from ..dataclass import dataclass
-from ..errors import LlmError, UsageError
+from ..errors import LlmError
 from ..language.harness_text import ASKED_BY_MEM
-from ..store.settings import Settings
-from .client import MAX_TOKENS, TEMPERATURE, Completion, Llm
+from .client import MAX_TOKENS, TEMPERATURE, Completion
 
 _COMMON = (
     r"HOME|PATH|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|TEMP|TMP|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT"
@@ -200,20 +199,3 @@ def _content(file: IO[bytes]) -> str:
 def _last_line(text: str) -> str:
     last = next((line.strip() for line in reversed(text.split("\n")) if line.strip()), "")
     return f": {last[:200]}" if last else ""
-
-
-def chosen_llm(settings: Settings) -> Llm | None:
-    """Return the LLM the user configured; None if there is none."""
-    command, model = settings["llm.command"], settings["llm.model"]
-    if command:
-        import shlex
-
-        try:
-            return CommandLlm(tuple(shlex.split(command)))
-        except ValueError as error:
-            raise UsageError(f"llm.command is {command!r} ({error})", "quote it as in a shell") from None
-    if model:
-        from .client import LitellmLlm
-
-        return LitellmLlm(model, settings["llm.api_base"], settings["llm.api_key"])
-    return None

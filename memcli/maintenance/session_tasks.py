@@ -39,7 +39,7 @@ def _waiting(workspace: Workspace) -> "list[Session]":
 def _consolidate(workspace: Workspace, chosen: "list[Session]", noise: Noise) -> str:
     from ..consolidation.backlog import is_over
     from ..consolidation.consolidate import consolidate_all
-    from ..llm.command import chosen_llm
+    from ..llm import chosen_llm
 
     live = workspace.settings["consolidate.keep"]
     llm = chosen_llm(workspace.settings)
@@ -71,7 +71,7 @@ def _long(workspace: Workspace) -> "list[Session]":
 
 def _compact(workspace: Workspace, chosen: "list[Session]", noise: Noise) -> str:
     from ..consolidation.compaction import compact
-    from ..llm.command import chosen_llm
+    from ..llm import chosen_llm
 
     llm = chosen_llm(workspace.settings)
     done, fault = _each(chosen, lambda one: compact(workspace, one, llm, wait=0.0))
@@ -101,7 +101,7 @@ def _unsummed(workspace: Workspace) -> "list[EpisodeGroup]":
 def _rollup(workspace: Workspace, chosen: "list[EpisodeGroup]", noise: Noise) -> str:
     from ..beliefs.plan import applied
     from ..consolidation.rollup import rollup_plan
-    from ..llm.command import chosen_llm
+    from ..llm import chosen_llm
 
     llm = chosen_llm(workspace.settings)
 

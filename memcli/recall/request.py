@@ -82,7 +82,7 @@ def query_of(prompt: str) -> str:
 
 def judge_of(settings: Settings) -> Judge | None:
     """Return the judge that the user configured; None where there is no LLM. Raise UsageError for a bad llm.command."""
-    from ..llm.command import chosen_llm
+    from ..llm import chosen_llm
 
     llm = chosen_llm(settings)
     if llm is None:
