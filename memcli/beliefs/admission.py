@@ -134,8 +134,8 @@ def look(
     entries = tuple(entry_of(workspace, draft) for draft in drafts)
     bodies = ["" if by_key_alone or not is_settled_here(entry) else entry.body for entry in entries]
     seen = replace(_looked(workspace, entries, bodies, last, budget, keep=keep), drafts=tuple(drafts), entries=entries)
-    if seen.embedder is not None:
-        seen.learned.ask(seen.embedder, _pairs(workspace, seen), seen.read)
+    if seen.opened.embedder is not None:
+        seen.learned.ask(seen.opened.embedder, _pairs(workspace, seen), seen.opened.read)
     return seen
 
 

@@ -101,6 +101,22 @@ def _batches(by_new: Mapping[str, Collection[str]]) -> Iterator[list[str]]:
 
 
 @dataclass
+class Opened:
+    """The embedding model and the texts it has read, for one look or many; `in_bulk` where each has to be cheap."""
+
+    in_bulk: bool = False
+    remembers: bool = False  # others are looked for after these: their vectors are kept in the index
+    embedder: "Embedder | None" = None
+    read: ReadTexts = field(default_factory=ReadTexts)
+
+    @classmethod
+    def for_many(cls, count: int) -> "Opened":
+        """Return what so many conversations are looked up with."""
+        in_bulk = count >= BACKLOG
+        return cls(in_bulk, remembers=True, read=ReadTexts(in_bulk=in_bulk))
+
+
+@dataclass
 class Nearby:
     """What one look around found for texts; the model and the vectors serve a second look."""
 
@@ -108,37 +124,10 @@ class Nearby:
     before: list[dict[int, float]]  # for each text: number of an earlier text → cosine
     drafts: tuple["Draft", ...] = ()
     entries: tuple["Entry", ...] = ()  # as the drafts would be made
-    model: str = ""
     notice: str = ""
-    opened: "Opened | None" = None  # where others are looked for after these
-    embedder: "Embedder | None" = None
+    opened: Opened = field(default_factory=Opened)
     vectors: Any = None  # (texts, dimensions) float32, unit rows; None where nothing was embedded
-    read: ReadTexts = field(default_factory=ReadTexts)
     learned: Learned = field(default_factory=Learned)  # asked before the lock is taken
-
-    @property
-    def in_bulk(self) -> bool:
-        """Tell whether so many others follow that this has to be cheap."""
-        return self.opened is not None and self.opened.in_bulk
-
-
-@dataclass
-class Opened:
-    """The embedding model, opened once for many looks; `in_bulk` for so many that each has to be cheap."""
-
-    in_bulk: bool = False
-    embedder: "Embedder | None" = None
-    read: ReadTexts = field(default_factory=ReadTexts)
-
-    def look(self) -> Nearby:
-        """Return a look that has seen nothing and spares the next one opening the model."""
-        return Nearby([], [], opened=self, embedder=self.embedder, read=self.read)
-
-    @classmethod
-    def for_many(cls, count: int) -> "Opened":
-        """Return what so many conversations are looked up with."""
-        in_bulk = count >= BACKLOG
-        return cls(in_bulk, read=ReadTexts(in_bulk=in_bulk))
 
 
 def look_around(
@@ -178,10 +167,9 @@ def _look(
     found = Nearby([{} for _ in texts], [{} for _ in texts])
     cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
     if last is not None:
-        found.embedder, found.vectors, found.model = last.embedder, last.vectors, last.model
-        found.read, found.learned, found.opened = last.read, last.learned, last.opened
+        found.opened, found.vectors, found.learned = last.opened, last.vectors, last.learned
     if not all(not text or has_chunk_of_type(index, kind, exact.get(text, ())) for kind, text in told):
-        is_few = len(texts) <= ALONE and not found.in_bulk
+        is_few = len(texts) <= ALONE and not found.opened.in_bulk
         by_words = [sharing_words(index, text, _ENTRIES, BY_WORDS) if is_few else [] for text in texts]
         try:
             _by_meaning(index, texts, by_words, cosines, found, seconds)
@@ -211,23 +199,23 @@ def _by_meaning(
 ) -> None:
     from ..index.similarity import nearest_before, nearest_to_each
 
-    if found.in_bulk and found.embedder is not None:
+    opened = found.opened
+    if opened.in_bulk and opened.embedder is not None:
         seconds = 0.0  # the first of many has done what it had time for, and what these make is remembered
-    if found.embedder is None:
-        found.embedder = index.embedding.embedder(bulk=found.in_bulk or len(texts) > MANY)
-    index.embedding.lend(found.embedder)
+    if opened.embedder is None:
+        opened.embedder = index.embedding.embedder(bulk=opened.in_bulk or len(texts) > MANY)
+    index.embedding.lend(opened.embedder)
     index.embedding.embed_missing(seconds, frozenset(chunk for words in by_words for chunk in words), _ENTRIES)
     if found.vectors is None:
-        if (len(texts) <= READ or found.in_bulk) and is_learned_for(found.embedder.model):
-            found.vectors = found.read.vectors(found.embedder, texts)
+        if (len(texts) <= READ or opened.in_bulk) and is_learned_for(opened.embedder.model):
+            found.vectors = opened.read.vectors(opened.embedder, texts)
         else:
-            found.vectors = found.embedder.embed(texts)
-        if len(texts) > 1 or found.opened:
+            found.vectors = opened.embedder.embed(texts)
+        if len(texts) > 1 or opened.remembers:
             index.embedding.remember(texts, found.vectors)
-    found.model = found.embedder.model
-    count = NEAREST_IN_BULK if found.in_bulk else NEAREST
+    count = NEAREST_IN_BULK if opened.in_bulk else NEAREST
     found.before = nearest_before(found.vectors, count)
-    if len(texts) > ALONE or found.in_bulk:
+    if len(texts) > ALONE or opened.in_bulk:
         for row, near in zip(cosines, nearest_to_each(index, found.vectors, _ENTRIES, count), strict=True):
             row.update(near)
         return

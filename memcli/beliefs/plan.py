@@ -1,6 +1,6 @@
 """Drafts of memories, what became of each, and plans: the changes a command means to make, shown as a diff."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
@@ -8,9 +8,9 @@ from ..errors import RefusedError
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter.document import parse
 from ..formats.memory_page import read_promoted, with_lines
-from ..formats.text_lines import require_no_conflict
+from ..formats.text_lines import require_no_conflict, shorten
 from ..store import atomic_files
-from ..store.entries import decoded, drafted
+from ..store.entries import TRIES, decoded, drafted, entry_text
 from ..store.journal import Append, Applied, Change, Move, Step, apply, exclusive
 from ..store.lock import next_turn
 from ..store.workspace import Workspace
@@ -138,6 +138,17 @@ def entry_of(workspace: Workspace, draft: Draft) -> Entry:
     if draft.text:
         return read_entry(parse(draft.text), draft.path, workspace.now)[0]
     return drafted(workspace, draft.told, draft.body)
+
+
+def free_entry(
+    workspace: Workspace, told: Mapping[str, Any], body: str, noise: Callable[[int], bytes], taken: Container[str] = ()
+) -> tuple[str, str, str]:
+    """Return id, path and text of a new entry that a plan is to make where no file stands, and at none of `taken`."""
+    for attempt in range(TRIES):
+        identifier, path, text = entry_text(workspace, told, body, noise(attempt))
+        if path not in taken and not workspace.path(path).exists():
+            return identifier, path, text
+    raise RefusedError(f"no free name for {shorten(body, 60)!r} after {TRIES} tries", "give one with --path")
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ from ..errors import MemError, RefusedError
 from ..formats.entry import Entry, same_key
 from ..index.index import Index, ask
 from ..index.lookups import keys_in_use
-from ..store import entries
+from ..store.entries import drafted
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .change_phrases import core, single, words
 from .comparison import compare, is_comparable, replaced_span
 from .merging import is_believed_over, is_same_slot, is_trusted_less
-from .plan import Plan, applied, as_diff, without_lines
+from .plan import Plan, applied, as_diff, free_entry, without_lines
 from .supersession import (
     EntryFile,
     conflicting_text,
@@ -126,13 +126,13 @@ def replace_entry(
             f"{over.id} is superseded by {over.superseded_by or 'another one'} already",
             f"name that one, or `mem restore {over.id}` first",
         )
-    is_flagged = not by_user and is_trusted_less(entries.drafted(workspace, told, body), over)
+    is_flagged = not by_user and is_trusted_less(drafted(workspace, told, body), over)
     fields = {**told, "references": [*told.get("references", ()), over.id]}
     if is_flagged:
         fields["conflicts_with"] = [over.id]
     elif over.key:
         fields.setdefault("key", over.key)
-    identifier, path, text = _free_entry(workspace, fields, body)
+    identifier, path, text = free_entry(workspace, fields, body, workspace.noise(body))
     marked = (conflicting_text if is_flagged else superseded_text)(workspace, before, identifier)
     reason = flagged_reason(over.id, identifier) if is_flagged else f"{over.id} is superseded by {identifier}"
     plan = Plan((Change(path, None, text), Change(before.path, before.text, marked)), (reason,))
@@ -143,16 +143,6 @@ def replace_entry(
         gone, flagged = (*gone, *filled.supersedes), (*flagged, *filled.conflicts_with)
     notices = (kept_by_trust(over.id, identifier),) if is_flagged else ()
     return Replaced(identifier, path, gone, flagged, notices)
-
-
-def _free_entry(workspace: Workspace, told: Mapping[str, Any], body: str) -> tuple[str, str, str]:
-    """Return id, path and text of a new entry in a place that is free."""
-    noise = workspace.noise(body)
-    for attempt in range(entries.TRIES):
-        made = entries.entry_text(workspace, told, body, noise(attempt))
-        if not workspace.path(made[1]).exists():
-            return made
-    raise RefusedError(f"no free name after {entries.TRIES} tries", "give one with --path")
 
 
 def kept_by_trust(old: str, new: str) -> str:

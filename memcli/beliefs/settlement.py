@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ..errors import MemError, RefusedError
+from ..errors import MemError
 from ..formats.entry import EPISODIC, Entry, read_entry
 from ..formats.frontmatter import document
 from ..formats.text_lines import shorten
 from ..formats.times import stamp
 from ..store.access_log import Access, confirmations
-from ..store.entries import TRIES, entry_text, revised
+from ..store.entries import revised
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .comparison import Compared, Verdict, compare, normalized, nothing_learned
@@ -26,7 +26,7 @@ from .merging import (
     slot_of,
     told_anew,
 )
-from .plan import Admitted, Draft, Plan
+from .plan import Admitted, Draft, Plan, free_entry
 from .supersession import EntryFile, conflicting_text, read_entry_file, superseded_text
 
 NO_VERDICTS: Mapping[tuple[str, str], Verdict] = {}
@@ -237,11 +237,7 @@ class Settlement:
     def _made(self, draft: Draft, entry: Entry) -> tuple[str, str, str]:
         if draft.text:
             return entry.id, draft.path, draft.text
-        for attempt in range(TRIES):
-            identifier, path, text = entry_text(self.workspace, draft.told, draft.body, draft.noise(attempt))
-            if path not in self._files and not self.workspace.path(path).exists():
-                return identifier, path, text
-        raise RefusedError(f"no free name for {shorten(draft.body, 60)!r} after {TRIES} tries", "give one with --path")
+        return free_entry(self.workspace, draft.told, draft.body, draft.noise, self._files)
 
     def _put(self, path: str, text: str) -> None:
         """Remember how a file will stand."""

@@ -106,17 +106,7 @@ class Written:
         """Return the JSON document of `mem write`; what does not apply is left out."""
         from .plan import Admitted
 
-        admitted = Admitted(
-            self.action,
-            self.id,
-            self.path,
-            supersedes=self.supersedes,
-            superseded_by=self.superseded_by,
-            conflicts_with=self.conflicts_with,
-            likely_same=self.likely_same,
-            reason=self.reason,
-            strength=self.strength,
-        )
+        admitted = Admitted(**{one.name: getattr(self, one.name) for one in fields(Admitted)})
         return admitted.as_dict() | {"workspace": str(self.workspace.root)}
 
 

@@ -98,14 +98,6 @@ def _ends(text: str) -> tuple[str, str]:
     return _OPENING.match(text)[0].strip(), _CLOSING.search(text[-300:])[0].strip()  # type: ignore[index]
 
 
-def handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[float]:
-    """Return for each sentence of a prompt the probability that the user only hands it on, in [0, 1], calibrated.
-
-    Raises UnavailableError where the model's file is damaged or of another version.
-    """
-    return [_chance(place) for place in places(prompt, whole)]
-
-
 def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
     """Tell for each sentence of a prompt whether it is taken for somebody else's, or has its rule from a quotation."""
     told: list[bool] = []
@@ -119,7 +111,7 @@ def is_handed_on(prompt: Prompt, whole: Sequence[Sentence]) -> list[bool]:
         opens = prompt.is_long and place.paragraph == 0 and ":" not in place.line
         is_own = is_plain and (opens_as_rule(one.text) or _is_own_label(place.label))
         least = _least(place.label) if place.label else OPENING if opens else LIKELY
-        is_told = not is_own and _chance(place) >= least
+        is_told = not is_own and handed_on(place) >= least
         told.append(is_told or one.line == labelled or _quotes_rule(one.text))
         if is_told and place.label and not place.before:
             labelled = one.line
@@ -139,7 +131,11 @@ def _points(question: str) -> bool:
     return len(question.split()) < _ASKS or _pattern("pointer").search(question) is not None
 
 
-def _chance(place: SentencePlace) -> float:
+def handed_on(place: SentencePlace) -> float:
+    """Return the probability that the user only hands a sentence on, in [0, 1], calibrated.
+
+    Raises UnavailableError where the model's file is damaged or of another version.
+    """
     model = built_in()
     return model.probability(list(hashed_features(place, model.size)), plain_features(place))
 

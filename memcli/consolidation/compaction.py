@@ -111,7 +111,20 @@ def compact(
         if any(one is not other for one, other in zip(events, identified(session.id, events), strict=True)):
             settle_ids(workspace, session)
             events = all_events(workspace, session)[: len(events)]
-        return _compacted(workspace, session, events[:start], llm, before, outcomes)
+        old = events[:start]
+        guard = redactor(workspace, session.path)
+        told, how, error = _told(workspace, session, [guard.event(event) for event in old], llm)
+        summary = summary_event(workspace, session, old, guard.text(told))
+
+        def look(last: Session | None, seconds: float | None) -> Session:
+            return at(workspace, session.folder, session.id)
+
+        def decide(now: Session) -> tuple[Steps, CompactionPlan]:
+            planned = plan_compaction(workspace, now, old, summary, how)
+            return planned.steps, planned
+
+        done, _ = with_current(workspace, f"mem session compact {session.id}", look, decide)
+    return Compacted(session.id, len(old), done.place, (before, done.tokens), how, done.entry, outcomes, error)
 
 
 def _start(events: Sequence[Event], keep: int, protected: int, most: CompactionLimits) -> int:
@@ -129,30 +142,6 @@ def _start(events: Sequence[Event], keep: int, protected: int, most: CompactionL
     while 0 < start < len(events) and events[start].type == "tool_result":
         start += 1
     return start
-
-
-def _compacted(
-    workspace: Workspace,
-    session: Session,
-    old: Sequence[Event],
-    llm: Llm | None,
-    before: int,
-    outcomes: tuple[Outcome, ...],
-) -> Compacted:
-    """Think of a summary, then put the old messages away behind it if they still stand there."""
-    guard = redactor(workspace, session.path)
-    told, how, error = _told(workspace, session, [guard.event(event) for event in old], llm)
-    summary = summary_event(workspace, session, old, guard.text(told))
-
-    def look(last: Session | None, seconds: float | None) -> Session:
-        return at(workspace, session.folder, session.id)
-
-    def decide(now: Session) -> tuple[Steps, CompactionPlan]:
-        planned = plan_compaction(workspace, now, old, summary, how)
-        return planned.steps, planned
-
-    planned, _ = with_current(workspace, f"mem session compact {session.id}", look, decide)
-    return Compacted(session.id, len(old), planned.place, (before, planned.tokens), how, planned.entry, outcomes, error)
 
 
 def _told(workspace: Workspace, session: Session, old: Sequence[Event], llm: Llm | None) -> tuple[str, str, str]:

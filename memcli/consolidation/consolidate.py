@@ -113,12 +113,12 @@ def in_turn(
             said += (draft.body for draft in found[-1].drafts)
             busy.add(session.folder)
             if llm is not None:
-                outcomes += _applied(workspace, found, judge, opened)
+                outcomes += _applied(workspace, found, judge, opened or Opened())
                 if outcomes[-1].how in ("fallback", "nothing"):
                     break
                 found, session = [], at(workspace, session.folder, session.id)
     if llm is None and found:
-        outcomes = _applied(workspace, found, judge, opened)
+        outcomes = _applied(workspace, found, judge, opened or Opened())
     return [*outcomes, *(Outcome(one.id, "nothing") for one in block if one.folder not in busy)]
 
 
@@ -147,11 +147,10 @@ def preview(
 
 
 def _applied(
-    workspace: Workspace, found: Sequence[Extraction], judge: "LlmJudge | None", opened: Opened | None = None
+    workspace: Workspace, found: Sequence[Extraction], judge: "LlmJudge | None", opened: Opened
 ) -> list[Outcome]:
     """Apply what was found in some conversations as one; what others changed meanwhile is looked at first."""
-    command = f"mem consolidate {found[0].batch.session.id}"
-    seen: Nearby | None = opened.look() if opened else None
+    seen = Nearby([], [], opened=opened)
     heard: Heard | None = None
     if judge is not None and found[0].how != "fallback":  # who just failed is not asked again
         seen = look(workspace, _drafts(found), seen)
@@ -161,29 +160,21 @@ def _applied(
     lost: list[Outcome] = []
     while found:
         try:
-            return [*lost, *_applied_to(workspace, found, command, heard, seen, opened)]
+            return [*lost, *_applied_to(workspace, found, heard, seen)]
         except _LostError as failure:
             lost += filter(None, failure.outcomes)
             found = [one for one, told in zip(found, failure.outcomes, strict=True) if not told]
-            seen = opened.look() if opened else None
+            seen = Nearby([], [], opened=opened)
     return lost
 
 
 def _applied_to(
-    workspace: Workspace,
-    found: Sequence[Extraction],
-    command: str,
-    heard: "Heard | None",
-    seen: Nearby | None,
-    opened: Opened | None,
+    workspace: Workspace, found: Sequence[Extraction], heard: "Heard | None", seen: Nearby
 ) -> list[Outcome]:
     """Apply what was found in conversations that are all there still; raise _LostError where one is not."""
 
     def again(last: Nearby | None, seconds: float | None) -> Nearby:
-        now = look(workspace, _drafts(found), last, budget=seconds)
-        if opened:
-            opened.embedder = now.embedder
-        return now
+        return look(workspace, _drafts(found), last, budget=seconds)
 
     def decide(now: Nearby) -> tuple[Steps, tuple[list[Settled], list[Outcome]]]:
         homes = [home(workspace, one.batch.session, one.batch.events[-1].id) for one in found]
@@ -201,7 +192,9 @@ def _applied_to(
         for one, settled in zip(found, result[0], strict=True):
             note_settled(workspace, settled, f"the conversation {one.batch.session.id}")
 
-    (_, (first, *others)), applied = with_current(workspace, command, again, decide, seen, note=note)
+    (_, (first, *others)), applied = with_current(
+        workspace, f"mem consolidate {found[0].batch.session.id}", again, decide, seen, note=note
+    )
     kept = tuple(f"{path} was changed meanwhile: our text is in {place}" for path, place in applied.kept)
     return [replace(first, remarks=first.remarks + kept), *others]
 

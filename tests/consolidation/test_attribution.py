@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from memcli.consolidation.attribution import FILE, HANDED_ON, built_in, handed_on, is_handed_on
+from memcli.consolidation.attribution import FILE, HANDED_ON, built_in, handed_on, is_handed_on, places
 from memcli.consolidation.candidates import candidates
 from memcli.consolidation.standing_rules import is_standing_rule
 from memcli.formats.session_event import Event
@@ -134,7 +134,7 @@ def test_what_was_pasted_makes_no_rule_of_the_users(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "?", "🙂", "x" * 20_000, "a\0b", "\ud800", ":\n:\n:", "港口是 4417。从不"])
 def test_every_score_is_a_probability_whatever_the_text(text: str) -> None:
-    assert all(0 <= chance <= 1 for chance in handed_on(Prompt(text), sentences(text)))
+    assert all(0 <= handed_on(place) <= 1 for place in places(Prompt(text), sentences(text)))
 
 
 def test_a_damaged_model_is_refused() -> None:
@@ -151,7 +151,7 @@ def test_reading_takes_time_in_proportion_to_the_length(piece: str) -> None:
     def seconds(length: int) -> float:
         text = (piece * length)[:length]
         begun = time.process_time()
-        handed_on(Prompt(text), sentences(text))
+        list(map(handed_on, places(Prompt(text), sentences(text))))
         return time.process_time() - begun
 
     assert growth(seconds, 1_000, 10_000, 35) < 35
