@@ -191,12 +191,18 @@ def _listed(folder: Path) -> list[str]:
         return []
 
 
-def place(
-    workspace: Workspace, path: str, data: bytes, mode: int, modified: datetime | None, over: str | None = None
+def put(
+    workspace: Workspace,
+    path: str,
+    data: bytes,
+    mode: int = 0o666,
+    modified: datetime | None = None,
+    over: str | None = None,
 ) -> None:
-    """Write a file that comes from elsewhere, or replace the one whose digest is `over`, with a mode and an age.
+    """Write a file, explained where it is in the archive, or replace the one whose digest is `over`.
 
-    The mode is never more than the user's umask allows. Raises FileExistsError if the name is taken.
+    `modified` is when a file that comes from elsewhere was last changed. The mode is never more than the user's umask
+    allows. Raises FileExistsError if the name is taken.
     """
     target = workspace.path(path)
     explain(workspace, {path: data})

@@ -19,7 +19,7 @@ from ..formats.ids import blake2b
 from ..formats.text_lines import require_no_conflict
 from ..formats.times import stamp
 from . import atomic_files, file_steps
-from .archive import explain, is_archived_entry, keep_folders, records_folder, records_of
+from .archive import is_archived_entry, keep_folders, put, records_folder, records_of
 from .atomic_files import move_all, remove
 from .lock import Held, locked
 from .trust import seal_key
@@ -228,8 +228,7 @@ def _put_aside(workspace: Workspace, step: Change) -> str:
         if other.is_file() and other.read_bytes() == text.encode():
             return workspace.relative(other)
     place = workspace.free_name(f"{archive}{stem}-not-applied.{ending}")
-    explain(workspace, {place: text.encode()})
-    atomic_files.create(workspace.path(place), text.encode())
+    put(workspace, place, text.encode())
     return place
 
 

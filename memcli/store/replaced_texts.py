@@ -10,8 +10,7 @@ from ..formats.entry import as_spelled, spelled, stated_id
 from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import blake2b, new_id
 from ..formats.times import stamp
-from . import atomic_files
-from .archive import explain
+from .archive import put
 from .workspace import Workspace
 
 _VERSION = re.compile(
@@ -30,17 +29,14 @@ def keep_replaced(workspace: Workspace, path: str, old: str, new: str) -> None:
     if workspace.layout.kind_of(path) == "entry":
         place, text = _version(workspace, path, old)
         mode = workspace.path(path).stat().st_mode & 0o777
-        explain(workspace, {place: text.encode()})
-        atomic_files.create(workspace.path(place), text.encode(), mode)
+        put(workspace, place, text.encode(), mode)
     elif workspace.layout.kind_of(path):
         keep_page(workspace, path, old)
 
 
 def keep_page(workspace: Workspace, path: str, old: str) -> None:
     """Keep the whole text of a file that is no entry."""
-    place, data = page_version(workspace, path), old.encode()
-    explain(workspace, {place: data})
-    atomic_files.create(workspace.path(place), data, workspace.path(path).stat().st_mode & 0o777)
+    put(workspace, page_version(workspace, path), old.encode(), workspace.path(path).stat().st_mode & 0o777)
 
 
 def page_version(workspace: Workspace, path: str) -> str:

@@ -14,7 +14,7 @@ from ..errors import MemError
 from ..formats.frontmatter.document import load_mapping
 from ..formats.times import day_in
 from ..store import atomic_files
-from ..store.archive import place
+from ..store.archive import put
 from ..store.init import MARKER_TEXT
 from ..store.layouts import ARCHIVES, KINDS, Layout, is_archived
 from ..store.settings import FORMAT_KEY
@@ -182,7 +182,7 @@ def take_settings(workspace: Workspace, file: BundledFile, *, dry_run: bool) -> 
         names = ", ".join(others[:_TOLD]) + (", …" if len(others) > _TOLD else "")
         return "left out", f"{MARKER} stays as it is; the file sets {names}: `mem config set` does it here"
     if not dry_run:
-        place(workspace, MARKER, file.data, 0o666, None, over=atomic_files.digest(standing))
+        put(workspace, MARKER, file.data, over=atomic_files.digest(standing))
     return "created", ""
 
 

@@ -17,7 +17,7 @@ from ..index.filters import Filter
 from ..index.index import Index
 from ..index.lookups import entry_texts_with, paths_by_id
 from ..store import access_log, atomic_files
-from ..store.archive import place
+from ..store.archive import put
 from ..store.init import PAGE_TEXT
 from ..store.redaction import Redactor, names_blanked
 from ..store.workspace import Workspace
@@ -137,7 +137,7 @@ class ImportTarget:
         try:
             modified = parse_time(file.modified)
             mode = 0o666 if file.mode in USUAL_MODES else file.mode
-            place(self.workspace, file.path, file.data, mode, modified, over=fresh)
+            put(self.workspace, file.path, file.data, mode, modified, over=fresh)
         except FileExistsError:  # by somebody else, just now
             is_same = self._digest(file.path) == digest
             return ("unchanged", "") if is_same else ("conflict", "somebody else made it just now")
