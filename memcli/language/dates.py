@@ -130,21 +130,21 @@ LATER = timedelta(days=7)
 """How long after a period something written may still be about it."""
 
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
-_NUMBER = {name: place for place, name in enumerate(_MONTHS, 1)} | {
+_MONTH_NUMBERS = {name: place for place, name in enumerate(_MONTHS, 1)} | {
     name[:3]: place for place, name in enumerate(_MONTHS, 1)
 }
-_NAME = "|".join([*_MONTHS, *(name[:3] for name in _MONTHS)])
+_MONTH_NAMES = "|".join([*_MONTHS, *(name[:3] for name in _MONTHS)])
 _ISO = r"\b(\d{4})-(\d\d)(?:-(\d\d))?\b"
-_DAY_FIRST = rf"(?i)\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAME})\b\.?,?(?: (\d{{4}}))?"
-_MONTH_FIRST = rf"(?i)\b({_NAME})\b\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d),?(?: (\d{{4}}))?"
+_DAY_FIRST = rf"(?i)\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH_NAMES})\b\.?,?(?: (\d{{4}}))?"
+_MONTH_FIRST = rf"(?i)\b({_MONTH_NAMES})\b\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d),?(?: (\d{{4}}))?"
 # A month alone must be capitalised (may, march) or follow a preposition.
 _MONTH = (
-    rf"\b(?:(?:[Ii]n|[Ss]ince|[Dd]uring|[Ll]ast|[Tt]his|[Oo]f|[Ee]arly|[Ll]ate) ({_NAME})"
+    rf"\b(?:(?:[Ii]n|[Ss]ince|[Dd]uring|[Ll]ast|[Tt]his|[Oo]f|[Ee]arly|[Ll]ate) ({_MONTH_NAMES})"
     rf"|({'|'.join(name.title() for name in _MONTHS)}))\b,?(?: (\d{{4}}))?"
 )
 _YEAR = r"(?i)\b(?:in|of|during|since|from) ((?:19|20)\d\d)\b"
 _AGO = r"(?i)\b(\d{1,3}|a|an|one|two|three|four|five|six|few) (day|week|month|year)s? ago\b"
-_PERIOD_COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "few": 3}
+_PERIOD_COUNTS = {**_NUMBERS, "few": 3}
 _RELATIVE = r"(?i)\b(today|yesterday|(?:last|this|past|previous) (?:week|weekend|month|year))\b"
 _PERIOD_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
@@ -188,11 +188,11 @@ def _written(text: str) -> Period | None:
         first = date(year, month, day or 1)
         return Period(first, first if day else _month_end(first))
     if found := compiled(_DAY_FIRST).search(text):
-        return _on(found[3], _NUMBER[found[2].lower()], int(found[1]))
+        return _on(found[3], _MONTH_NUMBERS[found[2].lower()], int(found[1]))
     if found := compiled(_MONTH_FIRST).search(text):
-        return _on(found[3], _NUMBER[found[1].lower()], int(found[2]))
+        return _on(found[3], _MONTH_NUMBERS[found[1].lower()], int(found[2]))
     if found := compiled(_MONTH).search(text):
-        return _on(found[3], _NUMBER[(found[1] or found[2]).lower()], 0)
+        return _on(found[3], _MONTH_NUMBERS[(found[1] or found[2]).lower()], 0)
     if found := compiled(_YEAR).search(text):
         return Period(date(int(found[1]), 1, 1), date(int(found[1]), 12, 31))
     return None

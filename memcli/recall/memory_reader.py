@@ -7,7 +7,7 @@ from ..errors import MemError
 from ..formats.entry import REPOSITORY, layer_of
 from ..formats.frontmatter import document
 from ..formats.memory_page import says_something, strip_comments
-from ..formats.times import parse_time
+from ..formats.times import day_of, parse_time
 from ..index.lookups import IndexedFile
 from ..search.results import Hit, watch
 from ..search.snippets import snippet
@@ -133,4 +133,4 @@ def part_named(workspace: Workspace, hit: Hit, text: str) -> str:
 
 def _day(workspace: Workspace, timestamp: str) -> str:
     moment = parse_time(timestamp)
-    return moment.astimezone(workspace.zone).date().isoformat() if moment else ""
+    return day_of(moment, workspace.zone).isoformat() if moment else ""

@@ -16,7 +16,8 @@ from ..language.harness_text import quoted
 
 LONG_TERM, NOTES, RECENT, RELEVANT, DOCUMENTS = "long_term", "notes", "recent", "relevant", "documents"
 SECTIONS = (LONG_TERM, NOTES, RECENT, RELEVANT, DOCUMENTS)
-STANDING = (LONG_TERM, NOTES, RECENT)
+DAYS = (NOTES, RECENT)
+STANDING = (LONG_TERM, *DAYS)
 """Sections that follow from the day, whatever is asked."""
 WORKING, EPISODIC, SEMANTIC, PROCEDURAL = "working", "episodic", "semantic", "procedural"
 LAYERS = (WORKING, EPISODIC, SEMANTIC, PROCEDURAL)
@@ -120,7 +121,6 @@ FRAME = len(f"{OPENING}\n{ABOUT}\n\n{CLOSING}\n")
 NAMED, NAMES = 12, 400
 """Memories left out that are named, and characters their names take at most."""
 BLOCK = 3
-_DAYS = (NOTES, RECENT)
 _GROUPED = ("memory", "note")
 
 
@@ -155,9 +155,9 @@ def left_out_text(pack: Pack, room: int = NAMES) -> str:
     """
     short = [one for one in pack.left_out if one.why in ("budget", "limit")]
     room = min(room, NAMES)
-    lines = [f"Left out for length: {_line(one.id)} ({_parts(one)}).\n" for one in short if one.section in _DAYS]
+    lines = [f"Left out for length: {_line(one.id)} ({_parts(one)}).\n" for one in short if one.section in DAYS]
     kept = [line for number, line in enumerate(lines, 1) if sum(map(len, lines[:number])) <= room]
-    return "".join(kept) + _named([one.id for one in short if one.section not in _DAYS], room - sum(map(len, kept)))
+    return "".join(kept) + _named([one.id for one in short if one.section not in DAYS], room - sum(map(len, kept)))
 
 
 def _parts(one: LeftOut) -> str:

@@ -11,11 +11,10 @@ from ..store.settings import Settings
 from . import session_state
 from .pack import (
     CHARACTERS_A_TOKEN,
+    DAYS,
     DOCUMENTS,
     LAYERS,
     LONG_TERM,
-    NOTES,
-    RECENT,
     RELEVANT,
     SECTIONS,
     STANDING,
@@ -89,7 +88,7 @@ def _offered(
     papers = _near_best(papers, settings["recall.cutoff"], out)
     sections = {name: new([memory for memory in found.standing if memory.section == name]) for name in STANDING}
     sections[LONG_TERM] = _by_need(sections[LONG_TERM], fitting)
-    sections |= {name: _latest_first(sections[name]) for name in (NOTES, RECENT)}
+    sections |= {name: _latest_first(sections[name]) for name in DAYS}
     in_view = {_place(memory) for memory in found.standing} | _noted_places(begun.standing)
     caps = {layer: settings[f"recall.limit.{layer}"] for layer in (*LAYERS, DOCUMENTS)}
     sections[RELEVANT], over = limited(new([one for one in fitting if _place(one) not in in_view]), caps)
@@ -182,9 +181,9 @@ def _judged(
 
 def _left(memories: Sequence[Memory], why: str) -> list[LeftOut]:
     """Return what is left out: notes and history by file with the number of parts, others one by one."""
-    parts = Counter((memory.path, memory.section) for memory in memories if memory.section in (NOTES, RECENT))
+    parts = Counter((memory.path, memory.section) for memory in memories if memory.section in DAYS)
     files = [LeftOut(path, section, why, count) for (path, section), count in parts.items()]
-    others = [memory for memory in memories if memory.section not in (NOTES, RECENT)]
+    others = [memory for memory in memories if memory.section not in DAYS]
     return [*files, *(LeftOut(memory.id, memory.section, why) for memory in others)]
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from ..dataclass import dataclass
 from .pack import (
     CHARACTERS_A_TOKEN,
+    DAYS,
     DOCUMENTS,
     FRAME,
     HEADINGS,
@@ -74,7 +75,7 @@ def fitted(
     def take(memory: Memory, until: float) -> None:
         nonlocal total
         file = (memory.section, memory.path)
-        if memory.section in (NOTES, RECENT) and closed.get(file, _key(memory)) != _key(memory):
+        if memory.section in DAYS and closed.get(file, _key(memory)) != _key(memory):
             return
         group = (memory.section, memory.layer or memory.date or memory.path)
         cost = _cost(memory) + (_GROUP + len(HEADINGS[memory.section])) * (group not in opened)
@@ -117,7 +118,7 @@ def without_last(memories: Iterable[Memory]) -> list[Memory]:
     for section in reversed(_SECOND):
         inside = [memory for memory in found if memory.section == section]
         if inside:
-            last = _oldest(inside) if section in (NOTES, RECENT) else min(reversed(inside), key=lambda one: one.score)
+            last = _oldest(inside) if section in DAYS else min(reversed(inside), key=lambda one: one.score)
             return [memory for memory in found if memory is not last]
     return found
 
@@ -129,7 +130,7 @@ def _oldest(inside: Sequence[Memory]) -> Memory:
 
 def _end_of(memory: Memory, room: int) -> Memory | None:
     """Cut the beginning off the latest text of a day, where it alone is too long."""
-    if memory.section not in (NOTES, RECENT) or room < _LEAST:
+    if memory.section not in DAYS or room < _LEAST:
         return None
     for border in (_BLOCK, _SENTENCE):
         text = next(
