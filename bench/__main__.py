@@ -1,7 +1,8 @@
 """`python -m bench NAME …` measures one subject; without a name it lists them."""
 
-import runpy
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 
 NAMES = {
     "agents": "what an agent waits for: hooks and MCP",
@@ -29,7 +30,14 @@ def main() -> None:
         known = "\n".join(f"  {name:{width}}  {told}" for name, told in NAMES.items())
         raise SystemExit(f"python -m bench NAME …\n\n{known}")
     name = sys.argv.pop(1)
-    runpy.run_module(f"bench.{name}", run_name="__main__", alter_sys=True)
+    sys.argv[0] = f"python -m bench {name}"
+    import_module(module_of(name)).main()
+
+
+def module_of(name: str) -> str:
+    """Return the module whose `main` measures a subject; of a package that is its `__main__`."""
+    found = find_spec(f"bench.{name}")
+    return f"bench.{name}.__main__" if found and found.submodule_search_locations else f"bench.{name}"
 
 
 if __name__ == "__main__":

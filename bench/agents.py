@@ -144,7 +144,3 @@ def event(name: str, told: dict[str, object], root: Path) -> bytes:
     """Write an event as an agent does; {n} becomes the number of the run."""
     common = {"hook_event_name": name.split(" ")[0].rstrip(","), "session_id": "bench-{n}", "cwd": str(root)}
     return json.dumps(common | told).encode()
-
-
-if __name__ == "__main__":
-    main()

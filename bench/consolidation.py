@@ -300,9 +300,11 @@ def _spent(*words: str) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - core
 
 
-def main(sets: Sequence[Path]) -> None:
+def main() -> None:
     """Print a table for each set."""
-    for path in sets:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("data", type=Path, nargs="+", metavar="DATA")
+    for path in options.parse_args().data:
         if path.is_dir() and not any((path / name).exists() for name in ("corpus.jsonl", "gold.jsonl")):
             measure_cost(path)
             continue
@@ -313,9 +315,3 @@ def main(sets: Sequence[Path]) -> None:
         names = [name for name in counts.of if not name.endswith(" of") and name != "entries"]
         for name in names:
             print(f"| {name} | {counts.share(name)} |")
-
-
-if __name__ == "__main__":
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("data", type=Path, nargs="+", metavar="DATA")
-    main(options.parse_args().data)

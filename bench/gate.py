@@ -90,7 +90,3 @@ def fired(turns: list[Turn], threshold: float) -> tuple[float, float]:
         return sum(asks_memory(turn.text, turn.relevance, threshold) for turn in of) / len(of)
 
     return share(True), share(False)
-
-
-if __name__ == "__main__":
-    main()

@@ -112,7 +112,3 @@ def main() -> None:
         run("second keyword search", *find)
         if asked.consolidate:
             run("consolidate by rules", "consolidate", "--all")
-
-
-if __name__ == "__main__":
-    main()

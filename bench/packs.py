@@ -142,7 +142,3 @@ def line(name: str, half: str, shown: list[Shown]) -> str:
         turns = max(one.turns, 1)
         cells.append(f"{one.memories / turns:.1f}: {one.right / max(one.memories, 1):.2f}, {one.share / turns:.2f}")
     return f"| {name} | {half} | {shown[0].turns:.0f} | {' | '.join(cells)} |"
-
-
-if __name__ == "__main__":
-    main()

@@ -74,7 +74,3 @@ def main() -> None:
         print(f"  imported again                   {run('session', 'import', 'long.jsonl'):6.2f} s")
         grown = peak("session", "import", "long.jsonl", "--session", "other") - bare
         print(f"  peak memory of importing it      {grown:6.0f} MB above `mem --version`")
-
-
-if __name__ == "__main__":
-    main()

@@ -217,10 +217,8 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
         "write": on(big, "write", "The bench admits number {n} there."),
     })  # fmt: skip
     say("tending")
-    run = (
-        f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); runpy.run_module(sys.argv.pop(1), run_name='__main__')"
-    )
-    tending = bench.inside(run, "bench.tending", "--json", "--entries", str(entries), "--runs", "3")
+    run = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from bench.tending import main; main()"
+    tending = bench.inside(run, "--json", "--entries", str(entries), "--runs", "3")
     twins = bench.inside(DEDUP, str(big), str(max(3, bench.runs // 3)))
     scan = start["scan"] - start["pass"]
     say("refreshing")
@@ -266,7 +264,3 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
     if "rg" in find:
         rows.append(row("`mem grep`", find["grep"], "5 × rg + typer", 5 * find["rg"] + find["typer"], 1))
     return rows
-
-
-if __name__ == "__main__":
-    main()

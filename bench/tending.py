@@ -120,7 +120,3 @@ def main() -> None:
         told = "" if limit is None else f"{limit:g}" + ("" if spent <= limit * base else " **over**")
         print(f"| {what} | {spent:.0f} ms | {spent / base:.2f} | {told} |")
     sys.exit(any(limit is not None and spent > limit * base for _, spent, limit in lines))
-
-
-if __name__ == "__main__":
-    main()

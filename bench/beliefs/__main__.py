@@ -88,7 +88,3 @@ def _page(chosen: argparse.Namespace) -> str:
         f" {marked.milliseconds:.1f} ms of one core in a new process, imports included.\n",
     ]
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    main()

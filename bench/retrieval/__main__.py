@@ -230,7 +230,3 @@ def explain(made: Sequence[Made], words: str) -> None:
 def say(text: str) -> None:
     """Tell how far it is."""
     print(f"{text} …", file=sys.stderr, flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -273,7 +273,3 @@ def is_gone(sample: Sample) -> bool:
     core = core_of(sample)
     rest = redact(sample.text, scan(sample.text))
     return not any(core[n : n + 8] in rest for n in range(max(1, len(core) - 7)))
-
-
-if __name__ == "__main__":
-    main()

@@ -116,7 +116,3 @@ def main() -> None:
     weights = features.T @ dual
     if is_written:
         write(FILE, (HANDED_ON,), SIZE, weights[None, :], (float(dual.sum()),), (slope, offset))
-
-
-if __name__ == "__main__":
-    main()

@@ -356,7 +356,3 @@ Korean, Russian, Italian.
 **Limits.** About a quarter of updates need knowledge of the world ("the cast came off") and are missed. The embedding
 model knows English best: in other Latin scripts more is missed, in other scripts nothing is merged.
 """
-
-
-if __name__ == "__main__":
-    main()

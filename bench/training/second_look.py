@@ -94,7 +94,3 @@ def main() -> None:
     bias = float(weights[-1] - (plain_weights * mean).sum())
     if is_written:
         write(SECOND_FILE, (ALONE,), 0, plain_weights[None, :], (bias,), (slope, offset))
-
-
-if __name__ == "__main__":
-    main()

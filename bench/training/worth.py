@@ -268,7 +268,3 @@ def main() -> None:
     every = np.array([weights, short_weights, *of_kinds])
     if is_written:
         write(FILE, (KEEP, SHORT, *KINDS), SIZE, every, (bias, short_bias, *biases), (slope, offset))
-
-
-if __name__ == "__main__":
-    main()
