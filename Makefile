@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check lint format bench man
+.PHONY: help setup demo test check lint format bench man faults
 
 help: ## show this help
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -23,6 +23,9 @@ demo: setup ## set up, then search, edit, recall and consolidate a copy of fixtu
 
 test: setup ## set up, then run the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+faults: setup ## fail every call of every command, and cut the power after it (an hour; MOST=20 for a sample)
+	$(BIN)/python -m tests.faults $(if $(MOST),--most $(MOST))
 
 check: lint test ## what CI runs: format, lint, types, tests
 

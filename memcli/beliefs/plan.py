@@ -159,6 +159,7 @@ class Page:
     before: str | None  # for a step: None where there is no file
     text: str
     problem: str = ""
+    unreadable: RefusedError | None = None  # where not even its bytes could be had
 
 
 def read_page(workspace: Workspace) -> Page:
@@ -168,7 +169,11 @@ def read_page(workspace: Workspace) -> Page:
     if not target.exists():
         return Page(path, None, "")
     try:
-        text = decoded(path, atomic_files.read(target))
+        data = atomic_files.read(target)
+    except RefusedError as error:
+        return Page(path, None, "", error.message, error)
+    try:
+        text = decoded(path, data)
         require_no_conflict(path, text)
     except RefusedError as error:
         return Page(path, None, "", error.message)
@@ -181,9 +186,14 @@ def ours_of(text: str, ids: Collection[str]) -> frozenset[str]:
 
 
 def without_lines(workspace: Workspace, ids: Collection[str]) -> Plan:
-    """Propose to take the promoted lines of superseded entries off the page; a page that is left alone stays."""
+    """Propose to take the promoted lines of superseded entries off the page; a page that is left alone stays.
+
+    Raise RefusedError for one that cannot be read: what it says of them would stand there unnoticed.
+    """
     if not ids:
         return Plan()
     page = read_page(workspace)
+    if page.unreadable:
+        raise page.unreadable
     gone = ours_of(page.text, ids)
     return Plan((Change(page.path, page.before, with_lines(page.text, {}, gone)),)) if gone else Plan()

@@ -144,7 +144,8 @@ _QUEUE = "looking"  # a folder below the derived data, with a lock of its own; "
 @contextmanager
 def queued(workspace: Workspace, command: str, wait: float) -> Iterator[None]:
     """Take a turn among those who think for long, and hold no lock others wait for; BusyError after `wait` seconds."""
-    file_steps.make_folder(workspace.derived)
+    with file_steps.naming("write", workspace.derived):
+        file_steps.make_folder(workspace.derived)
     with locked(workspace.derived / "queue", command=command, now=stamp(workspace.now), wait=wait):
         yield
 

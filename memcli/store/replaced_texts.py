@@ -28,6 +28,8 @@ def keep_replaced(workspace: Workspace, path: str, old: str, new: str) -> None:
         return
     if workspace.layout.kind_of(path) == "entry":
         place, text = _version(workspace, path, old)
+        if (workspace.root / place).exists():
+            return  # kept by the same change, which was cut off before the new text stood
         mode = workspace.path(path).stat().st_mode & 0o777
         put(workspace, place, text.encode(), mode)
     elif workspace.layout.kind_of(path):
@@ -95,7 +97,7 @@ def _source(text: str) -> object:
 
 
 def _version(workspace: Workspace, path: str, old: str) -> tuple[str, str]:
-    """Return path and text of the archived entry that holds an entry's old text."""
+    """Return path and text of the archived entry that holds an entry's old text; the path is of the one that does."""
     noise = blake2b(f"{path}\n{old}".encode("utf-8", "surrogateescape"), digest_size=16).digest()
     identifier = new_id("mem", workspace.now, noise)
     fields = frontmatter.parse(old).fields
@@ -112,4 +114,15 @@ def _version(workspace: Workspace, path: str, old: str) -> tuple[str, str]:
     except RefusedError:  # a frontmatter in which no single line can be changed is kept as it is
         text = old
     stem = path.removeprefix(workspace.layout.archive).removesuffix(".md")
-    return workspace.free_name(f"{workspace.layout.archive}{stem}-{identifier[-6:]}.md"), text
+    place = f"{workspace.layout.archive}{stem}-{identifier[-6:]}.md"
+    standing = workspace.root / place
+    if standing.is_file() and _told(standing.read_bytes().decode("utf-8", "surrogateescape")) == _told(text):
+        return place, text
+    return workspace.free_name(place), text
+
+
+def _told(version: str) -> tuple[dict[str, object], str]:
+    """Return what a version says but for when it was made."""
+    parsed = frontmatter.parse(version)
+    made = {spelled(parsed.fields, key) for key in ("id", "superseded_at")}
+    return {name: value for name, value in parsed.fields.items() if name not in made}, parsed.body

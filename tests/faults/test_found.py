@@ -1,0 +1,62 @@
+"""What the faults found, each with the smallest fault that showed it."""
+
+import errno
+
+import pytest
+
+from tests.faults.disk import KILL, Fault, compiler
+from tests.faults.test_commands import ready
+from tests.faults.trial import Trials, command_named
+from tests.faults.world import LATER, shape
+
+pytestmark = pytest.mark.skipif(not compiler(), reason="the failing disk needs Linux and a C compiler")
+__all__ = ["ready"]
+UNREADABLE = Fault("unreadable", 1, errno.EIO, ("read",), lasting=True)
+
+
+@pytest.mark.parametrize("name", ["write, contradicting", "write, same key", "review answer"])
+def test_a_page_that_cannot_be_read_stops_what_would_leave_the_old_line_on_it(ready: Trials, name: str) -> None:
+    trial = ready.of(command_named(name))
+    world = trial.world
+    world.put(trial.template)
+    before = world.files()
+    ran = world.mem(*trial.words, fault=UNREADABLE, below=world.memory / "MEMORY.md")
+    assert (ran.code, ran.err.splitlines()[-1]) == (
+        5,
+        f"mem: cannot read {world.memory}/MEMORY.md: input/output error",
+    )
+    assert world.files() == before
+    assert world.mem(*trial.words).code == 0
+    assert shape(world.files()) == shape(trial.promised.after)
+
+
+@pytest.mark.parametrize("command", ["consolidate", "session clear", "session compact", "tend"])
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+def test_a_folder_for_derived_data_that_cannot_be_made_is_told_in_a_line(
+    ready: Trials, command: str, error: int
+) -> None:
+    trial = ready.of(command_named(command))
+    world = trial.world
+    world.put(trial.template)
+    before = world.files()
+    refused = Fault("refused", 1, error, ("mkdir",), lasting=True)
+    ran = world.mem(*trial.words, fault=refused, below=world.memory / ".mem")
+    assert not ran.is_broken, ran.err
+    if ran.seen.hit:
+        assert ran.code in (3, 5)
+        assert trial.promised.lost(world.files()) == set(), before.keys()
+
+
+@pytest.mark.parametrize("command", ["write --id", "edit"])
+def test_a_change_that_was_cut_off_keeps_the_old_text_once(ready: Trials, command: str) -> None:
+    trial = ready.of(command_named(command))
+    world = trial.world
+    entries = world.memory / "entries"
+    calls = world.mem(*trial.words, fault=KILL.hitting(0), below=entries).seen.calls
+    assert calls > 2
+    for at in range(1, calls + 1):
+        world.put(trial.template)
+        assert world.mem(*trial.words, fault=KILL.hitting(at), below=entries).code < 0
+        world.mem(*trial.words, now=LATER)
+        kept = list((world.memory / "archive").rglob("kai*.md"))
+        assert len(kept) == 1, at

@@ -1,0 +1,192 @@
+"""Try a command with a fault at one of its calls, go on as a user would, and say which promise was broken."""
+
+import json
+import os
+import random
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from tests.faults.commands import COMMANDS, Command
+from tests.faults.disk import KILL, Fault
+from tests.faults.power_cut import Noted, Tree, left_by, noted, put, tree_of
+from tests.faults.warm import Ended, warm
+from tests.faults.world import LATER, NEXT, Promised, World, named, opened, prepare, shape
+
+LEFT_OVER = "left by a write that was killed"
+
+
+class Logged(NamedTuple):
+    """The calls of a command, and the folder they were made in."""
+
+    calls: Sequence[Noted]
+    tree: Tree
+    inodes: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A command that is ready to be tried."""
+
+    world: World
+    command: Command
+    words: tuple[str, ...]
+    template: Path
+    promised: Promised
+
+    def run(self, fault: Fault, log: Path | None = None) -> Ended:
+        """Run the command with a fault, in a workspace made anew."""
+        self.world.put(self.template)
+        return self.world.mem(*self.words, stdin=self.command.stdin, fault=fault, log=log)
+
+    def calls(self, fault: Fault) -> int:
+        """Count the calls that the fault can hit."""
+        return self.run(fault.hitting(0)).seen.calls
+
+    def broken(self, fault: Fault, at: int) -> list[str]:
+        """Let the fault hit a call, go on, and name the promises that were broken."""
+        ran = self.run(fault.hitting(at))
+        if not ran.seen.hit:
+            return []
+        return [f"{self.command.name}, {fault.name} at {ran.seen.hit} {at}: {one}" for one in self._wrong(fault, ran)]
+
+    @cached_property
+    def logged(self) -> Logged:
+        """Run the command with every call noted, for cutting the power after any of them."""
+        self.world.put(self.template)
+        tree, inodes = tree_of(self.world.root)
+        log = self.template.with_suffix(".log")
+        self.world.mem(*self.words, stdin=self.command.stdin, fault=KILL, log=log)
+        return Logged(tuple(noted(log)), tree, inodes)
+
+    def broken_by_cut(self, upto: int, luck: random.Random | None) -> list[str]:
+        """Cut the power after so many calls, go on, and name the promises that were broken."""
+        told = self.logged
+        left = left_by(told.calls[:upto], told.tree, told.inodes, luck)
+        self.world.put(self.template)
+        put(self.world.root, left)
+        found = list(self.afterwards())
+        if upto == len(told.calls) and not luck and self.command.tells:
+            put(self.world.root, left)
+            if shape(self.world.files()) != shape(self.promised.after):
+                found.append("said to be done, and is not on the disk")
+        what = "luck" if luck else "nothing unsynced left"
+        return [f"{self.command.name}, power cut after {upto} of {len(told.calls)}, {what}: {one}" for one in found]
+
+    def _wrong(self, fault: Fault, ran: Ended) -> Iterator[str]:
+        if ran.is_broken:
+            yield f"a traceback: {ran.err[-700:]}"
+        is_told = bool(fault.error) and os.strerror(fault.error).lower() in ran.err
+        is_said = ran.code == 0 and self.command.tells and not is_told
+        if is_said and shape(self.world.files()) != shape(self.promised.after):
+            yield f"said to be done, and is not: {ran.err}"
+        yield from self.afterwards()
+
+    def afterwards(self) -> Iterator[str]:
+        """Go on in the workspace as it stands now, and yield what is wrong with it."""
+        files = self.world.files()
+        if self.promised.lost(files):
+            yield f"lost {self.promised.lost(files)}"
+        following = self.world.mem(*NEXT, now=LATER)
+        if following.code or following.is_broken:
+            yield f"the next command failed: {following}"
+        files = self.world.files()
+        for what in ("lost", "doubled", "torn"):
+            found = getattr(self.promised, what)(files)
+            if found:
+                yield f"{what} {sorted(found)} after the next command"
+        yield from self._unclean()
+        if self.command.repeats:
+            yield from self._repeated()
+
+    def _unclean(self) -> Iterator[str]:
+        problems = problems_of(self.world)
+        left_over = {one for one in problems if LEFT_OVER in one}
+        if problems - left_over - self.promised.problems:
+            yield f"not clean: {sorted(problems - left_over - self.promised.problems)}"
+        if left_over:
+            self.world.mem("check", "--fix", now=LATER)
+            if problems_of(self.world) - self.promised.problems:
+                yield f"not clean after check --fix: {sorted(problems_of(self.world))}"
+
+    def _repeated(self) -> Iterator[str]:
+        again = self.world.mem(*self.words, stdin=self.command.stdin, now=LATER)
+        if again.is_broken or again.code not in (*self.command.ends, 1, 4, 5):
+            yield f"made again, it fails: {again}"
+        now, wanted = shape(self.world.files()), shape(self.promised.after)
+        if now != wanted:
+            yield f"made again, it ends otherwise: more {dict(now - wanted)}, less {dict(wanted - now)}"
+
+
+def problems_of(world: World) -> set[str]:
+    """Return what `mem check` finds."""
+    ran = world.mem("check", "--json", now=LATER)
+    assert ran.code in (0, 1, 3), ran
+    return {f"{one['path']}: {one['reason']}" for one in json.loads(ran.out)["problems"]}
+
+
+class Trials:
+    """The trials of one worker: the workspace of all commands is made once, that of a command when it is tried."""
+
+    def __init__(self, world: World, base: Path) -> None:
+        self.world, self.base = world, base
+        prepare(world, base)
+        shutil.copytree(world.root, base, symlinks=True)
+        self._ready: dict[str, Trial] = {}
+
+    def of(self, command: Command) -> Trial:
+        """Return the trial of a command."""
+        if command.name not in self._ready:
+            self._ready[command.name] = self._prepared(command)
+        return self._ready[command.name]
+
+    def _prepared(self, command: Command) -> Trial:
+        world = self.world
+        prepare(world, self.base, command)
+        words = named(world, command)
+        template = self.base.parent / command.name.replace("/", "-")
+        shutil.copytree(world.root, template, symlinks=True)
+        before = world.files()
+        ran = world.mem(*words, stdin=command.stdin)
+        assert ran.code in command.ends, (command.name, ran)
+        after = world.files()
+        world.mem(*NEXT, now=LATER)
+        both, problems = world.files(), problems_of(world)
+        world.put(template)
+        world.mem(*NEXT, now=LATER)
+        without = world.files()
+        found = frozenset(problems | problems_of(world))
+        return Trial(world, command, words, template, Promised(before, after, without, both, found, command.deletes))
+
+
+@contextmanager
+def trials(folder: Path | None = None) -> Iterator[Trials]:
+    """Open a place for trials, gone with the block."""
+    with TemporaryDirectory(prefix="mem-faults-", dir=folder) as place, warm() as runs:
+        yield Trials(opened(runs, Path(place) / "world"), Path(place) / "base")
+
+
+def tries(trial: Trial, fault: Fault, luck: random.Random, most: int) -> Iterator[list[str]]:
+    """Let a fault hit some of the calls, at most so many, chosen by chance; yield what each broke."""
+    calls = trial.calls(fault)
+    for at in sorted(luck.sample(range(1, calls + 1), min(calls, most))):
+        yield trial.broken(fault, at)
+
+
+def cuts(trial: Trial, luck: random.Random, most: int) -> Iterator[list[str]]:
+    """Cut the power at some moments, at most so many, the last one among them; yield what each broke."""
+    calls = len(trial.logged.calls)
+    yield trial.broken_by_cut(calls, None)
+    moments = [(at, lucky) for at in range(calls + 1) for lucky in (False, True)]
+    for at, lucky in sorted(luck.sample(moments, min(len(moments), most - 1))):
+        yield trial.broken_by_cut(at, random.Random(luck.random()) if lucky else None)
+
+
+def command_named(name: str) -> Command:
+    """Return a command of the table."""
+    return next(one for one in COMMANDS if one.name == name)
