@@ -10,9 +10,15 @@ from typing import Any
 from ..dataclass import dataclass
 from .entry_values import EPISODIC as EPISODIC
 from .entry_values import (
+    EARLIEST,
+    EITHER,
     JOINED,
     KEPT,
+    LATEST,
+    LOWER,
     MOST,
+    SUM,
+    UNION,
     Field,
     about,
     read_count,
@@ -66,34 +72,38 @@ class Entry:
     one, unless that is trusted more; then both are flagged. `mem read --key KEY --history` lists every value."""
     title: str = stated("", read_text, "name")
     """A short name."""
-    tags: tuple[str, ...] = stated((), read_tags, "tag", "keywords", "labels", merge=JOINED)
+    tags: tuple[str, ...] = stated((), read_tags, "tag", "keywords", "labels", merge=JOINED, branches=UNION)
     """A list of words."""
     project: str = stated("")
     """What it belongs to."""
-    created_at: str = stated("", read_time, "createdAt", "created", "date", merge=KEPT)
+    created_at: str = stated("", read_time, "createdAt", "created", "date", merge=KEPT, branches=EARLIEST)
     """A time, RFC 3339 in UTC."""
-    updated_at: str = stated("", read_time, "updatedAt", "updated", "modified", "last_modified", merge=KEPT)
+    updated_at: str = stated(
+        "", read_time, "updatedAt", "updated", "modified", "last_modified", merge=KEPT, branches=LATEST
+    )
     """A time, RFC 3339 in UTC."""
-    source: str = stated("observed", read_source, "provenance", merge=KEPT, is_claim=True)
+    source: str = stated("observed", read_source, "provenance", merge=KEPT, branches=LOWER, is_claim=True)
     """`user` (trust 1.0), `observed` (0.7), `inferred` (0.5); `repository` (0.5) in a workspace not trusted. Words that
     are put in by who is not known to be the user make it `observed` at most."""
-    trust: float = stated(TRUST["observed"], read_share, "trust_score", "trustScore", merge=KEPT, is_claim=True)
+    trust: float = stated(
+        TRUST["observed"], read_share, "trust_score", "trustScore", merge=KEPT, branches=LOWER, is_claim=True
+    )
     """From 0 to 1."""
     confidence: float | None = stated(None, read_share, "confidence_score", merge=MOST, is_claim=True)
     """From 0 to 1."""
     salience: float | None = stated(None, read_salience, "importance", "priority", merge=MOST, is_claim=True)
     """From 0 to 1."""
-    strength: int = stated(1, read_strength, "confirmations", merge=KEPT, is_claim=True)
+    strength: int = stated(1, read_strength, "confirmations", merge=KEPT, branches=SUM, is_claim=True)
     """How often it was confirmed, 1 or more. A confirmation counts beside the file, in `.mem/`, until
     `mem decay --apply` folds it in with its sources, so that confirming makes no noise in git."""
-    sources: tuple[Any, ...] = stated((), read_things, merge=KEPT)
+    sources: tuple[Any, ...] = stated((), read_things, merge=KEPT, branches=UNION)
     """Sessions with message ranges (`session:ID#3:8`), commits (`commit:SHA`) or imported memories (`import:ID`) it
     came from."""
-    references: tuple[str, ...] = stated((), read_texts, "refs", "related", merge=JOINED)
+    references: tuple[str, ...] = stated((), read_texts, "refs", "related", merge=JOINED, branches=UNION)
     """Ids or links it refers to."""
-    files: tuple[str, ...] = stated((), read_texts, merge=JOINED)
+    files: tuple[str, ...] = stated((), read_texts, merge=JOINED, branches=UNION)
     """Files it is about."""
-    cited: tuple[str, ...] = stated((), read_sentences, merge=KEPT)
+    cited: tuple[str, ...] = stated((), read_sentences, merge=KEPT, branches=UNION)
     """Lines of these that are watched, as `src/api.py:12-20@3f2a19c4d5e6#…`: the start of git's id of the file, and a
     hash of the lines. Paths are as from the top of the repository the workspace lies in, or from the folder around it.
     Lines that only moved within their file, or that end in CRLF now, have not changed. A path and its lines alone,
@@ -102,27 +112,27 @@ class Entry:
     """active, superseded or archived."""
     superseded_by: str = stated("", read_text, "supersededBy", merge=KEPT)
     """The id of what took its place."""
-    superseded_at: str = stated("", read_time, "supersededAt", merge=KEPT)
+    superseded_at: str = stated("", read_time, "supersededAt", merge=KEPT, branches=LATEST)
     """The time something took its place."""
     version_of: str = stated("", merge=KEPT)
     """The id of the entry whose text this was, until `write --id` or an edit put another one in its place. Such a
     version lies in `archive/`; `mem read ID --history` lists it and `mem restore` brings it back. Of MEMORY.md and
     notes the whole text of before lies there, named by the time."""
-    wordings: tuple[str, ...] = stated((), read_sentences, merge=KEPT)
+    wordings: tuple[str, ...] = stated((), read_sentences, merge=KEPT, branches=UNION)
     """Other texts that say the same, found by search as the entry itself is."""
-    conflicts_with: tuple[str, ...] = stated((), read_texts, "conflictsWith", merge=KEPT)
+    conflicts_with: tuple[str, ...] = stated((), read_texts, "conflictsWith", merge=KEPT, branches=UNION)
     """Flag: ids of entries that may say otherwise or the same; `mem review` settles it."""
-    likely_same: tuple[str, ...] = stated((), read_texts, merge=KEPT)
+    likely_same: tuple[str, ...] = stated((), read_texts, merge=KEPT, branches=UNION)
     """Those of `conflicts_with` that probably say the same."""
-    distinct: tuple[str, ...] = stated((), read_texts, merge=KEPT)
+    distinct: tuple[str, ...] = stated((), read_texts, merge=KEPT, branches=UNION)
     """Ids of entries that stand beside this one: the two are not flagged again."""
-    pinned: bool = stated(False, read_truth, "pin", merge=MOST, is_claim=True)
+    pinned: bool = stated(False, read_truth, "pin", merge=MOST, branches=EITHER, is_claim=True)
     """true keeps it from decaying."""
     expires_at: str = stated("", read_time, "expiresAt", "expires", "valid_until", merge=KEPT)
     """The time it stops being true, RFC 3339 in UTC."""
-    access_count: int = stated(0, read_count, "accessCount", "access", merge=KEPT, is_claim=True)
+    access_count: int = stated(0, read_count, "accessCount", "access", merge=KEPT, branches=SUM, is_claim=True)
     """How often it was read, folded in by `mem decay --apply`."""
-    last_accessed_at: str = stated("", read_time, "lastAccessedAt", "last_accessed", merge=KEPT)
+    last_accessed_at: str = stated("", read_time, "lastAccessedAt", "last_accessed", merge=KEPT, branches=LATEST)
     """The time it was read last, RFC 3339 in UTC."""
     metadata: Mapping[str, Any] = field(default_factory=dict, metadata=about(read_map))
     """A map of anything else."""
@@ -156,7 +166,7 @@ def as_from_others(entry: Entry) -> Entry:
 
 def fields_from_others(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an entry's file as `as_from_others` reads them."""
-    kept = {name: value for name, value in fields.items() if _KEYS.get(name, ("", 0))[0] not in _CLAIMS}
+    kept = {name: value for name, value in fields.items() if key_of(name) not in _CLAIMS}
     return {**kept, **_FROM_OTHERS}
 
 
@@ -223,6 +233,11 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
 def spelled(fields: Mapping[str, object], key: str) -> str:
     """Return the name under which a file's fields have a key, our own before others; empty where they have none."""
     return next((name for name in (key, *SPELLINGS[key]) if name in fields), "")
+
+
+def key_of(name: str) -> str:
+    """Return the key for which a name stands in frontmatter; empty for a name of no field."""
+    return _KEYS.get(name, ("", 0))[0]
 
 
 def as_spelled(fields: Mapping[str, object], changes: Mapping[str, Any]) -> dict[str, Any]:

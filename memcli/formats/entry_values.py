@@ -156,6 +156,12 @@ FILLED, JOINED, MOST, KEPT = "filled", "joined", "most", "kept"
 (FILLED), is added to the old one (JOINED), or is taken where it is higher (MOST); or `merging` says more (KEPT)."""
 
 
+NEWER, UNION, SUM, LATEST, EARLIEST, LOWER, EITHER = "newer", "union", "sum", "latest", "earliest", "lower", "either"
+"""What becomes of a field that two branches changed: the value of the side that was updated last (NEWER), what stands in
+either list (UNION), the base and what each side added to it (SUM), the LATEST or EARLIEST time, the LOWER trust, or true
+where EITHER side says so."""
+
+
 class Field(NamedTuple):
     """What is known of a field of the frontmatter besides its type and its default."""
 
@@ -163,15 +169,20 @@ class Field(NamedTuple):
     spellings: tuple[str, ...]
     """What other tools call it; of several in one file the one named first here counts."""
     merge: str
+    branches: str
     is_claim: bool
     """It says what the memory weighs, which is not believed in a workspace that is not trusted."""
 
 
 def about(
-    read: Callable[[object], Any] = read_text, *spellings: str, merge: str = FILLED, is_claim: bool = False
+    read: Callable[[object], Any] = read_text,
+    *spellings: str,
+    merge: str = FILLED,
+    branches: str = NEWER,
+    is_claim: bool = False,
 ) -> Mapping[str, Field]:
     """Return a field as `dataclasses.field` takes it for metadata."""
-    return {"field": Field(read, spellings, merge, is_claim)}
+    return {"field": Field(read, spellings, merge, branches, is_claim)}
 
 
 def stated(default: object, *told: Any, **more: Any) -> Any:

@@ -1,0 +1,166 @@
+"""Merge three texts of one entry: the frontmatter by field, as the table of fields says, and the body by lines.
+
+The result does not depend on which side is called ours, but for the labels of a clash, so that two clones that merge
+the same two commits make the same file of them.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from .entry import FIELDS, Entry, key_of, spelled, stated_id
+from .entry_values import EARLIEST, EITHER, LATEST, LOWER, NEWER, SUM, TRUST, UNION, read_time
+from .frontmatter.document import Document, parse
+from .frontmatter.key_merge import MISSING, merge_heads, merge_lists, merge_values, with_values
+from .three_way import MARKER, Merged, merge_lines, merge_texts, plain_sides
+
+LOST = "merged"
+"""The key of `metadata` that holds, by field, the values that did not stay."""
+
+
+class _Side(NamedTuple):
+    text: str
+    document: Document
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        return self.document.fields
+
+    def time(self, key: str) -> str:
+        """Return a time of the entry; empty where it states none."""
+        try:
+            return read_time(self.fields[spelled(self.fields, key)])
+        except (KeyError, TypeError, ValueError):
+            return ""
+
+    def status(self) -> str:
+        return str(FIELDS["status"].read(self.fields.get(spelled(self.fields, "status")) or "active"))
+
+
+def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER) -> Merged:
+    """Merge an entry that two branches changed, or both made (`base` is empty).
+
+    Two memories with ids of their own, and files whose frontmatter does not parse, are merged by lines.
+    """
+    if base == theirs or ours == theirs or base == ours:
+        return merge_texts(base, ours, theirs, size)
+    texts, written = plain_sides(base, ours, theirs)
+    old, here, there = (_Side(text, parse(text)) for text in texts)
+    newer, older = sorted((here, there), key=lambda side: (side.time("updated_at"), side.text), reverse=True)
+    ids = {stated_id(side.fields) for side in (newer, older)} - {""}
+    if any(side.document.problem for side in (old, newer, older)) or (len(ids) > 1 and not base):
+        return merge_texts(base, ours, theirs, size)
+    rules = _Rules(has_base=bool(base))
+    values = merge_values(old.fields, newer.fields, older.fields, rules.settle)
+    _settle_status(values, old, newer, older, rules)
+    head = _head(rules.with_lost(values), old, newer, older)
+    if head is None:
+        return merge_texts(base, ours, theirs, size)
+    bodies = (side.document.body.split("\n") for side in (old, here, there))
+    body, clashes = merge_lines(*bodies, size)
+    return Merged(written(head + "\n".join(body)), clashes)
+
+
+class _Rules:
+    """What becomes of a field that both sides changed; keeps the values that do not stay."""
+
+    def __init__(self, *, has_base: bool) -> None:
+        self.has_base = has_base
+        self.lost: dict[str, Any] = {}
+
+    def settle(self, name: str, base: Any, newer: Any, older: Any) -> Any:
+        """Return the merged value; of what cannot be read as its field demands the newer one stays."""
+        key = key_of(name)
+        try:
+            return self._by_field(key, base, newer, older) if key else self.plain(name, base, newer, older)
+        except (TypeError, ValueError):
+            return self.plain(name, base, newer, older)
+
+    def plain(self, name: str, base: Any, newer: Any, older: Any) -> Any:
+        """Join lists, merge maps key by key; of other values the newer one stays, and a changed one before none."""
+        if isinstance(newer, list) and isinstance(older, list):
+            return merge_lists(base if isinstance(base, list) else [], newer, older)
+        if isinstance(newer, Mapping) and isinstance(older, Mapping):
+            known = base if isinstance(base, Mapping) else {}
+            return merge_values(known, newer, older, lambda key, *values: self.plain(f"{name}.{key}", *values))
+        if MISSING in (newer, older):
+            return older if newer is MISSING else newer
+        self.lost[name] = older
+        return newer
+
+    def _by_field(self, key: str, base: Any, newer: Any, older: Any) -> Any:
+        rule, read = FIELDS[key].branches, FIELDS[key].read
+        if rule == UNION:
+            sides = (base, newer, older)
+            if not all(isinstance(side, list) for side in (newer, older)):
+                sides = tuple([] if side is MISSING else list(read(side)) for side in sides)
+            joined = merge_lists(sides[0] if isinstance(sides[0], list) else [], sides[1], sides[2])
+            return joined if joined or newer is not MISSING else MISSING
+        if key == "id" and MISSING not in (newer, older):  # each side gave one to a file that had none
+            self.lost[key] = max(newer, older, key=read)
+            return min(newer, older, key=read)
+        if rule == NEWER or MISSING in (newer, older):
+            return self.plain(key, base, newer, older) if rule != SUM else _total(key, base, newer, older)
+        if rule == SUM:
+            return _total(key, base, newer, older) if self.has_base else max(newer, older, key=read)
+        if rule == EITHER:
+            return newer if read(newer) else older
+        least = min if rule in (EARLIEST, LOWER) else max
+        assert rule in (EARLIEST, LATEST, LOWER)
+        return least(newer, older, key=lambda value: TRUST[read(value)] if key == "source" else read(value))
+
+    def with_lost(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the values with those that did not stay below `metadata`."""
+        metadata = values.get("metadata", {})
+        known = metadata.get(LOST, {}) if isinstance(metadata, Mapping) else None
+        if not self.lost or not isinstance(known, Mapping):
+            return values
+        told = dict(known)
+        for name, value in self.lost.items():
+            before = told.get(name, [])
+            told[name] = merge_lists([], before if isinstance(before, list) else [before], [value])
+        return {**values, "metadata": {**metadata, LOST: told}}
+
+
+def _total(key: str, base: Any, newer: Any, older: Any) -> int:
+    """Return a count with what each side added to it."""
+    least = getattr(Entry, key)
+    was, one, other = (least if side is MISSING else FIELDS[key].read(side) for side in (base, newer, older))
+    return max(int(one + other - was), least)
+
+
+def _settle_status(values: dict[str, Any], base: _Side, newer: _Side, older: _Side, rules: _Rules) -> None:
+    """Settle what took an entry's place: what one side put away stays away unless the other changed its text later.
+
+    Then it is active and flagged with what had taken its place. Of two that did, the later one stays.
+    """
+    if newer.status() == older.status():
+        name = spelled(values, "superseded_by")
+        sides = sorted((newer, older), key=lambda side: (side.time("superseded_at"), str(side.fields.get(name))))
+        if name in rules.lost:
+            rules.lost[name], values[name] = (side.fields[name] for side in sides)
+        return
+    active = next((side for side in (newer, older) if side.status() == "active"), None)
+    away = older if newer is active else newer
+    if active is None or base.status() != "active":
+        return
+    is_told = active.document.body not in (base.document.body, away.document.body)
+    if is_told and active.time("updated_at") > max(away.time("superseded_at"), away.time("updated_at")):
+        by = away.fields.get(spelled(away.fields, "superseded_by"))
+        for name in [name for name in values if key_of(name) in ("status", "superseded_by", "superseded_at")]:
+            del values[name]
+        if by:
+            flags = spelled(values, "conflicts_with") or "conflicts_with"
+            known = FIELDS["conflicts_with"].read(values.get(flags, []))
+            values[flags] = list(dict.fromkeys((*known, str(by))))
+
+
+def _head(values: Mapping[str, Any], base: _Side, newer: _Side, older: _Side) -> str | None:
+    """Return the frontmatter with its fences; empty where it says nothing, None where the values cannot be written."""
+    like = newer if newer.document.head is not None else older
+    if like.document.head is None:
+        return ""
+    heads = (side.document.head or "" for side in (base, newer, older))
+    head = with_values(merge_heads(*heads, values), values)
+    start = like.text.index("\n") + 1
+    closing = like.text[start + len(like.document.head) : len(like.text) - len(like.document.body)]
+    return None if head is None else like.text[:start] + head + closing
