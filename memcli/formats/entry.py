@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from ..dataclass import dataclass
-from .entry_values import EPISODIC as EPISODIC
 from .entry_values import (
     EARLIEST,
     EITHER,
@@ -39,6 +38,7 @@ from .entry_values import (
     read_type,
     stated,
 )
+from .entry_values import EPISODIC as EPISODIC
 from .entry_values import LAYERS as LAYERS
 from .entry_values import PROCEDURAL as PROCEDURAL
 from .entry_values import REPOSITORY as REPOSITORY

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from .entry import FIELDS, Entry, key_of, spelled, stated_id
 from .entry_values import EARLIEST, EITHER, LATEST, LOWER, NEWER, SUM, TRUST, UNION, read_time
 from .frontmatter.document import Document, parse
+from .frontmatter.edit import same
 from .frontmatter.key_merge import MISSING, merge_heads, merge_lists, merge_values, with_values
 from .three_way import MARKER, Merged, merge_lines, merge_texts, plain_sides
 
@@ -41,7 +42,7 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER) -> Merged
 
     Two memories with ids of their own, and files whose frontmatter does not parse, are merged by lines.
     """
-    if base == theirs or ours == theirs or base == ours:
+    if base in (ours, theirs) or ours == theirs:
         return merge_texts(base, ours, theirs, size)
     texts, written = plain_sides(base, ours, theirs)
     old, here, there = (_Side(text, parse(text)) for text in texts)
@@ -55,8 +56,8 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER) -> Merged
     head = _head(rules.with_lost(values), old, newer, older)
     if head is None:
         return merge_texts(base, ours, theirs, size)
-    bodies = (side.document.body.split("\n") for side in (old, here, there))
-    body, clashes = merge_lines(*bodies, size)
+    bodies = [side.document.body.split("\n") for side in (old, here, there)]
+    body, clashes = merge_lines(bodies[0], bodies[1], bodies[2], size)
     return Merged(written(head + "\n".join(body)), clashes)
 
 
@@ -82,7 +83,7 @@ class _Rules:
         if isinstance(newer, Mapping) and isinstance(older, Mapping):
             known = base if isinstance(base, Mapping) else {}
             return merge_values(known, newer, older, lambda key, *values: self.plain(f"{name}.{key}", *values))
-        if MISSING in (newer, older):
+        if MISSING in (newer, older) or same(newer, older):
             return older if newer is MISSING else newer
         self.lost[name] = older
         return newer
@@ -90,12 +91,14 @@ class _Rules:
     def _by_field(self, key: str, base: Any, newer: Any, older: Any) -> Any:
         rule, read = FIELDS[key].branches, FIELDS[key].read
         if rule == UNION:
-            sides = (base, newer, older)
+            sides = [base, newer, older]
             if not all(isinstance(side, list) for side in (newer, older)):
-                sides = tuple([] if side is MISSING else list(read(side)) for side in sides)
+                sides = [[] if side is MISSING else list(read(side)) for side in sides]
             joined = merge_lists(sides[0] if isinstance(sides[0], list) else [], sides[1], sides[2])
             return joined if joined or newer is not MISSING else MISSING
-        if key == "id" and MISSING not in (newer, older):  # each side gave one to a file that had none
+        if (
+            key == "id" and MISSING not in (newer, older) and not same(newer, older)
+        ):  # each side gave one to a file that had none
             self.lost[key] = max(newer, older, key=read)
             return min(newer, older, key=read)
         if rule == NEWER or MISSING in (newer, older):
@@ -123,9 +126,10 @@ class _Rules:
 
 def _total(key: str, base: Any, newer: Any, older: Any) -> int:
     """Return a count with what each side added to it."""
-    least = getattr(Entry, key)
+    least: int = getattr(Entry, key)
     was, one, other = (least if side is MISSING else FIELDS[key].read(side) for side in (base, newer, older))
-    return max(int(one + other - was), least)
+    total: int = one + other - was
+    return max(total, least)
 
 
 def _settle_status(values: dict[str, Any], base: _Side, newer: _Side, older: _Side, rules: _Rules) -> None:
@@ -159,8 +163,8 @@ def _head(values: Mapping[str, Any], base: _Side, newer: _Side, older: _Side) ->
     like = newer if newer.document.head is not None else older
     if like.document.head is None:
         return ""
-    heads = (side.document.head or "" for side in (base, newer, older))
-    head = with_values(merge_heads(*heads, values), values)
+    heads = [side.document.head or "" for side in (base, newer, older)]
+    head = with_values(merge_heads(heads[0], heads[1], heads[2], values), values)
     start = like.text.index("\n") + 1
     closing = like.text[start + len(like.document.head) : len(like.text) - len(like.document.body)]
     return None if head is None else like.text[:start] + head + closing

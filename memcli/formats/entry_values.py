@@ -157,9 +157,9 @@ FILLED, JOINED, MOST, KEPT = "filled", "joined", "most", "kept"
 
 
 NEWER, UNION, SUM, LATEST, EARLIEST, LOWER, EITHER = "newer", "union", "sum", "latest", "earliest", "lower", "either"
-"""What becomes of a field that two branches changed: the value of the side that was updated last (NEWER), what stands in
-either list (UNION), the base and what each side added to it (SUM), the LATEST or EARLIEST time, the LOWER trust, or true
-where EITHER side says so."""
+"""What becomes of a field that two branches changed: the value of the side that was updated last (NEWER), what stands
+in either list (UNION), the base and what each side added to it (SUM), the LATEST or EARLIEST time, the LOWER trust, or
+true where EITHER side says so."""
 
 
 class Field(NamedTuple):

@@ -165,6 +165,12 @@ def page_line(identifier: str, statement: str) -> str:
     return f"- {statement} <!-- {identifier} {_digest(statement)} -->"
 
 
+def promoted_line(line: str) -> tuple[str, bool]:
+    """Return the id of a promoted line, and whether it is as it was written; an empty id for any other line."""
+    found = _LINE.fullmatch(line.strip("\ufeff \t\r\n"))
+    return (found["id"], _digest(found["statement"]) == found["digest"]) if found else ("", False)
+
+
 def with_lines(
     text: str, put: Mapping[str, str], drop: Collection[str] = (), headings: Mapping[str, str] | None = None
 ) -> str:

@@ -1,25 +1,95 @@
-"""Accept a proposed text of long-term memory, but only so far that nothing a person wrote is lost."""
+"""Merge long-term memory: two branches of it, or a proposed text, so that nothing a person wrote is lost."""
 
+import re
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 
 from ..dataclass import dataclass
-from .memory_page import CLOSING, END_OF_KEEP, KEEP, OPENING
+from .memory_page import CLOSING, END_OF_KEEP, HEADINGS, KEEP, OPENING, promoted_line, read_promoted, with_lines
 from .text_lines import BOM, lines
+from .three_way import MARKER, Merged, chunks, common_ends, merge_texts
+
+
+def merge_page(base: str, ours: str, theirs: str, size: int = MARKER) -> Merged:
+    """Merge a page that two branches changed: promoted lines by id, the rest by lines.
+
+    What both sides put into one place, without changing what stood there, is all kept.
+    """
+    found = merge_texts(base, ours, theirs, size, _both)
+    if found.clashes or found.text in (ours, theirs) or read_promoted(found.text).problem:
+        return found
+    return Merged(
+        with_lines(found.text, {})
+    )  # a memory that each side promoted under another heading stands there twice
+
+
+def _both(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str] | None:
+    """Settle a place that both sides changed: None where a line that a person wrote was changed or taken away."""
+    if not all(map(_is_ours, base)):
+        return None
+    start, end = common_ends(ours, theirs)
+    parts = sorted([list(ours[start : len(ours) - end]), list(theirs[start : len(theirs) - end])], reverse=True)
+    if all(_is_ours(line) for part in parts for line in part):
+        found = _by_heading(base, parts)
+        if found is None:
+            return None
+        middle = found
+    elif base:
+        return None
+    else:
+        is_list = all(re.match(r"\s*(?:[-*+]|\d+[.)])\s", line) for part in parts for line in part)
+        gap = [] if is_list or not all(parts) or not parts[0][-1].strip() else [""]
+        middle = [*parts[0], *gap, *parts[1]]
+    return [*ours[:start], *middle, *ours[len(ours) - end :]]
+
+
+def _is_ours(line: str) -> bool:
+    """Return whether a line is of the kind that mem puts on the page."""
+    return line in ("", *HEADINGS, OPENING, CLOSING) or bool(promoted_line(line)[0])
+
+
+def _by_heading(base: Sequence[str], parts: Sequence[list[str]]) -> list[str] | None:
+    """Put the promoted lines of two sides under their headings; None where a person changed one on each side."""
+    if any((OPENING in part) != (CLOSING in part) for part in parts):
+        return None
+    known, one, other = (_promoted(part) for part in (base, *parts))
+    groups: dict[str, list[str]] = {"": [], **{heading: [] for heading in HEADINGS}}
+    for name in dict.fromkeys((*one, *other)):
+        sides = [side[name] for side in (one, other) if name in side]
+        before = known[name][1] if name in known else ""
+        changed = [side for side in sides if side[1] != before]
+        if len(sides) == 1 and not changed:
+            continue  # the other side took it away
+        changed = [side for side in changed if not promoted_line(side[1])[1]] or changed or sides
+        if len({line for _, line in changed}) > 1 and not promoted_line(changed[0][1])[1]:
+            return None
+        heading, line = max(changed, key=lambda side: side[1])
+        groups[heading].append(line)
+    found: list[str] = []
+    for heading, group in groups.items():
+        if heading and group:
+            found += [*([""] if found else []), heading, ""]
+        found += group
+    if found and any(OPENING in part for part in parts):
+        found = [OPENING, *found, CLOSING]
+    is_after_gap = any(part and not part[0] for part in parts) and not groups[""]
+    is_before_gap = any(part and not part[-1] for part in parts)
+    return [*([""] if is_after_gap else []), *found, *([""] if is_before_gap and found else [])]
+
+
+def _promoted(lines: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return the promoted lines by id, each with the heading above it; none for what stands above the first."""
+    found, heading = {}, ""
+    for line in lines:
+        heading = line if line in HEADINGS else heading
+        if name := promoted_line(line)[0]:
+            found[name] = heading, line
+    return found
 
 
 def merged(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str]:
     """Bring the changes of `theirs` into `ours`; where both changed the same lines, ours stay and new ones follow."""
-    here, there = _matches(base, ours), _matches(base, theirs)
-    result: list[str] = []
-    start = (0, 0, 0)
-    common = [(line, here[line], there[line]) for line in sorted(here.keys() & there.keys())]
-    for end in (*common, (len(base), len(ours), len(theirs))):
-        parts = [side[first:last] for side, first, last in zip((base, ours, theirs), start, end, strict=True)]
-        result += _settled(*parts)
-        result += ours[end[1] : end[1] + 1]
-        start = (end[0] + 1, end[1] + 1, end[2] + 1)
-    return result
+    return [line for parts in chunks(base, ours, theirs) for line in _settled(*parts)]
 
 
 def _settled(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> Sequence[str]:
@@ -29,12 +99,6 @@ def _settled(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) ->
         return ours
     known = {line.strip() for line in (*base, *ours)}
     return [*ours, *(line for line in theirs if line.strip() not in known)]
-
-
-def _matches(base: Sequence[str], other: Sequence[str]) -> dict[int, int]:
-    """Return the lines of the base that stand in the other text, with their places there."""
-    blocks = SequenceMatcher(None, base, other, autojunk=False).get_matching_blocks()
-    return {block.a + offset: block.b + offset for block in blocks for offset in range(block.size)}
 
 
 MOST_LOST = 0.25

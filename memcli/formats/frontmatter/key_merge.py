@@ -16,17 +16,19 @@ from .edit import Removed, same
 MISSING: Final = Removed()
 """The value of a key that a side does not have."""
 Rule = Callable[[str, Any, Any, Any], Any]
-"""Takes a key and its values in base, newer and older side, of which the two differ and are not the base's."""
+"""Takes a key and its values in base, newer and older side; both sides changed it, perhaps to the same."""
 
 _KEY = re.compile(r"(?![ \t\r\n#-]|\.\.\.)(?:\"([^\"\\\n]*)\"|'([^'\n]*)'|([^\"'\n]*?))[ \t]*:(?=[ \t\r\n]|\Z)")
 
 
-def merge_values(base: Mapping[str, Any], newer: Mapping[str, Any], older: Mapping[str, Any], rule: Rule) -> dict:
+def merge_values(
+    base: Mapping[str, Any], newer: Mapping[str, Any], older: Mapping[str, Any], rule: Rule
+) -> dict[str, Any]:
     """Return the merged values by key, in the order of the newer side."""
     found = {}
     for key in dict.fromkeys((*newer, *older)):
         old, one, other = (side.get(key, MISSING) for side in (base, newer, older))
-        if _same(one, other) or _same(other, old):
+        if _same(other, old):
             value = one
         elif _same(one, old):
             value = other
@@ -37,13 +39,11 @@ def merge_values(base: Mapping[str, Any], newer: Mapping[str, Any], older: Mappi
     return found
 
 
-def merge_lists(base: list, newer: list, older: list) -> list:
+def merge_lists(base: list[Any], newer: list[Any], older: list[Any]) -> list[Any]:
     """Return what stands in either list, but what one side took away and the other left as it was."""
     old, one, other = ([repr(item) for item in side] for side in (base, newer, older))
     kept = [item for item, name in zip(newer, one, strict=True) if name not in old or name in other]
-    return kept + [
-        item for item, name in zip(older, other, strict=True) if name not in one and name not in old
-    ]
+    return kept + [item for item, name in zip(older, other, strict=True) if name not in one and name not in old]
 
 
 def merge_heads(base: str, newer: str, older: str, values: Mapping[str, Any]) -> str:
@@ -105,7 +105,7 @@ def merge_settings(base: str, ours: str, theirs: str) -> Merged:
     Lists are joined. Which value stays does not depend on the side it comes from. What does not parse is merged by
     lines.
     """
-    if base == theirs or ours == theirs or base == ours:
+    if base in (ours, theirs) or ours == theirs:
         return merge_texts(base, ours, theirs)
     sides, written = plain_sides(base, ours, theirs)
     read = [load_mapping(side) for side in sides]
@@ -118,7 +118,7 @@ def merge_settings(base: str, ours: str, theirs: str) -> Merged:
     def settle(key: str, was: Any, value: Any, else_value: Any) -> Any:
         if isinstance(value, list) and isinstance(else_value, list):
             return merge_lists(was if isinstance(was, list) else [], value, else_value)
-        if MISSING in (value, else_value):
+        if MISSING in (value, else_value) or same(value, else_value):
             return else_value if value is MISSING else value
         lost[key] = else_value
         return value
