@@ -1,7 +1,7 @@
 """Merge long-term memory: two branches of it, or a proposed text, so that nothing a person wrote is lost."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 
 from ..dataclass import dataclass
@@ -9,28 +9,35 @@ from .memory_page import CLOSING, END_OF_KEEP, HEADINGS, KEEP, OPENING, promoted
 from .text_lines import BOM, lines
 from .three_way import MARKER, Merged, chunks, common_ends, merge_texts
 
+_Promoted = Mapping[str, tuple[str, str]]
+"""Promoted lines by id, each with the heading above it; without one for what stands above the first."""
+
 
 def merge_page(base: str, ours: str, theirs: str, size: int = MARKER) -> Merged:
     """Merge a page that two branches changed: promoted lines by id, the rest by lines.
 
     What both sides put into one place, without changing what stood there, is all kept.
     """
-    found = merge_texts(base, ours, theirs, size, _both)
-    if found.clashes or found.text in (ours, theirs) or read_promoted(found.text).problem:
+    known, one, other = (_promoted(lines(text)) for text in (base, ours, theirs))
+    found = merge_texts(base, ours, theirs, size, lambda *parts: _both(known, *parts))
+    if found.clashes or base in (ours, theirs) or ours == theirs or read_promoted(found.text).problem:
         return found
-    return Merged(
-        with_lines(found.text, {})
-    )  # a memory that each side promoted under another heading stands there twice
+    # Lines by id may have moved: one that each side put under another heading, or that a side took away elsewhere.
+    sides = {**other, **one}
+    gone = [
+        name for name in sides if (name in one) != (name in other) and sides[name][1] == known.get(name, ("", ""))[1]
+    ]
+    return Merged(with_lines(found.text, {}, gone))
 
 
-def _both(base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str] | None:
+def _both(known: _Promoted, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str] | None:
     """Settle a place that both sides changed: None where a line that a person wrote was changed or taken away."""
     if not all(map(_is_ours, base)):
         return None
     start, end = common_ends(ours, theirs)
     parts = sorted([list(ours[start : len(ours) - end]), list(theirs[start : len(theirs) - end])], reverse=True)
     if all(_is_ours(line) for part in parts for line in part):
-        found = _by_heading(base, parts)
+        found = _by_heading(known, parts)
         if found is None:
             return None
         middle = found
@@ -48,11 +55,11 @@ def _is_ours(line: str) -> bool:
     return line in ("", *HEADINGS, OPENING, CLOSING) or bool(promoted_line(line)[0])
 
 
-def _by_heading(base: Sequence[str], parts: Sequence[list[str]]) -> list[str] | None:
+def _by_heading(known: _Promoted, parts: Sequence[list[str]]) -> list[str] | None:
     """Put the promoted lines of two sides under their headings; None where a person changed one on each side."""
     if any((OPENING in part) != (CLOSING in part) for part in parts):
         return None
-    known, one, other = (_promoted(part) for part in (base, *parts))
+    one, other = map(_promoted, parts)
     groups: dict[str, list[str]] = {"": [], **{heading: [] for heading in HEADINGS}}
     for name in dict.fromkeys((*one, *other)):
         sides = [side[name] for side in (one, other) if name in side]
@@ -77,10 +84,9 @@ def _by_heading(base: Sequence[str], parts: Sequence[list[str]]) -> list[str] | 
     return [*([""] if is_after_gap else []), *found, *([""] if is_before_gap and found else [])]
 
 
-def _promoted(lines: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return the promoted lines by id, each with the heading above it; none for what stands above the first."""
+def _promoted(page: Iterable[str]) -> _Promoted:
     found, heading = {}, ""
-    for line in lines:
+    for line in map(str.rstrip, page):
         heading = line if line in HEADINGS else heading
         if name := promoted_line(line)[0]:
             found[name] = heading, line
