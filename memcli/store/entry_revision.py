@@ -13,7 +13,6 @@ from ..formats.entry import SOURCES, STATUSES, TRUST, Entry, as_spelled, checked
 from ..formats.frontmatter import document as frontmatter
 from ..formats.frontmatter.document import Document
 from ..formats.ids import slug
-from ..formats.memory_page import CLOSING, OPENING, blocks
 from ..formats.text_lines import conflict_marker, first_line, require_no_conflict, summarise
 from ..formats.times import stamp
 from .layouts import MEM, Layout
@@ -191,6 +190,8 @@ def _words(entry: Entry) -> list[list[str]]:
 
 
 def _require_promoted_as_it_is(path: str, old: str, new: str) -> None:
+    from ..formats.memory_page import CLOSING, OPENING, blocks
+
     if blocks(old) != blocks(new):
         raise RefusedError(
             f"{path}: only the user changes what stands between {OPENING} and {CLOSING}",

@@ -9,17 +9,18 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.ids import blake2b, slug
-from ..formats.session_event import Event
-from ..formats.session_metadata import session_id
 from ..formats.text_lines import first_line
 from ..secrets.scanner import PERSONAL, env_values, redact, scan
 from .privacy import shut_out, small_text
 from .workspace import Workspace
+
+if TYPE_CHECKING:
+    from ..formats.session_event import Event
 
 _NAMING = 4096  # characters of a text that its name is made of
 _IDS = {"call_id"}
@@ -91,7 +92,7 @@ class Redactor:
                 self.values = {*self.values, value}
                 self._told += 1
 
-    def event(self, event: Event, line: int = 0) -> Event:
+    def event(self, event: "Event", line: int = 0) -> "Event":
         """Blank out the secrets of something said or done in a conversation, and what was read of a secret file."""
         line = line or event.line or 1
         self._repeats = True
@@ -105,14 +106,14 @@ class Redactor:
             return event
         return replace(event, text=text, extra=extra, name=name)
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: "Event") -> None:
         """Note whether a message asks for a password, which the next one may answer with."""
         from ..secrets.prose_passwords import asks_password
 
         if event.type == "message":
             self._asker = f"{event.role} {event.name}" if asks_password(event.text) else ""
 
-    def said(self, event: Event, line: int = 1) -> str:
+    def said(self, event: "Event", line: int = 1) -> str:
         """Return the text of a message without its secrets, and without the password it answers a question with."""
         from ..secrets.prose_passwords import password_answer
 
@@ -125,7 +126,7 @@ class Redactor:
         self._remember([text[slice(*place)]])
         return f"{text[: place[0]]}[REDACTED:password]{text[place[1] :]}"
 
-    def _without_file(self, event: Event, line: int) -> Event:
+    def _without_file(self, event: "Event", line: int) -> "Event":
         """Leave out what a tool read from a file that a `.secretsignore` names, or wrote there."""
         call = str(event.extra.get("call_id", ""))
         is_shut = call in self._calls if event.type == "tool_result" else False
@@ -189,6 +190,8 @@ def file_words(title: str, body: str, values: Collection[str] = ()) -> str:
 
 def secret_in_name(guard: Redactor, name: str) -> str:
     """Return the rule of a secret in a path or another name; empty if there is none."""
+    from ..formats.session_metadata import session_id
+
     parts = name.split("/")
     tails = ["/".join(parts[first:]) for first in range(len(parts))]
     stems = [part.rpartition(".")[0] for part in (*parts, *tails)]
@@ -210,6 +213,8 @@ def nameable(guard: Redactor, path: str) -> str:
     """
     if not secret_in_name(guard, path):
         return path
+    from ..formats.session_metadata import session_id
+
     parts = []
     for part in path.split("/"):
         stem, dot, ending = part.rpartition(".") if part.endswith((".md", ".jsonl", ".json")) else (part, "", "")
