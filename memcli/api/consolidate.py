@@ -156,7 +156,7 @@ def consolidate(
 
 def _consolidated(outcome: "Outcome", *, with_diff: bool = False) -> Consolidated:
     from ..beliefs.plan import Plan, as_diff
-    from ..store.sessions.sessions import METADATA
+    from ..store.sessions.event_file import METADATA
 
     steps = outcome.plan.steps
     # The session's own page only counts how far it got.

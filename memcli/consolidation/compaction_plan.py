@@ -15,8 +15,9 @@ from ..store import atomic_files
 from ..store.entries import decoded, entry_text
 from ..store.journal import Change, Step
 from ..store.sessions.counts import count_events
+from ..store.sessions.event_file import EVENTS, METADATA
 from ..store.sessions.reading import session_source
-from ..store.sessions.sessions import EVENTS, METADATA, Session
+from ..store.sessions.sessions import Session
 from ..store.workspace import Workspace
 from .backlog import MARK
 from .remember_requests import FALLBACK_TO

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, AnyStr, BinaryIO, Generic, NamedTuple, TextIO
 
@@ -10,6 +11,36 @@ BLANK = "\ufeff \t\r\n"
 _PIECE = 64 * 1024
 _SKIPPED_AT_ONCE = 256 * 1024
 _LONGEST_VALUE = 16 * 1024 * 1024
+
+
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?P<end>"?)|[{}\[\],]', re.DOTALL)
+_HALF_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
+
+
+def closings(text: str) -> Iterator[str]:
+    """Yield ways to close an object that was cut off: its last string ended with …, then without its last key."""
+    open_ones: list[str] = []
+    comma = 0
+    is_in_string = False
+    for token in _TOKEN.finditer(text):
+        sign = token[0]
+        if sign in ("{", "["):
+            open_ones.append("}" if sign == "{" else "]")
+        elif sign in ("}", "]"):
+            if not open_ones:
+                return
+            open_ones.pop()
+        elif sign == ",":
+            comma = token.start() if len(open_ones) == 1 else comma
+        else:
+            is_in_string = not token["end"]
+    ends = "".join(reversed(open_ones))
+    if is_in_string:
+        yield f'{text}…"{ends}'
+        yield f'{_HALF_ESCAPE.sub("", text)}…"{ends}'
+    yield f"{text}{ends}"
+    if comma:
+        yield f"{text[:comma]}}}"
 
 
 class StreamLine(NamedTuple, Generic[AnyStr]):

@@ -51,6 +51,7 @@ class WordRows:
 
 BATCH_SECONDS = 0.15  # the write lock is given up between batches; the words of a batch are written at its end
 _as_json = json.JSONEncoder(ensure_ascii=False).encode
+_OF_SIZE = "select 1 from files where file = ? and size = ?"  # of another, it ended in a line without its newline
 _UNKNOWN: Stat = (0, 0, 0, 0)
 
 
@@ -169,17 +170,17 @@ class Writer:
         A long one lets go of the lock in between, and whoever comes next goes on from there.
         """
         run = self.connection.execute
-        if file is not None and talk.is_resumed and talk.known.size == talk.before.st_size:
+        is_read = talk.is_resumed and talk.known.size == talk.before.st_size
+        if file is not None and is_read and run(_OF_SIZE, (file, talk.known.size)).fetchone():
             self.note(file, talk.stat, noted)
             return "same"
         known = file is not None
         if file is not None and not talk.is_resumed:
             self._clear(file)
-        status = "archived" if self.layout.is_archived(path) else "active"
         cursor = run(
             "insert or replace into files(file, path, kind, status, mtime, ctime, size, inode, noted, digest)"
             " values(?, ?, 'session', ?, 0, 0, 0, 0, 0, '')",
-            (file, path, status),
+            (file, path, status := "archived" if self.layout.is_archived(path) else "active"),
         )
         file = cursor.lastrowid or 0
         # A last line without its newline was taken in as far as it went.
@@ -213,9 +214,8 @@ class Writer:
         run("update files set digest = ? where file = ?", (talk.digest, file))
 
     def _keep_problems(self, file: int | None, path: str, problems: Iterable[Problem]) -> None:
-        for problem in problems:
-            row = (file, path, problem.line, problem.reason)
-            self.connection.execute("insert into problems values(?, ?, ?, ?)", row)
+        rows = ((file, path, one.line, one.reason) for one in problems)
+        self.connection.executemany("insert into problems values(?, ?, ?, ?)", rows)
 
     def _keep_chunk(self, file: int | None, of: tuple[str, str], tags: str, chunk: Chunk, body: str) -> int:
         """Keep a piece of a file, `of` being the file's kind and status; return its number."""

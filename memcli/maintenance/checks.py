@@ -23,6 +23,7 @@ from ..store.git import Staged, in_repository, staged
 from ..store.journal import unsealed
 from ..store.privacy import IGNORE, small_text
 from ..store.redaction import redactor
+from ..store.sessions.event_file import cut_off_lines
 from ..store.workspace import MARKER, Workspace
 from .invariants import Fault, Names, doubles, faults, names_of
 
@@ -143,11 +144,9 @@ def _index(index: Index, readings: Sequence[Reading]) -> list[Fault]:
     """Compare the index with the files, and take from it what it knows of conversations."""
     index.refresh(talk=True)
     workspace = index.workspace
-    found = [
-        Fault(one.path, one.line, one.reason, "read")
-        for one in index.problems()
-        if workspace.layout.kind_of(one.path) == "session"
-    ]
+    talk = [one for one in index.problems() if workspace.layout.kind_of(one.path) == "session"]
+    cut_off = {path: cut_off_lines(workspace.path(path)) for path in {one.path for one in talk}}
+    found = [Fault(one.path, one.line, one.reason, "read", mends=one.line in cut_off[one.path]) for one in talk]
     stale = out_of_step(index, {one.path: one.digest for one in readings})
     # A file that changed while this looked is not the index's fault.
     stale = [path for path in stale if not _changed(workspace, path, readings)]

@@ -19,6 +19,7 @@ from ..index.file_reader import Reading
 from ..index.index import ask
 from ..store.journal import Change
 from ..store.layouts import MEM
+from ..store.sessions.append import end_cut_off
 from ..store.temporary_files import remove_abandoned
 from ..store.workspace import Workspace
 from .invariants import Fault
@@ -83,12 +84,15 @@ def fix(workspace: Workspace, faults: Iterable[Fault], plan: Plan) -> tuple[str,
     applied(workspace, plan, "mem check --fix")
     faults = list(faults)
     gone = removed(workspace, [fault.path for fault in faults if fault.rule == "unfinished"])
+    cut_off = dict.fromkeys(fault.path for fault in faults if fault.rule == "read" and fault.mends)
+    whole = [path for path in cut_off if end_cut_off(workspace, path)]
     damaged = [fault for fault in faults if fault.rule == "index"]
     if damaged:
         schema.discard(workspace.derived)
         ask(workspace, lambda index: index.refresh())
     anew = [f"{fault.path}: made anew" for fault in damaged]
-    return (*plan.reasons, *(f"{path}: removed" for path in gone), *anew)
+    ended = [f"{path}: the lines that were cut off ended with …" for path in whole]
+    return (*plan.reasons, *(f"{path}: removed" for path in gone), *ended, *anew)
 
 
 def removed(workspace: Workspace, paths: Iterable[str]) -> list[str]:

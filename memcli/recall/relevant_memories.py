@@ -13,7 +13,7 @@ from ..search.passages import has_talk, search_parts, search_talk
 from ..search.results import Hit, SearchResults, side_by_side
 from ..search.thresholds import asks_memory, gate_of
 from ..store.layouts import SESSION_FOLDER as SESSIONS
-from ..store.sessions.sessions import EVENTS
+from ..store.sessions.event_file import EVENTS
 from ..store.workspace import Workspace
 from .memory_reader import NOTHING, PASSAGE, MemoryReader
 from .request import Matches, RecallRequest

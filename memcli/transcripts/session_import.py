@@ -20,8 +20,8 @@ from ..store.file_steps import naming
 from ..store.redaction import Redacted, Redactor, redactor, secret_in_name
 from ..store.sessions.append import Appended, EventLine, event_line, take_in
 from ..store.sessions.counts import Counts
-from ..store.sessions.event_file import read_events, standing_ids
-from ..store.sessions.sessions import EVENTS, METADATA, Listing, Session, made
+from ..store.sessions.event_file import EVENTS, METADATA, read_events, standing_ids
+from ..store.sessions.sessions import Listing, Session, made
 from ..store.workspace import Workspace
 from .reader import read_transcript
 from .transcript_format import Transcript, TranscriptFile
@@ -160,11 +160,12 @@ class Spool:
         return self.cleaner.fields(_told(self.transcript))
 
     def _lines(self) -> Iterator[EventLine]:
-        self.file.seek(0)
-        while noted := self.file.readline():
-            identifier, messages, waiting, characters, timestamp = json.loads(noted)
-            text = self.file.readline().removesuffix("\n")
-            yield EventLine(identifier, text, Counts(1, messages, waiting, characters, 0, timestamp, timestamp))
+        with naming("read", self.workspace.derived):
+            self.file.seek(0)
+            while noted := self.file.readline():
+                identifier, messages, waiting, characters, timestamp = json.loads(noted)
+                text = self.file.readline().removesuffix("\n")
+                yield EventLine(identifier, text, Counts(1, messages, waiting, characters, 0, timestamp, timestamp))
 
     def _imported(self, appended: Appended) -> ImportedSession:
         skipped = Counter(self.transcript.skipped)

@@ -17,6 +17,10 @@ Tree = dict[str, bytes | None]
 """Files by path, with their bytes; None for a folder."""
 
 
+class OneFile(bytes):
+    """The bytes of one file, which may have several names: each of them has this very object."""
+
+
 @dataclass(frozen=True)
 class Noted:
     """A call that was made."""
@@ -91,7 +95,8 @@ def left_by(calls: Sequence[Noted], tree: Tree, inodes: Mapping[int, str], luck:
     for number, call in enumerate(calls):
         if number in safe:
             _name(names, call, created.get(number))
-    return {path: None if file is None else file.bytes(luck) for path, file in names.items()}
+    left = {id(file): OneFile(file.bytes(luck)) for file in names.values() if file}
+    return {path: None if file is None else left[id(file)] for path, file in names.items()}
 
 
 def _files(calls: Sequence[Noted], tree: Tree, inodes: Mapping[int, str]) -> tuple[dict[str, _File], dict[int, _File]]:
@@ -143,8 +148,9 @@ def _name(names: dict[str, "_File | None"], call: Noted, new: "_File | None") ->
         names[call.one] = None
     elif call.op == "link":
         names[call.two] = names[call.one]
-    elif call.op in ("unlink", "rmdir"):
-        names.pop(call.one, None)
+    elif call.op in ("unlink", "rmdir"):  # a folder that is safely gone takes with it what was in it
+        for path in [path for path in names if path == call.one or path.startswith(f"{call.one}/")]:
+            del names[path]
     else:
         for path in [path for path in names if path == call.one or path.startswith(f"{call.one}/")]:
             names[call.two + path[len(call.one) :]] = names.pop(path)
@@ -152,6 +158,7 @@ def _name(names: dict[str, "_File | None"], call: Noted, new: "_File | None") ->
 
 def put(root: Path, tree: Tree) -> None:
     """Let a folder be as it is after the cut; files that are as they were keep their times and modes."""
+    first: dict[int, Path] = {}
     for path in sorted(root.rglob("*"), reverse=True):
         if str(path) not in tree:
             path.rmdir() if path.is_dir() else path.unlink()
@@ -159,5 +166,9 @@ def put(root: Path, tree: Tree) -> None:
         path = Path(name)
         if data is None:
             path.mkdir(exist_ok=True)
+        elif isinstance(data, OneFile) and id(data) in first:
+            path.unlink(missing_ok=True)
+            path.hardlink_to(first[id(data)])
         elif not path.is_file() or path.read_bytes() != data:
             path.write_bytes(data)
+        first.setdefault(id(data), path)

@@ -60,3 +60,18 @@ def test_a_change_that_was_cut_off_keeps_the_old_text_once(ready: Trials, comman
         world.mem(*trial.words, now=LATER)
         kept = list((world.memory / "archive").rglob("kai*.md"))
         assert len(kept) == 1, at
+
+
+@pytest.mark.parametrize("command", ["session append", "session import", "session import, into one"])
+@pytest.mark.parametrize("error", [errno.EIO, errno.EMFILE])
+def test_a_conversation_that_cannot_be_read_is_told_in_a_line(ready: Trials, command: str, error: int) -> None:
+    trial = ready.of(command_named(command))
+    world = trial.world
+    calls = ("read",) if error == errno.EIO else ("open",)
+    for place in (world.memory / "sessions", world.memory / ".mem"):
+        for at in range(1, 8):
+            world.put(trial.template)
+            ran = world.mem(*trial.words, stdin=trial.command.stdin, fault=Fault("", at, error, calls), below=place)
+            assert not ran.is_broken, ran.err
+            if not ran.seen.hit:
+                break

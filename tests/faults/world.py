@@ -178,7 +178,7 @@ class Promised:
         found = []
         for name, data in files.items():
             texts = [end[name] for end in ends if name in end]
-            if name.endswith(".jsonl"):  # ids are drawn by the clock; `mem check` reads each line
+            if name.endswith((".jsonl", ".json")):  # ids are drawn by the clock; `mem check` reads each line
                 continue
             if not texts or data in texts:
                 continue

@@ -21,7 +21,7 @@ from ..layouts import SESSION_FOLDER as FOLDER
 from ..lock import Held
 from ..workspace import Workspace
 from .counts import Counts, counts_of, note_added
-from .event_file import batch_of, standing_ids
+from .event_file import batch_of, ended, standing_ids
 from .sessions import Listing, Session, counts, made, require_own, sessions, update, with_counts
 
 PIECE = 4 << 20
@@ -227,17 +227,45 @@ def settle_ids(workspace: Workspace, session: Session) -> bool:
     target = workspace.path(session.path)
     if session.document or not target.is_file():
         return False
-    with exclusive(workspace, f"mem session {session.id}") as held:
-        data = atomic_files.read(target)
-        written = [line + b"\n" for line in data.split(b"\n")]
-        written[-1] = written[-1][:-1]
-        read = {place: parse_event(line.decode("utf-8", "replace")) for place, line in enumerate(written)}
+
+    def with_ids(lines: list[bytes]) -> None:
+        read = {place: parse_event(line.decode("utf-8", "replace")) for place, line in enumerate(lines)}
         events = {place: event for place, event in read.items() if event}
         named = identified(session.id, list(events.values()))
         for (place, before), event in zip(events.items(), named, strict=True):
             if event.id != before.id:
-                written[place] = _with_id(written[place], event)
-        changed = b"".join(written)
+                lines[place] = _with_id(lines[place], event)
+
+    return _rewritten(workspace, target, f"mem session {session.id}", with_ids)
+
+
+def end_cut_off(workspace: Workspace, path: str) -> bool:
+    """End the lines of a session's file that crashes cut off; one that was added again whole, or said nothing, goes.
+
+    Return whether there were any.
+    """
+
+    def whole(lines: list[bytes]) -> None:
+        events = [parse_event(line.decode("utf-8", "replace")) for line in lines]
+        said = {event.id: event.text for event in events if event and event.id}
+        for place, line in enumerate(lines):
+            end = ended(line.decode("utf-8", "ignore")) if line.strip() else None
+            event = parse_event(end or "")
+            if end is not None:
+                is_there = event is None or said.get(event.id, "").startswith(event.text.removesuffix("…"))
+                lines[place] = b"" if is_there and (event is None or event.id in said) else f"{end}\n".encode()
+
+    return _rewritten(workspace, workspace.path(path), "mem check --fix", whole)
+
+
+def _rewritten(workspace: Workspace, target: Path, command: str, change: Callable[[list[bytes]], None]) -> bool:
+    """Replace a session's file under the lock by its lines, changed in place; return whether it says something else."""
+    with exclusive(workspace, command) as held:
+        data = atomic_files.read(target)
+        lines = [line + b"\n" for line in data.split(b"\n")]
+        lines[-1] = lines[-1][:-1]
+        change(lines)
+        changed = b"".join(lines)
         if changed == data:
             return False
         held.check()

@@ -6,6 +6,7 @@ Readers take no lock: a file that is being added to is read as far as it goes.
 import json
 import mmap
 import os
+import re
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,18 +17,21 @@ from typing import BinaryIO
 from ...dataclass import dataclass
 from ...formats.chunking import messages_of
 from ...formats.ids import blake2b
-from ...formats.json_stream import bounded_lines
+from ...formats.json_stream import bounded_lines, closings
 from ...formats.session_event import Event, event_of, load, parse_event, read_item, render_event
 from ...formats.text_lines import Problem
 from .. import atomic_files, file_steps
 from ..privacy import make_derived
 from ..workspace import Workspace
 
+EVENTS, METADATA = "session.jsonl", "metadata.json"  # of a session, in its folder
 LONGEST_LINE = 16 * 1024 * 1024
 """Bytes of a line that is read; a longer one is named and passed over."""
 RECENT = 256 * 1024
 """Bytes at the end of a file that are looked at for what was said last."""
 
+_BEGUN = r'"(?:id|type|role)"\s*:\s*"[^"]*"'
+_NOTHING_SAID = re.compile(rf'\{{(?:\s*{_BEGUN},)*\s*(?:"\w*|"\w*"\s*:?\s*|{_BEGUN}?)?')
 _BLANK = b"\xef\xbb\xbf\x00 \t\r\n"
 
 
@@ -40,6 +44,35 @@ def read_items(path: Path) -> Iterator[Event | Problem]:
             return
         with file:
             yield from _document_items(file) if path.suffix == ".json" else _items(file)
+
+
+def ended(line: str) -> str | None:
+    """Return a line that a crash cut off, ended where it breaks off; empty where it says nothing yet, None for others.
+
+    What was being said then ends in "…"; a key that was cut off is left out.
+    """
+    if load(line) is not None or not line.lstrip("\ufeff\x00 \t").startswith("{"):
+        return None
+    if _NOTHING_SAID.fullmatch(line.strip("\ufeff\x00 \t\r\n")):
+        return ""
+    for whole in closings(line.strip("\ufeff\x00 \t\r\n")):
+        data = load(whole)
+        if not isinstance(data, dict):
+            continue
+        others = [value for key, value in data.items() if key not in ("content", "text")]
+        if event_of(data) and not any(str(value).endswith("…") for value in others):
+            return whole
+    return None
+
+
+def cut_off_lines(path: Path) -> set[int]:
+    """Return the numbers of the lines that `ended` can end; none of another tool's file."""
+    if path.name != EVENTS:
+        return set()
+    with suppress(OSError), _opened(path) as file:
+        lines = ((line.number, line.content.decode("utf-8", "ignore")) for line in bounded_lines(file, LONGEST_LINE))
+        return {number for number, line in lines if line.strip() and ended(line) is not None}
+    return set()
 
 
 def read_events(
@@ -80,7 +113,11 @@ def standing_ids(paths: Sequence[Path], asked: Collection[str] | None = None) ->
     """Return the ids of the events in some files; with `asked` only those among them, without reading every line."""
     if asked is None:
         return {item.id for path in paths for item in read_items(path) if isinstance(item, Event)}
-    return {identifier for path in paths for identifier in _among(path, asked)}
+    found: set[str] = set()
+    for path in paths:
+        with file_steps.naming("read", path):
+            found.update(_among(path, asked))
+    return found
 
 
 def _opened(path: Path) -> BinaryIO:

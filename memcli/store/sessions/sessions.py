@@ -22,8 +22,8 @@ from ..layouts import SESSION_FOLDER as FOLDER
 from ..lock import Held
 from ..workspace import Workspace
 from .counts import Counts, counted
+from .event_file import EVENTS, METADATA
 
-EVENTS, METADATA = "session.jsonl", "metadata.json"
 _TRIES = 5
 _LONGEST_ID = 1000
 
