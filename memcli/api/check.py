@@ -7,6 +7,7 @@ from ..beliefs.citations import Cited, refresh_plan
 from ..beliefs.citations import cited as citations
 from ..beliefs.plan import Plan, applied, as_diff
 from ..beliefs.replacing import KeyProposal, proposals
+from ..data import table
 from ..dataclass import dataclass
 from ..errors import NotFoundError
 from ..formats.text_lines import shorten
@@ -14,9 +15,10 @@ from ..maintenance import checks, fixes
 from ..maintenance.invariants import Fault
 from ..store.archive import newly_adopted
 from ..store.entries import revised
-from ..store.git import staged
+from ..store.git import Staged, staged
 from ..store.journal import Change
 from ..store.layouts import MEM
+from ..store.revisions import changed_files, prefix, since
 from .workspace import Workspace, locate
 
 __all__ = [
@@ -29,9 +31,12 @@ __all__ = [
     "KeyReport",
     "check",
     "check_cited",
+    "check_since",
     "check_staged",
+    "folder_in_repository",
     "newly_adopted",
     "propose_keys",
+    "rules",
 ]
 
 ALL = "all"
@@ -85,8 +90,30 @@ def check_staged(workspace: Workspace) -> CheckReport:
 
     Raise UsageError if the workspace is in no git repository.
     """
-    files = staged(workspace, workspace.environ, workspace.folder)
-    found = checks.check_staged(workspace, files)
+    return _check_some(workspace, staged(workspace, workspace.environ, workspace.folder))
+
+
+def check_since(workspace: Workspace, revision: str) -> CheckReport:
+    """Check the files that changed since a commit, secrets included; `main...` names where they left main.
+
+    Raise UsageError if there is no such commit, or the workspace is in no git repository.
+    """
+    files = changed_files(workspace, *since(workspace, revision))
+    return _check_some(workspace, [Staged(one.path, one.after, one.is_link) for one in files if one.after is not None])
+
+
+def rules() -> Mapping[str, str]:
+    """Return what each rule is about, by its name."""
+    return table("check_rules.toml")
+
+
+def folder_in_repository(workspace: Workspace) -> str:
+    """Return the path of a workspace below the top of its git repository; empty if it is the top, or in none."""
+    return prefix(workspace)
+
+
+def _check_some(workspace: Workspace, files: Sequence[Staged]) -> CheckReport:
+    found = checks.check_some(workspace, files)
     texts = [(one.path, one.data.decode("utf-8", "replace")) for one in files if not one.is_link]
     nameless = sum(map(fixes.lacks_id, found.readings)) if workspace.layout.name == MEM.name else 0
     return CheckReport((*found.faults, *checks.leaks(workspace, texts)), len(found.readings), nameless=nameless)

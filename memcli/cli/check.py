@@ -1,5 +1,6 @@
 """`mem check`."""
 
+import posixpath
 from dataclasses import replace
 from typing import Annotated
 
@@ -11,6 +12,8 @@ from ..errors import UsageError
 from . import context, output, value_completion
 from .options import AsJson, InScope, InWorkspace
 
+FORMATS = ("text", "github", "sarif")
+
 
 def check(
     fix: Annotated[bool, typer.Option("--fix", help="Mend what has one right answer.")] = False,
@@ -21,6 +24,23 @@ def check(
     for_secrets: Annotated[
         bool, typer.Option("--secrets", help="Look for secrets in conversations and in what is staged too.")
     ] = False,
+    since: Annotated[
+        str,
+        typer.Option(
+            metavar="REV",
+            help="Check what changed since this commit, secrets too; `main...` is where it left main.",
+            show_default=False,
+        ),
+    ] = "",
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            autocompletion=value_completion.among(FORMATS),
+            help="text; github for annotations of a workflow; sarif for code scanning.",
+        ),
+    ] = "text",
     recall: Annotated[
         str,
         typer.Option(
@@ -58,11 +78,20 @@ def check(
     and makes a damaged index anew; it exits with 3 when other problems remain. --cited names the memories whose cited
     lines changed or are gone, and follows a rename that git knows of.
     As a git hook (.git/hooks/pre-commit): mem check --staged
+    In a workflow of GitHub: mem check --since origin/main... --format github
     """
     if fix and in_index:
         raise UsageError("--fix changes files on disk, not what is staged", "run `mem check --fix`, then `git add`")
     if dry_run and not (fix or refresh):
         raise UsageError("--dry-run shows what --fix or --refresh would do", "give both")
+    if since and (fix or in_index or recall or keys or cited or refresh):
+        raise UsageError("--since looks at what changed since a commit", "give it alone, or with --format")
+    if format_ not in FORMATS:
+        raise UsageError(f"no --format {format_!r}", f"use one of {', '.join(FORMATS)}")
+    if format_ != "text" and (as_json or dry_run or recall or keys or cited or refresh):
+        raise UsageError(
+            f"--format {format_} writes what is wrong with files", "give it with --staged or --since alone"
+        )
     where = context.writing(workspace, scope, even_off=True)
     if recall:
         from .recall import show_proof
@@ -82,8 +111,15 @@ def check(
             raise UsageError("--cited and --refresh look at cited lines alone", "give no --fix, --staged or --secrets")
         _show_cited(where, refresh, dry_run=dry_run, as_json=as_json)
         return
-    found = api.check_staged(where) if in_index else api.check(where, secrets=for_secrets, fix=fix, dry_run=dry_run)
-    if as_json:
+    if since:
+        found = api.check_since(where, since)
+    elif in_index:
+        found = api.check_staged(where)
+    else:
+        found = api.check(where, secrets=for_secrets, fix=fix, dry_run=dry_run)
+    if format_ != "text":
+        _annotate(where, found, format_)
+    elif as_json:
         output.say_json(found.as_dict())
     elif dry_run:
         output.say(found.diff, end="")
@@ -91,6 +127,19 @@ def check(
         _tell(where, found, fix=fix)
     if found.problems:
         raise typer.Exit(3 if found.fixed else 1)
+
+
+def _annotate(where: Workspace, found: api.CheckReport, format_: str) -> None:
+    """Print the faults as GitHub takes them; paths are from the top of the repository."""
+    from .pull_request import annotation, sarif
+
+    top = api.folder_in_repository(where)
+    faults = [replace(one, path=posixpath.normpath(posixpath.join(top, one.path))) for one in found.problems]
+    if format_ == "sarif":
+        output.say_json(sarif(faults, api.rules()))
+    else:
+        for one in faults:
+            output.say(annotation(one))
 
 
 def _tell(where: Workspace, found: api.CheckReport, *, fix: bool) -> None:

@@ -73,8 +73,8 @@ def check(workspace: Workspace) -> Checked:
     return Checked(tuple(sorted(found, key=_place)), tuple(readings))
 
 
-def check_staged(workspace: Workspace, files: Sequence[Staged]) -> Checked:
-    """Check the versions that git is about to commit; what they name may also be on disk alone."""
+def check_some(workspace: Workspace, files: Sequence[Staged]) -> Checked:
+    """Check some files, such as the versions that git is about to commit; what they name may be on disk alone."""
     found: list[Fault] = []
     readings: list[Reading] = []
     now = int(workspace.now.timestamp() * 10**9)

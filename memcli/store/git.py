@@ -6,7 +6,7 @@ an editor. Diffs compare what is stored, never files of the worktree, so that no
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..dataclass import dataclass
@@ -137,9 +137,9 @@ def staged(workspace: Workspace, environ: Mapping[str, str], folder: Path) -> li
         path = os.fsdecode(name)
         if mode != _MODULE:
             found.append((path.removeprefix(f"{prefix}/") if prefix else path, mode, blob))
-    blobs = _blobs(top, environ, [blob for _, _, blob in found])
+    texts = blobs(top, [blob for _, _, blob in found], environ)
     return sorted(
-        (Staged(path, blobs[blob], mode == _LINK) for path, mode, blob in found if blob in blobs),
+        (Staged(path, texts[blob], mode == _LINK) for path, mode, blob in found if blob in texts),
         key=lambda one: one.path,
     )
 
@@ -164,11 +164,12 @@ def _top(root: Path, environ: Mapping[str, str], folder: Path) -> tuple[Path, st
     return top, "" if prefix == "." else prefix
 
 
-def _blobs(top: Path, environ: Mapping[str, str], names: list[str]) -> dict[str, bytes]:
-    """Read blobs in one go."""
+def blobs(folder: Path, names: Sequence[str], hook: Mapping[str, str] | None = None) -> dict[str, bytes]:
+    """Read blobs in one go, by name; those that the repository lacks are left out. `hook` is as for `run`."""
     if not names:
         return {}
-    answer = _git(top, environ, "cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode())
+    given = "".join(f"{name}\n" for name in names).encode()
+    answer = run(folder, "cat-file", "--batch", seconds=_SECONDS, hook=hook, given=given)
     found: dict[str, bytes] = {}
     at = 0
     for name in names:

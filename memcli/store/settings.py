@@ -133,6 +133,12 @@ def _file_values(path: Path, told: list[str] | None = None) -> Iterator[tuple[st
     yield from _dotted(mapping, "")
 
 
+def stated_settings(text: str) -> dict[str, object]:
+    """Return what a settings file says, by dotted name, whatever of it is heeded; nothing where it is no YAML."""
+    mapping, problem = load_mapping(text)
+    return {} if problem else dict(_dotted(mapping, ""))
+
+
 def _dotted(mapping: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
     for key, value in mapping.items():
         name = f"{prefix}{key}"

@@ -5,6 +5,7 @@ folder, and yields what `ask` returns.
 """
 
 import json
+import subprocess
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -131,5 +132,11 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     for verb in ("install", "status", "uninstall"):
         yield ask(f"hook {verb}", "hook", verb, "claude-code")
     yield ask("hook skill", "hook", "skill", "--dry-run")
+    for words in (("init",), ("add", "-A"), ("commit", "-m", "x")):
+        subprocess.run(
+            ["git", "-c", "user.name=r", "-c", "user.email=r@example.org", *words], check=True, capture_output=True
+        )
+    ask("write", "write", "Staging runs on host c.", "--key", "staging/host")
+    yield ask("diff")
     ran = mem("read", "nobody", "--json")
     yield "error", json.loads(ran.err)

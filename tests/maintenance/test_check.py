@@ -10,7 +10,7 @@ import pytest
 
 from memcli.formats.entry import Entry
 from memcli.formats.memory_page import page_line
-from memcli.maintenance.checks import check, check_staged
+from memcli.maintenance.checks import check, check_some
 from memcli.maintenance.invariants import Fault, circles
 from memcli.store.archive import explain
 from memcli.store.git import Staged
@@ -189,7 +189,7 @@ def test_staged_versions_are_checked_against_what_is_there(workspace: Workspace)
     put(workspace, "entries/b.md", "<<<<<<< on disk only\n")
     put(workspace, "HISTORY-2026-11.md", "## 2026-11-01T10:00:00Z <!-- hist_a -->\n\nx\n")
     head = "references: [mem_a, hist_a, hist_b]\n"
-    found = check_staged(
+    found = check_some(
         workspace,
         [
             Staged("entries/b.md", entry("mem_b", head, "[[a]] [[c]]").encode(), False),

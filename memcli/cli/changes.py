@@ -1,0 +1,83 @@
+"""`mem diff`: what changed between two moments that git knows."""
+
+from itertools import groupby
+from typing import Annotated
+
+import typer
+
+from ..api import changes as api
+from ..errors import UsageError
+from . import context, output, value_completion
+from .options import AsJson, InScope, InWorkspace
+
+_FORMATS = ("text", "markdown")
+
+
+def diff(
+    revisions: Annotated[
+        str,
+        typer.Argument(
+            metavar="[REV..REV]",
+            help="A..B, or A...B for what B changed since it left A; one commit is compared with the files.",
+            show_default=False,
+        ),
+    ] = "",
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            autocompletion=value_completion.among(_FORMATS),
+            help="text, or markdown for a comment on a pull request.",
+        ),
+    ] = "text",
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show what changed between two commits, in the words of memory.
+
+    Without revisions the last commit is compared with the files as they are, which `worktree` names: v1..worktree. A
+    change is new, changed, confirmed, superseded, forgotten, restored, purged, flagged (or settled), a clash of keys,
+    promoted or taken off MEMORY.md, or one of the page, of history, of notes and of settings.
+
+    In markdown no text of a memory can be anything but text: it stands in code, where it mentions and links nobody.
+    """
+    if format_ not in _FORMATS:
+        raise UsageError(f"no --format {format_!r}", f"use one of {', '.join(_FORMATS)}")
+    if as_json and format_ != "text":
+        raise UsageError("--json and --format", "give one of them")
+    found = api.diff(context.writing(workspace, scope, "compared in", even_off=True), revisions)
+    if as_json:
+        output.say_json(found.as_dict())
+    elif format_ == "markdown":
+        from .pull_request import comment
+
+        output.say(comment(found), end="")
+    elif output.is_watched():
+        _show(found)
+    else:
+        for one in found.changes:
+            output.say_row((one.kind, one.id, one.path, one.summary, "; ".join(one.details)))
+    if not found.changes and output.is_heard():
+        output.note(f"no memory differs between {found.before} and {found.after}")
+
+
+def _show(found: api.MemoryDiff) -> None:
+    """Print the changes by kind for a person, each with its text."""
+    for kind, some in groupby(found.changes, lambda one: one.kind):
+        changes = list(some)
+        output.say_styled((f"{kind} ({len(changes):,})", "1"))
+        for one in changes:
+            if kind == "counted" and one is not changes[0]:
+                continue
+            output.say_styled(("  ", ""), (output.wrapped(one.summary, 2), ""))
+            facts = [fact for fact in (one.id, one.type, one.source, "" if one.id else one.path) if fact]
+            output.say_styled((f"    {' · '.join(facts)}", "36"))
+            for detail in one.details:
+                output.say_styled(("    ", ""), (output.wrapped(detail, 4), ""))
+            is_told = kind == "new" and len(one.lines) == 1
+            for line in () if is_told else one.lines:
+                output.say_styled((f"    {line}", "32" if line[0] == "+" else "31"))
+    if found.changes:
+        output.note(f"{found.before}..{found.after}: {found.headline}")

@@ -1,0 +1,265 @@
+"""What became of entries between two versions of their files: each is known by its id, wherever its file lies.
+
+Pure: compares texts that were read by others. Counters of use are told apart from what was changed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from difflib import unified_diff
+from functools import partial
+from typing import Any
+
+from ..beliefs.merging import slot_of
+from ..dataclass import dataclass
+from ..formats.entry import FIELDS, SPELLINGS, Entry, read_entry, stated_id
+from ..formats.frontmatter import document as frontmatter
+from ..formats.text_lines import conflict_marker, decoded, first_line, lines
+from ..store.layouts import Layout
+
+WORDS = {
+    "new": "new",
+    "changed": "changed",
+    "confirmed": "confirmed",
+    "superseded": "superseded",
+    "forgotten": "forgotten",
+    "restored": "restored",
+    "purged": "purged",
+    "flagged": "flagged",
+    "settled": "settled",
+    "clash": "filling one key twice",
+    "promoted": "promoted",
+    "demoted": "taken off the page",
+    "page": "on the page",
+    "history": "in history",
+    "note": "in notes",
+    "setting": "in settings",
+    "file": "in other files",
+    "moved": "moved",
+    "counted": "counted",
+    "unreadable": "unreadable",
+}
+"""The kinds of changes in the order they are told, each with the words that follow its number."""
+_COUNTERS = ("access_count", "last_accessed_at", "updated_at")
+_TOLD_ELSEWHERE = ("id", "status", "superseded_by", "superseded_at", "conflicts_with", "likely_same", "strength")
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_SPELLED = {name for key, others in SPELLINGS.items() for name in (key, *others)} | {"active"}
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """A field of an entry, or a setting, that has another value; None where it has none."""
+
+    name: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
+class OtherEntry:
+    """An entry that has to do with a change."""
+
+    id: str
+    summary: str  # empty where the change does not touch its file
+
+
+@dataclass(frozen=True)
+class MemoryChange:
+    """One thing that became of one memory."""
+
+    kind: str  # one of WORDS
+    id: str  # of the entry or record; empty for what has none
+    path: str  # within the workspace, as it is afterwards
+    summary: str
+    type: str = ""  # of an entry
+    source: str = ""  # whose word an entry is
+    others: tuple[OtherEntry, ...] = ()  # what took its place, what it is flagged with, what fills its key too
+    fields: tuple[FieldChange, ...] = ()
+    lines: tuple[str, ...] = ()  # of the text, each after `-` or `+`
+
+    @property
+    def details(self) -> list[str]:
+        """Return what is to be said besides the kind and the lines, a line each: other entries, fields."""
+        word = {"superseded": "by ", "flagged": "with ", "settled": "with ", "clash": "filled too by "}.get(
+            self.kind, ""
+        )
+        found = [f"{word}{one.id}{f': {one.summary}' if one.summary else ''}" for one in self.others]
+        for one in self.fields:
+            was = "" if one.before is None else f"{_written(one.before)} → "
+            found.append(f"{one.name}: {was}{_written(one.after)}")
+        return found
+
+
+@dataclass(frozen=True)
+class EntryVersion:
+    """An entry's file at one of the two moments."""
+
+    name: str  # what it is known by at both: its id, or its path
+    path: str
+    text: str
+    body: str
+    entry: Entry | None  # None where it cannot be read
+    others: Mapping[str, Any]  # keys of the frontmatter that are not mem's
+    is_archived: bool
+    reason: str = ""  # why it cannot be read
+
+    @property
+    def status(self) -> str:
+        """Return the status that counts: a file in the archive is archived whatever it says."""
+        return "archived" if self.is_archived else self.entry.status if self.entry else "active"
+
+
+def entry_version(layout: Layout, path: str, data: bytes) -> EntryVersion:
+    text = decoded(data)[0].replace("\r\n", "\n")
+    document = frontmatter.parse(text)
+    place = path.removeprefix(layout.archive)
+    is_archived = layout.is_archived(path)
+    conflict = conflict_marker(text)
+    if document.problem or conflict:
+        reason = document.problem.reason if document.problem else "a git conflict marker"
+        return EntryVersion(stated_id(document.fields) or place, path, text, text, None, {}, is_archived, reason)
+    entry, _ = read_entry(document, place, _EPOCH)
+    others = {key: value for key, value in document.fields.items() if key not in _SPELLED | {"metadata"}}
+    return EntryVersion(entry.id, path, text, document.body.strip("\n"), entry, others, is_archived)
+
+
+def entry_changes(
+    before: EntryVersion | None, after: EntryVersion | None, known: Mapping[str, str]
+) -> Iterator[MemoryChange]:
+    """Yield what became of one entry."""
+    last = after or before
+    if last is None or (last.entry and last.entry.version_of):
+        return  # the text of before that a change keeps is told by the change
+
+    told = partial(_change, one=last)
+    if before is None or after is None:
+        yield told("purged" if after is None else "new", lines=changed_lines(_body(before), _body(after)))
+    was = before.status if before else "active"
+    if after is not None and (was == "archived") != (after.status == "archived"):
+        yield told("restored" if was == "archived" else "forgotten")
+    if after is not None and after.entry is None:
+        yield told("unreadable", fields=(FieldChange("reason", None, after.reason),))
+        if before is not None:
+            yield told("changed", lines=changed_lines(before.text, after.text))
+        return
+    if after is None or after.entry is None:
+        return
+    yield from _standing(before, after.entry, after.status, known, told)
+    if before is not None and before.entry is None:
+        yield told("changed", lines=changed_lines(before.text, after.text))
+    elif before is not None and before.entry is not None:
+        yield from _difference(before, after, before.entry, after.entry, told)
+
+
+def _change(kind: str, one: EntryVersion, **more: Any) -> MemoryChange:
+    entry = one.entry
+    told = (entry.summary, entry.type, entry.source) if entry else (first_line(one.body), "", "")
+    return MemoryChange(kind, one.name, one.path, *told, **more)
+
+
+def _standing(
+    before: EntryVersion | None, entry: Entry, status: str, known: Mapping[str, str], told: Callable[..., MemoryChange]
+) -> Iterator[MemoryChange]:
+    """Yield what an entry is to others from now on: superseded by one, back in its place, flagged, or not."""
+    old = before.entry if before else None
+    was = before.status if before else "active"
+    heir = (OtherEntry(entry.superseded_by, known.get(entry.superseded_by, "")),) if entry.superseded_by else ()
+    if status == "superseded" and (was, old and old.superseded_by) != (status, entry.superseded_by):
+        yield told("superseded", others=heir)
+    elif was == "superseded" and status == "active":
+        yield told("restored")
+    flags = old.conflicts_with if old else ()
+    for kind, one, other in (("flagged", entry.conflicts_with, flags), ("settled", flags, entry.conflicts_with)):
+        if names := [name for name in one if name not in other]:
+            yield told(kind, others=tuple(OtherEntry(name, known.get(name, "")) for name in names))
+
+
+def _difference(
+    before: EntryVersion, after: EntryVersion, old: Entry, new: Entry, told: Callable[..., MemoryChange]
+) -> Iterator[MemoryChange]:
+    """Yield confirmations and changes of an entry's text and fields, or that only its counters or its place changed."""
+    has_new_sources = bool(set(map(str, new.sources)) - set(map(str, old.sources)))
+    is_confirmed = new.strength > old.strength
+    quiet = {*_COUNTERS, *_TOLD_ELSEWHERE}
+    if is_confirmed:
+        quiet |= {"sources"} if has_new_sources else set()
+        fields = [FieldChange("strength", old.strength, new.strength)]
+        yield told("confirmed", fields=tuple(fields + _fields(old, new, ("sources",) if has_new_sources else ())))
+    elif new.strength < old.strength:
+        quiet.discard("strength")
+    changes = _fields(old, new, [name for name in FIELDS if name not in quiet])
+    names = {**before.others, **after.others}
+    changes += [
+        FieldChange(name, as_json(before.others.get(name)), as_json(after.others.get(name)))
+        for name in names
+        if before.others.get(name) != after.others.get(name)
+    ]
+    text = changed_lines(before.body, after.body)
+    is_moved = before.path != after.path and before.is_archived == after.is_archived
+    if changes or text:
+        yield told("changed", fields=tuple(changes), lines=text)
+    elif is_moved:
+        yield told("moved", fields=(FieldChange("path", before.path, after.path),))
+    counters = _fields(old, new, _COUNTERS[:2])
+    if counters and not (changes or text or is_confirmed):
+        yield told("counted", fields=tuple(counters))
+
+
+def _fields(old: Entry, new: Entry, names: Iterable[str]) -> list[FieldChange]:
+    pairs = [(name, getattr(old, name), getattr(new, name)) for name in names]
+    return [FieldChange(name, as_json(one), as_json(other)) for name, one, other in pairs if one != other]
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as JSON has it; empty is None."""
+    if isinstance(value, tuple | list):
+        value = [one if isinstance(one, str | int | float) else str(one) for one in value]
+    elif isinstance(value, Mapping):
+        value = {str(key): str(one) for key, one in value.items()}
+    if value is None or value in ("", [], {}):
+        return None
+    return value if isinstance(value, str | int | float | list | dict) else str(value)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _body(side: EntryVersion | None) -> str:
+    return side.body if side else ""
+
+
+def changed_lines(old: str, new: str) -> tuple[str, ...]:
+    """Return the lines taken out and put in, in their order, each after `-` or `+`; blank ones are left out."""
+    one, other = ([line.rstrip("\r\n") for line in lines(text)] for text in (old, new))
+    found = list(unified_diff(one, other, n=0, lineterm=""))[2:]
+    return tuple(line for line in found if line[0] in "-+" and line[1:].strip())
+
+
+def key_clashes(
+    layout: Layout,
+    before: Mapping[str, EntryVersion],
+    after: Mapping[str, EntryVersion],
+    entries_after: Callable[[], Mapping[str, bytes]],
+) -> Iterator[MemoryChange]:
+    """Yield the keys that two active entries fill since a change to one of them."""
+    touched = {slot_of(one.entry) for one in after.values() if one.entry and one.entry.key and one.status == "active"}
+    if not touched:
+        return
+    filling: dict[tuple[str, str], list[EntryVersion]] = {}
+    for path, data in entries_after().items():
+        if b"key" in data and not layout.is_archived(path):
+            one = entry_version(layout, path, data)
+            if one.entry and one.entry.key and one.status == "active" and slot_of(one.entry) in touched:
+                filling.setdefault(slot_of(one.entry), []).append(one)
+    for slot, sides in sorted(filling.items()):
+        was = {
+            one.name for one in before.values() if one.entry and one.status == "active" and slot_of(one.entry) == slot
+        }
+        new = [one for one in sides if one.name in after and one.name not in was]
+        if len(sides) > 1 and new:
+            last = max(new, key=lambda one: one.entry.updated_at if one.entry else "")
+            others = tuple(OtherEntry(one.name, one.entry.summary) for one in sides if one is not last and one.entry)
+            key = FieldChange("key", None, last.entry.key if last.entry else "")
+            yield _change("clash", last, others=others, fields=(key,))

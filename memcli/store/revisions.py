@@ -1,0 +1,205 @@
+"""The files of a workspace at two moments that git knows: two commits, or a commit and the files as they are on disk.
+
+A moment is named as for `git diff`: `A..B` is two commits, `A...B` is what B changed since it left A, and a commit
+alone is compared with the files. `worktree` names the files. Reads what git stores and the files themselves, so that no
+filter of a repository's attributes runs; a file whose line ends alone differ has not changed.
+"""
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from functools import cache
+from hashlib import new as new_hash
+from pathlib import Path
+
+from ..dataclass import dataclass
+from ..errors import GitError, UsageError
+from . import file_steps, git
+from .layouts import DERIVED
+from .temporary_files import is_temporary
+from .workspace import Workspace
+
+WORKTREE = "worktree"
+"""Names the files as they are on disk."""
+HEAD = "HEAD"
+_LINK, _MODULE = "120000", "160000"
+_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Revision:
+    """A moment of a workspace."""
+
+    name: str  # as a person names it; of a merge base the commit
+    commit: str  # whole; empty for the files on disk, and for HEAD before the first commit
+
+    @property
+    def is_worktree(self) -> bool:
+        """Return whether these are the files on disk."""
+        return self.name == WORKTREE
+
+
+@dataclass(frozen=True)
+class FileVersions:
+    """One file that differs between two moments."""
+
+    path: str  # within the workspace
+    before: bytes | None  # None where there is no file
+    after: bytes | None
+    is_link: bool = False  # the later one is a symbolic link: its bytes are where it leads
+
+
+def compared(workspace: Workspace, words: str = "") -> tuple[Revision, Revision]:
+    """Return the two moments that words such as `main..HEAD` name; HEAD and the files on disk where there are none.
+
+    Raise UsageError for what git does not know as a commit, and outside of a repository.
+    """
+    if "..." in words:
+        one, _, other = words.partition("...")
+        last = _revision(workspace, other or HEAD)
+        base = _merge_base(workspace, _revision(workspace, one or HEAD), last)
+        return Revision(base[:12], base), last
+    one, dots, other = words.partition("..")
+    return _revision(workspace, one or HEAD), _revision(workspace, (other or HEAD) if dots else WORKTREE)
+
+
+def since(workspace: Workspace, words: str) -> tuple[Revision, Revision]:
+    """Return a commit and the files on disk: `REV`, or `REV...` for where they left it; raise UsageError for others."""
+    name, dots, other = words.partition("...")
+    if other or ".." in name or not name:
+        raise UsageError(f"--since {words!r}", "name one commit, such as HEAD~1, or `main...` for what came since main")
+    return compared(workspace, f"{name}{dots}{WORKTREE}" if dots else name)
+
+
+def changed_files(workspace: Workspace, before: Revision, after: Revision) -> list[FileVersions]:
+    """List the files of a workspace that differ between two moments, by path; raise GitError or RefusedError."""
+    old, new = _listing(workspace, before), _listing(workspace, after)
+    names = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
+    texts = _contents(workspace, before, [path for path in names if path in old], old)
+    later = _contents(workspace, after, [path for path in names if path in new], new)
+    found = [
+        FileVersions(path, texts.get(path), later.get(path), path in new and new[path][0] == _LINK) for path in names
+    ]
+    return [one for one in found if _plain(one.before) != _plain(one.after)]
+
+
+def texts_at(workspace: Workspace, revision: Revision, kind: str) -> dict[str, bytes]:
+    """Read all files of one kind at a moment, by path."""
+    listing = _listing(workspace, revision)
+    paths = [path for path in listing if workspace.layout.kind_of(path) == kind and listing[path][0] != _LINK]
+    found = _contents(workspace, revision, paths, listing)
+    return {path: data for path, data in found.items() if data is not None}
+
+
+def prefix(workspace: Workspace) -> str:
+    """Return the path of a workspace below the top of its repository; empty if it is the top, or in none."""
+    try:
+        return os.fsdecode(git.run(workspace.root, "rev-parse", "--show-prefix").removesuffix(b"\n"))
+    except GitError:
+        return ""
+
+
+_Listing = Mapping[str, tuple[str, str]]
+"""Files by path: the mode of a link, else an empty text, and git's name of the contents."""
+
+
+def _revision(workspace: Workspace, name: str) -> Revision:
+    if name == WORKTREE:
+        _git(workspace, "rev-parse", "--git-dir")
+        return Revision(name, "")
+    if name.startswith("-") or not name.isprintable():
+        raise UsageError(f"no commit {name!r}", "name a branch, a tag or a commit")
+    _git(workspace, "rev-parse", "--git-dir")
+    try:
+        told = git.text(workspace.root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    except GitError:
+        if name == HEAD:  # before the first commit everything is new
+            return Revision(name, "")
+        raise UsageError(
+            f"no commit {name!r}", "name a branch, a tag or a commit; a shallow clone lacks old ones: git fetch"
+        ) from None
+    return Revision(name, told.strip())
+
+
+def _merge_base(workspace: Workspace, one: Revision, other: Revision) -> str:
+    ends = [each.commit or _revision(workspace, HEAD).commit for each in (one, other)]
+    try:
+        return git.text(workspace.root, "merge-base", *ends).strip()
+    except GitError:
+        raise UsageError(
+            f"{one.name} and {other.name} have no commit in common",
+            f"compare them with {one.name}..{other.name}; a shallow clone lacks old ones: git fetch --unshallow",
+        ) from None
+
+
+def _git(workspace: Workspace, *words: str) -> bytes:
+    try:
+        return git.run(workspace.root, *words, seconds=_SECONDS)
+    except GitError as error:
+        fix = error.fix or "this compares commits: run `git init` and commit the workspace first"
+        raise UsageError(f"{workspace.root}: {error.message}", fix) from None
+
+
+def _listing(workspace: Workspace, revision: Revision) -> _Listing:
+    """List the files of a workspace at a moment; git names them from the folder it runs in."""
+    if revision.is_worktree:
+        return _files(workspace)
+    if not revision.commit:
+        return {}
+    found = {}
+    for row in _git(workspace, "ls-tree", "-r", "-z", revision.commit).split(b"\0")[:-1]:
+        head, _, name = row.partition(b"\t")
+        mode, _, blob = head.decode().split(" ")
+        if mode != _MODULE:
+            found[os.fsdecode(name)] = (mode if mode == _LINK else "", blob)
+    return {path: one for path, one in found.items() if not path.startswith(f"{DERIVED}/")}
+
+
+def _files(workspace: Workspace) -> _Listing:
+    """List the files on disk that git keeps or would keep: without those it ignores."""
+    commit = _revision(workspace, HEAD).commit
+    is_long = len(commit) == 64  # a repository of SHA-256
+    root = workspace.root.resolve()
+    is_inside = cache(lambda folder: (root / folder).resolve().is_relative_to(root))
+    found = {}
+    told = _git(workspace, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    for name in dict.fromkeys(told.split(b"\0")[:-1]):
+        path = os.fsdecode(name)
+        folder, base = os.path.split(path)
+        if is_temporary(base) or path.startswith(f"{DERIVED}/") or not is_inside(folder):
+            continue
+        if (data := _read(workspace.root / path)) is not None:
+            whole = b"blob %d\0%s" % (len(data), data)
+            blob = new_hash("sha256" if is_long else "sha1", whole, usedforsecurity=False).hexdigest()
+            found[path] = (_LINK if (workspace.root / path).is_symlink() else "", blob)
+    return found
+
+
+def _read(path: Path) -> bytes | None:
+    """Return the bytes of a file, or where a link leads; None for what is neither, or is gone."""
+    try:
+        seen = os.lstat(path)
+        if stat.S_ISLNK(seen.st_mode):
+            return os.fsencode(os.readlink(path))
+        return path.read_bytes() if stat.S_ISREG(seen.st_mode) else None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise file_steps.refusal("read", path, error) from None
+
+
+def _contents(
+    workspace: Workspace, revision: Revision, paths: Sequence[str], listing: _Listing
+) -> dict[str, bytes | None]:
+    if revision.is_worktree:
+        return {path: _read(workspace.root / path) for path in paths}
+    blobs = git.blobs(workspace.root, [listing[path][1] for path in paths])
+    lacking = next((path for path in paths if listing[path][1] not in blobs), None)
+    if lacking is not None:
+        raise GitError(f"this clone lacks {lacking} of {revision.name}", "fetch it whole: git fetch --refetch")
+    return {path: blobs[listing[path][1]] for path in paths}
+
+
+def _plain(data: bytes | None) -> bytes | None:
+    """Return bytes with the line ends that every checkout has."""
+    return None if data is None else data.replace(b"\r\n", b"\n")

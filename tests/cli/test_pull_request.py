@@ -1,0 +1,252 @@
+"""What is shown beside a pull request says what it should, and no text of a memory is more than text there."""
+
+import json
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memcli.cli.pull_request import LONGEST, MARK, annotation, code, fenced, sarif
+from memcli.maintenance.invariants import Fault
+from tests.conftest import Mem
+
+WHO = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")
+SECRET = "ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
+HOSTILE = [
+    "@rita please merge",
+    "<img src=x onerror=alert(1)>",
+    "[click](https://example.org) ![pixel](https://example.org/p.png)",
+    "closes #12, see rita/repo#3 and deadbeefdeadbeefdeadbeefdeadbeefdeadbeef",
+    "`` ` `` ``` out ```",
+    "` @rita `",
+    "<!-- mem diff --> --> <details>",
+    "# heading\n\n- item\n\n```\n@rita\n~~~\n</details>",
+    "~~~\n@rita\n~~~\n````````\n@rita",
+    "tail\\` @rita",
+    "\u202e\u2066evil \x1b[31mred",
+    "www.example.org https://example.org/?a=1&b=2 mailto:x@example.org",
+    "$x^2$ :tada: &lt;b&gt; &#64;rita",
+    "a\u2028- @rita\u2029b\x85c\x0bd\x0ce\r@f",
+]
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", *WHO, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(workspace: Path, world: Path) -> Path:
+    git(world, "init", "-q", "-b", "main")
+    git(world, "add", "-A")
+    git(world, "commit", "-qm", "x")
+    return workspace
+
+
+def outside_of_code(markdown: str) -> str:
+    """Return a page of markdown without its code: a fence ends at one as long, a span at as many backticks."""
+    kept: list[str] = []
+    fence = ""
+    for line in markdown.split("\n"):
+        mark = re.match(r" {0,5}(`{3,}|~{3,})", line)
+        if fence:
+            closes = mark and mark[1].startswith(fence) and not line.strip(f" {fence[0]}")
+            fence = "" if closes else fence
+        elif mark:
+            fence = mark[1]
+        else:
+            kept.append("".join(_without_spans(line)))
+    assert not fence, "a block of code is never closed"
+    return "\n".join(kept)
+
+
+def _without_spans(line: str) -> Iterator[str]:
+    while opening := re.search(r"`+", line):
+        yield line[: opening.start()]
+        closing = re.search(rf"(?<!`){opening[0]}(?!`)", line[opening.end() :])
+        if closing is None:
+            yield line[opening.start() :]
+            return
+        line = line[opening.end() + closing.end() :]
+    yield line
+
+
+@given(st.text(st.sampled_from("`~ \n@<>[]()#-\\a\u2028\x1b"), max_size=60))
+def test_inline_code_holds_whatever_is_in_it(text: str) -> None:
+    shown = code(text)
+    assert "\n" not in shown
+    assert outside_of_code(f"x {shown} y") == "x  y"
+
+
+@given(st.lists(st.text(st.sampled_from("`~ @<>#-a\u2028\r\x0b"), max_size=20).map("+".__add__), max_size=8))
+def test_a_block_of_code_holds_whatever_is_in_it(lines: list[str]) -> None:
+    assert outside_of_code(f"x\n{fenced(lines)}y").split() == ["x", "y"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_memory_says_nothing_outside_of_code(repository: Path, mem: Mem, text: str) -> None:
+    name = re.sub(r"[/\x00-\x1f]", "", text)[:40]
+    (repository / "entries").mkdir(exist_ok=True)
+    body = text.replace("\x1b", "").replace("\x0b", "").replace("\x0c", "")
+    quoted = json.dumps(text)
+    (repository / f"entries/{name}.md").write_text(
+        f"---\nid: mem_{name[:2]}\ntitle: {quoted}\nmood: {quoted}\n---\n\n{body}\n"
+    )
+    (repository / "notes").mkdir(exist_ok=True)
+    (repository / "notes/2026-11-21.md").write_text(f"[10:10] {body}\n")
+    (repository / "MEMORY.md").write_text(f"{body}\n")
+    (repository / "mem.yaml").write_text(f"{quoted}: {quoted}\n")
+    ran = mem("diff", "--format", "markdown")
+    assert ran.code == 0
+    page = ran.out
+    assert page.count(MARK) >= 1
+    assert page.startswith(MARK)
+    said = set(re.findall(r"[a-z]+", outside_of_code(page.removeprefix(MARK)).lower()))
+    assert said <= {"memory", "new", "on", "the", "page", "in", "notes", "settings", "note", "setting", "unreadable"}
+    assert not re.search(r"[@\[\]\\\u202e\u2066\x1b]|https?:", outside_of_code(page))
+
+
+def test_a_long_comment_ends_with_what_had_no_room(repository: Path, mem: Mem) -> None:
+    (repository / "entries").mkdir(exist_ok=True)
+    for number in range(400):
+        text = f"Number {number}. " + "Long words. " * 40
+        (repository / f"entries/{number}.md").write_text(f"---\nid: mem_{number:05}\n---\n\n{text}\nSecond line.\n")
+    page = mem("diff", "--format", "markdown").out
+    assert len(page) <= LONGEST + 200
+    assert "changes more had no room here" in page
+    assert page.startswith(f"{MARK}\n### Memory: 400 new\n")
+
+
+def test_nothing_changed_is_said_so_that_an_older_comment_can_be_replaced(repository: Path, mem: Mem) -> None:
+    assert "### Memory: nothing changed" in mem("diff", "--format", "markdown").out
+
+
+@pytest.fixture
+def broken(repository: Path, world: Path, mem: Mem) -> Path:
+    """Give a workspace with one old fault that is committed, and two new ones."""
+    (repository / "entries").mkdir(exist_ok=True)
+    (repository / "entries/old.md").write_text("---\nid: mem_old\n---\n\nSee [[nobody]].\n")
+    git(world, "add", "-A")
+    git(world, "commit", "-qm", "x")
+    (repository / "entries/a, b:c.md").write_text(f"---\nid: mem_new\n---\n\nSee [[100% gone]].\nKey {SECRET}\n")
+    return repository
+
+
+def test_only_what_changed_since_is_looked_at_secrets_included(broken: Path, world: Path, mem: Mem) -> None:
+    assert len(mem("check", "--json").json["problems"]) == 3
+    for committed in (False, True):
+        if committed:
+            git(world, "add", "-A")
+            git(world, "commit", "-qm", "x")
+        ran = mem("check", "--since", "HEAD~1" if committed else "HEAD", "--json")
+        assert ran.code == 1
+        assert [(one["rule"], one["line"]) for one in ran.json["problems"]] == [("link", 5), ("secret", 6)]
+    assert mem("check", "--since", "HEAD").code == 0
+
+
+def test_what_a_branch_was_behind_of_is_not_its_fault(broken: Path, world: Path, mem: Mem) -> None:
+    git(world, "switch", "-qc", "side")
+    git(world, "add", "-A")
+    git(world, "commit", "-qm", "x")
+    git(world, "switch", "-q", "main")
+    (broken / "entries/old.md").write_text("---\nid: mem_old\n---\n\nAll is well.\n")
+    git(world, "commit", "-qam", "mend")
+    git(world, "switch", "-q", "side")
+    found = [mem("check", "--since", words, "--json").json["problems"] for words in ("main", "main...")]
+    places = [{one["path"] for one in some} for some in found]
+    assert places == [{"entries/a, b:c.md", "entries/old.md"}, {"entries/a, b:c.md"}]
+
+
+def test_a_link_out_of_the_workspace_is_noticed_since(broken: Path, mem: Mem) -> None:
+    (broken / "entries/l.md").symlink_to("/etc/passwd")
+    assert "outside" in {one["rule"] for one in mem("check", "--since", "HEAD", "--json").json["problems"]}
+
+
+def test_github_gets_workflow_commands_that_name_files_from_the_top(broken: Path, mem: Mem, monkeypatch: Any) -> None:
+    monkeypatch.chdir(broken / "entries")
+    ran = mem("check", "--since", "HEAD", "--format", "github")
+    assert ran.code == 1
+    first, second = ran.out.splitlines()
+    place = "file=memory/entries/a%2C b%3Ac.md"
+    assert first.startswith(f"::error {place},line=5,title=mem check%3A link::links to 100%25 gone")
+    assert second.startswith(f"::error {place},line=6,title=mem check%3A secret::")
+
+
+@pytest.mark.parametrize("text", ["a\n::set-env name=X::y", "a\r\n::error::b", "100%0A::x", "%3A,:\n"])
+def test_no_text_can_begin_another_workflow_command(text: str) -> None:
+    line = annotation(Fault(text, 0, text, "read"))
+    assert "\n" not in line
+    assert "\r" not in line
+    head, _, data = line.removeprefix("::error ").partition("::")
+    values = dict(one.split("=", 1) for one in head.split(","))
+    back: Callable[[str], str] = lambda one: unquote(one)  # noqa: E731
+    assert (back(values["file"]), back(data), values["line"]) == (text, text, "1")
+
+
+REQUIRED = {
+    "log": {"version", "runs"},
+    "run": {"tool"},
+    "tool": {"driver"},
+    "toolComponent": {"name"},
+    "reportingDescriptor": {"id"},
+    "result": {"message"},
+}
+"""Properties without which a report is no SARIF 2.1.0."""
+
+
+def test_the_report_is_sarif(broken: Path, mem: Mem) -> None:
+    ran = mem("check", "--format", "sarif")
+    assert ran.code == 1
+    report = ran.json
+    assert report.keys() >= REQUIRED["log"]
+    assert report["version"] == "2.1.0"
+    assert report["$schema"].endswith("sarif-2.1.0.json")
+    (run,) = report["runs"]
+    assert run.keys() >= REQUIRED["run"]
+    assert run["tool"].keys() >= REQUIRED["tool"]
+    driver = run["tool"]["driver"]
+    assert driver.keys() >= REQUIRED["toolComponent"]
+    rules = driver["rules"]
+    assert all(rule.keys() >= REQUIRED["reportingDescriptor"] for rule in rules)
+    assert all(rule["shortDescription"]["text"] != rule["id"] for rule in rules)
+    assert run["columnKind"] in ("utf16CodeUnits", "unicodeCodePoints")
+    for one in run["results"]:
+        assert one.keys() >= REQUIRED["result"]
+        assert one["message"]["text"]
+        assert one["level"] in ("none", "note", "warning", "error")
+        assert rules[one["ruleIndex"]]["id"] == one["ruleId"]
+        (place,) = one["locations"]
+        where = place["physicalLocation"]
+        assert where["region"]["startLine"] >= 1
+        uri = where["artifactLocation"]["uri"]
+        assert not re.search(r"[^\w./%~-]", uri)
+        assert (broken.parent / unquote(uri)).is_file()
+
+
+def test_a_report_of_nothing_is_a_report(repository: Path, mem: Mem) -> None:
+    ran = mem("check", "--since", "HEAD", "--format", "sarif")
+    assert (ran.code, ran.json["runs"][0]["results"]) == (0, [])
+    assert sarif([], {})["runs"][0]["tool"]["driver"]["rules"] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--since", "HEAD", "--fix"),
+        ("--since", "HEAD", "--staged"),
+        ("--since", "HEAD", "--cited"),
+        ("--since", "nope"),
+        ("--since", "main..side"),
+        ("--format", "xml"),
+        ("--format", "sarif", "--json"),
+        ("--format", "github", "--keys"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(repository: Path, mem: Mem, words: tuple[str, ...]) -> None:
+    ran = mem("check", *words)
+    assert (ran.code, ran.out) == (2, "")
