@@ -1,4 +1,4 @@
-"""Run `mem` from the shell: `--version` and hooks are answered before the command line is imported."""
+"""Run `mem` from the shell: `--version`, git's merges and hooks are answered before the command line is imported."""
 
 import sys
 
@@ -10,6 +10,10 @@ def main() -> None:
 
         sys.stdout.write(f"mem {__version__}\n")
         return
+    if sys.argv[1:2] == ["merge-driver"] and len(sys.argv) == 7:
+        from .store import merge_driver
+
+        sys.exit(merge_driver.run(sys.argv[2:]))
     if sys.argv[1:3] == ["hook", "run"]:
         _hook(sys.argv[3:])
     import gc

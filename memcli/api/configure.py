@@ -6,6 +6,7 @@ from typing import Any
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..store import init as making
+from ..store import merge_driver
 from ..store import trust as records
 from ..store import workspace as workspaces
 from ..store.layout_detection import IGNORE
@@ -92,12 +93,15 @@ class TrustReport:
 def trust(workspace: Workspace, *, remove: bool = False) -> TrustReport:
     """Believe what a workspace says that came from others; with `remove` believe it no longer.
 
-    Raise RefusedError for the user's own workspace, and if the answer cannot be recorded.
+    The git repository around a trusted one is told how to merge memories. Raise RefusedError for the user's own
+    workspace, and if the answer cannot be recorded.
     """
     if workspace.is_own:
         raise RefusedError(f"{workspace.root} is your own workspace", "it is always trusted")
     if workspace.state is None or not records.record(workspace.state, workspace.root, trusted=not remove):
         raise RefusedError(f"cannot write to {workspace.state}", "make the folder writable, or set XDG_STATE_HOME")
+    if not remove:
+        merge_driver.install(workspace.root)
     return TrustReport(workspace.root, not remove)
 
 

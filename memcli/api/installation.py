@@ -2,6 +2,8 @@
 
 `propose` makes a `FileChange`, `make` carries several out and refuses a file that changed meanwhile, `diff` shows them.
 
+`install_merge_driver` tells a repository how to merge memories, and `run_merge_driver` is what git runs then.
+
 `default_keeper` is whose workspace keeps a project's conversations unless `record_keeper` settled it; `shared_files`
 are those of its files that git would share.
 """
@@ -12,6 +14,10 @@ from ..errors import GitError, UsageError
 from ..store.conversation_keeper import KEEPERS, default_keeper, is_shared, record_keeper, shared_files
 from ..store.file_changes import FileChange, diff, make, propose, read_bytes, read_text
 from ..store.git import hooks_folder
+from ..store.merge_driver import ATTRIBUTES, attributes_to_add, mem_path
+from ..store.merge_driver import install as install_merge_driver
+from ..store.merge_driver import run as run_merge_driver
+from ..store.merge_driver import uninstall as uninstall_merge_driver
 from ..store.workspace import Surroundings, Workspace
 
 __all__ = [
@@ -19,17 +25,30 @@ __all__ = [
     "FileChange",
     "Surroundings",
     "Workspace",
+    "attributes_plan",
     "default_keeper",
     "diff",
     "git_hooks_folder",
+    "install_merge_driver",
     "is_shared",
     "make",
+    "mem_path",
     "propose",
     "read_bytes",
     "read_text",
     "record_keeper",
+    "run_merge_driver",
     "shared_files",
+    "uninstall_merge_driver",
 ]
+
+
+def attributes_plan(workspace: Workspace) -> list[FileChange]:
+    """Propose the lines that tell git which files of a workspace `mem merge-driver` merges, where they are missing."""
+    path = workspace.root / ATTRIBUTES
+    old, fresh = read_bytes(path) or b"", attributes_to_add(workspace.root)
+    gap = b"\n" if old and not old.endswith(b"\n") else b""
+    return [propose(path, old + gap + fresh.encode())] if fresh else []
 
 
 def git_hooks_folder(place: Path) -> Path:

@@ -55,6 +55,7 @@ def install(
 
     Settings of agents keep what others put there, and a copy of the file as it was lies beside it. Lines in git's
     scripts stand between marks. Installing twice is installing once. Cron gets a line that tends this workspace.
+    git also learns to merge memories by their fields: see `mem help merge-driver`.
     """
     from ..integrations.install.targets import destination_of, install_plan
 
@@ -63,6 +64,8 @@ def install(
         _cron(workspace, scope, dry_run=dry_run, as_json=as_json, is_removal=False)
         return
     plan = install_plan(target, to, tools=tools, shared=shared)
+    if target == "git":
+        plan += _merging(to, workspace, scope, dry_run=dry_run)
     kept = {} if target == "git" else _keeper(workspace, scope, notes, dry_run=dry_run)
     _make(plan, dry_run=dry_run, as_json=as_json, also=kept)
     if not as_json and not dry_run:
@@ -82,14 +85,21 @@ def uninstall(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Take the hooks out again; files are then as they were before, byte for byte."""
+    """Take the hooks out again; files are then as they were before, byte for byte.
+
+    A repository forgets the merge driver too; .gitattributes, which others share, stays.
+    """
+    from ..api.installation import uninstall_merge_driver
     from ..integrations.install.targets import destination_of, uninstall_plan
 
     to = destination_of(target, surroundings(), project=project, user=user)
     if target == "cron":
         _cron(workspace, scope, dry_run=dry_run, as_json=as_json, is_removal=True)
     else:
-        _make(uninstall_plan(target, to), dry_run=dry_run, as_json=as_json)
+        plan = uninstall_plan(target, to)
+        if target == "git" and not dry_run:
+            uninstall_merge_driver(to.project)
+        _make(plan, dry_run=dry_run, as_json=as_json)
 
 
 @hook_app.command("status")
@@ -201,6 +211,40 @@ def _tell_idle(target: str, to: "Destination", workspace: str, scope: str) -> No
         context.reading(workspace, scope)
     except NotFoundError:
         output.note("there is no workspace here yet, so these hooks do nothing: run `mem init`")
+
+
+def _merging(to: "Destination", workspace: str, scope: str, *, dry_run: bool) -> "list[FileChange]":
+    """Tell git how to merge memories; return what the attributes of the workspace lack for it."""
+    from ..api.installation import attributes_plan, install_merge_driver
+
+    if not dry_run:
+        install_merge_driver(to.project)
+    try:
+        where = context.reading(workspace, scope)[0]
+    except NotFoundError:
+        return []
+    return attributes_plan(where) if where.root.is_relative_to(to.project.resolve()) else []
+
+
+def merge_driver(
+    base: Annotated[str, typer.Argument(metavar="BASE", help="The file as it was before both: %O.")],
+    ours: Annotated[str, typer.Argument(metavar="OURS", help="Our version, replaced by the merged one: %A.")],
+    theirs: Annotated[str, typer.Argument(metavar="THEIRS", help="Their version: %B.")],
+    size: Annotated[int, typer.Argument(metavar="SIZE", help="How long conflict markers are: %L.", min=1)],
+    path: Annotated[str, typer.Argument(metavar="PATH", help="The path in the repository: %P.")],
+) -> None:
+    """Merge three versions of a memory for git, which runs this itself.
+
+    Entries are merged by the fields of their frontmatter, history and notes by record, MEMORY.md by promoted line,
+    mem.yaml by setting; texts by lines, with conflict markers only where both sides changed the same ones. It is
+    installed by `mem init`, `mem trust` and `mem hook install git`; `mem check --fix` resolves afterwards what git
+    merged without it. The exit code is 0 when all is merged, 3 when markers are left, and anything else makes git merge
+    by lines.
+    """
+    from ..api.installation import run_merge_driver
+
+    if code := run_merge_driver([base, ours, theirs, str(size), path]):
+        raise typer.Exit(code)
 
 
 def _make(plan: Sequence["FileChange"], *, dry_run: bool, as_json: bool, also: dict[str, Any] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The only place that runs git, and only to read.
+"""The only place that runs git, and only to read; the merge driver's lines in a repository's settings are set here.
 
 A repository may have come from others with its `.git/config`: no program named there may run, page, sign, fetch or open
 an editor. Diffs compare what is stored, never files of the worktree, so that no filter of its attributes runs either.
@@ -97,6 +97,17 @@ def run(
 def text(folder: Path, *words: str, seconds: float = SECONDS) -> str:
     """Run a reading command of git in a folder and return what it prints as text."""
     return run(folder, *words, seconds=seconds).decode("utf-8", "replace")
+
+
+def local_settings(folder: Path) -> dict[str, str]:
+    """Return what the repository's own file of settings says, by name; the last value where it says a name twice."""
+    told = os.fsdecode(run(folder, "config", "--local", "--null", "--list")).split("\0")
+    return dict(line.partition("\n")[::2] for line in told if line)
+
+
+def set_locally(folder: Path, name: str, value: str | None) -> None:
+    """Set what the repository's own file of settings says, or take it out: the one change made by this module."""
+    run(folder, "config", "--local", *(("--unset-all", name) if value is None else ("--replace-all", name, value)))
 
 
 def hooks_folder(folder: Path) -> Path:

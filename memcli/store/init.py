@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
-from . import atomic_files, trust
+from . import atomic_files, merge_driver, trust
 from .layout_detection import Recognised, recognise
 from .layouts import LAYOUTS, MARKDOWN, MEM
 from .settings import FORMAT, FORMAT_KEY
@@ -35,8 +35,8 @@ class Made:
 
 
 def init(around: Surroundings, folder: Path | None = None, layout: str = "") -> Made:
-    """Make a workspace, or complete one. Nothing that exists is changed but `.gitignore`, which gets the lines it
-    lacks.
+    """Make a workspace, or complete one. Nothing that exists is changed but `.gitignore` and `.gitattributes`, which
+    get the lines they lack. A git repository around it is told how to merge memories.
 
     Without a folder it is the current one where that is a workspace or the folder of a tool that is known, else
     `memory` in it. Raises UsageError for a layout that does not fit.
@@ -55,8 +55,11 @@ def init(around: Surroundings, folder: Path | None = None, layout: str = "") -> 
     made = _made(root, chosen.layout)
     if MARKER in made:
         trust.record(around.state_folder, root.resolve(), trusted=True)
+    repository = _repository(root)
+    if repository:
+        merge_driver.install(root)
     outside = 0 if theirs else _outside(root)
-    return Made(root, chosen.layout, chosen.why, tuple(made), _repository(root) if theirs else None, outside)
+    return Made(root, chosen.layout, chosen.why, tuple(made), repository if theirs else None, outside)
 
 
 def _outside(root: Path) -> int:
@@ -138,6 +141,9 @@ def _made(root: Path, layout: str) -> list[str]:
     if missing:
         atomic_files.append(ignore, "".join(f"{line}\n" for line in missing).encode())
         made.append(ignore.name)
+    if fresh := merge_driver.attributes_to_add(root):
+        atomic_files.append(root / merge_driver.ATTRIBUTES, fresh.encode())
+        made.append(merge_driver.ATTRIBUTES)
     return made
 
 

@@ -19,7 +19,7 @@ from memcli.transfer.bundle import BundledFile
 from tests.conftest import FIXTURES, Mem
 from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 
-OWN = ("mem.yaml", ".gitignore")
+OWN = ("mem.yaml", ".gitignore", ".gitattributes")
 
 
 PRIVATE = {"notes", "sessions"}  # what comes into these folders is for its owner alone: 0600, or 0700 what may be run

@@ -17,7 +17,7 @@ NAMES = ("openclaw", "claude", "neovate", "golemcore", "jarvis")
 def test_a_new_workspace_is_mems_own(mem: Mem, world: Path) -> None:
     ran = mem("init")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == "made memory/ (mem.yaml, MEMORY.md, .gitignore)\n"
+    assert ran.out == "made memory/ (mem.yaml, MEMORY.md, .gitignore, .gitattributes)\n"
     assert mem("config", "get", "layout").out == "mem\n"
     assert mem("init").out == "already a workspace: memory/\n"
 
@@ -26,7 +26,7 @@ def test_a_new_workspace_is_mems_own(mem: Mem, world: Path) -> None:
 def test_a_known_folder_is_taken_as_it_is_and_said_so(mem: Mem, world: Path, name: str) -> None:
     shutil.copytree(FIXTURES / name, world / "tool")
     ran = mem("init", "tool")
-    assert (ran.code, ran.out) == (0, "made tool/ (mem.yaml, .gitignore)\n")
+    assert (ran.code, ran.out) == (0, "made tool/ (mem.yaml, .gitignore, .gitattributes)\n")
     assert ran.err.startswith(f"mem: the layout is {name} (")
     assert ran.err.count("\n") == (2 if name == "golemcore" else 1)
     assert ("mem import" in ran.err) == (name == "golemcore")
@@ -58,7 +58,7 @@ def test_the_layout_may_be_named(mem: Mem, world: Path) -> None:
     assert mem("init", "--layout", "mem", "tool", "--json").json["layout"] == "mem"
     assert mem("init", "--layout", "jarvis", "house", "--json").json == {
         "workspace": f"{world}/house",
-        "made": ["mem.yaml", ".gitignore"],
+        "made": ["mem.yaml", ".gitignore", ".gitattributes"],
         "layout": "jarvis",
         "why": "",
         "repository": None,
@@ -134,7 +134,7 @@ def test_a_git_repository_that_is_a_tools_is_named(mem: Mem, world: Path) -> Non
     shutil.copytree(FIXTURES / "openclaw", world / "tool")
     (world / "tool" / ".git").mkdir()
     ran = mem("init", "tool")
-    assert "tool/ is a git repository: mem.yaml, .gitignore will show in its status" in ran.err
+    assert "tool/ is a git repository: mem.yaml, .gitignore, .gitattributes will show in its status" in ran.err
     assert mem("init", "tool").err.count("\n") == 1
 
 

@@ -10,7 +10,7 @@ from tests.conftest import Mem
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "layouts"
 NAMES = ("openclaw", "claude", "neovate", "golemcore", "jarvis")
-NEW = {"mem.yaml", ".gitignore"}
+NEW = {"mem.yaml", ".gitignore", ".gitattributes"}
 
 # A word that stands in one memory, and that memory's address; both kinds that are not entries too.
 FINDS = {

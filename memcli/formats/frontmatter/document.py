@@ -64,7 +64,7 @@ def edit(text: str, changes: Mapping[str, object]) -> str:
 
     Raises RefusedError where the frontmatter does not parse, or where nothing but a rewrite would do.
     """
-    from .edit import REMOVED, plain_data, respell, same
+    from .edit import REMOVED, plain_data, respell, respell_lines, same
 
     document = parse(text)
     if document.problem:
@@ -86,8 +86,9 @@ def edit(text: str, changes: Mapping[str, object]) -> str:
         result = text[: int(document.bom)] + render(expected, "", document.newline) + body
     else:
         start = text.index("\n") + 1
-        root = None if old.keys().isdisjoint(new) and takes_lines(document.head) else _tree(document.head)
-        head = respell(document.head, root, old, new, document.newline)
+        head = respell_lines(document.head, old, new, document.newline) if takes_lines(document.head) else None
+        if head is None:
+            head = respell(document.head, _tree(document.head), old, new, document.newline)
         result = text[:start] + head + text[start + len(document.head) :]
     after = parse(result)
     if after.problem or after.body != body or not same(after.fields, expected):

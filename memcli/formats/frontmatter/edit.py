@@ -21,6 +21,24 @@ class Removed:
 REMOVED: Final = Removed()
 
 
+def respell_lines(head: str, old: Mapping[str, Any], new: Mapping[str, Any], newline: str) -> str | None:
+    """Change a block of simple lines without asking a YAML parser where values end.
+
+    None where an old value is not spelled as it would be written here, or is quoted, as the new one then has to be.
+    """
+    lines = head.splitlines(keepends=True)
+    bare = [line.rstrip("\r\n") for line in lines]
+    for key, value in new.items():
+        if key not in old:
+            lines.append(_line("", key, value, newline))
+            continue
+        spelled = _line("", key, old[key], "")
+        if '"' in spelled or bare.count(spelled) != 1:
+            return None
+        lines[bare.index(spelled)] = "" if value is REMOVED else _line("", key, value, newline)
+    return "".join(lines)
+
+
 def respell(head: str, root: Node | None, old: Mapping[str, Any], new: Mapping[str, Any], newline: str) -> str:
     """Return the block changed so that the keys of `new` have their new values, or are gone (REMOVED)."""
     if root is None:

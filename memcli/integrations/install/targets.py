@@ -3,7 +3,6 @@
 import os
 import shlex
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +15,7 @@ from ...api.installation import (
     Workspace,
     default_keeper,
     git_hooks_folder,
+    mem_path,
     record_keeper,
     shared_files,
 )
@@ -61,7 +61,7 @@ class Destination:
     @property
     def mem_path(self) -> str:
         """Return the path of mem; empty if it is not a program of its own."""
-        return shutil.which("mem", path=str(Path(sys.executable).parent)) or shutil.which("mem") or ""
+        return mem_path()
 
     @property
     def is_on_path(self) -> bool:
