@@ -9,8 +9,8 @@ from .memory_page import CLOSING, END_OF_KEEP, HEADINGS, KEEP, OPENING, promoted
 from .text_lines import BOM, lines
 from .three_way import MARKER, Merged, chunks, common_ends, merge_texts
 
-_Promoted = Mapping[str, tuple[str, str]]
-"""Promoted lines by id, each with the heading above it; without one for what stands above the first."""
+_Pages = Sequence[Mapping[str, str]]
+"""The promoted lines by id of base, ours and theirs."""
 
 
 def merge_page(base: str, ours: str, theirs: str, size: int = MARKER) -> Merged:
@@ -18,26 +18,37 @@ def merge_page(base: str, ours: str, theirs: str, size: int = MARKER) -> Merged:
 
     What both sides put into one place, without changing what stood there, is all kept.
     """
-    known, one, other = (_promoted(lines(text)) for text in (base, ours, theirs))
-    found = merge_texts(base, ours, theirs, size, lambda *parts: _both(known, *parts))
+    pages = [{name: line for name, (_, line) in _promoted(lines(text)).items()} for text in (base, ours, theirs)]
+    found = merge_texts(base, ours, theirs, size, lambda *parts: _both(pages, *parts))
     if found.clashes or base in (ours, theirs) or ours == theirs or read_promoted(found.text).problem:
         return found
-    # Lines by id may have moved: one that each side put under another heading, or that a side took away elsewhere.
-    sides = {**other, **one}
-    gone = [
-        name for name in sides if (name in one) != (name in other) and sides[name][1] == known.get(name, ("", ""))[1]
-    ]
-    return Merged(with_lines(found.text, {}, gone))
+    # A line that a side put elsewhere is new there and gone here, whatever the other side made of it.
+    known = [{line.id: line.statement for line in read_promoted(text).lines} for text in (base, ours, theirs)]
+    there = {line.id for line in read_promoted(found.text).lines}
+    put = {name: _chosen([page[name] for page in known if name in page]) for name in there & {*known[1]} & {*known[2]}}
+    return Merged(with_lines(found.text, put, [name for name in there if _is_gone(pages, name)]))
 
 
-def _both(known: _Promoted, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str] | None:
+def _chosen(statements: Sequence[str]) -> str:
+    """Return the statement of a line that stands on both sides; the base's is the first of three."""
+    *base, one, other = statements
+    return other if [one] == base else one if [other] == base else max(one, other)
+
+
+def _is_gone(pages: _Pages, name: str) -> bool:
+    """Return whether one side took a line away that the other left as it was."""
+    base, *sides = (page.get(name) for page in pages)
+    return base is not None and None in sides and base in sides
+
+
+def _both(pages: _Pages, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str] | None:
     """Settle a place that both sides changed: None where a line that a person wrote was changed or taken away."""
     if not all(map(_is_ours, base)):
         return None
     start, end = common_ends(ours, theirs)
     parts = sorted([list(ours[start : len(ours) - end]), list(theirs[start : len(theirs) - end])], reverse=True)
     if all(_is_ours(line) for part in parts for line in part):
-        found = _by_heading(known, parts)
+        found = _by_heading(pages, parts)
         if found is None:
             return None
         middle = found
@@ -55,18 +66,15 @@ def _is_ours(line: str) -> bool:
     return line in ("", *HEADINGS, OPENING, CLOSING) or bool(promoted_line(line)[0])
 
 
-def _by_heading(known: _Promoted, parts: Sequence[list[str]]) -> list[str] | None:
+def _by_heading(pages: _Pages, parts: Sequence[list[str]]) -> list[str] | None:
     """Put the promoted lines of two sides under their headings; None where a person changed one on each side."""
     if any((OPENING in part) != (CLOSING in part) for part in parts):
         return None
     one, other = map(_promoted, parts)
     groups: dict[str, list[str]] = {"": [], **{heading: [] for heading in HEADINGS}}
-    for name in dict.fromkeys((*one, *other)):
+    for name in (name for name in dict.fromkeys((*one, *other)) if not _is_gone(pages, name)):
         sides = [side[name] for side in (one, other) if name in side]
-        before = known[name][1] if name in known else ""
-        changed = [side for side in sides if side[1] != before]
-        if len(sides) == 1 and not changed:
-            continue  # the other side took it away
+        changed = [side for side in sides if side[1] != pages[0].get(name)]
         changed = [side for side in changed if not promoted_line(side[1])[1]] or changed or sides
         if len({line for _, line in changed}) > 1 and not promoted_line(changed[0][1])[1]:
             return None
@@ -84,7 +92,8 @@ def _by_heading(known: _Promoted, parts: Sequence[list[str]]) -> list[str] | Non
     return [*([""] if is_after_gap else []), *found, *([""] if is_before_gap and found else [])]
 
 
-def _promoted(page: Iterable[str]) -> _Promoted:
+def _promoted(page: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return promoted lines by id, each with the heading above it; without one for what stands above the first."""
     found, heading = {}, ""
     for line in map(str.rstrip, page):
         heading = line if line in HEADINGS else heading
