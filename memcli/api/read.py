@@ -150,7 +150,7 @@ def read_origins(workspaces: Workspaces, which: str | Which) -> Origins:
     sources = tuple(dict.fromkeys([*map(str, entry.sources), *(waiting.sources if waiting else ())]))
     if found.kind != "entry" or not sources:
         raise NotFoundError(f"{path} does not say what it was taken from", "`mem write --sources` notes it")
-    return Origins(entry.id, path, tuple(origins(where, sources)), found.notices)
+    return Origins(entry.id, path, tuple(origins(where, sources, entry.body)), found.notices)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`mem diff`: what changed between two moments that git knows."""
+"""`mem diff` and `mem blame`: what changed between two moments that git knows, and what became of one entry."""
 
 from itertools import groupby
 from typing import Annotated
@@ -6,10 +6,13 @@ from typing import Annotated
 import typer
 
 from ..api import changes as api
+from ..api.read import Which
 from ..errors import UsageError
 from . import context, output, value_completion
 from .options import AsJson, InScope, InWorkspace
 
+_WIDTH = 18
+"""Columns of a time and the gap after it."""
 _FORMATS = ("text", "markdown")
 
 
@@ -81,3 +84,55 @@ def _show(found: api.MemoryDiff) -> None:
                 output.say_styled((f"    {line}", "32" if line[0] == "+" else "31"))
     if found.changes:
         output.note(f"{found.before}..{found.after}: {found.headline}")
+
+
+def blame(
+    name: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=value_completion.ids,
+            metavar="[ID]",
+            help="An id, a unique part of one, or a path.",
+            show_default=False,
+        ),
+    ] = "",
+    key: Annotated[
+        str,
+        typer.Option(
+            "--key",
+            metavar="KEY",
+            autocompletion=value_completion.keys,
+            help="Of what fills this key, such as staging/port.",
+            show_default=False,
+        ),
+    ] = "",
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show who said an entry, and who confirmed, changed or promoted it.
+
+    A line for each thing that became of it, the newest last: the message it comes from with its words, the texts it had
+    before, what it took the place of and what took its own, when it was on MEMORY.md, how often it was read, and what
+    each commit changed. Where each stands is said too. Without git all but the commits is known.
+    """
+    found = api.blame(context.reading(workspace, scope), Which(name, key))
+    for notice in found.notices:
+        output.note(notice)
+    if as_json:
+        output.say_json(found.as_dict())
+        return
+    for one in found.timeline:
+        if output.is_watched():
+            who = f" by {one.by}" if one.by else ""
+            output.say_styled(
+                (f"{one.at[:16].replace('T', ' ') or 'unknown':{_WIDTH}}", "1"),
+                (f"{one.what}{who}", ""),
+                (f"  {one.place}", "36"),
+            )
+            if one.text:
+                output.say_styled((" " * _WIDTH, ""), (output.wrapped(one.text, _WIDTH), ""))
+            for line in one.lines:
+                output.say_styled((f"{' ' * _WIDTH}{line}", "32" if line[0] == "+" else "31"))
+        else:
+            output.say_row((one.at, one.what, one.by, one.place, one.text))

@@ -1,11 +1,11 @@
 """Where a memory came from: the messages of a session, a commit, shown as they are read."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..dataclass import dataclass
 from ..errors import GitError, MemError
-from ..formats.session_event import view
+from ..formats.session_event import Event, said, view
 from ..store import git
 from ..store.sessions.reading import parse_name, span_events
 from ..store.sessions.sessions import Session, at, find
@@ -21,16 +21,23 @@ class Origin:
     source: str
     text: str = ""
     problem: str = ""
+    place: str = ""  # the message that says most of the memory, as `session:ID#POSITION`; or the commit
+    at: str = ""  # when that was, RFC 3339
+    by: str = ""  # who said it: user, assistant or a name; the author of the commit
+    said: str = ""  # its words; of a commit its subject
 
 
-def origins(workspace: Workspace, sources: Sequence[str]) -> Iterator[Origin]:
-    """Yield each source with its text, in their order; one that is not here any more has a problem instead."""
+def origins(workspace: Workspace, sources: Sequence[str], about: str = "") -> Iterator[Origin]:
+    """Yield each source with its text, in their order; one that is not here any more has a problem instead.
+
+    Of several messages the one that shares the most words with `about` is told apart, the first of them in doubt.
+    """
     for source in sources:
         try:
             named, commit = parse_name(source), _COMMIT.fullmatch(source)
             if named is not None:
                 session = find(workspace, named[0], strict=True)
-                yield Origin(source, _written(workspace, session, named[1]))
+                yield _messages(workspace, source, session, named[1], about)
             elif commit:
                 yield _commit(workspace, source, commit[1])
             else:
@@ -45,13 +52,33 @@ def said_at(workspace: Workspace, path: str, span: str) -> str:
 
 
 def _written(workspace: Workspace, session: Session, span: str) -> str:
-    events = span_events(workspace, session, span)
+    return _shown(workspace, span_events(workspace, session, span))
+
+
+def _shown(workspace: Workspace, events: Iterable[tuple[int, Event]]) -> str:
     return "".join(f"{view(event, position, workspace.zone)}\n" for position, event in events)
+
+
+def _messages(workspace: Workspace, source: str, session: Session, span: str, about: str) -> Origin:
+    events = list(span_events(workspace, session, span))
+    if not events:
+        return Origin(source)
+    wanted = _words(about)
+    position, event = max(events, key=lambda one: len(wanted & _words(said(one[1]))))
+    place = f"session:{session.id}#{position}"
+    who = event.name or event.role
+    return Origin(source, _shown(workspace, events), "", place, event.timestamp, who, said(event))
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
 
 
 def _commit(workspace: Workspace, source: str, commit: str) -> Origin:
     try:
         shown = git.text(workspace.root, "show", "--stat", "--format=medium", commit, "--")
+        told = git.text(workspace.root, "show", "--no-patch", "--format=%aI%x00%an%x00%s", commit, "--")
     except GitError as error:
         return Origin(source, problem=f"is not in this repository ({error})")
-    return Origin(source, shown)
+    at, by, subject = told.rstrip("\n").split("\0")
+    return Origin(source, shown, "", source, at, by, subject)

@@ -94,6 +94,15 @@ def adopted(workspace: Workspace) -> list[str]:
     return sorted(path for path in found if (workspace.root / path).is_file())
 
 
+def archived_since(workspace: Workspace, path: str) -> tuple[str, float]:
+    """Return the record that explains an archived file, and when it came to this machine; empty and 0 without one."""
+    for record in sorted(_listed(workspace.root / records_folder(workspace.layout))):
+        if path in _known([record]):
+            with suppress(OSError):
+                return os.path.relpath(record, workspace.root), os.stat(record).st_mtime
+    return "", 0.0
+
+
 def explain_folder(workspace: Workspace, path: str, to: str) -> None:
     """Record that the files of a folder are about to be archived, each below another folder."""
     base = os.fspath(workspace.path(path))

@@ -207,7 +207,7 @@ def _git(place: Path, environ: Mapping[str, str], *words: str, given: bytes = b"
 
 BLOB_SECONDS = 5.0
 MOST = 50
-_FORMAT = "%h%x00%aI%x00%an%x00%s"
+FORMAT = "%h%x00%aI%x00%an%x00%s"
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def versions(file: Path) -> list[Version]:
     """List the commits that changed a file, the newest first, its renames followed."""
     if not any((folder / ".git").exists() for folder in file.parents):
         return []
-    words = ("log", "--follow", f"--max-count={MOST}", f"--format={_FORMAT}", "--", file.name)
+    words = ("log", "--follow", f"--max-count={MOST}", f"--format={FORMAT}", "--", file.name)
     try:
         told = text(file.parent, *words, seconds=BLOB_SECONDS)
     except GitError:

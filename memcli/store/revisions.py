@@ -7,7 +7,7 @@ filter of a repository's attributes runs; a file whose line ends alone differ ha
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import new as new_hash
 from pathlib import Path
@@ -24,6 +24,7 @@ WORKTREE = "worktree"
 HEAD = "HEAD"
 _LINK, _MODULE = "120000", "160000"
 _SECONDS = 60.0
+_SHORT = 10  # characters of a commit that is shown
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def compared(workspace: Workspace, words: str = "") -> tuple[Revision, Revision]
         one, _, other = words.partition("...")
         last = _revision(workspace, other or HEAD)
         base = _merge_base(workspace, _revision(workspace, one or HEAD), last)
-        return Revision(base[:12], base), last
+        return Revision(base[:_SHORT], base), last
     one, dots, other = words.partition("..")
     return _revision(workspace, one or HEAD), _revision(workspace, (other or HEAD) if dots else WORKTREE)
 
@@ -89,6 +90,39 @@ def texts_at(workspace: Workspace, revision: Revision, kind: str) -> dict[str, b
     paths = [path for path in listing if workspace.layout.kind_of(path) == kind and listing[path][0] != _LINK]
     found = _contents(workspace, revision, paths, listing)
     return {path: data for path, data in found.items() if data is not None}
+
+
+def edits(workspace: Workspace, path: str, mention: str = "") -> list[tuple[git.Version, str, FileVersions]]:
+    """List the commits that changed a file, the oldest first, with its path before and its texts; none without git.
+
+    Renames are followed; with a `mention` only commits count in which that text came or went, and they are not.
+    """
+    which = [f"-S{mention}"] if mention else ["--follow"]
+    words = ("log", "-z", "--raw", "--no-abbrev", f"--max-count={git.MOST}", f"--format=%x01{git.FORMAT}", *which)
+    try:
+        told = git.run(workspace.root, *words, "--", path, seconds=_SECONDS)
+        rows = list(_edits(told, prefix(workspace)))
+        texts = git.blobs(workspace.root, [blob for *_, pair in rows for blob in pair if blob.strip("0")])
+    except GitError:
+        return []
+    return [
+        (version, names[0], FileVersions(names[-1], texts.get(before), texts.get(after)))
+        for version, names, (before, after) in reversed(rows)
+    ]
+
+
+def _edits(told: bytes, folder: str) -> Iterator[tuple[git.Version, list[str], tuple[str, str]]]:
+    """Yield commit, the paths before and after, and the names of both contents, of what `git log -z --raw` prints."""
+    for commit in os.fsdecode(told).split("\x01")[1:]:
+        *fields, rest = commit.split("\0", 4)
+        names = [one for one in rest.strip("\0\n").split("\0") if one]
+        if len(fields) == 4 and len(names) > 1 and names[0].startswith(":"):
+            _, _, before, after, _ = names[0].split(" ")
+            yield (
+                git.Version(fields[0][:_SHORT], *fields[1:]),
+                [one.removeprefix(folder) for one in names[1:]],
+                (before, after),
+            )
 
 
 def prefix(workspace: Workspace) -> str:

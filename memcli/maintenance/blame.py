@@ -1,0 +1,193 @@
+"""What became of one memory, by whom and when: put together from its file, its sources, the archive, `.mem/` and git.
+
+Each of these knows a part, and each is optional: without git the commits are missing, without the session its words.
+What two of them know is told twice, since they may disagree.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from ..beliefs.supersession import ChainLink, EntryFile, read_entry_file
+from ..dataclass import dataclass
+from ..errors import MemError
+from ..formats.memory_page import read_promoted
+from ..formats.text_lines import decoded
+from ..formats.times import parse_time, stamp
+from ..search.provenance import Origin
+from ..store import access_log, atomic_files
+from ..store.archive import archived_since
+from ..store.local_log import read_review
+from ..store.replaced_texts import page_versions
+from ..store.revisions import edits
+from ..store.workspace import Workspace
+from .entry_changes import changed_lines, entry_changes, entry_version
+
+
+@dataclass(frozen=True)
+class TimelineItem:
+    """One thing that became of a memory."""
+
+    at: str  # RFC 3339, UTC; empty where nobody knows
+    what: str  # said, made, confirmed, changed, superseded, replaced, flagged, promoted, demoted, forgotten, read, …
+    by: str  # who: user, observed, inferred, a speaker, the author of a commit; empty where nobody knows
+    text: str  # the words, or what exactly
+    place: str  # where that stands: a message, a commit, a file of the workspace
+    lines: tuple[str, ...] = ()  # of the text, each after `-` or `+`
+
+
+def timeline(
+    workspace: Workspace, path: str, chain: Sequence[ChainLink], origins: Sequence[Origin]
+) -> list[TimelineItem]:
+    """Return what became of an entry, the newest last and before all what has no time.
+
+    `chain` is as `beliefs.supersession.chain` gives it, `origins` are its sources. Raise RefusedError for a file that
+    cannot be read.
+    """
+    file = read_entry_file(workspace, path)
+    replaced = list(_replaced(workspace, file, chain))
+    versions = sorted(
+        (one for one in replaced if one.entry.version_of == file.entry.id),
+        key=lambda one: (one.entry.superseded_at, one.path),
+    )
+    found = [
+        *_said(file, origins),
+        *_stated(workspace, file, versions),
+        *_took_the_place(file, replaced),
+        *_rewritten([*versions, file]),
+        *_promoted(workspace, file),
+        *_counted(workspace, file),
+        *_committed(workspace, file),
+    ]
+    return sorted(dict.fromkeys(found), key=lambda one: one.at)
+
+
+def _said(file: EntryFile, origins: Sequence[Origin]) -> Iterator[TimelineItem]:
+    """Yield where a memory was said: the first source, and those that said it again."""
+    for number, one in enumerate(origins):
+        what = "said again" if number and file.entry.strength > 1 else "said"
+        text = one.said or (f"{one.source} {one.problem}" if one.problem else "")
+        yield TimelineItem(_utc(one.at), what, one.by, text, one.place or one.source)
+
+
+def _stated(workspace: Workspace, file: EntryFile, versions: Sequence[EntryFile]) -> Iterator[TimelineItem]:
+    """Yield what the frontmatter says, and what this machine noted of who brought the memory in.
+
+    Whose word it was, and which words, the first of its versions knows.
+    """
+    entry, path = file.entry, file.path
+    first = (*versions, file)[0].entry
+    origin = read_review(workspace).added.get(entry.id, "")
+    text = f"{first.type}: {first.summary}" + (f" (brought in by {origin})" if origin else "")
+    yield TimelineItem(entry.created_at, "made", first.source, text, path)
+    if entry.superseded_by:
+        yield TimelineItem(entry.superseded_at, "superseded", "", f"by {entry.superseded_by}", path)
+    if entry.conflicts_with:
+        yield TimelineItem("", "flagged", "", f"with {', '.join(entry.conflicts_with)}", path)
+    if entry.distinct:
+        yield TimelineItem("", "settled", "", f"distinct from {', '.join(entry.distinct)}", path)
+    if entry.strength > 1:
+        yield TimelineItem(entry.updated_at, "confirmed", "", f"strength {entry.strength}, last by then", path)
+    elif entry.updated_at > max(entry.created_at, *(one.entry.superseded_at for one in versions), ""):
+        yield TimelineItem(entry.updated_at, "changed", "", "last by then, as the file says", path)
+    if workspace.layout.is_archived(path):
+        record, moment = archived_since(workspace, path)
+        at = stamp(datetime.fromtimestamp(moment, UTC)) if record else ""
+        yield TimelineItem(at, "forgotten", "", "recorded on this machine by then" if record else "", record or path)
+
+
+def _replaced(workspace: Workspace, file: EntryFile, chain: Sequence[ChainLink]) -> Iterator[EntryFile]:
+    """Yield what a memory stands in the place of: its own texts of before, and other memories."""
+    for link in chain:
+        if link.superseded_by == file.entry.id:
+            with suppress(MemError):  # a file that cannot be read, which `mem check` names
+                yield read_entry_file(workspace, link.path)
+
+
+def _took_the_place(file: EntryFile, replaced: Sequence[EntryFile]) -> Iterator[TimelineItem]:
+    for other in replaced:
+        if other.entry.version_of != file.entry.id:
+            said = f"{other.entry.id}: {other.entry.summary}"
+            yield TimelineItem(other.entry.superseded_at, "replaced", file.entry.source, said, other.path)
+
+
+def _rewritten(texts: Sequence[EntryFile]) -> Iterator[TimelineItem]:
+    """Yield the changes from each text of a memory to its next one, by whose word that is."""
+    for old, new in pairwise(texts):
+        lines = changed_lines(old.entry.body, new.entry.body)
+        yield TimelineItem(old.entry.superseded_at, "changed", new.entry.source, new.entry.summary, old.path, lines)
+
+
+def _promoted(workspace: Workspace, file: EntryFile) -> Iterator[TimelineItem]:
+    """Yield when the memory became a line of the page and when it was taken off, as the archive and git know."""
+    page = workspace.layout.memory
+    try:
+        text = decoded(atomic_files.read(workspace.path(page)))[0]
+    except MemError:
+        return
+    kept = page_versions(workspace, page)
+    texts = [decoded(atomic_files.read(workspace.path(place)))[0] for place, _ in kept]
+    found: list[TimelineItem] = []
+    for (place, moment), (old, new) in zip(kept, pairwise([*texts, text]), strict=True):
+        found += _on_page(file.entry.id, old, new, TimelineItem(moment, "", "", "", place))
+    for version, _, one in edits(workspace, page, f"<!-- {file.entry.id} "):
+        old, new = (decoded(data or b"")[0] for data in (one.before, one.after))
+        commit = TimelineItem(_utc(version.date), "", version.author, "", f"commit:{version.commit}")
+        found += _on_page(file.entry.id, old, new, commit)
+    yield from found
+    line = next((one for one in read_promoted(text).lines if one.id == file.entry.id), None)
+    if line is not None and not (line.is_ours and any(one.what == "promoted" for one in found)):
+        whose = "" if line.is_ours else ", changed by a person"
+        number = text.count("\n", 0, line.start) + 1
+        yield TimelineItem("", "promoted", "", f"{line.statement} (line {number}{whose})", page)
+
+
+def _on_page(identifier: str, old: str, new: str, item: TimelineItem) -> Iterator[TimelineItem]:
+    was, is_now = ({one.id: one.statement for one in read_promoted(text).lines} for text in (old, new))
+    if (identifier in was) != (identifier in is_now):
+        what = "promoted" if identifier in is_now else "demoted"
+        said = is_now.get(identifier) or was[identifier]
+        yield TimelineItem(item.at, what, item.by, said, item.place)
+
+
+def _counted(workspace: Workspace, file: EntryFile) -> Iterator[TimelineItem]:
+    """Yield how often a memory was read and confirmed, as its file and this machine counted."""
+    entry = file.entry
+    if entry.access_count:
+        yield TimelineItem(entry.last_accessed_at, "read", "", f"{_times(entry.access_count)}, last then", file.path)
+    noted = access_log.counts(workspace)
+    for what, name in (("read", entry.id), ("confirmed", f"{access_log.CONFIRMED}{entry.id}")):
+        if one := noted.get(name):
+            text = f"{_times(one.count)} since its file was written, last then; only this machine knows"
+            yield TimelineItem(one.last, what, "", text, f".mem/{access_log.ACCESSES}")
+    for what, mark in (("restored", access_log.RESTORED), ("changed", access_log.EDITED)):
+        if one := noted.get(f"{mark}{entry.id}"):
+            yield TimelineItem(one.last, what, "", "on this machine", f".mem/{access_log.ACCESSES}")
+
+
+def _committed(workspace: Workspace, file: EntryFile) -> Iterator[TimelineItem]:
+    """Yield what each commit made of the memory's file, wherever that lay then."""
+    layout, bare = workspace.layout, file.path.removeprefix(workspace.layout.archive)
+    # A move that is not committed yet has no commits at the new path.
+    found = next(
+        (some for path in (file.path, bare, f"{layout.archive}{bare}") if (some := edits(workspace, path))), []
+    )
+    for version, place, one in found:
+        was = None if one.before is None else entry_version(layout, place, one.before)
+        is_now = None if one.after is None else entry_version(layout, one.path, one.after)
+        changes = list(entry_changes(was, is_now, {}))
+        what = ", ".join(dict.fromkeys(change.kind for change in changes)) or "committed"
+        details = [detail for change in changes for detail in change.details]
+        text = "; ".join([version.subject, *details])
+        lines = tuple(line for change in changes for line in change.lines)
+        yield TimelineItem(_utc(version.date), what, version.author, text, f"commit:{version.commit}", lines)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
+def _utc(moment: str) -> str:
+    instant = parse_time(moment) if moment else None
+    return stamp(instant) if instant else ""
