@@ -8,8 +8,12 @@ def main() -> None:
     if sys.argv[1:] in (["--version"], ["-V"]):
         from . import __version__
 
-        sys.stdout.write(f"mem {__version__}\n")
-        return
+        try:
+            sys.stdout.write(f"mem {__version__}\n")
+            sys.stdout.flush()
+            return
+        except (OSError, AttributeError):  # a full disk or a closed stream, of which the command line tells
+            pass
     if sys.argv[1:2] == ["merge-driver"] and len(sys.argv) == 7:
         from .store import merge_driver
 

@@ -94,6 +94,6 @@ class UnknownTranscriptError(MemError):
     code: ClassVar[str] = "unknown-transcript"
 
     def __init__(self, message: str, fix: str = "", kind: str = "damaged") -> None:
-        """Say what is wrong, and of what kind it is."""
+        """Say what is wrong, and of what kind it is, as `transcripts/transcript_format.py` names them."""
         super().__init__(message, fix)
         self.kind = kind

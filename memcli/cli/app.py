@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperArgument, TyperGroup
 
-from ..errors import MemError, UsageError
+from ..errors import MemError, RefusedError, UsageError
 from . import output
 
 
@@ -143,15 +143,15 @@ def mem(
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; only bugs raise."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="replace")
     as_json = "--json" in arguments
     if "_MEM_COMPLETE" in os.environ:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
         completion_init()
     try:
+        for stream in (sys.stderr, sys.stdout):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(encoding="utf-8", errors="replace")
         code = _invoked(arguments)
         output.flush()
         return code
@@ -162,6 +162,12 @@ def run(arguments: Sequence[str]) -> int:
         # The reader has closed the pipe. Python would report it again when it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if not output.cannot_print(error):
+            raise
+        full = RefusedError(f"cannot write the output: {(error.strerror or str(error)).lower()}", "send it elsewhere")
+        output.failure(full, arguments, as_json=as_json)
+        return full.exit_code
     except KeyboardInterrupt:
         output.note("interrupted")
         return 130

@@ -4,6 +4,7 @@ They are escaped in a pipe too, which may end on a terminal (`mem read ID | head
 `read --raw`, exports and the answers of protocols.
 """
 
+import errno
 import json
 import os
 import sys
@@ -13,6 +14,7 @@ from typing import Any, TextIO
 from ..errors import MemError
 
 _BIDI = "\u200e\u200f\u202a-\u202e\u2066-\u2069\u061c"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _ONE_LINE = dict.fromkeys(map(ord, "\t\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029"), " ")  # what would end a value or a line
 
 
@@ -145,10 +147,20 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], flexible: int) -> 
         print(styled("  ".join(padded).rstrip(), "1") if number == 0 else "  ".join(padded).rstrip())
 
 
+def _tell(text: str) -> None:
+    """Write to stderr; where that is full nobody can be told."""
+    try:
+        print(text, end="", file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        return
+
+
 def note(text: str) -> None:
     """Print one line on stderr; a line end within it, as names of files may have, is escaped."""
     line = visible(text).replace("\n", "\\x0a")
-    print(f"mem: {line}\n", file=sys.stderr, end="")
+    _tell(f"mem: {line}\n")
 
 
 def problems(found: Sequence[object]) -> None:
@@ -165,7 +177,7 @@ def failure(error: MemError, arguments: Sequence[str] = (), *, as_json: bool) ->
     if as_json:
         message, fix = unsaid(error.message, arguments), unsaid(error.fix, arguments)
         fault = {"code": error.code, "message": message, "fix": fix}
-        print(f"{json.dumps({'error': fault}, ensure_ascii=False)}\n", file=sys.stderr, end="")
+        _tell(f"{json.dumps({'error': fault}, ensure_ascii=False)}\n")
     else:
         note(unsaid(str(error), arguments))
 
@@ -183,18 +195,27 @@ class Bar:
         """Show how much is done."""
         if to_terminal(sys.stderr) and (done % self.step == 0 or done == total):
             self.shown = True
-            print(f"\r\x1b[K{self.label} {done:,} of {total:,}", end="", file=sys.stderr, flush=True)
+            _tell(f"\r\x1b[K{self.label} {done:,} of {total:,}")
 
     def clear(self) -> None:
         """Erase the line."""
         if self.shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            _tell("\r\x1b[K")
 
 
 def flush() -> None:
-    """Flush stdout and stderr, so that a closed pipe is noticed here."""
+    """Flush stdout and stderr, so that a closed pipe or a full disk is noticed here."""
     sys.stdout.flush()
-    sys.stderr.flush()
+    _tell("")
+
+
+def cannot_print(error: OSError) -> bool:
+    """Return whether an error is that stdout takes nothing more, as on a full disk."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return error.filename is None and error.errno in _FULL  # of a stream without a buffer nothing is left to flush
 
 
 def leave() -> None:

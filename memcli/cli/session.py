@@ -165,7 +165,7 @@ def _tell_report(report: "ImportReport", *, dry_run: bool, as_json: bool) -> Non
         output.say_row((one.tool, one.session, one.started[:10], one.added, one.path))
     for tool, tally in sorted(report.tallies.items()):
         sums = {"new": tally.new, "grown": tally.grown, "known": tally.known}
-        left = [f"{count:,} {reason}" for reason, count in tally.left_out.most_common() if count]
+        left = [f"{count:,} {reason}" for reason, count in sorted(tally.left_out.items(), key=lambda one: -one[1])]
         if dry_run or output.is_watched():
             told = f"{tool}: {', '.join(f'{count:,} {what}' for what, count in sums.items() if count) or 'none taken'}"
             (output.note if dry_run else output.say)(f"{told}; left out: {', '.join(left)}" if left else told)

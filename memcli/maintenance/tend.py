@@ -13,6 +13,7 @@ from ..index.index import Index, ask
 from ..index.scan import abandoned, scan
 from ..store import file_steps
 from ..store.lock import locked
+from ..store.privacy import make_derived
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> list[Tend
     """Run the tasks that are due; raise BusyError while another `tend` works here."""
     done = []
     with file_steps.naming("write", workspace.derived):
-        file_steps.make_folder(workspace.derived)
+        make_derived(workspace.derived)
     with locked(workspace.derived / "tend", command="mem tend", now=stamp(workspace.now), wait=0):
         for task in tasks:
             try:

@@ -16,7 +16,7 @@ from ..dataclass import dataclass
 from ..errors import BusyError, NotFoundError, RefusedError
 from ..formats.times import stamp
 from . import file_steps
-from .privacy import folder_mode, hide, make_derived, narrowed, write_private
+from .privacy import folder_mode, gone, hide, make_derived, narrowed, write_private
 from .workspace import Workspace
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _open(path: Path) -> int:
     except FileExistsError:
         pass
     except FileNotFoundError:
-        raise NotFoundError(f"there is no workspace {path.parent.parent}", "`mem init` makes one") from None
+        raise gone(path.parent.parent) from None
     else:
         hide(path.parent)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, narrowed(0o666, path.parent))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from ..errors import RefusedError, UsageError
+from ..errors import NotFoundError, RefusedError, UsageError
 from ..formats.ignore_patterns import ignored
 
 PRIVATE = frozenset(("sessions", "notes", ".mem"))
@@ -57,8 +57,13 @@ def hide(folder: Path) -> None:
 
 
 def make_derived(folder: Path) -> None:
-    """Make the folder of derived data where it is missing, with those above it; `.mem` tells git to pass over it."""
+    """Make the folder of derived data where it is missing, with those above it; `.mem` tells git to pass over it.
+
+    Raise NotFoundError if the workspace that `.mem` belongs into is gone.
+    """
     if not folder.parent.is_dir():
+        if folder.name == ".mem":
+            raise gone(folder.parent)
         make_derived(folder.parent)
     try:
         os.mkdir(folder, folder_mode(folder))
@@ -154,16 +159,28 @@ _PRIVATE = (".git", ".mem")
 
 
 def contained(root: Path, path: Path) -> Path:
-    """Return the real path, links followed, refusing one outside the root or inside `.git` or `.mem`."""
+    """Return the real path, links followed; raise RefusedError for one outside the root or inside `.git` or `.mem`.
+
+    Raise NotFoundError if the root is gone: writing would make it anew, and reading find nothing in it.
+    """
     name = os.fspath(path)
     _require_possible(name)
-    base, real = os.path.realpath(root), _real(os.path.join(root, name))
+    try:
+        base = os.path.realpath(root, strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        raise gone(root) from None
+    real = _real(os.path.join(root, name))
     if real != base and not real.startswith(base.rstrip("/") + "/"):
         raise RefusedError(f"{name} leads outside the workspace {root}", "name a file inside it")
     for part in real[len(base) :].split("/"):
         if part.casefold() in _PRIVATE:
             raise RefusedError(f"{name} lies in {part}, which is not for memories", "choose another folder")
     return Path(real)
+
+
+def gone(root: Path) -> NotFoundError:
+    """Return what to raise for a workspace whose folder is not there."""
+    return NotFoundError(f"there is no workspace {root}", "`mem init` makes one")
 
 
 def _require_possible(name: str) -> None:

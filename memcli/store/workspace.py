@@ -1,10 +1,11 @@
 """The workspace: where it is and how it is found."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError, SwitchedOffError, UsageError
@@ -21,7 +22,7 @@ SCOPES = ("project", "user", "all")
 
 @dataclass(frozen=True)
 class Workspace:
-    """A folder of memories with the settings in force there."""
+    """A folder of memories with the settings in force there. It can be a key of a dict, and be pickled."""
 
     root: Path
     scope: str  # project or user
@@ -33,6 +34,12 @@ class Workspace:
     beside: Path | None = None  # where derived data of a folder of documents lies; None: in the workspace itself
     folder: Path = Path()  # where it was opened from: relative names of files are taken from there too
     environ: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        return hash(self.root)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)} | {"environ": dict(self.environ)}
 
     @property
     def derived(self) -> Path:

@@ -4,9 +4,9 @@ Killed at any moment, the next run goes on: what is in a session is known by its
 tells of nothing that is not safe on disk yet.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, field
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -49,34 +49,33 @@ class ImportedConversation:
     started: str
 
 
-@dataclass
+@dataclass(frozen=True)
 class Tally:
     """What became of the conversations of one tool."""
 
-    new: int = 0
-    grown: int = 0
-    known: int = 0
-    events: int = 0
-    left_out: Counter[str] = field(default_factory=Counter)
+    new: int
+    grown: int
+    known: int
+    events: int
+    left_out: Mapping[str, int]
+    """How many by the reason."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class ImportReport:
     """What became of all sources."""
 
-    tallies: dict[str, Tally] = field(default_factory=dict)  # by tool
-    taken: list[ImportedConversation] = field(default_factory=list)
-    problems: dict[str, str] = field(default_factory=dict)  # path → what is wrong
-    redacted: list[Redacted] = field(default_factory=list)
-
-    def tally(self, tool: str) -> Tally:
-        """Return the sums of a tool."""
-        return self.tallies.setdefault(tool, Tally())
+    tallies: Mapping[str, Tally]
+    """By the name of the tool."""
+    taken: tuple[ImportedConversation, ...]
+    problems: Mapping[str, str]
+    """What is wrong with a file, by its path."""
+    redacted: tuple[Redacted, ...]
 
     @property
     def elsewhere(self) -> int:
         """Count the conversations that were left out for having taken place in other projects."""
-        return sum(one.left_out[ELSEWHERE] for one in self.tallies.values())
+        return sum(one.left_out.get(ELSEWHERE, 0) for one in self.tallies.values())
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON document."""
@@ -87,7 +86,7 @@ class ImportReport:
                 "grown": one.grown,
                 "known": one.known,
                 "events": one.events,
-                "left_out": {reason: count for reason, count in one.left_out.items() if count},
+                "left_out": dict(one.left_out),
             }
             for tool, one in sorted(self.tallies.items())
         ]
@@ -120,9 +119,8 @@ def import_all(
     found = find_sources(workspace, str(path))
     chosen = wanted(workspace, around, folders, since, asked=bool(str(path)))
     run = ImportRun(workspace, chosen, dry_run=dry_run, allow_secret=allow_secret)
-    report = run.take(found.sources, progress)
-    report.problems |= found.problems
-    return report
+    run.take(found.sources, progress)
+    return run.report(found.problems)
 
 
 @dataclass
@@ -144,9 +142,20 @@ class ImportRun:
         self._workspace, self._wanted, self._dry, self._allow = workspace, wanted, dry_run, allow_secret
         self._log = ImportLog(workspace)
         self._listing = Listing(workspace)
-        self.report = ImportReport()
+        self._sums = defaultdict[str, Counter[str]](Counter)  # by tool: what a `Tally` says, and reasons to leave out
+        self._taken: list[ImportedConversation] = []
+        self._problems: dict[str, str] = {}
+        self._redacted: list[Redacted] = []
 
-    def take(self, sources: Sequence[Source], progress: Progress) -> ImportReport:
+    def report(self, problems: Mapping[str, str]) -> ImportReport:
+        """Return what became of all, and `problems` of finding the sources."""
+        tallies = {}
+        for tool, sums in self._sums.items():
+            new, grown, known, events = (sums.pop(name, 0) for name in ("new", "grown", "known", "events"))
+            tallies[tool] = Tally(new, grown, known, events, dict(+sums))
+        return ImportReport(tallies, tuple(self._taken), self._problems | {**problems}, tuple(self._redacted))
+
+    def take(self, sources: Sequence[Source], progress: Progress) -> None:
         """Take what is new of the sources, the latest first."""
         ordered = sorted(sources, key=lambda one: -one.changed)
         for start in range(0, len(ordered), BATCH):
@@ -161,22 +170,21 @@ class ImportRun:
             finally:
                 if not self._dry:
                     self._log.add(read)
-        return self.report
 
     def _one(self, source: Source) -> Seen | None:
         """Take one source; None where nothing is to be noted of it."""
         if not self._allow and shut_out(source.path):
-            self.report.tally(source.tool or FILES).left_out[SHUT_OUT] += 1
+            self._sums[source.tool or FILES][SHUT_OUT] += 1
             return None
         seen = self._log.get(source.path)
         if seen is not None and seen.stamp == source.stamp and not self._wanted.asks_again(seen):
-            tally = self.report.tally(seen.tool or source.tool or FILES)
-            tally.known += seen.taken
-            tally.left_out.update(self._wanted.left_out(seen))
+            sums = self._sums[seen.tool or source.tool or FILES]
+            sums["known"] += seen.taken
+            sums.update(self._wanted.left_out(seen))
             return None
         changed = stamp(datetime.fromtimestamp(source.changed, UTC))
         if not self._wanted.takes_time(changed):
-            self.report.tally(source.tool or FILES).left_out[EARLIER] += 1
+            self._sums[source.tool or FILES][EARLIER] += 1
             return None
         reading = _Reading(source, seen.marks if seen else {}, Seen(source.stamp, source.tool))
         try:
@@ -185,7 +193,7 @@ class ImportRun:
         except UnknownTranscriptError as error:
             self._unknown(error, reading)
         except OSError as error:
-            self.report.problems[str(source.path)] = (error.strerror or str(error)).lower()
+            self._problems[str(source.path)] = (error.strerror or str(error)).lower()
             return None
         return reading.seen
 
@@ -193,12 +201,12 @@ class ImportRun:
         """Take one conversation of a source, or count why it is left out."""
         source, about = reading.source, transcript.about
         reading.seen.tool = source.tool or transcript.format
-        tally = self.report.tally(reading.seen.tool)
+        sums = self._sums[reading.seen.tool]
         mark = transcript.changed
         if mark and reading.before.get(transcript.session_id) == mark:
             reading.seen.marks[transcript.session_id] = mark
             reading.seen.taken += 1
-            tally.known += 1
+            sums["known"] += 1
             return
         folder = word(about.get("cwd")) or source.folder
         if folder:
@@ -208,17 +216,17 @@ class ImportRun:
             return
         if not self._wanted.takes_folder(folder):
             reading.seen.elsewhere[folder] += 1
-            tally.left_out[reason_for(folder)] += 1
+            sums[reason_for(folder)] += 1
             return
         into = own_id(source.path) or ("" if transcript.is_nameless else transcript.session_id)
         standing = standing_of(self._workspace, into, self._listing) if into else None
         with spooled(self._workspace, transcript, source.name, standing) as spool:
-            self._spooled(spool, own_id(source.path) or spool.session_id, reading, tally, changed)
+            self._spooled(spool, own_id(source.path) or spool.session_id, reading, sums, changed)
         self._complain(transcript, source)
         if mark:
             reading.seen.marks[transcript.session_id] = mark
 
-    def _spooled(self, spool: Spool, into: str, reading: _Reading, tally: Tally, changed: str) -> None:
+    def _spooled(self, spool: Spool, into: str, reading: _Reading, sums: Counter[str], changed: str) -> None:
         last = spool.last or changed
         if not spool.events + spool.known:
             self._leave_out(NOTHING, reading)
@@ -226,18 +234,18 @@ class ImportRun:
         if not self._wanted.takes_time(last):
             reading.seen.earlier = max(reading.seen.earlier, last)
             reading.seen.earlier_count += 1
-            tally.left_out[EARLIER] += 1
+            sums[EARLIER] += 1
             return
         session, added, known = self._would_be(spool, into) if self._dry else self._kept(spool, into)
         reading.seen.taken += 1
-        tally.events += added
+        sums["events"] += added
         if not added:
-            tally.known += 1
+            sums["known"] += 1
             return
-        tally.new, tally.grown = tally.new + (not known), tally.grown + bool(known)
-        self.report.redacted += spool.cleaner.found
+        sums["grown" if known else "new"] += 1
+        self._redacted += spool.cleaner.found
         source, started = reading.source, spool.transcript.started
-        self.report.taken.append(ImportedConversation(session, reading.seen.tool, source.path, added, known, started))
+        self._taken.append(ImportedConversation(session, reading.seen.tool, source.path, added, known, started))
 
     def _kept(self, spool: Spool, into: str) -> tuple[str, int, int]:
         done = spool.keep_once(into, self._listing)
@@ -250,7 +258,7 @@ class ImportRun:
 
     def _leave_out(self, reason: str, reading: _Reading) -> None:
         reading.seen.left_out[reason] += 1
-        self.report.tally(reading.seen.tool or FILES).left_out[reason] += 1
+        self._sums[reading.seen.tool or FILES][reason] += 1
 
     def _unknown(self, error: UnknownTranscriptError, reading: _Reading) -> None:
         """Count what holds no conversation; what ought to hold one, and is damaged, is named."""
@@ -258,7 +266,7 @@ class ImportRun:
         is_expected = bool(reading.source.tool)
         is_damaged = error.kind == DAMAGED and path.suffix in _DATA
         if is_damaged or error.kind == CUT_OFF or (is_expected and error.kind in (DAMAGED, FOREIGN)):
-            self.report.problems[str(path)] = error.message
+            self._problems[str(path)] = error.message
             self._leave_out(BROKEN, reading)
         else:
             self._leave_out(UNKNOWN, reading)
@@ -270,4 +278,4 @@ class ImportRun:
             reasons = {reason: count for reason, count in reasons.items() if reason not in _CUT_OFF}
         if reasons:
             told = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
-            self.report.problems[str(source.path)] = f"not all of it could be read ({told}): the rest is taken"
+            self._problems[str(source.path)] = f"not all of it could be read ({told}): the rest is taken"

@@ -1,12 +1,15 @@
 """A full disk is told in one line that names the place; nothing is lost, and with space all of it goes in."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import Mem, Ran
+from tests.conftest import FIXTURES, Mem, Ran
 
 ROOM = 200_000  # bytes that a file may have: the system refuses the rest as it does on a full disk
 
@@ -70,3 +73,40 @@ def test_an_index_that_is_kept_elsewhere_is_said_to_be(
     ran = mem("index", "--rebuild")
     assert (ran.code, ran.err.count("\n")) == (0, 1)
     assert f"its index is kept in {elsewhere}" in ran.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "words",
+    ["search bakery", "search bakery --json", "ls", "grep bakery", "read MEMORY.md", "--help", "--version", "stats",
+     "export", "help settings", "write Another_one"],
+)  # fmt: skip
+def test_output_that_cannot_be_written_is_told_in_one_line(
+    mem: Mem, workspace: Path, words: str, unbuffered: str
+) -> None:
+    mem("write", "The bakery opens at seven.", "--no-dedup")
+    (workspace / "MEMORY.md").write_text("The bakery.\n")
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "memcli", *words.split()],
+            stdout=full, stderr=subprocess.PIPE, check=False, text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered, "PYTHONPATH": str(FIXTURES.parent)},
+        )  # fmt: skip
+    assert (ran.returncode, ran.stderr.count("\n")) == (5, 1), ran.stderr
+    assert "cannot write the output: no space left on device" in ran.stderr
+    assert ran.stderr.startswith('{"error"' if "--json" in words else "mem: ")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_messages_that_nobody_can_be_told_change_neither_answer_nor_exit_code(mem: Mem, workspace: Path) -> None:
+    mem("write", "The bakery opens at seven.", "--no-dedup")
+    (workspace / "entries" / "broken.md").write_text("---\ntags: [a\n---\n\nThe bakery.\n")
+    for words, code, said in (("ls", 0, "bakery"), ("read nobody", 4, ""), ("search zeppelin --mode keyword", 1, "")):
+        with open("/dev/full", "wb") as full:
+            ran = subprocess.run(
+                [sys.executable, "-m", "memcli", *words.split()],
+                stdout=subprocess.PIPE, stderr=full, check=False, text=True,
+                env={**os.environ, "PYTHONPATH": str(FIXTURES.parent)},
+            )  # fmt: skip
+        assert (ran.returncode, said in ran.stdout) == (code, True), words
