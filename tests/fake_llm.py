@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memcli.errors import LlmError
-from memcli.llm.client import MAX_TOKENS, TEMPERATURE, Completion
+from memcli.llm.client import Completion, LlmRequest
 
 Answer = str | Completion | LlmError | Callable[[Sequence[Mapping[str, str]]], str]
 
@@ -20,24 +20,16 @@ class ScriptedLlm:
         self.questions: list[list[Mapping[str, str]]] = []
         self.options: list[dict[str, Any]] = []
 
-    def complete(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        temperature: float = TEMPERATURE,
-        max_tokens: int = MAX_TOKENS,
-        timeout: float = 0.0,
-    ) -> Completion:
+    def complete(self, request: LlmRequest) -> Completion:
         """Answer from the script."""
-        self.questions.append(list(messages))
+        self.questions.append(list(request.messages))
         self.options.append(
-            {"schema": schema, "temperature": temperature, "max_tokens": max_tokens, "timeout": timeout}
+            {name: getattr(request, name) for name in ("schema", "temperature", "max_tokens", "timeout")}
         )
         assert self.script, f"question {len(self.questions)} was not expected"
         answer = self.script.pop(0)
         if isinstance(answer, LlmError):
             raise answer
         if callable(answer):
-            answer = answer(messages)
+            answer = answer(request.messages)
         return answer if isinstance(answer, Completion) else Completion(answer, "stop", "scripted")

@@ -13,7 +13,7 @@ from typing import Any, cast, get_args
 from ..dataclass import dataclass
 from ..errors import LlmError, ReplyError, UsageError
 from ..llm import chosen_llm
-from ..llm.client import Llm
+from ..llm.client import Llm, LlmRequest
 from ..llm.lenient_json import dicts, loads_lenient
 from ..store.redaction import redactor
 from ..store.workspace import Workspace
@@ -117,7 +117,7 @@ class LlmJudge:
             {"role": "system", "content": _TASK},
             {"role": "user", "content": json.dumps(texts, ensure_ascii=False)},
         ]
-        answer = self._llm.complete(messages, schema=SCHEMA, temperature=0.0, timeout=self._timeout)
+        answer = self._llm.complete(LlmRequest(messages, schema=SCHEMA, temperature=0.0, timeout=self._timeout))
         rows = _rows(answer.text, len(pairs))
         return [_verdict(old, new, rows.get(number)) for number, (old, new) in enumerate(pairs, 1)]
 

@@ -18,7 +18,7 @@ from ..index.lookups import keys_in_use
 from ..language.keyword_tokens import query_terms
 from ..language.pasted_text import Prompt
 from ..language.sentences import sentences
-from ..llm.client import Llm
+from ..llm.client import Llm, LlmRequest
 from ..llm.lenient_json import without_thoughts
 from .attribution import is_handed_on
 from .batch import Batch, Findings, shown_room
@@ -160,14 +160,18 @@ def own_words(event: Event) -> str:
 
 def _reply(llm: Llm, messages: Sequence[dict[str, str]], timeout: float) -> Reply:
     prompts = [message["content"] for message in messages]
-    answer = llm.complete(messages, schema=SCHEMA, temperature=TEMPERATURE, max_tokens=MAX_TOKENS, timeout=timeout)
+    answer = llm.complete(
+        LlmRequest(messages, schema=SCHEMA, temperature=TEMPERATURE, max_tokens=MAX_TOKENS, timeout=timeout)
+    )
     try:
         reply = parse_reply(answer.text, answer.finish_reason, prompts)
         if reply.is_empty:
             raise ReplyError("the reply holds nothing of what was asked for")
     except ReplyError as error:
         second = again(messages, answer.text, error.message)
-        answer = llm.complete(second, schema=SCHEMA, temperature=TEMPERATURE, max_tokens=MAX_TOKENS, timeout=timeout)
+        answer = llm.complete(
+            LlmRequest(second, schema=SCHEMA, temperature=TEMPERATURE, max_tokens=MAX_TOKENS, timeout=timeout)
+        )
         reply = parse_reply(answer.text, answer.finish_reason, prompts)
     return reply
 
@@ -221,7 +225,7 @@ def told_by_llm(llm: Llm, what: str, material: str) -> str:
         {"role": "system", "content": _SUMMARY_RULES.format(what=what)},
         {"role": "user", "content": f"<material>\n{safe}\n</material>"},
     ]
-    answer = llm.complete(messages, temperature=TEMPERATURE, max_tokens=_SUMMARY_TOKENS)
+    answer = llm.complete(LlmRequest(messages, temperature=TEMPERATURE, max_tokens=_SUMMARY_TOKENS))
     if answer.finish_reason not in (None, "", "stop", "end_turn", "eos"):
         raise LlmError(f"the model stopped with {answer.finish_reason}")
     text = clean_text(without_thoughts(answer.text[: 10 * _LONGEST_SUMMARY]))

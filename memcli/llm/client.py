@@ -37,19 +37,25 @@ class Completion:
     model: str = ""
 
 
-class Llm(Protocol):
-    """Anything that answers messages of `role` and `content`."""
+@dataclass(frozen=True)
+class LlmRequest:
+    """What a model is asked, and how."""
 
-    def complete(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        temperature: float = TEMPERATURE,
-        max_tokens: int = MAX_TOKENS,
-        timeout: float = 0.0,
-    ) -> Completion:
-        """Answer within `timeout` seconds (0: the usual time of its kind); raise LlmError with the reason if not."""
+    messages: Sequence[Mapping[str, str]]
+    """Each with `role` and `content`."""
+    schema: Mapping[str, Any] | None = None
+    """Of the JSON object that is asked for."""
+    temperature: float = TEMPERATURE
+    max_tokens: int = MAX_TOKENS
+    timeout: float = 0.0
+    """Seconds to answer in; 0: the usual time of its kind."""
+
+
+class Llm(Protocol):
+    """Anything that answers requests."""
+
+    def complete(self, request: LlmRequest) -> Completion:
+        """Answer in time; raise LlmError with the reason if not."""
         ...
 
 
@@ -61,47 +67,39 @@ class LitellmLlm:
     api_base: str = ""
     api_key: str = field(default="", repr=False)
 
-    def complete(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        temperature: float = TEMPERATURE,
-        max_tokens: int = MAX_TOKENS,
-        timeout: float = 0.0,
-    ) -> Completion:
+    def complete(self, request: LlmRequest) -> Completion:
         """Ask once, see `Llm`; the deadline counts from the request, after the seconds litellm takes to import."""
-        timeout = timeout or TIMEOUT
+        timeout = request.timeout or TIMEOUT
         # Whatever a provider prints must not end up in our data.
         with contextlib.redirect_stdout(sys.stderr):
             litellm = _litellm()
-            question: dict[str, Any] = {
-                "messages": [dict(message) for message in messages],
-                "temperature": temperature,
-                "max_tokens": max_tokens,
+            asked: dict[str, Any] = {
+                "messages": [dict(message) for message in request.messages],
+                "temperature": request.temperature,
+                "max_tokens": request.max_tokens,
                 "timeout": timeout,
                 "max_retries": 0,
                 "num_retries": 0,
                 "drop_params": True,
             }
-            return _within(timeout, lambda: self._ask(litellm, question, schema), self.model)
+            return _within(timeout, lambda: self._ask(litellm, asked, request.schema), self.model)
 
-    def _ask(self, litellm: Any, question: dict[str, Any], schema: Mapping[str, Any] | None) -> Completion:
+    def _ask(self, litellm: Any, asked: dict[str, Any], schema: Mapping[str, Any] | None) -> Completion:
         try:
             model, provider = self._resolved(litellm)
-            question |= {"model": model, "custom_llm_provider": provider}
-            question |= {"api_base": self.api_base} if self.api_base else {}
+            asked |= {"model": model, "custom_llm_provider": provider}
+            asked |= {"api_base": self.api_base} if self.api_base else {}
             # The OpenAI client wants a key even for a server that asks for none.
             key = self.api_key or ("none" if self.api_base and not os.environ.get("OPENAI_API_KEY") else "")
-            question |= {"api_key": key} if key else {}
+            asked |= {"api_key": key} if key else {}
             form = _response_format(litellm, model, provider, schema)
             try:
-                response = litellm.completion(**question, **form)
+                response = litellm.completion(**asked, **form)
             except litellm.exceptions.BadRequestError as error:
                 if not form or "response_format" not in str(error):
                     raise
                 # Many servers speak the protocol but not every form of it; the refused question cost nothing.
-                response = litellm.completion(**question)
+                response = litellm.completion(**asked)
         except Exception as error:
             raise LlmError(f"{self.model}: {self._reason(error)}") from error
         if not response.choices:

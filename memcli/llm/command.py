@@ -13,12 +13,12 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from tempfile import TemporaryDirectory, TemporaryFile
-from typing import IO, Any
+from typing import IO
 
 from ..dataclass import dataclass
 from ..errors import LlmError
 from ..language.harness_text import ASKED_BY_MEM
-from .client import MAX_TOKENS, TEMPERATURE, Completion
+from .client import Completion, LlmRequest
 
 _COMMON = (
     r"HOME|PATH|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|TEMP|TMP|APPDATA|LOCALAPPDATA|USERPROFILE|SYSTEMROOT"
@@ -112,22 +112,14 @@ class CommandLlm:
 
     argv: tuple[str, ...]
 
-    def complete(
-        self,
-        messages: Sequence[Mapping[str, str]],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        temperature: float = TEMPERATURE,
-        max_tokens: int = MAX_TOKENS,
-        timeout: float = 0.0,
-    ) -> Completion:
+    def complete(self, request: LlmRequest) -> Completion:
         """Run the command and kill it with all it started at the deadline; only messages and timeout reach it.
 
         Raises LlmError where it cannot run, fails, answers nothing, or answers without the object that was asked for.
         """
-        prompt = "\n\n".join([ASKED_BY_MEM, *(message["content"] for message in messages)])
+        prompt = "\n\n".join([ASKED_BY_MEM, *(message["content"] for message in request.messages)])
         name = self.argv[0] if self.argv else "llm.command"
-        timeout = timeout or AGENT_TIMEOUT
+        timeout = request.timeout or AGENT_TIMEOUT
         # Files and not pipes: nothing can block, and a child left behind cannot hold the answer up.
         with TemporaryFile() as asked, TemporaryFile() as said, TemporaryFile() as talk:
             asked.write(prompt.encode("utf-8", "replace"))
@@ -146,7 +138,7 @@ class CommandLlm:
                 raise LlmError(f"{name} ended with {code}{_last_line(_content(talk)) or _last_line(answer)}")
             if not answer.strip():
                 raise LlmError(f"{name} answered nothing{_last_line(_content(talk))}")
-            if schema is not None and "{" not in answer:
+            if request.schema is not None and "{" not in answer:
                 # What asks for a login says so on standard output and ends well.
                 raise LlmError(f"{name} did not do what it was asked{_last_line(answer)}")
             return Completion(answer, None, name)

@@ -92,12 +92,13 @@ def judge_of(settings: Settings) -> Judge | None:
 
 def judged(llm: "Llm", prompt: str, memories: Sequence[Memory], timeout: float) -> Collection[str]:
     """Return the ids an LLM keeps, all if its reply has no numbers; raise LlmError if it does not answer."""
+    from ..llm.client import LlmRequest
     from ..llm.lenient_json import loads_lenient
 
     rows = [f"{number}. {json.dumps(quoted(one.text[:_MEMORY]))}" for number, one in enumerate(memories, 1)]
     said = f"Prompt: {json.dumps(quoted(prompt[:_PROMPT]))}\n\nMemories:\n" + "\n".join(rows)
     messages = [{"role": "system", "content": _TASK}, {"role": "user", "content": said}]
-    answer = llm.complete(messages, temperature=0.0, max_tokens=400, timeout=timeout)
+    answer = llm.complete(LlmRequest(messages, temperature=0.0, max_tokens=400, timeout=timeout))
     try:
         value, _ = loads_lenient(answer.text, ("keep",))
     except ValueError:

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from memcli.errors import LlmError
-from memcli.llm.client import LitellmLlm, context_window
+from memcli.llm.client import LitellmLlm, LlmRequest, context_window
 from tests import llm_server as server
 
 KEY = "sk-test-0123456789"
@@ -41,7 +41,7 @@ CASES: dict[str, tuple[server.Answer, ...]] = {
 def asked(llm: LitellmLlm, timeout: float) -> dict[str, Any]:
     """Give what came of a question."""
     try:
-        answer = llm.complete([{"role": "user", "content": "hi"}], schema=SCHEMA, timeout=timeout)
+        answer = llm.complete(LlmRequest([{"role": "user", "content": "hi"}], schema=SCHEMA, timeout=timeout))
     except LlmError as error:
         return {"error": str(error)}
     return {"text": answer.text[:40], "size": len(answer.text), "finish_reason": answer.finish_reason}

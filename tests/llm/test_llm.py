@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memcli.errors import LlmError
-from memcli.llm.client import LitellmLlm, context_window
+from memcli.llm.client import LitellmLlm, LlmRequest, context_window
 from tests.llm.litellm_cases import KEY, SCHEMA
 
 ROOT = Path(__file__).parent.parent.parent
@@ -111,7 +111,7 @@ def test_the_window_of_a_model_is_known_without_importing_litellm(outcomes: dict
 def test_without_litellm_the_reason_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
     with pytest.raises(LlmError, match=r"pip install '\.\[llm\]'"):
-        LitellmLlm("gpt-4o").complete([{"role": "user", "content": "hi"}])
+        LitellmLlm("gpt-4o").complete(LlmRequest([{"role": "user", "content": "hi"}]))
 
 
 def test_the_key_is_not_shown_with_the_model() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import LlmError
-from memcli.llm.client import Completion, Llm
+from memcli.llm.client import Completion, Llm, LlmRequest
 from memcli.llm.command import CommandLlm
 
 MESSAGES = [{"role": "system", "content": "Be brief – très bref."}, {"role": "user", "content": "Hi 😀"}]
@@ -35,17 +35,17 @@ def gone(pid: int) -> bool:
 
 def test_the_prompt_goes_in_and_the_answer_comes_out() -> None:
     llm: Llm = script("sys.stdout.buffer.write(sys.stdin.buffer.read())")
-    answer = llm.complete(MESSAGES)
+    answer = llm.complete(LlmRequest(MESSAGES))
     assert answer == Completion("[asked by mem]\n\nBe brief – très bref.\n\nHi 😀", None, sys.executable)
 
 
 def test_a_prompt_the_command_never_reads_does_no_harm() -> None:
     prompt = [{"role": "user", "content": "x" * 1_000_000}]
-    assert script("print('done')").complete(prompt).text == "done\n"
+    assert script("print('done')").complete(LlmRequest(prompt)).text == "done\n"
 
 
 def test_the_command_knows_that_it_runs_for_mem() -> None:
-    assert script("print(os.environ['MEM_INSIDE_LLM'])").complete(MESSAGES).text == "1\n"
+    assert script("print(os.environ['MEM_INSIDE_LLM'])").complete(LlmRequest(MESSAGES)).text == "1\n"
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def test_the_command_knows_that_it_runs_for_mem() -> None:
 )
 def test_a_command_that_fails_says_its_last_line(code: str, said: str) -> None:
     with pytest.raises(LlmError) as caught:
-        script(code).complete(MESSAGES)
+        script(code).complete(LlmRequest(MESSAGES))
     assert str(caught.value) == f"{sys.executable} {said}"
 
 
 @pytest.mark.parametrize("argv", [("/nowhere/llm",), ("/",), (), ("a\0b",)])
 def test_a_command_that_cannot_run_is_named(argv: tuple[str, ...]) -> None:
     with pytest.raises(LlmError, match=r"cannot run .*check llm\.command") as caught:
-        CommandLlm(argv).complete(MESSAGES)
+        CommandLlm(argv).complete(LlmRequest(MESSAGES))
     assert "\n" not in str(caught.value)
 
 
@@ -81,7 +81,7 @@ time.sleep(3600)
 """
     for seconds in (3, 30, 300):  # a busy machine may take longer to start the two
         with pytest.raises(LlmError, match=f"no answer within {seconds} s"):
-            script(code).complete(MESSAGES, timeout=seconds)
+            script(code).complete(LlmRequest(MESSAGES, timeout=seconds))
         if note.exists() and note.read_text():
             break
     command, started = map(int, note.read_text().split())
@@ -91,13 +91,13 @@ time.sleep(3600)
 
 def test_a_child_left_behind_does_not_hold_the_answer_up() -> None:
     code = "subprocess.Popen(['sleep', '90'], start_new_session=True); print('done')"
-    assert script(code).complete(MESSAGES, timeout=80).text == "done\n"
+    assert script(code).complete(LlmRequest(MESSAGES, timeout=80)).text == "done\n"
 
 
 def test_an_endless_answer_is_stopped() -> None:
     with pytest.raises(LlmError, match="more than 8 MB"):
-        script("while True: print('x' * 100_000)").complete(MESSAGES, timeout=600)
+        script("while True: print('x' * 100_000)").complete(LlmRequest(MESSAGES, timeout=600))
 
 
 def test_bytes_that_are_no_text_are_read_as_well_as_can_be() -> None:
-    assert script(r"sys.stdout.buffer.write(b'a\xffb')").complete(MESSAGES).text == "a\ufffdb"
+    assert script(r"sys.stdout.buffer.write(b'a\xffb')").complete(LlmRequest(MESSAGES)).text == "a\ufffdb"

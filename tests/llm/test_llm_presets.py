@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import LlmError
+from memcli.llm.client import LlmRequest
 from memcli.llm.command import CommandLlm
 from tests.conftest import Mem
 
@@ -89,7 +90,7 @@ def seen() -> dict[str, object]:
 
 @pytest.mark.parametrize("name", STAND_INS)
 def test_the_name_of_an_agent_is_enough(programs: Path, name: str) -> None:
-    assert CommandLlm(COMMANDS[name]).complete(MESSAGES).text == "done\n"
+    assert CommandLlm(COMMANDS[name]).complete(LlmRequest(MESSAGES)).text == "done\n"
     assert seen()["asked"] == "[asked by mem]\n\nWhat is kept?"
 
 
@@ -97,7 +98,7 @@ def test_the_name_of_an_agent_is_enough(programs: Path, name: str) -> None:
 def test_an_agent_stands_in_an_empty_folder_and_sees_no_more_than_it_needs(
     programs: Path, name: str, world: Path
 ) -> None:
-    CommandLlm(COMMANDS[name]).complete(MESSAGES)
+    CommandLlm(COMMANDS[name]).complete(LlmRequest(MESSAGES))
     found = seen()
     environment = found["environment"]
     assert isinstance(environment, dict)
@@ -113,7 +114,7 @@ def test_an_agent_keeps_its_own_credentials_and_not_those_of_others(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "mine")
     monkeypatch.setenv("OPENAI_API_KEY", "theirs")
-    CommandLlm(("claude",)).complete(MESSAGES)
+    CommandLlm(("claude",)).complete(LlmRequest(MESSAGES))
     environment = seen()["environment"]
     assert isinstance(environment, dict)
     assert environment["ANTHROPIC_API_KEY"] == "mine"
@@ -121,7 +122,7 @@ def test_an_agent_keeps_its_own_credentials_and_not_those_of_others(
 
 
 def test_options_behind_the_name_are_added(programs: Path) -> None:
-    CommandLlm(("claude", "--model", "haiku")).complete(MESSAGES)
+    CommandLlm(("claude", "--model", "haiku")).complete(LlmRequest(MESSAGES))
     words = seen()["words"]
     assert isinstance(words, list)
     assert words[-2:] == ["--model", "haiku"]
@@ -130,20 +131,20 @@ def test_options_behind_the_name_are_added(programs: Path) -> None:
 
 def test_a_whole_command_line_of_the_user_is_run_as_it_is_written(programs: Path, world: Path) -> None:
     install(programs, "claude", "print('as it is')")
-    assert CommandLlm(("claude", "-p", "--model", "opus")).complete(MESSAGES).text == "as it is\n"
+    assert CommandLlm(("claude", "-p", "--model", "opus")).complete(LlmRequest(MESSAGES)).text == "as it is\n"
     assert seen()["words"] == ["-p", "--model", "opus"]
     assert seen()["folder"] == str(world)
 
 
 def test_ollama_without_a_model_is_told_what_to_set(programs: Path) -> None:
     with pytest.raises(LlmError, match=r"names no model.*mem config set llm.command 'ollama MODEL'"):
-        CommandLlm(("ollama",)).complete(MESSAGES)
+        CommandLlm(("ollama",)).complete(LlmRequest(MESSAGES))
 
 
 def test_an_agent_that_is_not_installed_is_named(programs: Path) -> None:
     (programs / "codex").unlink()
     with pytest.raises(LlmError, match=r"'codex' is not on the PATH.*install it"):
-        CommandLlm(("codex",)).complete(MESSAGES)
+        CommandLlm(("codex",)).complete(LlmRequest(MESSAGES))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +160,9 @@ def test_an_agent_that_is_not_installed_is_named(programs: Path) -> None:
 def test_an_agent_that_cannot_answer_leaves_one_line(programs: Path, code: str, said: str) -> None:
     install(programs, "claude", code)
     with pytest.raises(LlmError) as caught:
-        CommandLlm(("claude",)).complete(MESSAGES, schema={"type": "object"}, timeout=2 if "sleep" in code else 300)
+        CommandLlm(("claude",)).complete(
+            LlmRequest(MESSAGES, schema={"type": "object"}, timeout=2 if "sleep" in code else 300)
+        )
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
