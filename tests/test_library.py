@@ -1,5 +1,6 @@
 """The programs of docs/library.md do what the page says, print what it shows, and pass a strict type checker."""
 
+import ast
 import os
 import re
 import subprocess
@@ -7,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests import house
 
 PAGE = Path(__file__).parent.parent / "docs" / "library.md"
 PROGRAM = re.compile(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", re.DOTALL)
@@ -63,3 +66,21 @@ def test_a_strict_type_checker_accepts_them(tmp_path: Path) -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stdout
+
+
+def test_what_the_library_raises_names_no_option_of_the_command_line_as_what_is_wrong() -> None:
+    """The first text of an error says what is wrong, to a program too; the second says what mends it, in the shell."""
+    found = []
+    for path, source in house.tree().items():
+        if path.startswith("cli/"):
+            continue
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).endswith("Error"):
+                said = "".join(
+                    part.value
+                    for part in ast.walk(node.args[0])
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                )
+                if re.search(r"(?:^|[\s`(])--?[a-z](?:[a-z-]*[a-z])?(?![\w-])", said):
+                    found.append(f"{path}:{node.lineno} {said}")
+    assert found == []

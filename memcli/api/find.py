@@ -47,9 +47,9 @@ def search(
     require_types(choice.type or (), found_in)
     settings = found_in[0].settings
     if limit is not None and limit < 1:
-        raise UsageError(f"-n {limit}", "ask for at least one hit")
+        raise UsageError(f"a limit of {limit}", "ask for at least one hit")
     if min_score is not None and not 0 <= min_score <= 1:
-        raise UsageError(f"--min-score {min_score}", "relevance is between 0 and 1")
+        raise UsageError(f"a least relevance of {min_score}", "give --min-score between 0 and 1")
     least = settings["search.min_score"] if min_score is None else min_score
     wanted = choice.filter(found_in[0], settings["search.kinds"], also=(DOCUMENT,))
     request = SearchRequest(
@@ -133,7 +133,7 @@ def list_entries(
     if sort not in SORTS:
         raise UsageError(f"no order {sort!r}", f"use one of {', '.join(SORTS)}")
     if limit < 0:
-        raise UsageError(f"-n {limit}", "ask for at least one, or leave it out for all")
+        raise UsageError(f"a limit of {limit}", "ask for at least one, or leave it out for all")
     found_in = every(workspaces)
     require_types(choice.type or (), found_in)
     rows: list[EntryRow] = []

@@ -91,7 +91,7 @@ def read_history(workspaces: Workspaces, *, since: str = "", until: str = "", li
     from ..store.history import read_log
 
     if limit < 0:
-        raise UsageError(f"-n {limit}", "ask for at least one, or leave it out for all")
+        raise UsageError(f"a limit of {limit}", "ask for at least one, or leave it out for all")
     records: list[HistoryRecord] = []
     problems: list[FileProblem] = []
     for where in every(workspaces):
@@ -118,7 +118,7 @@ def add_note(workspace: Workspace, text: str = "", *, user: str = "", assistant:
     if not (text + user + assistant).strip():
         raise UsageError("there is nothing to note", 'such as mem note "…"')
     if text and (user or assistant):
-        raise UsageError("a note is a text, or what was said by --user and --assistant", 'such as mem note "…"')
+        raise UsageError("a note is a text, or what the user and the assistant said", 'such as mem note "…"')
     cleaner = redactor(workspace, "the note")
     # Before it is cut: half a secret is one too, and no rule would see it.
     line = cleaner.text(text) if text else exchange(cleaner.text(user), cleaner.text(assistant))

@@ -83,10 +83,10 @@ def decay(workspace: Workspace, *, apply: bool = False, as_of: str = "", max_fra
     from ..store.layouts import MEM
 
     if not 0 <= max_fraction <= 1:
-        raise UsageError(f"--max-fraction {max_fraction:g}", "give a share between 0 and 1, such as 0.25")
+        raise UsageError(f"{max_fraction:g} is no share of the entries", "give --max-fraction between 0 and 1")
     moment = parse_when(as_of, workspace.now, workspace.zone) if as_of else workspace.now
     if moment is None:
-        raise UsageError(f"--as-of {as_of!r} is no date", "write 2027-11-21 or 2027-11")
+        raise UsageError(f"as of {as_of!r}: that is no date", "write 2027-11-21 or 2027-11")
     found = decaying.survey(workspace, moment)
     seed = " ".join(one.row["id"] for one in found.entries if one.verdict == "archive")
     done = decaying.decay(workspace, found.entries, workspace.noise(seed), max_fraction) if apply else None
@@ -157,7 +157,10 @@ def promote(
 
     require_source(source)
     if bool(names) == auto:
-        raise UsageError("nothing to promote" if not names else "--auto with ids", "name entries, or give --auto alone")
+        raise UsageError(
+            "nothing to promote" if not names else "entries are named, or chosen by mem",
+            "name entries, or give --auto alone",
+        )
     where, ids = _named(workspaces, names)
     if not where.settings["promote.enabled"]:
         raise RefusedError("promotion is switched off", "switch it on with `mem config set promote.enabled true`")

@@ -248,7 +248,7 @@ def _located(found_in: Sequence[Workspace], asked: Which) -> tuple[Workspace, Pl
         return (*locate(found_in, asked.name), ())
     from ..search.resolve import believed_at, values_of_key
 
-    moment = found_in[0].moment("as-of", asked.as_of, end=True)
+    moment = found_in[0].moment("as of", asked.as_of, end=True)
     if asked.key:
         where, values = values_of_key(found_in, asked.key, asked.project, moment)
         others = ", ".join(one.id for one in values[1:])
@@ -288,9 +288,9 @@ def _conflict(text: str) -> Problem | None:
 def _lines(text: str, span: str) -> str:
     found = re.fullmatch(r"(\d*):(\d*)|(\d+)", span)
     if not found or span == ":":
-        raise UsageError(f"--lines {span!r}", "write A:B, such as 10:20")
+        raise UsageError(f"lines {span!r}", "write A:B, such as 10:20")
     first = int(found[3] or found[1] or 1)
     last = int(found[3] or found[2] or 10**9)
     if first < 1 or last < first:
-        raise UsageError(f"--lines {span!r}", "lines are counted from 1, the first one first")
+        raise UsageError(f"lines {span!r}", "lines are counted from 1, the first one first")
     return "".join(islice(lines_of(text), first - 1, last))

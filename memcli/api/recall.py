@@ -81,7 +81,7 @@ def recall(
     """
     found_in = every(workspaces)
     chosen = tuple(sections) or SECTIONS
-    moment = found_in[0].moment("as-of", as_of, end=True)
+    moment = found_in[0].moment("as of", as_of, end=True)
     if moment:
         # A page says what holds now, and what it said then only git knows.
         chosen = tuple(one for one in chosen if one not in (LONG_TERM, DOCUMENTS))
@@ -183,9 +183,9 @@ def replay(workspaces: Workspaces, name: str, *, turn: int | None = None, limit:
     where, session = _session(found_in, name)
     asked = prompts(where, session)
     if turn is not None and not any(one.turn == turn for one in asked):
-        raise UsageError(f"--turn {turn} is no prompt of {session.id}", _prompts_there(asked))
+        raise UsageError(f"turn {turn} is no prompt of {session.id}", _prompts_there(asked))
     if limit < 1:
-        raise UsageError(f"-n {limit}", "ask for at least one prompt")
+        raise UsageError(f"a limit of {limit}", "ask for at least one prompt")
     chosen = [one for one in asked if one.turn == turn] if turn is not None else asked[-limit:]
     if not chosen:
         raise NotFoundError(

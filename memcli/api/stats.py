@@ -119,7 +119,7 @@ def index(
     from ..maintenance import indexing
 
     if rebuild and status:
-        raise UsageError("--rebuild and --status", "give one of them")
+        raise UsageError("an index is rebuilt, or only looked at", "give --rebuild or --status")
     found = [
         indexing.index(one, embed=not status, rebuild=rebuild, reading=reading, embedding=embedding)
         for one in every(workspaces)

@@ -148,7 +148,9 @@ def import_memories(
     from ..transfer.importer import Importer
 
     if judge and not dedup:
-        raise UsageError("--judge and --no-dedup", "give one of them")
+        raise UsageError(
+            "a judge has nothing to compare with where nothing is compared", "leave out --judge or --no-dedup"
+        )
     counts: dict[str, int] = {}
     kept: list[ImportedLine] = []
     with _opened(workspace, file, allow_secret=allow_secret) as stream:
@@ -192,7 +194,7 @@ def _opened(workspace: Workspace, file: str | Path | BinaryIO, *, allow_secret: 
 
 def _wanted(workspace: Workspace, choice: Choice) -> "Filter":
     if choice.as_of:
-        raise UsageError("--as-of asks what was believed here", "narrow an import with --since and --until")
+        raise UsageError("an import is not asked what was believed then", "narrow it with --since and --until")
     wanted = choice.filter(workspace)
     return wanted if choice.status else replace(wanted, statuses=())
 

@@ -37,7 +37,9 @@ def write(
     if entry.type:
         require_types([entry.type], found[:1])
     if judge and (entry.id or entry.path or entry.supersedes):
-        raise UsageError("--judge compares a new memory with what is known", "leave out --id, --path and --supersedes")
+        raise UsageError(
+            "a judge compares a new memory with what is known", "leave out --judge, or --id, --path and --supersedes"
+        )
     if entry.id:
         where, place = locate(found, entry.id, strict=True)
         return change_entry(where, place.path, entry, SecretGuard(where, redact, allow_secret), by=by)

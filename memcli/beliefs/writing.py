@@ -61,9 +61,9 @@ class NewEntry:
     def __post_init__(self) -> None:
         """Raise UsageError for what cannot be told together, and where there is nothing to remember."""
         if self.id and self.path:
-            raise UsageError("--id changes an entry where it is", "leave out --path")
+            raise UsageError("an entry that is changed stays where it is", "give an id or a path, not both")
         if self.supersedes and (self.id or self.path):
-            raise UsageError("--supersedes makes a new entry in a place of its own", "leave out --id and --path")
+            raise UsageError("what supersedes an entry is a new one at a new place", "leave out --id and --path")
         if not self.id and self.text is None:
             raise UsageError("nothing to remember", 'give the text: mem write "…", or - to read standard input')
 
@@ -154,7 +154,9 @@ def write_entry(
         written = entries.write(workspace, told, body, workspace.noise(body), place, by=author)
         done = _as_it_is(workspace, written, told)
     elif judge and not dedup:
-        raise UsageError("--judge and --no-dedup", "give one of them")
+        raise UsageError(
+            "a judge has nothing to compare with where nothing is compared", "leave out --judge or --no-dedup"
+        )
     else:
         done = _admitted(
             workspace, {"source": author, **told}, body, progress if judge else None, by_key_alone=not dedup

@@ -28,7 +28,7 @@ class SecretGuard:
     def __post_init__(self) -> None:
         """Raise UsageError if both are asked for."""
         if self.redact and self.allow:
-            raise UsageError("--redact and --allow-secret", "give one of them")
+            raise UsageError("secrets are blanked out, or kept", "give --redact or --allow-secret")
 
     def entry(self, body: str, told: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return text and fields as they may be kept; RefusedError names the line and the rule."""

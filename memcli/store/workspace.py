@@ -77,13 +77,13 @@ class Workspace:
     def moment(self, name: str, text: str, *, end: bool = False) -> str:
         """Return the instant that an option's date means, RFC 3339; empty for none. `end`: the end of a day or month.
 
-        Raise UsageError naming the option if the text is no date.
+        Raise UsageError with the name if the text is no date.
         """
         if not text:
             return ""
         moment = parse_when(text, self.now, self.zone, end=end)
         if moment is None:
-            raise UsageError(f"--{name} {text!r} is no date", "write 2026-11-21, 2026-11, yesterday or 7d")
+            raise UsageError(f"{name} {text!r} is no date", "write 2026-11-21, 2026-11, yesterday or 7d")
         return stamp(moment)
 
     def noise(self, text: str) -> Callable[[int], bytes]:

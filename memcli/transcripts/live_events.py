@@ -47,7 +47,7 @@ class NewEvent:
         if not role_of(self.role):
             raise UsageError(f"no role {self.role!r}", "use one of user, assistant, system, tool")
         if self.timestamp and not moment(self.timestamp):
-            raise UsageError(f"--timestamp {self.timestamp!r} is no moment", "write 2026-11-21T20:15:03Z")
+            raise UsageError(f"the timestamp {self.timestamp!r} is no moment", "write 2026-11-21T20:15:03Z")
         answers = self.role in ("tool", "system") or self.is_error
         kind = "message" if not self.tool else "tool_result" if answers else "tool_call"
         data = {"type": kind, "role": self.role, "content": self.text, "timestamp": self.timestamp, "name": self.tool}

@@ -81,7 +81,7 @@ def test_decay_judges_first_and_archives_only_when_told(place: Workspace) -> Non
         (lambda where: maintain.decay(where, max_fraction=1.5), "--max-fraction"),
         (lambda where: maintain.decay(where, as_of="soonish"), "no date"),
         (lambda where: maintain.promote(where), "nothing to promote"),
-        (lambda where: maintain.promote(where, ["x"], auto=True), "--auto with ids"),
+        (lambda where: maintain.promote(where, ["x"], auto=True), "or chosen by mem"),
         (lambda where: consolidate.rollup(where), "not clear"),
         (lambda where: consolidate.rollup(where, "quay", everything=True), "not clear"),
         (lambda where: stats.index(where, rebuild=True, status=True), "--rebuild"),

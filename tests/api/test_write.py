@@ -149,8 +149,8 @@ def test_a_change_touches_what_is_told_and_nothing_else(place: Workspace) -> Non
     ("told", "message"),
     [
         ({}, "nothing to remember"),
-        ({"text": "x", "id": "mem_1", "path": "a.md"}, "--id changes an entry where it is"),
-        ({"text": "x", "supersedes": "mem_1", "path": "a.md"}, "--supersedes makes a new entry"),
+        ({"text": "x", "id": "mem_1", "path": "a.md"}, "an entry that is changed stays where it is"),
+        ({"text": "x", "supersedes": "mem_1", "path": "a.md"}, "what supersedes an entry is a new one"),
     ],
 )
 def test_what_cannot_be_told_together_is_no_entry(told: dict[str, str], message: str) -> None:
@@ -285,7 +285,7 @@ def test_history_and_notes_are_added_and_read(place: Workspace) -> None:
     assert [one.id for one in history.read_history(later, since="2026-04").records] == [second.id]
     assert [one.id for one in history.read_history(later, until="2026-04").records] == [added.id]
     assert [one.id for one in history.read_history(later, limit=1).records] == [second.id]
-    with pytest.raises(UsageError, match="--since 'someday' is no date"):
+    with pytest.raises(UsageError, match="since 'someday' is no date"):
         history.read_history(later, since="someday")
     noted = history.add_note(place, user="Which port?", assistant="8443.")
     assert noted.line in text_of(place, noted.path)

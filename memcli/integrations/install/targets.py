@@ -88,9 +88,9 @@ def destination_of(target: str, around: Surroundings, *, project: bool = False, 
     if target not in (*TARGETS, "skill"):
         raise UsageError(f"no target {target!r}", f"use one of {', '.join(TARGETS)}")
     if project and user:
-        raise UsageError("--project and --user", "give one of them")
+        raise UsageError("hooks belong to a project or to the user", "give --project or --user")
     if user and target in ("git", "cron"):
-        raise UsageError(f"--user with {target}", f"{target} hooks belong to one repository or workspace")
+        raise UsageError(f"{target} hooks belong to one repository or workspace", "leave out --user")
     folder, home = around.folder, around.environ.get("HOME", "")
     root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
     if user and not home.startswith("/"):
@@ -104,7 +104,7 @@ def install_plan(target: str, to: Destination, *, tools: bool = False, shared: b
     They stand in one file: in the other one they are taken out. Raise UsageError for `shared` where nothing is shared.
     """
     if shared and (to.is_user or target == "git"):
-        raise UsageError("--shared is for the hooks of an agent in a project", "leave it out")
+        raise UsageError("only the hooks of an agent in a project can be shared", "leave out --shared")
     if target == "git":
         return git_hooks.install_plan(git_hooks_folder(to.project), to.program)
     events = agent_settings.EVENTS | ({agent_settings.TOOL_EVENT: agent_settings.TOOL_SECONDS} if tools else {})
@@ -187,7 +187,7 @@ def settle_keeper(around: Surroundings, workspace: Workspace, notes: str, *, dry
 def require_keeper(notes: str) -> None:
     """Raise UsageError for what is no name of a keeper; empty is none given."""
     if notes and notes not in KEEPERS:
-        raise UsageError(f"no --notes {notes!r}", f"use one of {', '.join(KEEPERS)}")
+        raise UsageError(f"nobody called {notes!r} keeps notes", f"give --notes one of {', '.join(KEEPERS)}")
 
 
 def tending_line(around: Surroundings, root: Path) -> str:
