@@ -68,7 +68,7 @@ def since(workspace: Workspace, words: str) -> tuple[Revision, Revision]:
     """Return a commit and the files on disk: `REV`, or `REV...` for where they left it; raise UsageError for others."""
     name, dots, other = words.partition("...")
     if other or ".." in name or not name:
-        raise UsageError(f"--since {words!r}", "name one commit, such as HEAD~1, or `main...` for what came since main")
+        raise UsageError(f"since {words!r}", "name one commit, such as HEAD~1, or `main...` for what came since main")
     return compared(workspace, f"{name}{dots}{WORKTREE}" if dots else name)
 
 
