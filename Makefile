@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check lint format bench man faults
+.PHONY: help setup demo test check lint format bench man faults fuzz
 
 help: ## show this help
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -26,6 +26,9 @@ test: setup ## set up, then run the tests
 
 faults: setup ## fail every call of every command, and cut the power after it (an hour; MOST=20 for a sample)
 	$(BIN)/python -m tests.faults $(if $(MOST),--most $(MOST))
+
+fuzz: setup ## try thousands of nearly right texts on every parser; what breaks one is kept in tests/corpora
+	MEM_FUZZ=$(or $(MEM_FUZZ),5000) $(BIN)/python -m pytest -n auto tests/fuzz
 
 check: lint test ## what CI runs: format, lint, types, tests
 

@@ -64,7 +64,9 @@ def _merge(base: str, ours: str, theirs: str, size: int, cut: _Cut, gap: str) ->
         piece, more = _piece(old.pieces.get(key), one.pieces.get(key), other.pieces.get(key), size)
         found += piece
         clashes += more
-    return Merged(written("\n".join(before) + _joined(found, (one, other), gap)), clashes)
+    head, log = "\n".join(before), _joined(found, (one, other), gap)
+    joint = "\n" if head and log and not head.endswith("\n") else ""  # one side may be a line without its end
+    return Merged(written(head + joint + log), clashes)
 
 
 def _log(text: str, cut: _Cut) -> _Log:

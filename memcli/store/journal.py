@@ -175,7 +175,7 @@ def _carry_out(workspace: Workspace, note: Path, steps: Sequence[Step], held: He
                     kept.append((step.path, _put_aside(workspace, step)))
                 continue
             if isinstance(step, Append):
-                atomic_files.append(target, step.text.encode())
+                _add(target, step)
             elif isinstance(step, Change):
                 _change(target, step)
                 folders[target.parent] = None
@@ -186,6 +186,25 @@ def _carry_out(workspace: Workspace, note: Path, steps: Sequence[Step], held: He
             file_steps.sync_folder(folder)
     remove(note)
     return Applied(tuple(done), tuple(kept))
+
+
+def _add(target: Path, step: Append) -> None:
+    """Put a record at the end of a file; one that a killed command wrote half of is written whole."""
+    standing = atomic_files.read(target) if target.exists() else b""
+    half = _half(standing, step)
+    if half:
+        atomic_files.replace(target, standing[:-half] + step.text.encode(), atomic_files.digest(standing))
+    else:
+        atomic_files.append(target, step.text.encode())
+
+
+def _half(standing: bytes, step: Append) -> int:
+    """Return the length of what stands of a record at the end of a file where that is not all of it, else 0."""
+    text, mark = step.text.encode(), step.mark.encode()
+    if standing.endswith(text):
+        return 0
+    size = next((size for size in range(len(text) - 1, 7, -1) if standing.endswith(text[:size])), 0)
+    return size if mark in text[:size] or not standing.endswith(b"\n") else 0
 
 
 def _change(target: Path, step: Change) -> None:
@@ -237,7 +256,9 @@ def _is_done(step: Step, at: _Places) -> bool:
         return not at(step.path).exists()
     standing = _text(at(step.path))
     if isinstance(step, Append):
-        return standing is not None and step.mark in standing
+        if standing is None or step.mark not in standing:
+            return False
+        return not _half(standing.encode("utf-8", "surrogateescape"), step)
     return standing == step.after
 
 

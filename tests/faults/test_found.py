@@ -75,3 +75,18 @@ def test_a_conversation_that_cannot_be_read_is_told_in_a_line(ready: Trials, com
             assert not ran.is_broken, ran.err
             if not ran.seen.hit:
                 break
+
+
+@pytest.mark.parametrize("command", ["history add", "consolidate", "session compact"])
+def test_a_record_of_history_that_was_cut_off_is_written_whole_by_the_next_command(ready: Trials, command: str) -> None:
+    trial = ready.of(command_named(command))
+    world = trial.world
+    world.put(trial.template)
+    log = world.memory / "HISTORY-2026-11.md"
+    before = log.read_bytes()
+    assert world.mem(*trial.words, fault=Fault("", 1, 0, ("write",)), below=log).code < 0
+    torn = log.read_bytes()
+    assert torn.startswith(before)
+    assert torn != before
+    assert world.mem("history", "add", "Later", now=LATER).code == 0
+    assert log.read_text().startswith(trial.promised.after["memory/HISTORY-2026-11.md"].decode())

@@ -164,3 +164,28 @@ def test_wherever_the_power_is_cut_between_many_moves_nothing_is_lost(tmp_path: 
         if not cut:
             assert at > 12
             return
+
+
+@pytest.mark.parametrize("standing", ["", "# Log\n", "# Log", "# Log\n\n## old <!-- hist_0 -->\n\nOld\n"])
+def test_wherever_a_record_was_cut_off_it_is_written_whole_and_once(
+    workspace: Workspace, standing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_off(path: Path, data: bytes) -> None:
+        raise RefusedError("the power is gone")
+
+    log = workspace.root / "log.md"
+    step = Append("log.md", "\n## new <!-- hist_1 -->\n\nNew, with é and 中文\nand a second line\n", "hist_1")
+    written = step.text.encode()
+    for size in range(len(written) + 1):
+        log.write_text(standing)
+        with monkeypatch.context() as patched:
+            patched.setattr(atomic_files, "append", cut_off)
+            with pytest.raises(RefusedError):
+                do(workspace, step)
+        log.write_bytes(standing.encode() + written[:size])
+        with exclusive(workspace, "test") as held:
+            finish(workspace, held)
+        text = log.read_text()
+        assert text.startswith(standing)
+        assert text.count(step.text.strip()) == 1, size
+        assert size < 8 or len(text) <= len(standing) + len(step.text) + 1, size
