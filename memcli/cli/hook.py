@@ -1,4 +1,4 @@
-"""`mem hook`: what agents, git and cron run, and how it gets there."""
+"""`mem hook`: what agents, git, cron and systemd run, and how it gets there."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,15 +10,18 @@ from ..api.workspace import surroundings
 from ..errors import MemError, NotFoundError
 from . import context, output
 from .app import STYLE
+from .installation import make, schedule
 from .options import AsJson, DryRun, InScope, InWorkspace
 
 if TYPE_CHECKING:
     from ..api.installation import FileChange
     from ..integrations.install.targets import Destination
 
-hook_app = typer.Typer(help="Install and run the hooks of agents, git and cron.", no_args_is_help=True, **STYLE)
+hook_app = typer.Typer(
+    help="Install and run the hooks of agents, git, cron and systemd.", no_args_is_help=True, **STYLE
+)
 _ON_PATH = "put mem into a folder of PATH"
-_Target = Annotated[str, typer.Argument(metavar="TARGET", help="claude-code, codex, git or cron.")]
+_Target = Annotated[str, typer.Argument(metavar="TARGET", help="claude-code, codex, git, cron or systemd.")]
 _Project = Annotated[bool, typer.Option("--project", help="In this project: the default.")]
 _User = Annotated[bool, typer.Option("--user", help="For all your projects.")]
 
@@ -48,26 +51,27 @@ def install(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Let an agent, git or cron run mem; in this project unless --user is given.
+    """Let an agent, git, cron or systemd run mem; in this project unless --user is given.
 
     The hooks of Claude Code go into .claude/settings.local.json, which is yours alone; --shared takes settings.json.
     Whose workspace keeps the conversations, their notes and history is settled here and recorded, so that no hook asks.
 
     Settings of agents keep what others put there, and a copy of the file as it was lies beside it. Lines in git's
-    scripts stand between marks. Installing twice is installing once. Cron gets a line that tends this workspace.
-    git also learns to merge memories by their fields: see `mem help merge-driver`.
+    scripts stand between marks; git also learns to merge memories by their fields: see `mem help merge-driver`.
+    Installing twice is installing once. Cron gets a line, or systemd a timer of yours, that tends this workspace each
+    night.
     """
-    from ..integrations.install.targets import destination_of, install_plan
+    from ..integrations.install.targets import SCHEDULERS, destination_of, install_plan
 
     to = destination_of(target, surroundings(), project=project, user=user)
-    if target == "cron":
-        _cron(workspace, scope, dry_run=dry_run, as_json=as_json, is_removal=False)
+    if target in SCHEDULERS:
+        schedule(target, context.writing(workspace, scope), dry_run=dry_run, as_json=as_json)
         return
     plan = install_plan(target, to, tools=tools, shared=shared)
     if target == "git":
         plan += _merging(to, workspace, scope, dry_run=dry_run)
     kept = {} if target == "git" else _keeper(workspace, scope, notes, dry_run=dry_run)
-    _make(plan, dry_run=dry_run, as_json=as_json, also=kept)
+    make(plan, dry_run=dry_run, as_json=as_json, also=kept)
     if not as_json and not dry_run:
         _tell_keeper(kept, [] if shared else [one.path for one in plan if one.after is not None])
     _tell_idle(target, to, workspace, scope)
@@ -90,21 +94,21 @@ def uninstall(
     A repository forgets the merge driver too; .gitattributes, which others share, stays.
     """
     from ..api.installation import uninstall_merge_driver
-    from ..integrations.install.targets import destination_of, uninstall_plan
+    from ..integrations.install.targets import SCHEDULERS, destination_of, uninstall_plan
 
     to = destination_of(target, surroundings(), project=project, user=user)
-    if target == "cron":
-        _cron(workspace, scope, dry_run=dry_run, as_json=as_json, is_removal=True)
+    if target in SCHEDULERS:
+        schedule(target, context.writing(workspace, scope), dry_run=dry_run, as_json=as_json, is_removal=True)
     else:
         plan = uninstall_plan(target, to)
         if target == "git" and not dry_run:
             uninstall_merge_driver(to.project)
-        _make(plan, dry_run=dry_run, as_json=as_json)
+        make(plan, dry_run=dry_run, as_json=as_json)
 
 
 @hook_app.command("status")
 def status(
-    target: Annotated[str, typer.Argument(metavar="[TARGET]", help="claude-code, codex or git; without: all.")] = "",
+    target: Annotated[str, typer.Argument(metavar="[TARGET]", help="One of them; without: all but cron.")] = "",
     project: _Project = False,
     user: _User = False,
     as_json: AsJson = False,
@@ -140,7 +144,7 @@ def skill(
     from ..integrations.install.targets import destination_of, skill_plan
 
     to = destination_of("skill", surroundings(), project=project, user=user)
-    _make(skill_plan(to, is_removal=remove), dry_run=dry_run, as_json=as_json)
+    make(skill_plan(to, is_removal=remove), dry_run=dry_run, as_json=as_json)
 
 
 @hook_app.command("run")
@@ -245,35 +249,3 @@ def merge_driver(
 
     if code := run_merge_driver([base, ours, theirs, str(size), path]):
         raise typer.Exit(code)
-
-
-def _make(plan: Sequence["FileChange"], *, dry_run: bool, as_json: bool, also: dict[str, Any] | None = None) -> None:
-    """Make the changes unless --dry-run is given, and show them."""
-    from ..integrations.install.skill import diff_of, make_changes
-
-    if not dry_run:
-        make_changes(plan)
-    if as_json:
-        rows = [{"action": one.action, "path": str(one.path)} for one in plan]
-        output.say_json({"files": rows, "applied": not dry_run, "diff": diff_of(plan), **(also or {})})
-    elif dry_run:
-        output.say(diff_of(plan), end="")
-    else:
-        for one in plan:
-            output.say_row((one.action, context.shown(one.path) if output.is_watched() else str(one.path)))
-        if not plan and output.is_heard():
-            output.note("nothing to change")
-
-
-def _cron(workspace: str, scope: str, *, dry_run: bool, as_json: bool, is_removal: bool) -> None:
-    """Put the line into the user's crontab or take it out; --dry-run prints it."""
-    from ..integrations.install.crontab import change_crontab
-    from ..integrations.install.targets import tending_line
-
-    line = tending_line(surroundings(), context.writing(workspace, scope).root)
-    if not dry_run:
-        change_crontab(line, is_removal=is_removal)
-    if as_json:
-        output.say_json({"line": line, "applied": not dry_run})
-    else:
-        output.say(line)

@@ -132,6 +132,8 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     yield ask("config list")
     for verb in ("install", "status", "uninstall"):
         yield ask(f"hook {verb}", "hook", verb, "claude-code")
+    for verb in ("install", "uninstall"):
+        yield ask(f"hook {verb}", "hook", verb, "systemd", "--dry-run")
     yield ask("hook skill", "hook", "skill", "--dry-run")
     for words in (("init",), ("add", "-A"), ("commit", "-m", "x")):
         subprocess.run(

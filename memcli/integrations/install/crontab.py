@@ -24,6 +24,12 @@ def change_crontab(line: str, *, is_removal: bool) -> None:
         _write(after)
 
 
+def tended() -> list[str]:
+    """Return the workspaces that the user's crontab tends, as its lines name them."""
+    lines = [line for line in _read().splitlines() if line.endswith(_MARK)]
+    return [line.partition(" --workspace ")[2].removesuffix(_MARK).strip() for line in lines]
+
+
 def _read() -> str:
     """Read the user's crontab; raise UsageError if there is no cron."""
     try:

@@ -5,6 +5,7 @@ import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,13 @@ from ...api.installation import (
 from ...dataclass import dataclass
 from ...errors import MemError, UsageError
 from ..hooks.dispatch import AGENTS
-from . import agent_settings, git_hooks, skill
-from .crontab import cron_line
+from . import agent_settings, git_hooks, skill, systemd
+from .crontab import cron_line, tended
 
-TARGETS = (*AGENTS, "git", "cron")
+SCHEDULERS = ("cron", "systemd")
+TARGETS = (*AGENTS, "git", *SCHEDULERS)
+_ONE_PLACE = ("git", *SCHEDULERS)
+"""Targets that have no place of their own for all projects."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ def destination_of(target: str, around: Surroundings, *, project: bool = False, 
         raise UsageError(f"no target {target!r}", f"use one of {', '.join(TARGETS)}")
     if project and user:
         raise UsageError("hooks belong to a project or to the user", "give --project or --user")
-    if user and target in ("git", "cron"):
+    if user and target in _ONE_PLACE:
         raise UsageError(f"{target} hooks belong to one repository or workspace", "leave out --user")
     folder, home = around.folder, around.environ.get("HOME", "")
     root = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
@@ -144,6 +148,15 @@ def status(target: str, to: Destination) -> list[InstalledHooks]:
     if target == "git":
         folder = git_hooks_folder(to.project)
         return [InstalledHooks(str(folder), git_hooks.installed(folder), _missing(git_hooks.programs(folder), to))]
+    if target == "systemd":
+        folder = systemd.folder_of(to.home, to.environ)
+        timers = systemd.installed(folder)
+        return [
+            InstalledHooks(str(timer), ["tend"], program if systemd.is_missing(program) else "")
+            for timer, program in timers.items()
+        ] or [InstalledHooks(str(folder), [], "")]
+    if target == "cron":
+        return [InstalledHooks(root, ["tend"], "") for root in tended()] or [InstalledHooks("crontab", [], "")]
     return [
         InstalledHooks(str(path), agent_settings.installed_events(path), _missing(agent_settings.programs(path), to))
         for path in to.settings_files(target)
@@ -157,8 +170,8 @@ def all_statuses(
     rows: list[dict[str, Any]] = []
     faults: list[str] = []
     for name in [target] if target else [one for one in TARGETS if one != "cron"]:
-        for is_user in [False, True] if not (project or user) and name != "git" else [user]:
-            to = destination_of(name, around, project=not is_user, user=is_user and name != "git")
+        for is_user in [False, True] if not (project or user) and name not in _ONE_PLACE else [user]:
+            to = destination_of(name, around, project=not is_user, user=is_user and name not in _ONE_PLACE)
             try:
                 found = status(name, to)
             except MemError as error:
@@ -193,6 +206,18 @@ def require_keeper(notes: str) -> None:
 def tending_line(around: Surroundings, root: Path) -> str:
     """Return the line of a crontab that tends a workspace; it has the path of mem, since cron's own PATH is short."""
     return cron_line(Destination(Path("/"), Path("/"), around.environ, is_user=True).program, root)
+
+
+def tending_units(around: Surroundings, root: Path) -> systemd.Units:
+    """Return the units of systemd that tend a workspace; they have the path of mem, as there is no PATH of a shell."""
+    home = around.environ.get("HOME", "")
+    if not home.startswith("/"):
+        raise UsageError("there is no home folder", "set HOME")
+    to = Destination(Path("/"), Path(home), around.environ, is_user=True)
+    if not to.mem_path:
+        raise UsageError("mem is no program of its own here, which systemd could start", "install it, as README says")
+    mark = blake2b(str(root).encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
+    return systemd.units_of(systemd.folder_of(to.home, around.environ), to.mem_path, root, mark)
 
 
 def _missing(programs: Sequence[str], to: Destination) -> str:
