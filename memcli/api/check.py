@@ -75,7 +75,7 @@ def check(workspace: Workspace, *, secrets: bool = False, fix: bool = False, dry
     found = checks.check(workspace)
     plan = Plan()
     if fix:
-        plan = fixes.mend_plan(workspace, found.readings, found.faults, lambda seed: workspace.noise(seed)(0))
+        plan = fixes.mend_plan(workspace, found, lambda seed: workspace.noise(seed)(0))
     faults = (*found.faults, *checks.leaks_in(workspace, everywhere=secrets))
     fixed = fixes.fix(workspace, faults, plan) if fix and not dry_run else ()
     if fixed:

@@ -37,8 +37,11 @@ class _Side(NamedTuple):
         return str(FIELDS["status"].read(self.fields.get(spelled(self.fields, "status")) or "active"))
 
 
-def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER) -> Merged:
+def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER, *, is_half_merged: bool = False) -> Merged:
     """Merge an entry that two branches changed, or both made (`base` is empty).
+
+    `is_half_merged` says that what git could merge by lines stands on both sides already: then what both say is
+    settled, and no confirmation counts twice.
 
     Two memories with ids of their own, and files whose frontmatter does not parse, are merged by lines.
     """
@@ -48,9 +51,10 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER) -> Merged
     old, here, there = (_Side(text, parse(text)) for text in texts)
     newer, older = sorted((here, there), key=lambda side: (side.time("updated_at"), side.text), reverse=True)
     ids = {stated_id(side.fields) for side in (newer, older)} - {""}
-    if any(side.document.problem for side in (old, newer, older)) or (len(ids) > 1 and not base):
+    are_two = len(ids) > 1 and (is_half_merged or not base)
+    if any(side.document.problem for side in (old, newer, older)) or are_two:
         return merge_texts(base, ours, theirs, size)
-    rules = _Rules(has_base=bool(base))
+    rules = _Rules(has_base=bool(base), is_half_merged=is_half_merged)
     values = merge_values(old.fields, newer.fields, older.fields, rules.settle)
     _settle_status(values, old, newer, older, rules)
     head = _head(rules.with_lost(values), old, newer, older)
@@ -64,13 +68,16 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER) -> Merged
 class _Rules:
     """What becomes of a field that both sides changed; keeps the values that do not stay."""
 
-    def __init__(self, *, has_base: bool) -> None:
+    def __init__(self, *, has_base: bool, is_half_merged: bool) -> None:
         self.has_base = has_base
+        self.is_half_merged = is_half_merged
         self.lost: dict[str, Any] = {}
 
     def settle(self, name: str, base: Any, newer: Any, older: Any) -> Any:
         """Return the merged value; of what cannot be read as its field demands the newer one stays."""
         key = key_of(name)
+        if self.is_half_merged and same(newer, older):
+            return newer
         try:
             return self._by_field(key, base, newer, older) if key else self.plain(name, base, newer, older)
         except (TypeError, ValueError):
@@ -104,7 +111,8 @@ class _Rules:
         if rule == NEWER or MISSING in (newer, older):
             return self.plain(key, base, newer, older) if rule != SUM else _total(key, base, newer, older)
         if rule == SUM:
-            return _total(key, base, newer, older) if self.has_base else max(newer, older, key=read)
+            is_known = self.has_base and not (self.is_half_merged and base is MISSING)
+            return _total(key, base, newer, older) if is_known else max(newer, older, key=read)
         if rule == EITHER:
             return newer if read(newer) else older
         least = min if rule in (EARLIEST, LOWER) else max

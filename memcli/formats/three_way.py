@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import NamedTuple
 
-from .text_lines import BOM
+from .text_lines import BOM, lines
 
 Lines = Sequence[str]
 Settle = Callable[[Lines, Lines, Lines], Lines | None]
@@ -59,6 +59,27 @@ def _one_of(sides: list[bool], *, has_base: bool) -> bool:
     """Return a property of the merged file: what a side changed it to, or what it is on both."""
     base, ours, theirs = sides
     return (ours and theirs) if not has_base or ours == theirs else not base
+
+
+def sides_of(text: str) -> tuple[str, str, str] | None:
+    """Return base, ours and theirs of a text with conflict markers; None for one without, or whose markers do not close.
+
+    Of the base only what both sides share is known where the markers do not show it, as those of git's style `merge`.
+    """
+    sides: tuple[list[str], list[str], list[str]] = ([], [], [])
+    part, size = -1, 0
+    for line in lines(text):
+        length = len(line) - len(line.lstrip(line[:1])) if line[:1] in ("<", "|", "=", ">") else 0
+        mark = line[0] if length >= MARKER and (line[length:] or "\n")[0] in " \r\n" else ""
+        if part < 0 and mark == "<" and line[length] == " ":
+            part, size = 1, length
+        elif mark and length == size and (part, mark) in ((1, "|"), (1, "="), (0, "="), (2, ">")):
+            part = {"|": 0, "=": 2, ">": -1}[mark]
+        else:
+            for side in sides if part < 0 else (sides[part],):
+                side.append(line)
+    base, ours, theirs = map("".join, sides)
+    return (base, ours, theirs) if size and part < 0 else None
 
 
 def merge_lines(

@@ -205,6 +205,26 @@ def _git(place: Path, environ: Mapping[str, str], *words: str, given: bytes = b"
         raise UsageError(f"{place}: {error.message}", fix) from None
 
 
+def unmerged(workspace: Workspace) -> dict[str, dict[int, bytes]]:
+    """Return the files of a workspace that git could not merge: what the base (1), ours (2) and theirs (3) have.
+
+    A side is left out where it has no such file. Nothing where there is no repository, or git fails.
+    """
+    if not any((folder / ".git").exists() for folder in (workspace.root, *workspace.root.parents)):
+        return {}
+    try:
+        told = os.fsdecode(run(workspace.root, "ls-files", "--unmerged", "-z", seconds=_SECONDS)).split("\0")
+        rows = [(*about.split(" "), path) for about, _, path in (line.partition("\t") for line in told if line)]
+        data = blobs(workspace.root, [blob for _, blob, _, _ in rows])
+    except GitError:
+        return {}
+    found: dict[str, dict[int, bytes]] = {}
+    for mode, blob, stage, path in rows:
+        if mode not in (_LINK, _MODULE) and blob in data:
+            found.setdefault(path, {})[int(stage)] = data[blob]
+    return found
+
+
 BLOB_SECONDS = 5.0
 MOST = 50
 FORMAT = "%h%x00%aI%x00%an%x00%s"

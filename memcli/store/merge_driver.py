@@ -31,10 +31,17 @@ _PATHS = ("memory", "history", "notes", "entries")
 
 
 def merge_content(
-    kind: str | None, base: bytes, ours: bytes, theirs: bytes, size: int = MARKER_SIZE
+    kind: str | None,
+    base: bytes,
+    ours: bytes,
+    theirs: bytes,
+    size: int = MARKER_SIZE,
+    *,
+    is_half_merged: bool = False,
 ) -> tuple[bytes, int] | None:
     """Merge three versions of a file of a kind of the layout, or of the settings; return it and its clashes.
 
+    `is_half_merged` says that the sides were taken from between conflict markers, see `merge_entry`.
     None for a file that is no memory, no UTF-8 text, or too large: then it is for git to merge.
     """
     if kind in (None, "session") or len(base) + len(ours) + len(theirs) > LARGEST:
@@ -45,15 +52,15 @@ def merge_content(
         return None
     if any("\0" in text for text in texts):
         return None
-    merged = _merge(kind, *texts, size)
+    merged = _merge(kind, *texts, size, is_half_merged)
     return merged.text.encode(), merged.clashes
 
 
-def _merge(kind: str | None, base: str, ours: str, theirs: str, size: int) -> Merged:
+def _merge(kind: str | None, base: str, ours: str, theirs: str, size: int, is_half_merged: bool) -> Merged:
     if kind == "entry":
         from ..formats.entry_merge import merge_entry
 
-        return merge_entry(base, ours, theirs, size)
+        return merge_entry(base, ours, theirs, size, is_half_merged=is_half_merged)
     if kind == "memory":
         from ..formats.page_merge import merge_page
 

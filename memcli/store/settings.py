@@ -12,7 +12,8 @@ from typing import Any
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..formats.frontmatter.document import load_mapping
-from ..formats.text_lines import BOM, decoded
+from ..formats.text_lines import BOM, conflict_marker, decoded
+from ..formats.three_way import sides_of
 from . import atomic_files, file_steps
 from .layouts import LAYOUTS, adjusted
 from .settings_table import BY_NAME, TABLE
@@ -123,6 +124,10 @@ def _file_values(path: Path, told: list[str] | None = None) -> Iterator[tuple[st
     except OSError as error:
         raise file_steps.refusal("read", path, error) from None
     text, damage = decoded(data)
+    if (sides := sides_of(text)) and told is not None:  # else the command that merges it could not run
+        line = conflict_marker(text)
+        told.append(f"{path}: line {line}: a git conflict marker: ours count until `mem check --fix` merges both")
+        text = sides[1]
     mapping, problem = load_mapping(text)
     problem = damage or problem
     if problem and told is None:
