@@ -12,6 +12,7 @@ from ..dataclass import dataclass
 from ..errors import NotFoundError
 from ..formats.text_lines import shorten
 from ..maintenance import checks, fixes
+from ..maintenance.conflicts import resolve_plan, with_conflicts
 from ..maintenance.invariants import Fault
 from ..store.archive import newly_adopted
 from ..store.entries import revised
@@ -72,14 +73,16 @@ def check(workspace: Workspace, *, secrets: bool = False, fix: bool = False, dry
     With `secrets` conversations and what is staged for git are searched for secrets too. `dry_run` only shows the fixes
     as a diff. Raise RefusedError if a file changed in the middle of it.
     """
-    found = checks.check(workspace)
+    found, conflicts = with_conflicts(workspace, checks.check(workspace))
     plan = Plan()
     if fix:
-        plan = fixes.mend_plan(workspace, found, lambda seed: workspace.noise(seed)(0))
+        plan = fixes.mend_plan(workspace, found.readings, found.faults, lambda seed: workspace.noise(seed)(0))
+        plan = resolve_plan(workspace, found, conflicts, plan)
     faults = (*found.faults, *checks.leaks_in(workspace, everywhere=secrets))
     fixed = fixes.fix(workspace, faults, plan) if fix and not dry_run else ()
     if fixed:
-        faults = (*checks.check(workspace).faults, *checks.leaks_in(workspace, everywhere=secrets))
+        found, _ = with_conflicts(workspace, checks.check(workspace))
+        faults = (*found.faults, *checks.leaks_in(workspace, everywhere=secrets))
     is_own = workspace.layout.name == MEM.name and not fix
     nameless = sum(map(fixes.lacks_id, found.readings)) if is_own else 0
     return CheckReport(faults, len(found.readings), fixed, as_diff(plan), nameless)

@@ -62,7 +62,7 @@ def _one_of(sides: list[bool], *, has_base: bool) -> bool:
 
 
 def sides_of(text: str) -> tuple[str, str, str] | None:
-    """Return base, ours and theirs of a text with conflict markers; None for one without, or whose markers do not close.
+    """Return base, ours and theirs of a text with conflict markers; None where there are none, or one is not closed.
 
     Of the base only what both sides share is known where the markers do not show it, as those of git's style `merge`.
     """

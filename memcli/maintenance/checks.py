@@ -25,7 +25,6 @@ from ..store.privacy import IGNORE, small_text
 from ..store.redaction import redactor
 from ..store.sessions.event_file import cut_off_lines
 from ..store.workspace import MARKER, Workspace
-from .conflicts import Conflict, find_conflicts
 from .invariants import Fault, Names, doubles, faults, names_of
 
 
@@ -35,7 +34,6 @@ class Checked:
 
     faults: tuple[Fault, ...]
     readings: tuple[Reading, ...]
-    conflicts: tuple[Conflict, ...] = ()
 
 
 def check(workspace: Workspace) -> Checked:
@@ -72,11 +70,7 @@ def check(workspace: Workspace) -> Checked:
     found += [Fault(_shown(path), 1, reason, "journal") for path in unsealed(workspace)]
     found += _settings(workspace)
     found += ask(workspace, lambda index: _index(index, readings))
-    conflicts = find_conflicts(workspace, readings)
-    told = {(one.path, one.line) for one in conflicts}
-    found = [one for one in found if one.rule != "read" or (one.path, one.line) not in told]
-    found += [one.as_fault() for one in conflicts]
-    return Checked(tuple(sorted(found, key=_place)), tuple(readings), tuple(conflicts))
+    return Checked(tuple(sorted(found, key=_place)), tuple(readings))
 
 
 def check_some(workspace: Workspace, files: Sequence[Staged]) -> Checked:

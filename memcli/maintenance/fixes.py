@@ -22,19 +22,19 @@ from ..store.layouts import MEM
 from ..store.sessions.append import end_cut_off
 from ..store.temporary_files import remove_abandoned
 from ..store.workspace import Workspace
-from .checks import Checked
-from .conflicts import merge_steps
 from .invariants import Fault
 
 
-def mend_plan(workspace: Workspace, found: Checked, noise: Callable[[str], bytes]) -> Plan:
+def mend_plan(
+    workspace: Workspace, readings: Sequence[Reading], faults: Iterable[Fault], noise: Callable[[str], bytes]
+) -> Plan:
     """Return the changes that fix what was found; `noise` gives the random bytes of a new id, by a seed.
 
     Files of other tools' folders get no ids: there a path names them as well.
     """
-    readings = found.readings
-    wrong = {(fault.path, fault.rule) for fault in found.faults if fault.mends}
-    steps, reasons = merge_steps(found.conflicts)
+    wrong = {(fault.path, fault.rule) for fault in faults if fault.mends}
+    steps: list[Change] = []
+    reasons: list[str] = []
     taken = {reading.entry.id for reading in readings if reading.entry is not None}
     for reading in readings:
         new, reason = reading.text, ""

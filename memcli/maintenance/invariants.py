@@ -27,7 +27,9 @@ _IS_ID = re.compile(r"(?:mem|hist)_\w+")
 class Fault(FileProblem):
     """Something that must not be so, as `path:line: reason`."""
 
-    rule: str  # read, conflict, id, key, link, chain, date, history, page, secret, index, archive, unfinished or outside
+    rule: (
+        str  # read, conflict, id, key, link, chain, date, history, page, secret, index, archive, unfinished or outside
+    )
     mends: bool = False  # there is one right answer, and --fix knows it
 
 
@@ -92,7 +94,7 @@ def _out_of_use(readings: Sequence[Reading]) -> Iterator[Fault]:
             seen.append(after)
         status = known.get(seen[-1], ("", ""))[0]
         if len(seen) > 1 and status == "archived":
-            reason = f"is superseded by {_short(seen[-1])}, which is in the archive: `mem restore` one of them"
+            reason = f"is superseded by {shown_name(seen[-1])}, which is in the archive: `mem restore` one of them"
             yield Fault(one.path, line_in_head(one.text, "superseded_by"), reason, "chain")
 
 
@@ -117,7 +119,7 @@ def circles(entries: Sequence[tuple[str, str, Entry]]) -> Iterator[Fault]:
             at = circle.index(entry.id)
             shown = [*circle[at:], *circle[:at], entry.id] if len(circle) < 6 else [entry.id, "…", entry.id]
             reason = f"superseded in a circle: {' → '.join(shown)}: make one of them active"
-            yield Fault(path, line_in_head(text, "superseded_by"), reason, "chain")
+            yield Fault(path, line_in_head(text, "superseded_by"), reason, "chain", mends=True)
 
 
 def _circles(after: Mapping[str, str]) -> dict[str, list[str]]:
@@ -158,14 +160,16 @@ def _links_of_entry(reading: Reading, entry: Entry, names: Names) -> Iterator[Fa
 
     def nowhere(key: str, target: str) -> Fault:
         line = line_in_head(reading.text, target)
-        return Fault(reading.path, line, f"{key} names {_short(target)}, which is not there", "link")
+        return Fault(reading.path, line, f"{key} names {shown_name(target)}, which is not there", "link")
 
     if entry.superseded_by:
         if not names.has(entry.superseded_by):
             yield nowhere("superseded_by", entry.superseded_by)
         elif reading.status == "active":
             line = line_in_head(reading.text, "superseded_by")
-            reason = f"is superseded by {_short(entry.superseded_by)} but active: change its status, or take that away"
+            reason = (
+                f"is superseded by {shown_name(entry.superseded_by)} but active: change its status, or take that away"
+            )
             yield Fault(reading.path, line, reason, "chain")
     for target in entry.conflicts_with:
         if not names.has(target):
@@ -183,7 +187,7 @@ def _links_of_entry(reading: Reading, entry: Entry, names: Names) -> Iterator[Fa
 def _dead_links(path: str, text: str, first: int, names: Names) -> Iterator[Fault]:
     for link in links(text):
         if not (_leads(path, link.target, names) if link.is_path else names.has(link.target)):
-            yield Fault(path, first + link.line - 1, f"links to {_short(link.target)}, which is not there", "link")
+            yield Fault(path, first + link.line - 1, f"links to {shown_name(link.target)}, which is not there", "link")
 
 
 def _leads(path: str, target: str, names: Names) -> bool:
@@ -206,7 +210,7 @@ def _page(reading: Reading, names: Names, budget: int) -> Iterator[Fault]:
     for one in promoted.lines:
         if one.id not in names.ids:
             number = reading.text.count("\n", 0, one.start) + 1
-            yield Fault(reading.path, number, f"the promoted {_short(one.id)} is not there", "link")
+            yield Fault(reading.path, number, f"the promoted {shown_name(one.id)} is not there", "link")
     yield from _keep_marks(reading)
     yield from _dead_links(reading.path, reading.text, 1, names)
 
@@ -243,6 +247,6 @@ def _word(name: str) -> str:
     return name.removesuffix(".md").casefold()
 
 
-def _short(name: str) -> str:
+def shown_name(name: str) -> str:
     plain = "".join(letter if letter.isprintable() else "?" for letter in name)
     return plain if len(plain) <= 80 else f"{plain[:79]}…"

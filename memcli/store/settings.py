@@ -13,7 +13,6 @@ from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError, UsageError
 from ..formats.frontmatter.document import load_mapping
 from ..formats.text_lines import BOM, conflict_marker, decoded
-from ..formats.three_way import sides_of
 from . import atomic_files, file_steps
 from .layouts import LAYOUTS, adjusted
 from .settings_table import BY_NAME, TABLE
@@ -63,7 +62,7 @@ def load_settings(
         if path is None:
             continue
         is_lenient = not trusted and not is_believed
-        for name, value in _file_values(path, ignored if is_lenient else None):
+        for name, value in _file_values(path, ignored, is_lenient=is_lenient):
             setting = BY_NAME.get(name)
             if name == FORMAT_KEY and not trusted:
                 _require_format(path, value)
@@ -115,8 +114,11 @@ def zone_of(name: str) -> tzinfo:
         raise UsageError(f"no time zone {name!r}", "use a name such as Europe/Lisbon") from None
 
 
-def _file_values(path: Path, told: list[str] | None = None) -> Iterator[tuple[str, object]]:
-    """Yield the values of a file; what is wrong with the file is raised, or added to `told` where that is given."""
+def _file_values(path: Path, told: list[str], *, is_lenient: bool) -> Iterator[tuple[str, object]]:
+    """Yield the values of a file; what is wrong with the file is raised, or added to `told` if that `is_lenient`.
+
+    In the middle of a merge the values of our side count, as before it: else the command that merges could not run.
+    """
     try:
         data = path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
@@ -124,15 +126,17 @@ def _file_values(path: Path, told: list[str] | None = None) -> Iterator[tuple[st
     except OSError as error:
         raise file_steps.refusal("read", path, error) from None
     text, damage = decoded(data)
-    if (sides := sides_of(text)) and told is not None:  # else the command that merges it could not run
-        line = conflict_marker(text)
-        told.append(f"{path}: line {line}: a git conflict marker: ours count until `mem check --fix` merges both")
-        text = sides[1]
+    line = conflict_marker(text)
+    if line is not None:
+        from ..formats.three_way import sides_of
+
+        told.append(f"{path}: line {line}: a git conflict marker: ours count until it is resolved")
+        text = (sides_of(text) or ("", text, ""))[1]
     mapping, problem = load_mapping(text)
     problem = damage or problem
-    if problem and told is None:
+    if problem and not is_lenient:
         raise UsageError(f"{path}:{problem.line}: {problem.reason}")
-    if problem and told is not None:
+    if problem:
         told.append(f"{path}: line {problem.line}: {problem.reason}")
         return
     yield from _dotted(mapping, "")
