@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..store.conversation_keeper import keeper
 from ..store.local_log import is_due, log
 from ..store.workspace import Workspace, unopened
-from .workspace import Surroundings, open_workspaces
+from .workspace import Surroundings, open_workspaces, recorded
 
 if TYPE_CHECKING:
     from ..consolidation.live_session import Remembered
@@ -40,6 +40,7 @@ def remember_request(prompt: str) -> "RememberRequest | None":
     return found(prompt)
 
 
+@recorded("hook remember")
 def remember(workspace: Workspace, session: str, text: str, source: str, seconds: float) -> "Remembered":
     """Keep what a user asked to remember: admitted by the rules if that is done within `seconds`, else as it is.
 
@@ -60,6 +61,7 @@ def keep_turn(workspace: Workspace, session: str, role: str, text: str, remember
     keep(workspace, session, role, text, remembered)
 
 
+@recorded("hook turns")
 def flush_turns(workspace: Workspace, session: str = "") -> None:
     """Bring the turns that wait, of one session or all, into notes and sessions; raise a MemError if that fails."""
     from ..transcripts.turn_flush import flush
@@ -67,6 +69,7 @@ def flush_turns(workspace: Workspace, session: str = "") -> None:
     flush(workspace, session)
 
 
+@recorded("hook session")
 def close_session(workspace: Workspace, session: str, *, keep: int = 0, transcript: str = "") -> None:
     """Bring in all turns that wait and consolidate a session but for its last `keep` messages.
 

@@ -20,7 +20,7 @@ from ..store.git import Staged, staged
 from ..store.journal import Change
 from ..store.layouts import MEM
 from ..store.revisions import changed_files, prefix, since
-from .workspace import Workspace, locate
+from .workspace import Workspace, locate, recorded
 
 __all__ = [
     "ALL",
@@ -67,6 +67,7 @@ class CheckReport:
         }
 
 
+@recorded("check")
 def check(workspace: Workspace, *, secrets: bool = False, fix: bool = False, dry_run: bool = False) -> CheckReport:
     """Check every file of a workspace, and the index; with `fix` change what has one right answer.
 
@@ -150,6 +151,7 @@ class CitedReport:
         }
 
 
+@recorded("check --refresh")
 def check_cited(workspace: Workspace, *, accept: str = "", dry_run: bool = False) -> CitedReport:
     """Compare the lines that memories cite with the files; `accept` what an entry, or `ALL`, cites as it is now.
 
@@ -189,6 +191,7 @@ class KeyReport:
         rows = [{"key": one.key, "ids": list(one.ids), "fixed": one.key in fixed} for one in self.proposals]
         return {"keys": rows}
 
+    @recorded("check --keys")
     def write(self, workspace: Workspace, proposal: KeyProposal) -> None:
         """Give the entries of a proposal its key; raise RefusedError if one of them changed meanwhile."""
         steps = []

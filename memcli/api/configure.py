@@ -13,7 +13,7 @@ from ..store.layout_detection import IGNORE
 from ..store.layouts import GOLEMCORE, LAYOUTS, MARKDOWN, MEM
 from ..store.settings import Settings, load_settings, set_in_file
 from ..store.settings_table import BY_NAME, TABLE, Setting, written
-from .workspace import Surroundings, Workspace, surroundings
+from .workspace import Surroundings, Workspace, recorded, surroundings
 
 __all__ = [
     "IGNORE",
@@ -182,6 +182,7 @@ class SettingChange:
         return {"name": self.name, "value": self.value, "file": str(self.file)}
 
 
+@recorded("config set")
 def set_setting(
     name: str, value: str, path: str | Path = "", *, user: bool = False, around: Surroundings | None = None
 ) -> SettingChange:

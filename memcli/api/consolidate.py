@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError, UsageError
-from .workspace import Workspace, lazily
+from .workspace import Workspace, lazily, recorded
 
 if TYPE_CHECKING:
     from ..beliefs.plan import Admitted as Admitted
@@ -97,6 +97,7 @@ class ConsolidationReport:
         return {"sessions": [one.as_dict() | ({"diff": one.diff} if self.dry_run else {}) for one in self.sessions]}
 
 
+@recorded("consolidate")
 def consolidate(
     workspace: Workspace,
     sessions: "str | Sequence[str | Path | BinaryIO]" = (),
@@ -209,6 +210,7 @@ class RollupReport:
         return {"summaries": rows}
 
 
+@recorded("rollup")
 def rollup(
     workspace: Workspace, project: str = "", *, tag: str = "", everything: bool = False, dry_run: bool = False
 ) -> RollupReport:

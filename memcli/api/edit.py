@@ -12,7 +12,7 @@ from ..store.entries import EntryChange, replaced
 from ..store.redaction import Redacted
 from ..store.secret_guard import SecretGuard
 from .choice import listed, require_source
-from .workspace import Workspace, Workspaces, locate, unsaid
+from .workspace import Workspace, Workspaces, locate, recorded, unsaid
 
 __all__ = [
     "Archived",
@@ -66,6 +66,7 @@ class Filed:
         return {"entries": [one.as_dict() for one in self.entries], "failed": said}
 
 
+@recorded("edit")
 def edit(
     workspaces: Workspaces,
     name: str,
@@ -145,11 +146,13 @@ def begin_edit(
     )
 
 
+@recorded("edit")
 def end_edit(copy: EditCopy) -> Edited:
     """Put an edited copy in the place of the text; where that is refused the copy stays, and the error names it."""
     return _edited(copy.workspace, copy.take(), copy.guard)
 
 
+@recorded("supersede")
 def supersede(
     workspaces: Workspaces, old: str, new: str, *, source: str = "", by: str = "observed", dry_run: bool = False
 ) -> Superseded:
@@ -170,6 +173,7 @@ def supersede(
     return supersede_entry(where, before.path, after.path, by_user=by_user, dry_run=dry_run)
 
 
+@recorded("forget")
 def forget(workspaces: Workspaces, names: str | Sequence[str], *, purge: bool = False) -> Filed:
     """Move entries to the archive, or delete them for good with `purge`; all names are found before anything changes.
 
@@ -188,6 +192,7 @@ def forget(workspaces: Workspaces, names: str | Sequence[str], *, purge: bool = 
     return Filed(tuple(done), (*failed, *refused))
 
 
+@recorded("restore")
 def restore(workspaces: Workspaces, names: str | Sequence[str]) -> Filed:
     """Bring entries back from the archive, superseded ones into use, and an earlier text in the place of the later.
 

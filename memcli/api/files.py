@@ -5,18 +5,10 @@ another than the user writes is never an entry of the user's. Nothing is lost: w
 earlier text in the archive.
 """
 
-from ..store.editing import (
-    archive_file,
-    change_file,
-    create_file,
-    exists,
-    is_private,
-    read_file,
-    rename_file,
-    require_nameable,
-)
+from ..store import editing
+from ..store.editing import exists, is_private, read_file, require_nameable
 from ..store.layouts import SESSION_FOLDER as SESSIONS
-from ..store.workspace import Workspace
+from .workspace import Workspace, recorded
 
 __all__ = [
     "SESSIONS",
@@ -31,6 +23,11 @@ __all__ = [
     "rename_file",
     "require_nameable",
 ]
+
+archive_file = recorded("memory-tool delete")(editing.archive_file)
+change_file = recorded("memory-tool edit")(editing.change_file)
+create_file = recorded("memory-tool create")(editing.create_file)
+rename_file = recorded("memory-tool rename")(editing.rename_file)
 
 
 def path_of_key(workspace: Workspace, key: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from ..dataclass import dataclass
 from ..errors import UsageError
 from ..store.redaction import Redacted
-from .workspace import FileProblem, Workspace, Workspaces, every
+from .workspace import FileProblem, Workspace, Workspaces, every, recorded
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class HistoryRead:
         }
 
 
+@recorded("history add")
 def add_history(workspace: Workspace, text: str) -> Recorded:
     """Add a record to the month's history, with its secrets blanked out.
 
@@ -106,6 +107,7 @@ def read_history(workspaces: Workspaces, *, since: str = "", until: str = "", li
     return HistoryRead(tuple(records[-limit:] if limit else records), tuple(problems))
 
 
+@recorded("note")
 def add_note(workspace: Workspace, text: str = "", *, user: str = "", assistant: str = "") -> NoteAdded:
     """Add a line to the notes of today: a text, or what was said by `user` and `assistant`, cut to their length.
 

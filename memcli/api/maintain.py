@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
-from .workspace import FileProblem, Workspace, Workspaces, every, locate
+from .workspace import FileProblem, Workspace, Workspaces, every, locate, recorded
 
 if TYPE_CHECKING:
     from ..beliefs.deduplication import Tidied as Tidied
@@ -72,6 +72,7 @@ class DecayReport:
         }
 
 
+@recorded("decay")
 def decay(workspace: Workspace, *, apply: bool = False, as_of: str = "", max_fraction: float = 0.25) -> DecayReport:
     """Judge how far entries have faded; with `apply` archive those that have.
 
@@ -136,6 +137,7 @@ class PromotionReport:
         }
 
 
+@recorded("promote")
 def promote(
     workspaces: Workspaces,
     names: Sequence[str] = (),
@@ -172,6 +174,7 @@ def promote(
     return PromotionReport(where.layout.memory, proposed, where.settings["promote.budget"], is_done)
 
 
+@recorded("promote --demote")
 def demote(workspace: Workspace, names: Sequence[str]) -> PromotionReport:
     """Take the lines of entries off MEMORY.md, named by ids or unique parts of them; the entries may be gone.
 
@@ -229,6 +232,7 @@ class DedupReport:
         return document if self.applied else {**document, "diff": self.diff}
 
 
+@recorded("dedup")
 def dedup(
     workspace: Workspace,
     *,
@@ -265,6 +269,7 @@ class TendReport:
         return {"done": [{"task": one.name, "said": one.said} for one in self.done if not one.error]}
 
 
+@recorded("tend")
 def tend(workspace: Workspace) -> TendReport:
     """Do what is due: consolidate, compact, sum up, archive, promote, remove what killed writes left, embed.
 

@@ -12,7 +12,7 @@ from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..formats.text_lines import differing, shorten
 from ..store import local_log
-from .workspace import Workspace
+from .workspace import Workspace, recorded
 
 __all__ = [
     "DECISIONS",
@@ -96,6 +96,7 @@ class AnswerReport:
         return {"id": self.id, "decision": self.decision, "action": self.action, "changed": list(self.changed)}
 
 
+@recorded("review answer")
 def answer(workspace: Workspace, name: str, decision: str, *, source: str = "observed") -> AnswerReport:
     """Answer the question of an id with one of `DECISIONS`; as `observed` it may only become a proposal.
 
@@ -127,10 +128,12 @@ class ReviewSession:
         (found,) = self._weigher.weighed([fresh(question, Now(self._workspace))])
         return found
 
+    @recorded("review")
     def answer(self, question: Question, decision: Decision) -> Answered:
         """Carry out a decision of the user's; raises as the function `answer` does."""
         return decisions.answer_question(self._workspace, question, decision)
 
+    @recorded("review")
     def keep_all(
         self, questions: Sequence[Question], progress: Callable[[int, int], object]
     ) -> tuple[int, tuple[str, ...]]:

@@ -11,7 +11,7 @@ from ..store.redaction import Redacted
 from ..store.sessions.reading import SessionList, SessionStats, SessionSummary, ShownSession, shown_session, summary_of
 from ..store.sessions.sessions import Session, archive, counts, find, require_own, reset, sessions
 from ..store.sessions.sessions import purge as purged
-from .workspace import Workspace, Workspaces, every, lazily, open_named
+from .workspace import Workspace, Workspaces, every, lazily, open_named, recorded
 
 if TYPE_CHECKING:
     from ..consolidation.compaction import Compacted
@@ -51,7 +51,6 @@ __all__ = [
 
 _CLEAR_WAIT, _CLEAR_PARTS = 60.0, 3
 """Seconds that `clear` waits for its turn to consolidate, and parts of a conversation it has an LLM look at."""
-
 
 __getattr__ = lazily(
     __name__,
@@ -98,6 +97,7 @@ class DeletedSession:
         return {"session": self.session, "action": self.action, "paths": list(self.paths)}
 
 
+@recorded("session append")
 def append(
     workspace: Workspace,
     events: "NewEvent | str | Sequence[Mapping[str, Any]]",
@@ -135,6 +135,7 @@ def holds_many(workspace: Workspace, path: str | Path) -> bool:
     return file.is_dir() or (file.is_file() and is_export(file))
 
 
+@recorded("session import")
 def import_transcript(
     workspace: Workspace, file: str | Path | BinaryIO, session: str = "", *, name: str = "", allow_secret: bool = False
 ) -> "ImportedSession":
@@ -152,6 +153,7 @@ def import_transcript(
         return below.import_transcript(workspace, stream, name or path.name, session or below.own_id(path))
 
 
+@recorded("session import")
 def import_sessions(
     workspace: Workspace,
     path: str | Path = "",
@@ -240,6 +242,7 @@ def recap(workspaces: Workspaces, name: str = "") -> "Recap":
     return recaps.recap(where, last)
 
 
+@recorded("session compact")
 def compact(
     workspaces: Workspaces,
     name: str = "",
@@ -273,11 +276,9 @@ def compact(
     return tuple(done)
 
 
+@recorded("session clear")
 def clear(workspaces: Workspaces, name: str) -> ClearedSession:
-    """Begin a session anew under its id; what was said so far is consolidated and goes to the archive.
-
-    What cannot be consolidated stays due there. Raise NotFoundError or RefusedError.
-    """
+    """Begin a session anew under its id; what was said is consolidated, or stays due, and goes to the archive."""
     from ..consolidation.compaction import consolidate_before
     from ..llm import chosen_llm
 
@@ -288,6 +289,7 @@ def clear(workspaces: Workspaces, name: str) -> ClearedSession:
     return ClearedSession(where, session.id, place, redacted, notices)
 
 
+@recorded("session delete")
 def delete(workspaces: Workspaces, name: str, *, purge: bool = False) -> DeletedSession:
     """Move a session to the archive; `purge` deletes it for good, archived parts too.
 

@@ -13,7 +13,7 @@ from ..store.redaction import Redacted
 from ..store.workspace import nearest
 from ..transfer.bundle import ImportedLine
 from .choice import Choice, require_types
-from .workspace import Workspace, open_named
+from .workspace import Workspace, open_named, recorded
 
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import LlmJudge
@@ -115,12 +115,13 @@ def export(
         for piece in pieces:
             target(piece)
     elif path is not None:
-        from ..store.atomic_files import write_out
+        from ..store.file_changes import write_out
 
         write_out(path, (piece.encode("utf-8") for piece in pieces))
     return Exported(str(path or ""), count or len(chosen), tuple(problems), tuple(notices))
 
 
+@recorded("import")
 def import_memories(
     workspace: Workspace,
     file: str | Path | BinaryIO,

@@ -1,18 +1,20 @@
 """Open workspaces, find in them what a name means, and open the files whose text is to be kept."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
+from functools import partial, wraps
 from importlib import import_module
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, ParamSpec, TypeVar
 
 from ..errors import UsageError
 from ..formats.text_lines import FileProblem
 from ..store import trust
 from ..store import workspace as _workspaces
 from ..store.addresses import Place
+from ..store.file_steps import Watcher, watcher
 from ..store.workspace import SCOPES, Surroundings, Workspace
 
 __all__ = [
@@ -27,6 +29,8 @@ __all__ = [
     "open_named",
     "open_workspace",
     "open_workspaces",
+    "recorded",
+    "recording",
     "surroundings",
     "unsaid",
 ]
@@ -140,6 +144,73 @@ def unsaid(text: str, words: Sequence[str] = ()) -> str:
     from ..secrets.scanner import unsaid as blanked
 
     return blanked(text, words)
+
+
+class _Unchanged:
+    """Watches a command until it changes something; then `store/undo_log.py` notes what."""
+
+    def __init__(self, command: str, workspaces: Sequence[Workspace]) -> None:
+        self._command, self._workspaces = command, list(workspaces)
+        self._notes: Watcher | None = None
+
+    def entered(self, workspace: Workspace) -> None:
+        (self._notes.entered if self._notes else self._workspaces.append)(workspace)
+
+    def __getattr__(self, name: str) -> Any:
+        if self._notes is None:
+            from ..store.undo_log import Recording
+
+            self._notes = Recording(self._command, self._workspaces)
+        return getattr(self._notes, name)
+
+    def end(self) -> None:
+        if self._notes:
+            self._notes.close()
+
+
+@contextmanager
+def recording(command: str, workspaces: Sequence[Workspace] = ()) -> Iterator[None]:
+    """Note what is changed meanwhile as one command; within another one, as a part of that.
+
+    Workspaces that are opened meanwhile are noted in too.
+    """
+    outer = watcher.get()
+    if outer:
+        for one in workspaces:
+            outer.entered(one)
+        yield
+        return
+    own = _Unchanged(command, workspaces)
+    token = watcher.set(own)
+    try:
+        yield
+    finally:
+        watcher.reset(token)
+        own.end()
+
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+
+def recorded(command: str) -> Callable[[Callable[_Given, _Result]], Callable[_Given, _Result]]:
+    """Return a decorator that notes what a function changes in its workspaces as one command of this name.
+
+    Where the command line, or another function, has begun to note a command, it is part of that.
+    """
+
+    def decorated(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+        @wraps(function)
+        def run(*given: _Given.args, **named: _Given.kwargs) -> _Result:
+            values = (*given, *named.values())
+            found = [one for value in values for one in (value if isinstance(value, list | tuple) else (value,))]
+            found += [getattr(one, "workspace", None) or getattr(one, "_workspace", None) for one in found]
+            with recording(command, [one for one in found if isinstance(one, Workspace)]):
+                return function(*given, **named)
+
+        return run
+
+    return decorated
 
 
 def lazily(module: str, types: Mapping[str, str]) -> Callable[[str], object]:

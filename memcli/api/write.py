@@ -7,11 +7,12 @@ from ..errors import UsageError
 from ..store.redaction import Redacted
 from ..store.secret_guard import SecretGuard
 from .choice import SOURCES, TYPES, require_source, require_types
-from .workspace import Workspaces, every, locate
+from .workspace import Workspaces, every, locate, recorded
 
 __all__ = ["SOURCES", "TYPES", "NewEntry", "Redacted", "Written", "write"]
 
 
+@recorded("write")
 def write(
     workspaces: Workspaces,
     entry: NewEntry,

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -99,6 +100,8 @@ class LazyCommands(TyperGroup):
 
 # Typer has no public name for the base of its parser's errors.
 _PARSER_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
+_SERVING = (["mcp"], ["memory-tool"], ["hook"], ["merge-driver"])
+_GROUPS = (["session"], ["history"], ["config"], ["review"])
 STYLE: dict[str, Any] = {
     "add_completion": False,
     "rich_markup_mode": None,
@@ -175,8 +178,10 @@ def run(arguments: Sequence[str]) -> int:
 
 def _invoked(arguments: Sequence[str]) -> int:
     command = typer.main.get_command(app)
+    name = _noted_as(arguments)
     try:
-        code = command.main(list(arguments), prog_name="mem", standalone_mode=False)
+        with _recording(name) if name else nullcontext():
+            code = command.main(list(arguments), prog_name="mem", standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
     except _PARSER_ERROR as error:
@@ -185,6 +190,20 @@ def _invoked(arguments: Sequence[str]) -> int:
             return 0
         raise UsageError(*_told(error, arguments)) from None
     return code if isinstance(code, int) else 0
+
+
+def _recording(name: str) -> AbstractContextManager[None]:
+    from ..api.workspace import recording  # late: help needs no workspace
+
+    return recording(name)
+
+
+def _noted_as(arguments: Sequence[str]) -> str:
+    """Return what a command is called where it is noted; empty where what it serves is noted one by one."""
+    words = [word for word in arguments if not word.startswith("-")]
+    place = next((number for number, word in enumerate(words) if word in commands()), len(words))
+    name = " ".join(words[place : place + 1 + (words[place : place + 1] in _GROUPS)])
+    return "" if words[place : place + 1] in _SERVING else name
 
 
 def _told(error: Any, arguments: Sequence[str]) -> tuple[str, str]:

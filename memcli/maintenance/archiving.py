@@ -92,7 +92,7 @@ def restore_each(named: Sequence[Named], *, several: bool = False) -> tuple[list
         if done.flagged:
             others = ", ".join(done.flagged)
             notices.append(f"{path} and {others} are flagged: `mem supersede` the one that is over")
-        _note_return(where, done.path)
+        note_return(where, done.path)
         return Archived(where, "restored", one.name, path, done.path, notices=tuple(notices))
 
     return _each(named, restored)
@@ -120,7 +120,7 @@ def _is_in_use(workspace: Workspace, path: str) -> bool:
     return entry.status == "active" and not entry.superseded_by
 
 
-def _note_return(workspace: Workspace, path: str) -> None:
+def note_return(workspace: Workspace, path: str) -> None:
     """Note when a memory came back, beside it, so that it does not fade again at once."""
     with suppress(MemError, UnicodeDecodeError):
         identifier = stated_id(document.parse(atomic_files.read(workspace.path(path)).decode("utf-8")).fields) or path

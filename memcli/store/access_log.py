@@ -1,6 +1,7 @@
 """How often memories were read or confirmed since that was last brought into their files: lines of `.mem/access`."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -8,6 +9,7 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..formats.times import parse_time, stamp
+from .file_steps import watcher
 from .local_log import append, replace_text, text_of
 from .workspace import Workspace
 
@@ -45,7 +47,36 @@ def note(workspace: Workspace, ids: Iterable[str], moment: str = "") -> None:
 
 def confirm(workspace: Workspace, confirmed: Iterable[tuple[str, Access]]) -> None:
     """Count confirmations of ids; what cannot be written is not counted."""
-    _note(workspace, "".join(_line(CONFIRMED + one, said) for one, said in confirmed if one.isprintable()))
+    count(workspace, "".join(_line(CONFIRMED + one, said) for one, said in confirmed if one.isprintable()))
+
+
+def count(workspace: Workspace, lines: str) -> None:
+    """Note lines of confirmations, as a change that can be taken back."""
+    _note(workspace, lines)
+    if lines and (watch := watcher.get()):
+        watch.counted(workspace, lines, is_added=True)
+
+
+def holds(workspace: Workspace, lines: str) -> bool:
+    """Return whether all of these lines are noted as they are, neither summed up nor folded."""
+    return not lines or not Counter(lines.splitlines()) - Counter(text_of(workspace, ACCESSES).splitlines())
+
+
+def uncount(workspace: Workspace, lines: str) -> None:
+    """Take lines of confirmations out again; the caller holds the lock."""
+    if not lines:
+        return
+    gone = Counter(lines.splitlines(keepends=True))
+    kept = []
+    for line in text_of(workspace, ACCESSES).splitlines(keepends=True):
+        if gone[line] > 0:
+            gone[line] -= 1
+        else:
+            kept.append(line)
+    with suppress(OSError):
+        replace_text(workspace, ACCESSES, "".join(kept))
+        if watch := watcher.get():
+            watch.counted(workspace, lines, is_added=False)
 
 
 def confirmations(workspace: Workspace) -> dict[str, Access]:

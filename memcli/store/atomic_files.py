@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from ..errors import NotFoundError, RefusedError
 from ..formats.ids import blake2b
 from . import file_steps
 from .privacy import contained
-from .temporary_files import sweep, temporary_name
+from .temporary_files import sweep
 
 _swept: set[Path] = set()  # folders this process has cleared
 
@@ -50,6 +50,8 @@ def create(path: Path, data: bytes, mode: int = 0o666, *, lasting: bool = True) 
             file_steps.discard(path)  # said to have failed, so a second try must not make a twin
             if not os.path.lexists(path):
                 raise
+    if watch := file_steps.watcher.get():
+        watch.changed(path, None, data)
     _sweep_once(path.parent)
 
 
@@ -62,9 +64,11 @@ def replace(path: Path, data: bytes, expected: str, *, within: Path | None = Non
     target = path if within is None else contained(within, path)
     with file_steps.naming("write", target):
         try:
-            _replace(target, data, expected)
+            mode, old = _replace(target, data, expected)
         except FileNotFoundError:
             raise RefusedError(f"{target} vanished underneath", "read it again") from None
+        if watch := file_steps.watcher.get():
+            watch.changed(target, old, data, mode)
         if lasting:
             with suppress(OSError):  # the new text is there: to say it is not would have it written twice
                 file_steps.sync_folder(target.parent)
@@ -87,9 +91,11 @@ def append(path: Path, data: bytes, *, within: Path | None = None) -> None:
         file_steps.require_writable(target, before)
         fd = os.open(target, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
-            _append(fd, data)
+            size, data = _append(fd, data)
         finally:
             os.close(fd)
+    if watch := file_steps.watcher.get():
+        watch.appended(target, size, data)
 
 
 def _sweep_once(folder: Path) -> None:
@@ -99,22 +105,30 @@ def _sweep_once(folder: Path) -> None:
         sweep(folder, time.time())
 
 
-def _replace(target: Path, data: bytes, expected: str) -> None:
-    """Write beside the file, look once more that it is the one that was read, and rename over it."""
+def _replace(target: Path, data: bytes, expected: str) -> tuple[int, bytes]:
+    """Write beside the file, look once more that it is the one that was read, and rename over it.
+
+    Return the mode and the bytes it had.
+    """
     before = os.lstat(target)
     file_steps.require_writable(target, before)
     temporary = file_steps.write_temporary(target.parent, data, like=before)
     try:
-        if digest(file_steps.contents(target, os.O_NOFOLLOW)) != expected:
+        old = file_steps.contents(target, os.O_NOFOLLOW)
+        if digest(old) != expected:
             raise RefusedError(f"{target} changed underneath", "read it again")
         os.rename(temporary, target)
     except BaseException:
         file_steps.discard(temporary)
         raise
+    return stat.S_IMODE(before.st_mode), old
 
 
-def _append(fd: int, data: bytes) -> None:
-    """Add the bytes on a line of their own, or leave the file as long as it was."""
+def _append(fd: int, data: bytes) -> tuple[int, bytes]:
+    """Add the bytes on a line of their own, or leave the file as long as it was.
+
+    Return how long it was, and the bytes added.
+    """
     size = os.fstat(fd).st_size
     if size and os.pread(fd, 1, size - 1) != b"\n":
         data = b"\n" + data
@@ -131,29 +145,9 @@ def _append(fd: int, data: bytes) -> None:
         except OSError:  # what stays of a line is closed off by the next append
             is_back = False
         if isinstance(error, OSError) and not is_back and written >= size + len(data):
-            return  # all of it stands and cannot be taken back: said to have failed, it would be written twice
+            return size, data  # all stands and cannot be taken back: said to have failed, it would be written twice
         raise
-
-
-def write_out(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write a file outside of any workspace piece by piece; it gets its name when it is whole."""
-    with file_steps.naming("write", path):
-        if path.exists() and not path.is_file():
-            with path.open("wb") as device:
-                device.writelines(pieces)
-            return
-        target = Path(os.path.realpath(path))
-        temporary = target.with_name(temporary_name())
-        try:
-            with temporary.open("xb") as file:
-                file.writelines(pieces)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        except BaseException:
-            file_steps.discard(temporary)
-            raise
-        file_steps.sync_folder(target.parent)
+    return size, data
 
 
 def move(src: Path, dst: Path) -> None:
@@ -167,6 +161,8 @@ def move(src: Path, dst: Path) -> None:
             return
         file_steps.make_folder(dst.parent)
         _move_folder(src, dst)
+        if watch := file_steps.watcher.get():
+            watch.moved(src, dst)
         file_steps.sync_folder(dst.parent)
         file_steps.sync_folder(src.parent)
 
@@ -191,6 +187,8 @@ def move_all(pairs: Sequence[tuple[Path, Path]], check: Callable[[], None] = lam
         check()
         with file_steps.naming("move", src):
             _drop_old_name(src, dst, before, is_new)
+        if watch := file_steps.watcher.get():
+            watch.moved(src, dst)
     for folder in dict.fromkeys(src.parent for src, _ in pairs):
         with file_steps.naming("write", folder):
             file_steps.sync_folder(folder)
@@ -260,23 +258,42 @@ def _is_half_moved(src: Path, dst: Path) -> bool:
     return old.st_ino == new.st_ino and old.st_nlink > 1 and not same_name
 
 
-def remove(path: Path) -> None:
-    """Delete one file; a missing one is NotFoundError."""
+def remove(path: Path, *, for_good: bool = False) -> None:
+    """Delete one file, leaving no copy where `for_good`; a missing one is NotFoundError."""
     with file_steps.naming("delete", path):
+        watch = file_steps.watcher.get()
+        mode, old = _kept(path) if watch and watch.watches(path) else (0, None)
         try:
             os.unlink(path)
         except FileNotFoundError:
             raise NotFoundError(f"there is no file {path}", "`mem ls` shows what there is") from None
+        if watch and old is not None:
+            watch.destroyed({path: old}) if for_good else watch.changed(path, old, None, mode)
         file_steps.sync_folder(path.parent)
 
 
 def remove_folder(path: Path) -> None:
-    """Delete a folder with everything in it; a link inside it goes, what it leads to stays."""
+    """Delete a folder with everything in it, leaving no copy; a link inside it goes, what it leads to stays."""
     from shutil import rmtree
 
     with file_steps.naming("delete", path):
+        watch = file_steps.watcher.get()
+        old = dict(_contents_below(path)) if watch and watch.watches(path) else {}
         try:
             rmtree(path)
         except FileNotFoundError:
             raise NotFoundError(f"there is no folder {path}", "`mem session ls` shows what there is") from None
+        if watch and old:
+            watch.destroyed(old)
         file_steps.sync_folder(path.parent)
+
+
+def _kept(path: Path) -> tuple[int, bytes | None]:
+    with suppress(OSError, RefusedError):
+        return stat.S_IMODE(os.lstat(path).st_mode), file_steps.contents(path, os.O_NOFOLLOW)
+    return 0, None
+
+
+def _contents_below(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    for place, _, names in os.walk(folder):
+        yield from ((Path(place, name), _kept(Path(place, name))[1] or b"") for name in names)

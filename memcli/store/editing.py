@@ -12,7 +12,7 @@ from ..dataclass import dataclass
 from ..errors import MemError, RefusedError, UsageError
 from ..formats.text_lines import require_no_conflict
 from . import atomic_files, entries, entry_revision
-from .archive import explain_folder, is_hollow, keep_folders
+from .archive import KEEP, explain_folder, is_hollow, keep_folders
 from .entries import EntryChange
 from .layouts import SESSION_FOLDER as SESSIONS
 from .privacy import require_open
@@ -165,6 +165,8 @@ def rename_file(workspace: Workspace, path: str, to: str) -> None:
     """Give a file or folder another path; raise FileExistsError if something but an empty folder is there."""
     target = workspace.path(to)
     if target.exists() and is_hollow(target):
+        for name in sorted(target.rglob(KEEP)):
+            atomic_files.remove(name)
         atomic_files.remove_folder(target)
     atomic_files.move(workspace.path(path), target)
 

@@ -226,7 +226,7 @@ def purge(workspace: Workspace, path: str) -> None:
     """Delete an entry's file for good: the one way a memory is destroyed."""
     _only_entries(workspace, path)
     keep_folders(workspace, [path])
-    remove(workspace.path(path))
+    remove(workspace.path(path), for_good=True)
 
 
 def replaced(text: str, old: str, new: str) -> str:

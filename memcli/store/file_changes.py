@@ -1,13 +1,15 @@
 """Changes of files that other programs own: proposed as bytes before and after, shown as a diff, made or refused."""
 
-from collections.abc import Collection, Sequence
+import os
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
-from . import atomic_files
+from . import atomic_files, file_steps
 from .atomic_files import remove
 from .entries import decoded
+from .temporary_files import temporary_name
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,27 @@ def _remove_empty(folder: Path, names: Collection[str]) -> None:
         except OSError:  # it holds something of somebody's
             return
         folder = folder.parent
+
+
+def write_out(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file outside of any workspace piece by piece; it gets its name when it is whole."""
+    with file_steps.naming("write", path):
+        if path.exists() and not path.is_file():
+            with path.open("wb") as device:
+                device.writelines(pieces)
+            return
+        target = Path(os.path.realpath(path))
+        temporary = target.with_name(temporary_name())
+        try:
+            with temporary.open("xb") as file:
+                file.writelines(pieces)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except BaseException:
+            file_steps.discard(temporary)
+            raise
+        file_steps.sync_folder(target.parent)
 
 
 def diff(changes: Sequence[FileChange]) -> str:

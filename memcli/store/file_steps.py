@@ -9,7 +9,9 @@ import stat
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Any, Protocol
 
 from ..data import table
 from ..errors import RefusedError
@@ -21,6 +23,47 @@ _NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF)
 _MOST_WAITING = 200  # open files that wait to be synced; systems allow 256 and more
 _SYNCS = 16  # at once: a journaling file system makes one commit of them
 _batch = threading.local()
+
+
+class Watcher(Protocol):
+    """Is told of each change of a file or folder once it is made; raises nothing of the user's world."""
+
+    def entered(self, workspace: Any) -> None:
+        """Take in a workspace that is worked in from now on."""
+
+    def watches(self, path: Path) -> bool:
+        """Return whether changes of a path matter to it."""
+
+    def changed(self, path: Path, before: bytes | None, after: bytes | None, mode: int = 0) -> None:
+        """Take in the bytes and the mode that a file had and the bytes it has; None where there is no file."""
+
+    def appended(self, path: Path, at: int, data: bytes) -> None:
+        """Take in the bytes put at the end of a file that was `at` bytes long."""
+
+    def counted(self, workspace: Any, lines: str, *, is_added: bool) -> None:
+        """Take in lines put to, or taken from, the confirmations that wait beside the files."""
+
+    def moved(self, src: Path, dst: Path) -> None:
+        """Take in that a file or folder has another path."""
+
+    def made(self, folder: Path) -> None:
+        """Take in that there is a new folder."""
+
+    def mark(self, workspace: Any) -> list[Any] | None:
+        """Return what the command is known by, for one who may have to finish it."""
+
+    def takes_back(self, number: int) -> None:
+        """Take in that what is changed takes back a command that was noted."""
+
+    def destroyed(self, contents: dict[Path, bytes]) -> None:
+        """Forget what is known of files that were deleted for good, given by what stood in them."""
+
+    def close(self) -> None:
+        """Take in that the command ends."""
+
+
+watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+"""Who is told of what this thread changes."""
 
 
 @contextmanager
@@ -140,6 +183,8 @@ def _hide(sessions: Path) -> None:
     if len(others) <= 1 and ".gitignore" not in others and folder_mode(sessions) == 0o700:
         with suppress(FileExistsError):
             publish(sessions / ".gitignore", b"*\n")
+            if watch := watcher.get():
+                watch.changed(sessions / ".gitignore", None, b"*\n")
 
 
 def _make_folder(folder: Path) -> None:
@@ -154,6 +199,8 @@ def _make_folder(folder: Path) -> None:
         _make_folder(folder)
     else:
         sync_folder(folder.parent)
+        if watch := watcher.get():
+            watch.made(folder)
 
 
 def sync_folder(folder: Path) -> None:

@@ -11,7 +11,7 @@ from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError, SwitchedOffError, UsageError
 from ..formats.ids import random_source
 from ..formats.times import parse_time, parse_when, stamp
-from . import trust
+from . import file_steps, trust
 from .layouts import DERIVED, DOCUMENTS, LAYOUTS, Layout, adjusted
 from .privacy import contained
 from .settings import Settings, load_settings, zone_of
@@ -164,6 +164,10 @@ def find(around: Surroundings, explicit: str = "", scope: str = "", *, even_off:
     them; others that are switched off are left out. `even_off` is for commands that look after the folder alone.
     """
     found = [_found(around, root, name) for root, name in roots(around, explicit, scope)]
+    watch = file_steps.watcher.get()
+    if watch:
+        for one in found:
+            watch.entered(one)
     if even_off:
         return found
     if not found[0].settings["memory.enabled"]:

@@ -1,0 +1,67 @@
+"""`mem undo`."""
+
+from typing import Annotated
+
+import typer
+
+from ..api import undo as api
+from . import context, output
+from .options import AsJson, DryRun, InScope, InWorkspace
+
+
+def undo(
+    number: Annotated[
+        int, typer.Argument(metavar="[ID]", help="The number of a command in the list.", show_default="the last one")
+    ] = 0,
+    listed: Annotated[bool, typer.Option("--list", help="Show what can be taken back, the newest first.")] = False,
+    dry_run: DryRun = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Take back what a command changed, exactly.
+
+    Without an ID it is the last command that somebody typed and that was not taken back: once more takes back the one
+    before. Files that were changed since, by hand, by git or by a later command, stand in the way: they are named, and
+    nothing is changed. An undo is undone by its own number in the list. Noted are the last 50 commands of this machine,
+    in `.mem/undo/`. Not taken back are `--purge`, redaction, what counts in `.mem/` alone, and what git brought:
+    use git for that.
+    """
+    where = context.writing(workspace, scope, "taken back in")
+    if listed:
+        _list(api.list_undoable(where), as_json=as_json)
+        return
+    done = api.undo(where, number, dry_run=dry_run)
+    if as_json:
+        output.say_json(done.as_dict())
+    elif dry_run:
+        output.say(done.diff, end="")
+    else:
+        record = done.command.record
+        output.say_row(("taken back", record.number, record["command"], done.command.words))
+    if done.passed and not as_json and output.is_heard():
+        newest = done.passed[0].record
+        output.note(f"`mem {newest['command']}` ran since, unasked: `mem undo {newest.number}` takes that back")
+    for path, place in done.kept:
+        output.note(f"{context.here(where, path)} was changed meanwhile: our text is in {context.here(where, place)}")
+    if done.kept:
+        raise typer.Exit(3)
+
+
+def _list(found: api.UndoList, *, as_json: bool) -> None:
+    if as_json:
+        output.say_json(found.as_dict())
+        return
+    rows = [
+        (str(one.record.number), one.record["at"], f"{one.record['command']}: {one.words}", one.state)
+        for one in found.commands
+    ]
+    if output.is_watched():
+        output.table(("id", "when", "what it did", "state"), rows, flexible=2)
+    else:
+        for row in rows:
+            output.say_row(row)
+    if not rows and output.is_heard():
+        output.note("nothing is noted")
+    if found.strangers:
+        output.note(f"{found.strangers:,} records in .mem/undo are not of this user's mem: they are never used")

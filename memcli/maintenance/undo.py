@@ -1,0 +1,233 @@
+"""Take back what a command changed, where nothing changed since, and say in words what each command did."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from ..beliefs.plan import Plan, as_diff
+from ..dataclass import dataclass
+from ..errors import MemError, NotFoundError, RefusedError
+from ..store import access_log, atomic_files
+from ..store.atomic_files import digest
+from ..store.file_steps import watcher
+from ..store.journal import Change, Move, Step, apply, exclusive
+from ..store.lock import next_turn
+from ..store.undo_records import COUNTED, UndoRecord, read_records
+from ..store.workspace import Workspace
+from .archiving import note_return
+from .undo_words import Deed
+
+COMMAND = "undo"
+UNASKED = ("tend",)
+"""Commands that nobody types, besides those of hooks: a plain `mem undo` passes over them."""
+_OF_GIT = ("sync",)
+"""Commands that leave what they did to git."""
+_GONE = "what it said is not kept: it was deleted for good or redacted"
+_LARGE = "what it said is not kept: the command changed too much"
+_IN_GIT = "it went to git with the rest: `git revert` takes it back"
+_CHANGED = "changed since, by hand, git or another program"
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True)
+class Reversal:
+    """What takes a record back."""
+
+    steps: tuple[Step, ...] = ()
+    modes: tuple[tuple[str, int], ...] = ()  # of files that are made anew
+    folders: tuple[str, ...] = ()  # that the command made, the innermost first
+    blocked: tuple[tuple[str, str], ...] = ()  # path and why it cannot be taken back
+    counted: str = ""  # lines of confirmations to remove
+    uncounted: str = ""  # and to add again
+
+
+@dataclass(frozen=True)
+class Undoable:
+    """A command that was noted, and whether it can be taken back."""
+
+    record: UndoRecord
+    words: str
+    """What it did, such as `1 new: User prefers tabs`."""
+    undone_by: int
+    """The number of the undo that took it back; 0 for none."""
+    reversal: Reversal
+
+    @property
+    def is_ready(self) -> bool:
+        """Return whether it can be taken back now."""
+        return not self.undone_by and not self.reversal.blocked
+
+    @property
+    def state(self) -> str:
+        """Say whether it can be taken back, and else why not."""
+        if self.undone_by:
+            return f"taken back by {self.undone_by}"
+        if not self.reversal.blocked:
+            return "can be taken back"
+        (path, why), *more = self.reversal.blocked
+        return f"{path}: {why}" + (f", and {len(more):,} more" if more else "")
+
+    @property
+    def is_asked(self) -> bool:
+        """Return whether somebody typed it, and it is no undo itself."""
+        return not self.record.is_hook and self.record["command"] not in UNASKED and not self.record["undoes"]
+
+
+def undoable(workspace: Workspace) -> tuple[tuple[Undoable, ...], int]:
+    """Return the commands that were noted, the newest first, and how many records are not this user's."""
+    records, strangers = read_records(workspace)
+    taken_back: dict[int, int] = {}
+    for one in records:  # an undo that was itself taken back takes nothing back
+        if one["undoes"] and one.number not in taken_back:
+            taken_back.setdefault(one["undoes"], one.number)
+    texts = {row["was"]: row["text"] for one in records for row in one.changes if row.get("was") and row.get("text")}
+    found = []
+    for place, one in enumerate(records):
+        undone = taken_back.get(one.number, 0)
+        later = records[:place]
+        way = Reversal() if undone else _explained(reversal(workspace, one), later, taken_back)
+        found.append(Undoable(one, Deed(workspace, one, later, texts).written(), undone, way))
+    return tuple(found), strangers
+
+
+def chosen(found: Sequence[Undoable], number: int) -> Undoable:
+    """Return the command of a number, or for 0 the last one that somebody asked for and that was not taken back."""
+    for one in found:
+        if one.record.number == number or (not number and one.is_asked and not one.undone_by):
+            return one
+    what = f"no command {number} is noted" if number else "there is nothing to take back"
+    raise NotFoundError(what, "`mem undo --list` shows the commands that are noted")
+
+
+def require_ready(one: Undoable) -> None:
+    """Raise RefusedError naming each file that stands in the way of taking a command back."""
+    name = f"`mem {one.record['command']}` ({one.record.number})"
+    if one.undone_by:
+        raise RefusedError(f"{name} was taken back already", f"`mem undo {one.undone_by}` does it again")
+    if one.reversal.blocked:
+        told = [f"{path}: {why}" for path, why in one.reversal.blocked[:_MOST_NAMED]]
+        more = len(one.reversal.blocked) - len(told)
+        told += [f"and {more:,} more"] * bool(more)
+        raise RefusedError(
+            f"{name} cannot be taken back, and nothing was changed: {'; '.join(told)}",
+            "take later commands back first (`mem undo --list`); what git brought is undone with git",
+        )
+
+
+def take_back(workspace: Workspace, number: int) -> tuple[Undoable, tuple[tuple[str, str], ...]]:
+    """Take a command back; return it, and the files whose text changed meanwhile, with where ours is kept."""
+    with exclusive(workspace, "mem undo") as held:
+        one = chosen(undoable(workspace)[0], number)
+        require_ready(one)
+        if watch := watcher.get():
+            watch.takes_back(one.record.number)
+        next_turn(workspace)
+        applied = apply(workspace, one.reversal.steps, held, exactly=True)
+        for path, mode in one.reversal.modes:
+            with suppress(OSError, MemError):
+                os.chmod(workspace.path(path), mode)
+        for folder in one.reversal.folders:
+            with suppress(OSError, MemError):
+                os.rmdir(workspace.path(folder))
+        access_log.uncount(workspace, one.reversal.counted)
+        access_log.count(workspace, one.reversal.uncounted)
+    for step in one.reversal.steps:
+        if isinstance(step, Move) and workspace.layout.is_archived(step.path):
+            note_return(workspace, step.to)
+    return one, applied.kept
+
+
+def diff(one: Undoable) -> str:
+    """Write what taking a command back changes as a unified diff."""
+    return as_diff(Plan(one.reversal.steps))
+
+
+def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
+    """Settle what brings back the files that a command found; nothing is done where one of them was changed since."""
+    if record["command"] in _OF_GIT:
+        return Reversal(blocked=tuple((path, _IN_GIT) for path in record.paths))
+    now: dict[str, bytes | None] = {}
+    then: dict[str, bytes | None] = {}
+    modes: dict[str, int] = {}
+    blocked: dict[str, str] = {}
+
+    def standing(path: str) -> bytes | None:
+        if path not in then:
+            now[path] = then[path] = _contents(workspace, path)
+        return then[path]
+
+    noted = {"count": "", "uncount": ""}
+    for row in reversed(record.changes):
+        path, to = row["path"], row.get("to", row["path"])
+        if row["op"] in noted:
+            noted[row["op"]] += row["text"]
+            continue
+        if path in blocked or to in blocked:
+            continue
+        old, was_free = standing(to), to == path or standing(path) is None
+        if row["op"] == "append":
+            if old is None or len(old) != row["at"] + row["size"] or digest(old[row["at"] :]) != row["now"]:
+                blocked[path] = _CHANGED
+            else:
+                then[path] = old[: row["at"]]
+        elif (None if old is None else digest(old)) != row["now"] or not was_free:
+            blocked[to] = _CHANGED
+        elif row["op"] == "move":
+            then[path], then[to] = old, None
+        elif row["was"] is None:
+            then[path] = None
+        elif row.get("text") is None:
+            blocked[path] = _LARGE if row.get("large") else _GONE
+        else:
+            then[path] = row["text"].encode("utf-8", "surrogateescape")
+            modes[path] = row["mode"]
+    made = {row["path"] for row in record.rows[1:] if row["op"] == "made"}
+    folders = tuple(sorted(made, key=lambda path: (-path.count("/"), path)))
+    fresh = tuple((path, mode) for path, mode in modes.items() if mode and now[path] is None and then[path] is not None)
+    if not access_log.holds(workspace, noted["count"]):
+        blocked[COUNTED] = "`mem decay --apply` has brought the confirmation into the file"
+    steps = () if blocked else _steps(record, now, then)
+    return Reversal(steps, fresh, folders, tuple(blocked.items()), noted["count"], noted["uncount"])
+
+
+def _steps(record: UndoRecord, now: Mapping[str, bytes | None], then: Mapping[str, bytes | None]) -> tuple[Step, ...]:
+    """Return the steps from one state of files to another; a file that goes back as it is keeps its age and mode."""
+    moves: list[Step] = []
+    settled: set[str] = set()
+    for row in record.changes:
+        path, to = row["path"], row.get("to", "")
+        data = now[to] if to else None
+        if data is not None and not {path, to} & settled and (now[path], then[path], then[to]) == (None, data, None):
+            moves.append(Move(to, path, digest(data)))
+            settled |= {path, to}
+    rest = [path for path in now if path not in settled and now[path] != then[path]]
+    changes = [Change(path, _text(now[path]), _text(then[path])) for path in rest]
+    # A new folder of conversations is made with its ignore file.
+    return (*moves, *sorted(changes, key=lambda step: (step.after is None, not step.path.endswith(".gitignore"))))
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode("utf-8", "surrogateescape")
+
+
+def _contents(workspace: Workspace, path: str) -> bytes | None:
+    try:
+        return atomic_files.read(workspace.path(path))
+    except (OSError, MemError):
+        return None
+
+
+def _explained(found: Reversal, later: Sequence[UndoRecord], taken_back: Mapping[int, int]) -> Reversal:
+    """Say of each file that stands in the way which later command changed it, if one did."""
+    if not found.blocked:
+        return found
+
+    def why(path: str, reason: str) -> str:
+        for one in reversed(later):
+            if path in one.paths and one.number not in taken_back:
+                return f"changed since by `mem {one['command']}` ({one.number})"
+        return reason
+
+    return Reversal(
+        blocked=tuple((path, why(path, reason) if reason == _CHANGED else reason) for path, reason in found.blocked)
+    )

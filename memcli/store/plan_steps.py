@@ -1,0 +1,105 @@
+"""The steps that a plan is made of: what each finds, whether it is done, and how it is noted."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..dataclass import dataclass
+from . import atomic_files
+from .file_steps import Watcher
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file's whole text, before and after; None where there is no file."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
+class Append:
+    """A record put at the end of a file, unless its mark stands there already."""
+
+    path: str
+    text: str
+    mark: str  # such as the record's id; must be part of the text
+
+
+@dataclass(frozen=True)
+class Move:
+    """A file put elsewhere as it is, its mode and age included, where nothing stands yet."""
+
+    path: str
+    to: str
+    digest: str  # of the bytes it was planned for
+
+
+Step = Change | Append | Move
+Places = Callable[[str], Path]
+
+
+def half_written(standing: bytes, step: Append) -> int:
+    """Return the length of what stands of a record at the end of a file where that is not all of it, else 0."""
+    text, mark = step.text.encode(), step.mark.encode()
+    if standing.endswith(text):
+        return 0
+    size = next((size for size in range(len(text) - 1, 7, -1) if standing.endswith(text[:size])), 0)
+    return size if mark in text[:size] or not standing.endswith(b"\n") else 0
+
+
+def tell(record: Watcher, step: Step, at: Places) -> None:
+    """Tell of a step that was done: the killed command may not have told."""
+    if isinstance(step, Change):
+        before, after = (None if text is None else encoded(text) for text in (step.before, step.after))
+        record.changed(at(step.path), before, after)
+    elif isinstance(step, Move):
+        record.moved(at(step.path), at(step.to))
+    else:
+        data = encoded(step.text)
+        record.appended(at(step.path), atomic_files.read(at(step.path)).rfind(data), data)
+
+
+def is_done(step: Step, at: Places) -> bool:
+    if isinstance(step, Move):
+        return not at(step.path).exists()
+    standing = text_of_file(at(step.path))
+    if isinstance(step, Append):
+        if standing is None or step.mark not in standing:
+            return False
+        return not half_written(standing.encode("utf-8", "surrogateescape"), step)
+    return standing == step.after
+
+
+def is_as_planned(step: Step, at: Places) -> bool:
+    """Return whether a step finds what it was made for; a move that was cut off between two names does too."""
+    if isinstance(step, Move):
+        there, to = at(step.path), at(step.to)
+        is_ours = atomic_files.digest(atomic_files.read(there)) == step.digest
+        return is_ours and (not to.exists() or to.samefile(there))
+    return isinstance(step, Append) or text_of_file(at(step.path)) == step.before
+
+
+def text_of_file(target: Path) -> str | None:
+    return atomic_files.read(target).decode("utf-8", "surrogateescape") if target.exists() else None
+
+
+def encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def noted(step: Step) -> dict[str, Any]:
+    if isinstance(step, Append):
+        return {"append": step.path, "text": step.text, "mark": step.mark}
+    if isinstance(step, Move):
+        return {"move": step.path, "to": step.to, "digest": step.digest}
+    return {"path": step.path, "before": step.before, "after": step.after}
+
+
+def read_step(fields: dict[str, Any]) -> Step:
+    if "append" in fields:
+        return Append(fields["append"], fields["text"], fields["mark"])
+    if "move" in fields:
+        return Move(fields["move"], fields["to"], fields["digest"])
+    return Change(fields["path"], fields["before"], fields["after"])
