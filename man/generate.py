@@ -22,8 +22,8 @@ DOCS = HERE.parent / "docs"
 _EXITS = """\
 0 done · 1 nothing matched, or the check found problems · 2 the command's words make no sense · 3 partly done: some
 files had problems, the rest went through · 4 no such entry, session or workspace · 5 refused, since going on would lose
-or leak something · 6 the index or the model is not available · 7 the LLM failed and a fallback was kept · 75 another
-process holds the workspace; try again later · 130 interrupted"""
+or leak something · 6 the index, the model or the git remote is not available · 7 the LLM failed and a fallback was
+kept · 75 another process holds the workspace; try again later · 130 interrupted"""
 
 
 def main() -> int:

@@ -61,7 +61,7 @@ class SwitchedOffError(RefusedError):
 
 
 class UnavailableError(MemError):
-    """The index or the model cannot be had and the command cannot do without."""
+    """The index, the model or a git remote cannot be had and the command cannot do without."""
 
     exit_code = 6
     code = "unavailable"

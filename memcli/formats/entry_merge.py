@@ -43,7 +43,8 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER, *, is_hal
     `is_half_merged` says that what git could merge by lines stands on both sides already: then what both say is
     settled, and no confirmation counts twice.
 
-    Two memories with ids of their own, and files whose frontmatter does not parse, are merged by lines.
+    Two memories with ids of their own, and files whose frontmatter does not parse, are merged by lines; an earlier text
+    of one entry that both sides keep is one.
     """
     if base in (ours, theirs) or ours == theirs:
         return merge_texts(base, ours, theirs, size)
@@ -51,7 +52,7 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER, *, is_hal
     old, here, there = (_Side(text, parse(text)) for text in texts)
     newer, older = sorted((here, there), key=lambda side: (side.time("updated_at"), side.text), reverse=True)
     ids = {stated_id(side.fields) for side in (newer, older)} - {""}
-    are_two = len(ids) > 1 and (is_half_merged or not base)
+    are_two = len(ids) > 1 and (is_half_merged or not base) and not _is_one_version(newer, older)
     if any(side.document.problem for side in (old, newer, older)) or are_two:
         return merge_texts(base, ours, theirs, size)
     rules = _Rules(has_base=bool(base), is_half_merged=is_half_merged)
@@ -63,6 +64,12 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER, *, is_hal
     bodies = [side.document.body.split("\n") for side in (old, here, there)]
     body, clashes = merge_lines(bodies[0], bodies[1], bodies[2], size)
     return Merged(written(head + "\n".join(body)), clashes)
+
+
+def _is_one_version(one: _Side, other: _Side) -> bool:
+    """Return whether both sides keep the same earlier text of the same entry, each under an id of its own."""
+    names = [side.fields.get("version_of") for side in (one, other)]
+    return bool(names[0]) and names[0] == names[1] and one.document.body == other.document.body
 
 
 class _Rules:

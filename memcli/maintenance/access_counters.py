@@ -21,7 +21,7 @@ from ..recall.retention import last_accessed
 from ..store import access_log, atomic_files, git
 from ..store.access_log import CONFIRMED, Access
 from ..store.entries import decoded
-from ..store.journal import Change
+from ..store.journal import Change, apply, exclusive
 from ..store.workspace import Workspace
 
 
@@ -88,6 +88,55 @@ def folding(found: Mapping[str, Counted], taken: Mapping[str, Access]) -> tuple[
             continue
         folded.update({name: taken[name] for name in names})
     return changes, folded
+
+
+@dataclass(frozen=True)
+class Folding:
+    """Counters that are being brought into files: the changes, and what they take in."""
+
+    changes: tuple[Change, ...]
+    taken: Mapping[str, Access]
+    folded: Mapping[str, Access]
+    problems: tuple[tuple[str, str], ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Return the ids whose files change."""
+        return tuple(dict.fromkeys(name.removeprefix(CONFIRMED) for name in self.folded))
+
+    def finish(self, workspace: Workspace) -> None:
+        """Drop what is in the files now, once the changes are applied."""
+        access_log.finish_folding(workspace, self.taken, self.folded)
+
+
+def begin_folding(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> Folding:
+    """Take the counters of entries and propose what their files become; the caller holds the workspace's lock."""
+    counted, problems = countable(workspace, rows, access_log.counts(workspace))
+    known = {name: last for identifier, file in counted.items() for name, last in file.lasts(identifier)}
+    taken = access_log.take(workspace, known)
+    changes, folded = folding(counted, taken)
+    return Folding(tuple(changes), taken, folded, tuple(problems))
+
+
+def waiting(workspace: Workspace) -> tuple[bool, bool]:
+    """Return whether counters wait beside the files, and whether confirmations are among them."""
+    counts = access_log.counts(workspace)
+    return bool(counts), any(name.startswith(CONFIRMED) for name in counts)
+
+
+def fold(workspace: Workspace, command: str) -> tuple[str, ...]:
+    """Bring the counters of active entries into their files, as `mem decay --apply` does; return their ids."""
+
+    def listed(index: Index) -> list[dict[str, Any]]:
+        index.refresh()
+        return index.list_entries(Filter(), "path")
+
+    rows = ask(workspace, listed)
+    with exclusive(workspace, command) as held:
+        found = begin_folding(workspace, rows)
+        apply(workspace, found.changes, held)
+        found.finish(workspace)
+    return found.ids
 
 
 def _accessed(file: Counted, noted: Access) -> dict[str, Any]:

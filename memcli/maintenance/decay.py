@@ -20,7 +20,7 @@ from ..store.entries import require_archive
 from ..store.history import history_steps
 from ..store.journal import Move, Step, apply, exclusive
 from ..store.workspace import Workspace
-from .access_counters import countable, folding, with_edits
+from .access_counters import begin_folding, with_edits
 
 FRACTION = 0.25
 """Share of the active entries that goes in one run unless more is allowed."""
@@ -106,12 +106,10 @@ def decay(
     with exclusive(workspace, "mem decay") as held:
         # Under the lock, since another run may just have archived the same, or having the lock finished a killed one.
         plan = decay_plan(workspace, entries, noise, fraction)
-        counted, problems = countable(workspace, staying, access_log.counts(workspace))
-        known = {name: last for identifier, file in counted.items() for name, last in file.lasts(identifier)}
-        taken = access_log.take(workspace, known)
-        changes, folded = folding(counted, taken)
-        apply(workspace, [*changes, *plan.steps], held)
-        access_log.finish_folding(workspace, taken, folded)
+        folding = begin_folding(workspace, staying)
+        apply(workspace, [*folding.changes, *plan.steps], held)
+        folding.finish(workspace)
+    problems = list(folding.problems)
     moves = {step.path: step.to for step in plan.steps if isinstance(step, Move)}
     for one in entries:
         path = one.row["path"]
@@ -120,9 +118,7 @@ def decay(
         elif one.verdict == "archive" and path not in moves and os.path.lexists(workspace.root / path):
             problems.append((path, "cannot be read"))
     archived = tuple((one.row["id"], moves[one.row["path"]]) for one in entries if one.row["path"] in moves)
-    return Decayed(
-        archived, tuple(dict.fromkeys(name.removeprefix(access_log.CONFIRMED) for name in folded)), tuple(problems)
-    )
+    return Decayed(archived, folding.ids, tuple(problems))
 
 
 def needed_fraction(entries: Sequence[Judged], fraction: float = FRACTION) -> float:

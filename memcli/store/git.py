@@ -49,7 +49,7 @@ _ENVIRONMENT = {
     "GIT_SSH_COMMAND": "false",
 }
 # Set inside git's own hooks, where they name the repository of the hook.
-_REPOSITORY = (
+REPOSITORY = (
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -69,7 +69,7 @@ def run(
     `hook` is the environment of a git hook, whose repository and index are then used. Raise GitError where git is
     missing, fails, or needs more than so many seconds.
     """
-    environ = {key: value for key, value in os.environ.items() if key not in _REPOSITORY} if hook is None else hook
+    environ = {key: value for key, value in os.environ.items() if key not in REPOSITORY} if hook is None else hook
     first, *rest = words
     diffs = _DIFFS if first in ("diff", "log", "show") else ()
     names = () if first == "check-ignore" else ("--literal-pathspecs",)  # it takes names alone

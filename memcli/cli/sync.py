@@ -1,0 +1,75 @@
+"""`mem sync`."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from ..api.sync import SyncReport
+from ..api.sync import sync as synced
+from ..api.workspace import Workspace
+from ..errors import SwitchedOffError
+from . import context, output
+from .options import AsJson, InScope, InWorkspace, Quiet
+
+
+def sync(
+    remote: Annotated[
+        str,
+        typer.Option(
+            metavar="REMOTE", help="Exchange with this one, a name or an address.", show_default="the branch's own"
+        ),
+    ] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask the remote and tell what would be done.")] = False,
+    quiet: Quiet = False,
+    workspace: InWorkspace = "",
+    scope: InScope = "",
+    as_json: AsJson = False,
+) -> None:
+    """Exchange memories with other machines through git.
+
+    Commits what is mem's in the workspace, and nothing else: counters and confirmations go into the files first.
+    Fetches, merges, brings the index up to date and pushes; where another machine was faster, again. History is never
+    rewritten, and nothing is signed. Exits with 5 where both sides changed one sentence: settle it in the file that is
+    named, then run it again. Exits with 3 where memory was committed and not all of it could be exchanged, with 6
+    where the remote cannot be reached, and with 75 while another one runs.
+    A line for crontab: */20 * * * * mem sync --quiet --workspace ~/memory
+    """
+    try:
+        where = context.writing(workspace, scope, "synced in")
+    except SwitchedOffError as error:  # cron would mail it each time
+        if not quiet:
+            output.note(error.message)
+        return
+    found = synced(where, remote, dry_run=dry_run)
+    if as_json:
+        output.say_json(found.as_dict())
+    else:
+        _tell(where, found, quiet=quiet)
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)
+
+
+def _tell(where: Workspace, found: SyncReport, *, quiet: bool) -> None:
+    done = found.done
+    to = f"{done.remote}/{done.branch}" if done.remote else ""
+    rows = [("commit" if found.is_dry_run else "committed", done.committed)]
+    if done.received:
+        rows.append(("receive" if found.is_dry_run else "received", done.received + " (merged)" * done.is_merge))
+    if done.sent:
+        rows.append(("send" if found.is_dry_run else "sent", f"{output.number_of(done.sent, 'commit')} to {to}"))
+    told = [row for row in rows if row[1]]
+    if not quiet:
+        for row in told:
+            output.say_row(row)
+        if not told and done.state == "synced":
+            output.note(f"nothing to exchange with {to}")
+    for notice in done.notices:
+        output.note(notice)
+    for problem in (*done.problems, *done.clashes):
+        left_out = "" if problem in done.clashes else " (not committed)"
+        output.note(f"{replace(problem, path=context.here(where, problem.path))}{left_out}")
+    if done.state == "clash":
+        output.note("a person has to settle this: edit what stands between the markers, then run `mem sync` again")
+    if done.state == "local":
+        output.note(f"{done.repository} has no remote: add one with `git remote add origin ADDRESS`")

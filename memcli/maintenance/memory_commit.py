@@ -1,0 +1,213 @@
+"""Commit what is mem's of a workspace, and nothing else, with a message that says what happened to memory.
+
+Left out and named: files with conflict markers, with a secret, and those a crash left empty. Refused as a whole: a
+commit that deletes a large part of memory, which is rather a mistake than a decision.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from ..dataclass import dataclass
+from ..errors import RefusedError
+from ..formats.text_lines import FileProblem, conflict_marker
+from ..store.archive import KEEP, records_folder
+from ..store.atomic_files import read
+from ..store.git import blobs
+from ..store.git_changes import attempt, change, split
+from ..store.git_commit import OwnIndex, PathChange, commit_of, differences, empty_tree, settle
+from ..store.merge_resolution import text
+from ..store.privacy import IGNORE
+from ..store.repository import ChangedFile, Repository, is_our_merge, require_identity, require_shared, status
+from ..store.revisions import FileVersions
+from ..store.workspace import MARKER, Workspace
+from .checks import leaks
+from .entry_changes import WORDS, MemoryChange
+from .memory_changes import memory_changes
+
+_ROOT_FILES = (MARKER, IGNORE, ".gitignore", ".gitattributes")
+_LINK, _MODULE = "120000", {"160000"}
+_NUMBERED = {"note": ("note", "notes"), "history": ("history record", "history records")}
+_PLAIN = {"page": "long-term memory", "setting": "settings"}
+_UNSAID = ("file", "moved", "counted")
+_FEW = 5  # memories that may be deleted at once, however many there are
+_FRACTION = 0.25  # of all memories that may be deleted at once
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The last commit of the branch, and what of memory went into it."""
+
+    head: str  # empty where there is no commit yet
+    branch: str
+    what: str = ""  # in the words of memory; empty where nothing was committed
+    problems: tuple[FileProblem, ...] = ()  # files that were left out
+
+
+def commit_memory(
+    workspace: Workspace, repository: Repository, before: Callable[[], object], *, dry_run: bool = False
+) -> Commit:
+    """Commit what changed of memory; `before` is called once something has, and may change more.
+
+    With `dry_run` the commit is made and nothing refers to it. Raise RefusedError where a conflict of git's is left, a
+    hook stops the commit or too much would be deleted; UsageError where git does not know the author.
+    """
+    head, branch, changed = status(repository, workspace)
+    if not any(is_memory(workspace, repository, one) for one in changed):
+        if not head or not _has_marker(repository):
+            require_shared(repository, workspace)
+        return Commit(head, branch)
+    before()
+    head, branch, changed = status(repository, workspace)
+    paths = [one.path for one in changed if is_memory(workspace, repository, one)]
+    if unmerged := [one.path for one in changed if one.is_unmerged]:
+        fix = "settle it and `git add` it, then run `mem sync` again"
+        raise RefusedError(f"{repository.top / unmerged[0]} has a conflict of git's that is not settled", fix)
+    return _committed(workspace, repository, Commit(head, branch), paths, dry_run=dry_run)
+
+
+def _committed(
+    workspace: Workspace, repository: Repository, before: Commit, paths: Sequence[str], *, dry_run: bool
+) -> Commit:
+    old = before.head or empty_tree(repository)
+    index = OwnIndex(repository, workspace.derived / "sync.index", before.head)
+    try:
+        tree = index.take(paths)
+        found = differences(repository, old, tree, repository.prefix)
+        problems = tuple(_unfit(workspace, repository, found))
+        if problems:
+            out = {f"{repository.prefix}{one.path}" for one in problems}
+            tree = index.put(
+                {one.path: (one.old_mode, "" if one.is_new else one.old) for one in found if one.path in out}
+            )
+            paths = [path for path in paths if path not in out]
+        happened = changes_between(repository, workspace, old, tree)
+        if tree == _tree_of(repository, old):
+            settle(repository, paths, before.head) if before.head else None
+            return Commit(before.head, before.branch, problems=problems)
+        _require_few_deleted(repository, workspace, old, [one.path for one in happened if one.kind == "purged"])
+        require_identity(repository)
+        what = in_words(happened)
+        message = f"memory: {what}\n"
+        if dry_run:
+            parents = ("-p", before.head) if before.head else ()
+            made = change(repository.top, "commit-tree", "--no-gpg-sign", tree, *parents, given=message.encode())
+            return Commit(made.decode().strip(), before.branch, what, problems)
+        head = index.commit(message)
+    finally:
+        index.discard()
+    settle(repository, paths, head)
+    return Commit(head, before.branch, what, problems)
+
+
+def changes_between(repository: Repository, workspace: Workspace, old: str, new: str) -> list[MemoryChange]:
+    """Return what became of memories between two commits or trees."""
+    found = [
+        one for one in differences(repository, old, new, repository.prefix) if not _MODULE & {one.old_mode, one.mode}
+    ]
+    data = blobs(repository.top, [name for one in found for name in (one.old, one.new) if name.strip("0")])
+    files = [
+        FileVersions(repository.relative(one.path), data.get(one.old), data.get(one.new), one.mode == _LINK)
+        for one in found
+    ]
+    return memory_changes(workspace.layout, files, dict)
+
+
+def in_words(changes: Iterable[MemoryChange]) -> str:
+    """Say in one line what changed: `3 new, 1 superseded, 2 notes`."""
+    counts = Counter[str]()
+    for one in changes:
+        counts[one.kind] += sum(line.startswith("+[") for line in one.lines) or 1 if one.kind == "note" else 1
+    found = []
+    for kind, words in WORDS.items():
+        if counts[kind] and kind not in _UNSAID:
+            several = _NUMBERED.get(kind, (words, words))[counts[kind] > 1]
+            found.append(_PLAIN.get(kind) or f"{counts[kind]:,} {several}")
+    return ", ".join(found) or "upkeep"
+
+
+def is_memory(workspace: Workspace, repository: Repository, changed: ChangedFile) -> bool:
+    """Return whether a changed file is mem's; of conversations only those that a person has put into git."""
+    path = repository.relative(changed.path)
+    layout = workspace.layout
+    if not changed.path.startswith(repository.prefix):
+        return False
+    if path in _ROOT_FILES or path.startswith(f"{records_folder(layout)}/") or path.rpartition("/")[2] == KEEP:
+        return True
+    kind = layout.kind_of(path)
+    if kind == "session":
+        return changed.is_tracked
+    return kind is not None and layout.owns(path)
+
+
+def _unfit(workspace: Workspace, repository: Repository, found: Sequence[PathChange]) -> Iterator[FileProblem]:
+    """Yield the files that are not fit to be handed on, each with the first reason."""
+    names = {name for one in found for name in (one.old, one.new) if name.strip("0") and one.mode.startswith("100")}
+    data = blobs(repository.top, list(names))
+    for one in found:
+        if one.is_gone or one.new not in data:
+            continue
+        path, said, before = repository.relative(one.path), text(data[one.new]), text(data.get(one.old, b""))
+        if line := conflict_marker(said):
+            yield FileProblem(path, line, "a git conflict marker: settle the conflict")
+        elif before and not said.strip():
+            yield FileProblem(path, 1, "is empty, as after a crash: `git restore` brings its text back")
+        else:
+            known = [fault.reason for fault in leaks(workspace, [(path, before)])] if before else []
+            for fault in leaks(workspace, [(path, said)]):
+                if fault.reason not in known:
+                    yield FileProblem(path, fault.line, fault.reason)
+                    break
+                known.remove(fault.reason)
+
+
+def _require_few_deleted(repository: Repository, workspace: Workspace, old: str, deleted: Sequence[str]) -> None:
+    """Raise RefusedError where a large part of memory is gone, and not in the archive either."""
+    if len(deleted) <= _FEW:
+        return
+    told = change(repository.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", old)
+    names = (repository.relative(name) for name in split(told) if name.startswith(repository.prefix))
+    count = sum(workspace.layout.kind_of(name) == "entry" for name in names)
+    if len(deleted) > _FRACTION * count:
+        fix = f"`git restore {repository.prefix or '.'}` brings them back; commit it yourself if they are to go"
+        what = f"{len(deleted):,} of {count:,} memories are gone, and not in the archive"
+        raise RefusedError(f"{what} ({deleted[0]})", fix)
+
+
+def _tree_of(repository: Repository, name: str) -> str:
+    return change(repository.top, "rev-parse", f"{name}^{{tree}}").decode().strip()
+
+
+def _has_marker(repository: Repository) -> bool:
+    return bool(attempt(repository.top, "ls-files", "--", f"{repository.prefix}{MARKER}").out)
+
+
+def conclude_merge(workspace: Workspace, repository: Repository) -> tuple[FileProblem, ...]:
+    """Commit the merge that was left to a person, once it is settled; return the conflicts that are left.
+
+    A file of memory without conflict markers counts as settled; any other has to be added by hand.
+    """
+    if not is_our_merge(repository):
+        return ()
+    left, settled = [], []
+    told = change(repository.top, "diff", "--name-only", "--diff-filter=U", "-z", "--no-ext-diff")
+    for name in dict.fromkeys(split(told)):
+        target = repository.top / name
+        is_ours = is_memory(workspace, repository, ChangedFile(name, is_tracked=True))
+        said = text(read(target)) if is_ours and target.is_file() else ""
+        line = conflict_marker(said)
+        if not is_ours or line:
+            left.append(FileProblem(repository.relative(name), line or 1, "both sides changed this"))
+        else:
+            settled.append(name)
+    if settled:
+        change(repository.top, "add", "--all", "--", *settled)
+    if left:
+        return tuple(left)
+    require_identity(repository)
+    done = attempt(repository.top, "commit", "--quiet", "--no-edit", "--no-gpg-sign")
+    if done.code:
+        said = f" ({done.lines[-1]})" if done.lines else ""
+        fix = "mend what it stops at, or commit with `git commit --no-verify`; then run `mem sync` again"
+        raise RefusedError(f"a hook of {repository.top} stopped the commit of the merge{said}", fix)
+    assert commit_of(repository, "HEAD")
+    return ()

@@ -1,0 +1,234 @@
+"""Exchange memory with other machines through git: commit what is mem's, fetch, merge, push; in this order, and again.
+
+History is never rewritten and nobody else's work is committed, merged over or pushed. What is not safe to decide stops
+with the state as it was and the next command.
+"""
+
+import random
+import time
+from dataclasses import replace
+
+from ..dataclass import dataclass
+from ..errors import BusyError, RefusedError
+from ..formats.text_lines import FileProblem
+from ..formats.times import stamp
+from ..index.index import Index, ask
+from ..store import merge_driver
+from ..store.git_changes import attempt, change, split, without_passwords
+from ..store.git_merge import TreeMerge, commit_merge, in_the_way, leave_to_person, merge_trees, move_to
+from ..store.git_remote import fetched, known_commit, note_commit, push
+from ..store.journal import exclusive, finish_first
+from ..store.lock import locked
+from ..store.privacy import make_derived
+from ..store.repository import Repository, branch_of, colliding, repository_of, require_free
+from ..store.workspace import MARKER, Workspace
+from .access_counters import fold, waiting
+from .memory_commit import Commit, changes_between, commit_memory, conclude_merge, in_words
+
+TRIES = 12
+"""How often it begins anew because another machine was faster."""
+
+
+@dataclass(frozen=True)
+class Synced:
+    """What an exchange did, and how it ended."""
+
+    repository: str  # the folder
+    branch: str
+    remote: str = ""  # name or address, without passwords; empty where there is none
+    state: str = "synced"  # or local (there is no remote), held (not merged or pushed), clash (a person is needed)
+    committed: str = ""  # in the words of memory; empty where nothing was
+    received: str = ""
+    is_merge: bool = False  # both sides had commits
+    sent: int = 0  # commits
+    clashes: tuple[FileProblem, ...] = ()  # conflicts that a person has to settle
+    notices: tuple[str, ...] = ()
+    problems: tuple[FileProblem, ...] = ()  # files that were not committed, and why
+
+
+def sync(workspace: Workspace, remote: str = "", *, dry_run: bool = False) -> Synced:
+    """Exchange memory with a remote, by default the one of the branch; `dry_run` asks it and changes nothing.
+
+    Raise RefusedError, UsageError, UnavailableError or BusyError where it cannot be done; what was committed before
+    stays committed.
+    """
+    if not workspace.is_trusted:
+        raise RefusedError(f"{workspace.root} is not trusted", "look through it, then run `mem trust`")
+    repository = repository_of(workspace)
+    make_derived(workspace.derived)
+    with locked(workspace.derived / "sync", command="mem sync", now=stamp(workspace.now), wait=0):
+        finish_first(workspace, "mem sync")
+        require_free(repository)
+        if not (repository.has_driver or dry_run):
+            merge_driver.install(workspace.root)
+        exchange = _Exchange(workspace, repository, remote, dry_run=dry_run)
+        return exchange.run()
+
+
+class _Exchange:
+    """One run: knows the repository, what was committed so far, and what is to be told."""
+
+    def __init__(self, workspace: Workspace, repository: Repository, remote: str, *, dry_run: bool) -> None:
+        self.workspace = workspace
+        self.repository = repository
+        self.asked = remote
+        self.dry_run = dry_run
+        self.seconds = workspace.settings["sync.timeout"]
+        self.told = Synced(str(repository.top), "")
+        self.remote = self.branch = ""
+
+    def run(self) -> Synced:
+        """Commit, fetch, merge and push until both sides have the same."""
+        for number in range(TRIES):
+            if number:
+                time.sleep(random.uniform(0.02, 0.2) * min(number, 5))  # two machines must not keep step
+            commit = self._commit()
+            self.told = replace(self.told, branch=commit.branch)
+            if self.told.clashes:
+                return replace(self.told, state="clash")
+            if not commit.head:
+                return replace(self.told, state="held")
+            self.remote, self.branch = self.repository.remote_of(commit.branch, self.asked)
+            self.told = replace(self.told, remote=without_passwords(self.remote))
+            if not self.remote:
+                return replace(self.told, state="local")
+            theirs = fetched(self.repository, self.remote, commit.branch, self.branch, self.seconds)
+            head = self._merge(commit.head, theirs)
+            if self.told.state != "synced" or (head and self._push(commit.branch, head, theirs)):
+                return self._finished(head)
+        raise BusyError(f"others were faster {TRIES} times", "run `mem sync` again")
+
+    def _commit(self) -> Commit:
+        """Commit what is mem's, the counters it keeps beside the files included."""
+        if not self.dry_run:
+            self.told = replace(self.told, clashes=conclude_merge(self.workspace, self.repository))
+            if self.told.clashes:
+                return Commit("", branch_of(self.repository))
+        is_counted, is_confirmed = waiting(self.workspace)
+
+        def before() -> None:
+            if is_counted and not self.dry_run and not self.workspace.layout.is_vault:
+                fold(self.workspace, "mem sync")
+
+        if is_confirmed:
+            before()
+        found = commit_memory(self.workspace, self.repository, before, dry_run=self.dry_run)
+        committed = ", then ".join(filter(None, (self.told.committed, found.what)))
+        self.told = replace(self.told, committed=committed, problems=found.problems)
+        return found
+
+    def _merge(self, ours: str, theirs: str) -> str:
+        """Bring both sides together; return the commit that has both, empty if it has to be tried again."""
+        ahead, behind = self._distance(ours, theirs)
+        if ahead and self._is_held(ours, theirs):
+            return ours
+        if not behind:
+            return ours
+        self._require_history(theirs)
+        self._require_workspace(ours, theirs)
+        message = f"memory: merge {without_passwords(self.remote)}/{self.branch}"
+        target, notices = theirs, self.told.notices
+        if ahead:
+            merge = merge_trees(self.repository, self.workspace, ours, theirs)
+            if merge.clashes:
+                return self._left(merge, ours, theirs, message)
+            target = commit_merge(self.repository, merge, ours, theirs, f"{message}\n")
+            notices += merge.settled.notices
+        self._require_room(target)
+        if not self.dry_run:
+            with exclusive(self.workspace, "mem sync"):
+                if names := move_to(self.repository, target):
+                    if all(self._is_memory(name) for name in names):
+                        return ""  # an agent wrote meanwhile
+                    raise in_the_way(self.repository, names)
+        received = in_words(changes_between(self.repository, self.workspace, ours, target))
+        received = ", then ".join(filter(None, (self.told.received, received)))
+        is_merge = self.told.is_merge or bool(ahead)
+        self.told = replace(self.told, received=received, is_merge=is_merge, notices=notices)
+        return target
+
+    def _left(self, merge: TreeMerge, ours: str, theirs: str, message: str) -> str:
+        """Leave a merge in the worktree for a person to settle."""
+        found = []
+        for path in merge.clashes:
+            file = merge.settled.files.get(path)
+            lines = file[1].split(b"\n") if file else []
+            line = next((number for number, text in enumerate(lines, 1) if text.startswith(b"<<<<<<< ")), 1)
+            found.append(FileProblem(self.repository.relative(path), line, "both sides changed this"))
+        self.told = replace(self.told, state="clash", clashes=tuple(found), notices=merge.settled.notices)
+        if not self.dry_run:
+            with exclusive(self.workspace, "mem sync"):
+                leave_to_person(self.repository, merge, theirs, message)
+        return ours
+
+    def _push(self, local: str, head: str, theirs: str) -> bool:
+        """Send what the remote lacks; return whether that was possible, and not another machine faster."""
+        ahead = self._distance(head, theirs)[0]
+        self.told = replace(self.told, sent=ahead)
+        if not ahead or self.dry_run:
+            return True
+        return push(self.repository, self.remote, local, self.branch, head, self.seconds)
+
+    def _distance(self, ours: str, theirs: str) -> tuple[int, int]:
+        """Return how many commits each side has that the other lacks."""
+        if ours == theirs:
+            return 0, 0
+        if not theirs:
+            return int(change(self.repository.top, "rev-list", "--count", ours)), 0
+        told = change(self.repository.top, "rev-list", "--left-right", "--count", f"{ours}...{theirs}")
+        ahead, behind = told.split()
+        return int(ahead), int(behind)
+
+    def _is_held(self, ours: str, theirs: str) -> bool:
+        """Return whether commits of others' work wait to be pushed, which is not for us to do."""
+        span = f"{theirs}..{ours}" if theirs else ours
+        if not self.repository.prefix:
+            return False
+        told = change(self.repository.top, "log", "--diff-merges=combined", "--format=", "--name-only", "-z", span)
+        others = [name for name in split(told) if not name.strip("\n").startswith(self.repository.prefix)]
+        if others:
+            what = f"commits that touch {others[0].strip()} are not pushed"
+            fix = "push them with the others (`git pull`, `git push`), then memory goes with them"
+            self.told = replace(self.told, state="held", notices=(*self.told.notices, f"{what}: {fix}"))
+        return bool(others)
+
+    def _require_history(self, theirs: str) -> None:
+        """Raise RefusedError where the remote no longer has what both sides had."""
+        known = known_commit(self.workspace, self.remote, self.branch)
+        if known and attempt(self.repository.top, "merge-base", "--is-ancestor", known, theirs).code == 1:
+            fix = f"`git merge {theirs[:12]}` keeps both, `git reset --hard {theirs[:12]}` takes what is there"
+            raise RefusedError(
+                f"the history of {self.told.remote}/{self.branch} was rewritten since the last sync", fix
+            )
+
+    def _require_workspace(self, ours: str, theirs: str) -> None:
+        """Raise RefusedError where the remote deleted the workspace."""
+        marker = f"{self.repository.prefix}{MARKER}"
+        if self._has(ours, marker) and not self._has(theirs, marker):
+            fix = f"look at `git log {theirs[:12]} -- {marker}`; `git merge {theirs[:12]}` deletes it here too"
+            raise RefusedError(f"{self.told.remote}/{self.branch} has deleted the workspace {self.workspace.root}", fix)
+
+    def _has(self, commit: str, path: str) -> bool:
+        return not attempt(self.repository.top, "cat-file", "-e", f"{commit}:{path}").code
+
+    def _require_room(self, target: str) -> None:
+        """Raise RefusedError where this file system would take two files for one."""
+        words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", target)
+        where = [self.repository.prefix] * bool(self.repository.prefix)
+        pair = colliding(self.repository, lambda: split(change(self.repository.top, *words, *where)))
+        if pair:
+            fix = "rename one on the other machine, then run `mem sync` there and here"
+            raise RefusedError(f"{pair[0]} and {pair[1]} are one file on this disk", fix)
+
+    def _is_memory(self, path: str) -> bool:
+        return path.startswith(self.repository.prefix)
+
+    def _finished(self, head: str) -> Synced:
+        """Note the commit both sides have, and bring the index up to date."""
+        if self.dry_run:
+            return self.told
+        if self.told.state == "synced":
+            note_commit(self.workspace, self.remote, self.branch, head)
+        if self.told.received or self.told.committed:
+            ask(self.workspace, Index.refresh)
+        return self.told

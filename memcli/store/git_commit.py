@@ -1,0 +1,129 @@
+"""Commit the files of a workspace through an index of our own: what others have staged stays staged, and as it is."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from shutil import copyfile
+from typing import NamedTuple
+
+from ..errors import RefusedError
+from .git_changes import attempt, change, joined
+from .repository import Repository
+
+
+class PathChange(NamedTuple):
+    """A path that two trees have differently; a mode of zeros where it is missing."""
+
+    path: str
+    old_mode: str
+    mode: str
+    old: str  # names of the blobs
+    new: str
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether only the later tree has it."""
+        return not self.old.strip("0")
+
+    @property
+    def is_gone(self) -> bool:
+        """Return whether only the earlier tree has it."""
+        return not self.new.strip("0")
+
+
+def differences(repository: Repository, old: str, new: str, below: str = "") -> list[PathChange]:
+    """Compare two trees or commits, renames not followed; with `below` only what lies in a folder."""
+    where = ("--", below) if below else ()
+    told = change(repository.top, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new, *where)
+    words = os.fsdecode(told).split("\0")
+    return [
+        PathChange(path, *head.removeprefix(":").split(" ")[:4])
+        for head, path in zip(words[::2], words[1::2], strict=False)
+    ]
+
+
+class OwnIndex:
+    """An index beside git's own, which begins as the last commit."""
+
+    def __init__(self, repository: Repository, file: Path, head: str) -> None:
+        """Make it of git's, so that files which have not changed need not be read."""
+        self.repository = repository
+        self.file = file
+        self._environ = {"GIT_INDEX_FILE": str(file)}
+        with suppress(FileNotFoundError):
+            copyfile(repository.folder / "index", file)
+        self.run("read-tree", *(("--reset", head) if head else ("--empty",)))
+
+    def run(self, *words: str, given: bytes = b"") -> bytes:
+        """Run git with this index."""
+        return change(self.repository.top, *words, given=given, environ=self._environ)
+
+    def take(self, paths: Sequence[str]) -> str:
+        """Take files in as they are on disk, those that are gone too; return the tree."""
+        self.run("update-index", "--add", "--remove", "--replace", "-z", "--stdin", given=joined(paths))
+        return self.tree()
+
+    def put(self, files: Mapping[str, tuple[str, str]]) -> str:
+        """Set mode and blob of paths, and remove those whose blob has no name; return the tree."""
+        _put(self.repository, files, self._environ)
+        return self.tree()
+
+    def tree(self) -> str:
+        """Write the tree and return its name."""
+        return self.run("write-tree").decode().strip()
+
+    def commit(self, message: str) -> str:
+        """Commit it as the hooks of the repository let it; return the commit. Raise RefusedError if one stops it."""
+        words = ("commit", "--quiet", "--no-gpg-sign", "--cleanup=whitespace", "--file=-")
+        done = attempt(self.repository.top, *words, given=message.encode(), environ=self._environ)
+        if done.code:
+            said = f" ({done.lines[-1]})" if done.lines else ""
+            fix = "mend what it stops at, or commit with `git commit --no-verify`; then run `mem sync` again"
+            raise RefusedError(f"a hook of {self.repository.top} stopped the commit of memory{said}", fix)
+        return commit_of(self.repository, "HEAD")
+
+    def discard(self) -> None:
+        """Remove it."""
+        for name in (self.file, self.file.with_name(f"{self.file.name}.lock")):
+            with suppress(OSError):
+                name.unlink()
+
+
+def commit_of(repository: Repository, name: str) -> str:
+    """Return the commit that a name stands for; empty where there is none."""
+    done = attempt(repository.top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return done.out.decode().strip()
+
+
+def empty_tree(repository: Repository) -> str:
+    """Return the name of the tree that holds nothing."""
+    return change(repository.top, "hash-object", "-w", "-t", "tree", "--stdin").decode().strip()
+
+
+def settle(repository: Repository, paths: Iterable[str], head: str) -> None:
+    """Let git's own index have these paths as the last commit has them."""
+    wanted = dict.fromkeys(paths)
+    if not wanted:
+        return
+    found = {}
+    told = change(
+        repository.top, "ls-tree", "-r", "-z", "--full-tree", head, *([repository.prefix] * bool(repository.prefix))
+    )
+    for line in os.fsdecode(told).split("\0"):
+        about, _, path = line.partition("\t")
+        if path in wanted:
+            mode, _, blob = about.split(" ")
+            found[path] = (mode, blob)
+    _put(repository, {path: found.get(path, ("", "")) for path in wanted}, {})
+    attempt(repository.top, "update-index", "-q", "--refresh")
+
+
+def _put(repository: Repository, files: Mapping[str, tuple[str, str]], environ: Mapping[str, str]) -> None:
+    """Set mode and blob of paths in an index, and remove those whose blob has no name."""
+    gone = joined([path for path, (_, blob) in files.items() if not blob])
+    if gone:
+        change(repository.top, "update-index", "--force-remove", "-z", "--stdin", given=gone, environ=environ)
+    lines = [f"{mode} {blob}\t".encode() + os.fsencode(path) + b"\0" for path, (mode, blob) in files.items() if blob]
+    if lines:
+        change(repository.top, "update-index", "-z", "--index-info", given=b"".join(lines), environ=environ)

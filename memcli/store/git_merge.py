@@ -1,0 +1,197 @@
+"""Merge two commits beside the worktree, which never holds half a merge.
+
+A path that one side changed is taken from it, and what both changed is settled by the formats of memory. Renames are
+not guessed: by likeness git takes one short memory for another. Only what a person has to settle is brought into the
+worktree, with all the rest merged.
+"""
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+
+from ..dataclass import dataclass
+from ..errors import RefusedError
+from .git import blobs
+from .git_changes import attempt, change, refused
+from .git_commit import OwnIndex, PathChange, commit_of, differences
+from .merge_resolution import Resolution, Sides, Stages, settle
+from .repository import Repository
+from .workspace import Workspace
+
+_FILTERED = (b"version https://git-lfs.github.com/spec/", b"\0GITCRYPT\0")
+
+
+@dataclass(frozen=True)
+class TreeMerge:
+    """A merge that is no commit yet; where a person is needed, its tree has files with conflict markers."""
+
+    tree: str
+    settled: Resolution
+    conflicts: Mapping[str, Stages]  # paths that both sides changed
+
+    @property
+    def clashes(self) -> tuple[str, ...]:
+        """Return the paths that a person has to settle."""
+        return self.settled.clashes
+
+
+def merge_trees(repository: Repository, workspace: Workspace, ours: str, theirs: str) -> TreeMerge:
+    """Merge two commits into a tree; raise RefusedError where they have nothing in common."""
+    base = common_of(repository, ours, theirs)
+    here, there = (differences(repository, base, side) for side in (ours, theirs))
+    changed = {one.path: one for one in there}
+    conflicts = {
+        one.path: _stages(one, changed[one.path])
+        for one in here
+        if one.path in changed and (one.mode, one.new) != (changed[one.path].mode, changed[one.path].new)
+    }
+    _require_plain(repository, conflicts)
+    paths = _Paths(repository, theirs, here)
+    settled = settle(workspace, repository.prefix, conflicts, Sides(here, there, _Blobs(repository)), paths.has)
+    if nested := paths.nested([one.path for one in here if not one.is_gone]):
+        settled = Resolution(settled.files, (*settled.clashes, *nested), settled.notices)
+    folder = Path(mkdtemp(prefix="merge-", dir=workspace.derived))
+    try:
+        stored = _stored(repository, folder, {path: file[1] for path, file in settled.files.items() if file})
+        files = {one.path: (one.mode, "" if one.is_gone else one.new) for one in here if one.path not in conflicts}
+        files |= {path: (file[0], stored[path]) if file else ("", "") for path, file in settled.files.items()}
+        index = OwnIndex(repository, folder / "index", theirs)
+        tree = index.put({path: file for path, file in files.items() if path not in nested})
+    finally:
+        rmtree(folder, ignore_errors=True)
+    return TreeMerge(tree, settled, conflicts)
+
+
+def _require_plain(repository: Repository, conflicts: Mapping[str, Stages]) -> None:
+    """Raise RefusedError for a file that git keeps in another form than it is on disk."""
+    names = {blob: path for path, stages in conflicts.items() for _, blob in stages.values()}
+    for blob, data in blobs(repository.top, list(names)).items():
+        if data.startswith(_FILTERED):
+            fix = "take it out of the filters in .gitattributes"
+            raise RefusedError(f"both sides changed {names[blob]}, which a filter of git's keeps in another form", fix)
+
+
+def commit_merge(repository: Repository, merge: TreeMerge, ours: str, theirs: str, message: str) -> str:
+    """Commit a merge of two commits and return it; nothing refers to it yet."""
+    words = ("commit-tree", "--no-gpg-sign", merge.tree, "-p", ours, "-p", theirs)
+    return change(repository.top, *words, given=message.encode()).decode().strip()
+
+
+def common_of(repository: Repository, ours: str, theirs: str) -> str:
+    """Return the commit that two have in common; raise RefusedError if there is none."""
+    done = attempt(repository.top, "merge-base", ours, theirs)
+    if done.code:
+        if repository.is_shallow:
+            fix = "run `git fetch --unshallow`, then `mem sync` again"
+            raise RefusedError(f"{repository.top} is a shallow clone, and lacks what both sides have in common", fix)
+        fix = f"clone it anew, or bring both together with `git merge --allow-unrelated-histories {theirs[:12]}`"
+        raise RefusedError("this branch and that of the remote have no commit in common", fix)
+    return done.out.decode().strip()
+
+
+def move_to(repository: Repository, commit: str) -> tuple[str, ...]:
+    """Bring the branch and the worktree to a commit that follows the last one; return the files that are in the way.
+
+    Nothing is changed where there are any.
+    """
+    words = ("merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", commit)
+    done = attempt(repository.top, *words)
+    if not done.code or commit_of(repository, "HEAD") == commit:  # a hook that ran after it may have failed
+        return ()
+    if names := _named(done.said):
+        return names
+    raise refused(done, f"git cannot bring {repository.top} to the merged state", "see `git status` there")
+
+
+def leave_to_person(repository: Repository, merge: TreeMerge, theirs: str, message: str) -> None:
+    """Begin the merge in the worktree with all settled but the clashes, whose files have conflict markers.
+
+    Raise RefusedError, with nothing begun, where changed files are in the way. What makes git commit a merge comes
+    last: killed before that, this leaves changed files and no merge that lacks what theirs has.
+    """
+    done = attempt(repository.top, "read-tree", "-m", "-u", "HEAD", merge.tree)
+    if done.code:
+        names = _named(done.said) or tuple(line.split("'")[1] for line in done.lines if line.count("'") == 2)
+        raise in_the_way(repository, names) if names else refused(done, "git cannot merge", "see `git merge` there")
+    lines = [
+        f"{mode} {blob} {stage}\t".encode() + os.fsencode(path) + b"\0"
+        for path in merge.clashes
+        for stage, (mode, blob) in sorted(merge.conflicts.get(path, {}).items())
+    ]
+    clashing = b"".join(os.fsencode(path) + b"\0" for path in merge.clashes if path in merge.conflicts)
+    change(repository.top, "update-index", "--force-remove", "-z", "--stdin", given=clashing)
+    change(repository.top, "update-index", "-z", "--index-info", given=b"".join(lines))
+    for name, told in (("MERGE_MODE", ""), ("MERGE_MSG", message), ("MERGE_HEAD", f"{theirs}\n")):
+        (repository.folder / name).write_text(told, encoding="utf-8")
+
+
+def in_the_way(repository: Repository, names: Collection[str]) -> RefusedError:
+    """Return the error of files that were changed and not committed where others changed them too."""
+    first, *others = names
+    more = f" and {len(others):,} more" if others else ""
+    fix = "commit them or `git stash` them, then run `mem sync` again"
+    return RefusedError(f"{repository.top / first}{more} changed here and on the remote, and is not committed", fix)
+
+
+def _named(said: str) -> tuple[str, ...]:
+    """Return the files that git names as changed where it would change them."""
+    return tuple(line.strip() for line in said.splitlines() if line.startswith("\t"))
+
+
+def _stages(ours: PathChange, theirs: PathChange) -> dict[int, tuple[str, str]]:
+    sides = {1: (ours.old_mode, ours.old), 2: (ours.mode, ours.new), 3: (theirs.mode, theirs.new)}
+    return {stage: (mode, blob) for stage, (mode, blob) in sides.items() if blob.strip("0")}
+
+
+def _stored(repository: Repository, folder: Path, files: Mapping[str, bytes]) -> dict[str, str]:
+    """Write files as blobs; return their names by path."""
+    if not files:
+        return {}
+    for number, data in enumerate(files.values()):
+        (folder / f"blob{number}").write_bytes(data)
+    names = "".join(f"blob{number}\n" for number in range(len(files)))
+    words = ("hash-object", "-w", "--no-filters", "--stdin-paths")
+    told = change(folder, *words, given=names.encode(), environ={"GIT_DIR": str(repository.folder)})
+    return dict(zip(files, told.decode().split(), strict=True))
+
+
+class _Blobs:
+    """Reads blobs, each once."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self.known: dict[str, bytes] = {}
+
+    def __call__(self, names: Collection[str]) -> dict[str, bytes]:
+        self.known.update(blobs(self.repository.top, [name for name in names if name not in self.known]))
+        return {name: self.known[name] for name in names if name in self.known}
+
+
+class _Paths:
+    """The paths of a merged tree: those of theirs, and what ours changed of them."""
+
+    def __init__(self, repository: Repository, theirs: str, ours: Sequence[PathChange]) -> None:
+        told = change(repository.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", theirs)
+        self.names = set(os.fsdecode(told).split("\0")) - {""}
+        self.names -= {one.path for one in ours if one.is_gone}
+        self.names |= {one.path for one in ours if not one.is_gone}
+
+    def has(self, path: str) -> bool:
+        """Return whether the tree has a file."""
+        return path in self.names
+
+    def nested(self, paths: Collection[str]) -> tuple[str, ...]:
+        """Return those paths that are a file on one side and a folder on the other."""
+        folders = {name.rpartition("/")[0] for name in self.names}
+        for folder in list(folders):
+            while folder := folder.rpartition("/")[0]:
+                folders.add(folder)
+        found = [path for path in paths if path in folders]
+        for path in paths:
+            above = path
+            while above := above.rpartition("/")[0]:
+                if above in self.names:
+                    found.append(path)
+        return tuple(dict.fromkeys(found))

@@ -1,0 +1,83 @@
+"""Fetch from a remote and push to it: one branch, by the user's own ssh and credential helpers, within a time."""
+
+from ..errors import RefusedError
+from .git_changes import Done, attempt, unreachable, without_passwords
+from .git_commit import commit_of
+from .local_log import replace_text, text_of
+from .repository import Repository
+from .workspace import Workspace
+
+_FETCHED = "refs/worktree/mem-fetched"
+_SYNCED = "synced"
+"""Holds remote, branch and the last commit both sides had: it tells a history that was rewritten, and nothing else."""
+_FASTER = ("fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref", "incorrect old value")
+_UNREACHED = ("Could not read from remote repository", "unable to access", "Authentication failed")
+
+
+def fetched(repository: Repository, remote: str, local: str, branch: str, seconds: float) -> str:
+    """Fetch a branch and return its last commit; empty if the remote has no branch at all.
+
+    Raise UnavailableError if it cannot be reached, RefusedError if it has only other branches.
+    """
+    top = repository.top
+    words = ("fetch", "--quiet", "--no-tags", "--no-prune", "--no-recurse-submodules", "--no-write-fetch-head")
+    done = attempt(top, *words, "--", remote, f"+refs/heads/{branch}:{_FETCHED}", seconds=seconds)
+    if not done.code:
+        theirs = commit_of(repository, _FETCHED)
+        attempt(top, "update-ref", "-d", _FETCHED)
+        return theirs
+    if "couldn't find remote ref" not in done.said:
+        raise unreachable(done, remote)
+    listed = attempt(top, "ls-remote", "--heads", "--", remote, seconds=seconds)
+    names = [line.partition("refs/heads/")[2] for line in listed.out.decode("utf-8", "replace").splitlines()]
+    if names:
+        fix = f"`git switch {names[0]}`, or push this branch once: `git push -u {remote} {local}:{branch}`"
+        raise RefusedError(f"{without_passwords(remote)} has no branch {branch}, but {', '.join(names)}", fix)
+    return ""
+
+
+def push(repository: Repository, remote: str, local: str, branch: str, head: str, seconds: float) -> bool:
+    """Push a commit to a branch; return False if another machine was faster.
+
+    A branch that follows none follows this one from then on. Raise UnavailableError or RefusedError, saying why, where
+    trying again does not help.
+    """
+    words = ("push", "--porcelain", "--no-signed", "--no-recurse-submodules", "--no-follow-tags")
+    done = attempt(repository.top, *words, "--", remote, f"{head}:refs/heads/{branch}", seconds=seconds)
+    if done.code:
+        return _was_faster(done, without_passwords(remote), branch)
+    if remote in repository.remotes and local not in repository.tracked:
+        attempt(repository.top, "branch", "--quiet", f"--set-upstream-to={remote}/{branch}", local)
+    return True
+
+
+def _was_faster(done: Done, remote: str, branch: str) -> bool:
+    """Return False where a push was late; raise what keeps it from ever going through."""
+    rows = [line.split("\t") for line in done.out.decode("utf-8", "replace").splitlines() if line.startswith("!")]
+    reason = rows[0][2].strip() if rows and len(rows[0]) > 2 else ""
+    told = f"{reason} {done.said}"
+    if any(word in told for word in _FASTER):
+        return False
+    if "branch is currently checked out" in told:
+        fix = "push to one made with `git init --bare`"
+        raise RefusedError(f"{remote} is no bare repository: its branch {branch} is checked out", fix)
+    if reason:
+        said = next((line.removeprefix("remote: ") for line in done.lines if line.startswith("remote: ")), "")
+        why = f"{reason} ({said})" if said else reason
+        raise RefusedError(f"{remote} refuses the push: {why}", "memory is committed here; ask who keeps the remote")
+    if any(word in done.said for word in _UNREACHED):
+        raise unreachable(done, remote)
+    why = f" ({done.lines[0]})" if done.lines else ""
+    raise RefusedError(f"the push to {remote} was stopped{why}", "see `git push` there; memory is committed here")
+
+
+def known_commit(workspace: Workspace, remote: str, branch: str) -> str:
+    """Return the last commit that was exchanged with a branch of a remote; empty if none is known."""
+    line = text_of(workspace, _SYNCED).rstrip("\n").split("\t")
+    return line[2] if len(line) == 3 and line[:2] == [without_passwords(remote), branch] else ""
+
+
+def note_commit(workspace: Workspace, remote: str, branch: str, commit: str) -> None:
+    """Note that both sides have a commit."""
+    if known_commit(workspace, remote, branch) != commit:
+        replace_text(workspace, _SYNCED, f"{without_passwords(remote)}\t{branch}\t{commit}\n")

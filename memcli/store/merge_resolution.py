@@ -1,0 +1,243 @@
+"""Settle what git cannot merge of a workspace: by the formats of the files, and by the ids of memories that were moved.
+
+Pure but for the blobs it asks for: the conflicts of a merge go in, the files as they should be come out. What one side
+put away or deleted and the other one changed is never lost: the change goes with the memory, or into the archive.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
+
+from ..dataclass import dataclass
+from ..errors import MemError
+from ..formats.entry import SPELLINGS, stated_id
+from ..formats.frontmatter import document
+from ..formats.three_way import Merged, merge_texts
+from .archive import is_archived_entry, records_of
+from .git_commit import PathChange
+from .merge_driver import kind_in, merge_content
+from .workspace import Workspace
+
+Stages = Mapping[int, tuple[str, str]]
+"""Mode and blob of a path that conflicts, by side: 1 is the common version, 2 ours, 3 theirs."""
+Read = Callable[[Collection[str]], Mapping[str, bytes]]
+"""Returns blobs by their names."""
+_PLAIN = ("100644", "100755")
+_COUNTED = ("strength", "sources", "access_count", "last_accessed_at", "updated_at")
+_FLAGS = ("conflicts_with", "likely_same", "distinct", "cited")
+_BOOKKEEPING = frozenset(name for key in (*_COUNTED, *_FLAGS) for name in (key, *SPELLINGS[key]))
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What each side of a merge changed in the workspace since the common version."""
+
+    ours: Sequence[PathChange]
+    theirs: Sequence[PathChange]
+    read: Read
+
+    def of(self, stage: int) -> Sequence[PathChange]:
+        """Return the changes of a side by its number."""
+        return self.ours if stage == 2 else self.theirs
+
+    def place(self, stage: int, blob: str, identifier: str) -> PathChange | None:
+        """Return where a side has put a file it moved: the same bytes, or the same memory, at a new path."""
+        made = [one for one in self.of(stage) if one.is_new]
+        same = next((one for one in made if one.new == blob), None)
+        if same or not identifier:
+            return same
+        return next((one for one in made if self._ids.get(one.new) == identifier), None)
+
+    @cached_property
+    def _ids(self) -> dict[str, str]:
+        """Return the ids of the files that either side made, by blob."""
+        names = {one.new for one in (*self.ours, *self.theirs) if one.is_new and one.path.endswith(".md")}
+        return {name: identifier_of(text(data)) for name, data in self.read(names).items()}
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """Files as they should be: mode and bytes by path, None for one that goes."""
+
+    files: Mapping[str, tuple[str, bytes] | None]
+    clashes: tuple[str, ...] = ()  # paths that a person has to settle; their files have conflict markers
+    notices: tuple[str, ...] = ()
+
+
+def settle(
+    workspace: Workspace, prefix: str, conflicts: Mapping[str, Stages], sides: Sides, taken: Callable[[str], bool]
+) -> Resolution:
+    """Settle the conflicts of a merge; paths are from the top of the repository, `prefix` is the workspace's.
+
+    `taken` tells whether the merge has a file at a path.
+    """
+    work = _Work(workspace, prefix, sides, taken)
+    blobs = {blob for stages in conflicts.values() for _, blob in stages.values()}
+    work.blobs.update(sides.read(blobs))
+    work.moved_twice()
+    for path, stages in sorted(conflicts.items()):
+        if path not in work.files:
+            work.settle(path, stages)
+    return work.done()
+
+
+class _Work:
+    def __init__(self, workspace: Workspace, prefix: str, sides: Sides, taken: Callable[[str], bool]) -> None:
+        self.workspace = workspace
+        self.prefix = prefix
+        self.sides = sides
+        self.taken = taken
+        self.blobs: dict[str, bytes] = {}
+        self.files: dict[str, tuple[str, bytes] | None] = {}
+        self.clashes: list[str] = []
+        self.notices: list[str] = []
+
+    def settle(self, path: str, stages: Stages) -> None:
+        """Settle one path."""
+        modes = {mode for mode, _ in stages.values()}
+        is_ours = path.startswith(self.prefix)
+        is_text = all(b"\0" not in self.blobs.get(blob, b"\0") for _, blob in stages.values())
+        if not is_ours or not modes.issubset(_PLAIN) or not is_text or not stages.keys() & {2, 3}:
+            self.clashes.append(path)
+        elif {2, 3} <= stages.keys():
+            self.both_changed(path, stages)
+        else:
+            self.one_deleted(path, stages)
+
+    def both_changed(self, path: str, stages: Stages) -> None:
+        """Merge a file that both sides have, by its format."""
+        ours, theirs = self.text(stages[2]), self.text(stages[3])
+        base = self.text(stages[1]) if 1 in stages else self.moved_from(path, identifier_of(ours))
+        found = self.merged(path, base, ours, theirs)
+        if found.clashes and not base and len({identifier_of(ours), identifier_of(theirs)} - {""}) > 1:
+            self.files[path] = self.file(stages[2])  # two memories of one name
+            self.files[self.free(path)] = self.file(stages[3])
+            return
+        self.put(path, self.mode(stages), found)
+
+    def one_deleted(self, path: str, stages: Stages) -> None:
+        """Let a change go with a file that the other side moved, or into the archive where that deleted it."""
+        stays, gone = (2, 3) if 2 in stages else (3, 2)
+        base = self.text(stages[1]) if 1 in stages else ""
+        changed = self.text(stages[stays])
+        to = self.sides.place(gone, stages[1][1], identifier_of(base)) if 1 in stages else None
+        if to is not None and to.path not in self.files:
+            self.blobs.update(self.sides.read({to.new}))
+            moved = text(self.blobs[to.new])
+            pair = (changed, moved) if stays == 2 else (moved, changed)
+            self.files[path] = None
+            self.put(to.path, to.mode, self.merged(to.path, base, *pair))
+            if not is_bookkeeping(base, changed):
+                self.tell(path, to.path)
+        elif base and is_bookkeeping(base, changed):
+            self.files[path] = None
+        else:
+            kind = self.workspace.layout.kind_of(self.within(path))
+            is_kept = kind == "entry" and not self.workspace.layout.is_vault
+            is_kept = is_kept and not self.workspace.layout.is_archived(self.within(path))
+            place = self.free(f"{self.prefix}{self.workspace.layout.archive}{self.within(path)}") if is_kept else path
+            self.files[path] = None
+            self.files[place] = self.file(stages[stays])
+            self.tell(path, place)
+
+    def moved_twice(self) -> None:
+        """Give one place to each memory that both sides moved, to two places or with two texts."""
+        gone = {one.path: one for one in self.sides.theirs if one.is_gone}
+        for one in self.sides.ours:
+            if not one.is_gone or one.path not in gone:
+                continue
+            self.blobs.update(self.sides.read({one.old}))
+            base = text(self.blobs.get(one.old, b""))
+            here, there = (self.sides.place(stage, one.old, identifier_of(base)) for stage in (2, 3))
+            if here is None or there is None or (here.path, here.new) == (there.path, there.new):
+                continue
+            self.blobs.update(self.sides.read({here.new, there.new}))
+            archived = [to for to in (here, there) if self.workspace.layout.is_archived(self.within(to.path))]
+            stays = min(archived or (here, there), key=lambda to: to.path)
+            self.files.update({here.path: None, there.path: None})
+            ours, theirs = (text(self.blobs[to.new]) for to in (here, there))
+            self.put(stays.path, stays.mode, self.merged(stays.path, base, ours, theirs))
+
+    def moved_from(self, path: str, identifier: str) -> str:
+        """Return the common version of a memory that both sides moved to the same path; empty if there is none."""
+        gone = {one.path for one in self.sides.theirs if one.is_gone}
+        for one in self.sides.ours:
+            if identifier and one.is_gone and one.path in gone:
+                base = text(self.sides.read({one.old}).get(one.old, b""))
+                if identifier_of(base) == identifier:
+                    return base
+        return ""
+
+    def merged(self, path: str, base: str, ours: str, theirs: str) -> Merged:
+        """Merge three texts by the format of a file, and others by lines."""
+        sides = [side.encode("utf-8", "surrogateescape") for side in (base, ours, theirs)]
+        found = merge_content(kind_in(self.workspace.layout, self.within(path)), sides[0], sides[1], sides[2])
+        return merge_texts(base, ours, theirs) if found is None else Merged(text(found[0]), found[1])
+
+    def put(self, path: str, mode: str, found: Merged) -> None:
+        """Take a merged text."""
+        self.files[path] = (mode, found.text.encode("utf-8", "surrogateescape"))
+        if found.clashes:
+            self.clashes.append(path)
+
+    def tell(self, path: str, place: str) -> None:
+        """Say where the change of a file is that the other side put away."""
+        path, place = self.within(path), self.within(place)
+        if path == place:
+            self.notices.append(f"{path} was deleted on one side and changed on the other: it stays")
+        elif self.workspace.layout.is_archived(place):
+            way = f"`mem restore {place}` brings it back"
+            self.notices.append(f"{path} was put away on one side and changed on the other: {way} as it was changed")
+
+    def done(self) -> Resolution:
+        """Return all files, with the records of what they put into the archive."""
+        contents = {
+            self.within(path): file[1]
+            for path, file in self.files.items()
+            if file and is_archived_entry(self.workspace.layout, self.within(path))
+        }
+        records = records_of(self.workspace, contents) if contents else {}
+        for path, told in records.items():
+            if not self.taken(self.prefix + path):
+                self.files[self.prefix + path] = (_PLAIN[0], told.encode("utf-8", "surrogateescape"))
+        return Resolution(self.files, tuple(sorted(set(self.clashes))), tuple(self.notices))
+
+    def free(self, path: str) -> str:
+        """Return a path, with a number before its ending if the merge has a file there."""
+        stem, dot, ending = path.rpartition(".")
+        numbers = (path if number == 1 else f"{stem}-{number}{dot}{ending}" for number in range(1, 10_000))
+        return next(one for one in numbers if not self.files.get(one) and not self.taken(one))
+
+    def within(self, path: str) -> str:
+        return path.removeprefix(self.prefix)
+
+    def text(self, stage: tuple[str, str]) -> str:
+        return text(self.blobs[stage[1]])
+
+    def file(self, stage: tuple[str, str]) -> tuple[str, bytes]:
+        return stage[0], self.blobs[stage[1]]
+
+    def mode(self, stages: Stages) -> str:
+        base = stages.get(1, stages[2])[0]
+        return stages[3][0] if stages[2][0] == base else stages[2][0]
+
+
+def text(data: bytes) -> str:
+    """Return a file's text; bytes that are no UTF-8 come back as they were when it is written."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def identifier_of(told: str) -> str:
+    """Return the id that a file states; empty for one that states none or cannot be read."""
+    try:
+        return stated_id(document.parse(told).fields)
+    except MemError:
+        return ""
+
+
+def is_bookkeeping(before: str, after: str) -> bool:
+    """Return whether an entry was only counted or flagged, and says what it said."""
+    old, new = document.parse(before), document.parse(after)
+    if old.problem or new.problem or old.body != new.body or old.head is None:
+        return False
+    changed = {name for name in {*old.fields, *new.fields} if old.fields.get(name) != new.fields.get(name)}
+    return changed <= _BOOKKEEPING

@@ -1,0 +1,357 @@
+"""Machines that sync end with the same memories, and nothing of anybody else's is committed, changed or pushed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem
+from tests.machines import Machine, first_machine, git, new_hub, other_machine, write_config
+
+
+@pytest.fixture(autouse=True)
+def quick(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the model out, and give the user a name."""
+    monkeypatch.setenv("MEM_EMBEDDING_MODEL", "/nowhere")
+    write_config(world.parent / "home")
+
+
+@pytest.fixture
+def hub(world: Path) -> Path:
+    return new_hub(world)
+
+
+@pytest.fixture
+def laptop(mem: Mem, world: Path, hub: Path) -> Machine:
+    """Give the machine on which the memory was made; it has synced once."""
+    machine = first_machine(mem, world / "laptop", hub)
+    machine.write("Lena prefers tabs.")
+    machine.sync()
+    return machine
+
+
+@pytest.fixture
+def desktop(mem: Mem, world: Path, hub: Path, laptop: Machine) -> Machine:
+    return other_machine(mem, world / "desktop", hub)
+
+
+def settle(*machines: Machine) -> None:
+    """Sync until all machines have everything."""
+    for machine in (*machines, *machines):
+        machine.sync()
+
+
+def test_what_each_machine_kept_is_on_both(laptop: Machine, desktop: Machine) -> None:
+    laptop.write("The staging port is 8080.")
+    laptop.mem("note", "Fed the cat.")
+    laptop.mem("history", "add", "Moved the shop to Fly.")
+    desktop.write("Backups run at three.")
+    desktop.mem("note", "Watered the plants.")
+    desktop.mem("history", "add", "Rotated the keys.")
+    settle(laptop, desktop)
+    assert laptop.texts() == desktop.texts()
+    told = b"".join(laptop.texts().values()).decode()
+    for text in ("8080", "at three", "the cat", "plants", "to Fly", "the keys"):
+        assert told.count(text) == 1
+    assert laptop.mem("check").out == desktop.mem("check").out == ""
+    assert laptop.git("status", "--porcelain") == desktop.git("status", "--porcelain") == ""
+
+
+def test_the_message_says_what_happened_to_memory(laptop: Machine) -> None:
+    assert laptop.log == ["memory: 1 new, long-term memory, settings"]
+    old = laptop.write("The port is 1.")
+    kai = laptop.write("Kai is in Lisbon.")
+    laptop.mem("note", "One.")
+    laptop.mem("note", "Two.")
+    laptop.sync()
+    assert laptop.log[0] == "memory: 2 new, 2 notes"
+    new = laptop.write("The port is 2.")
+    laptop.mem("supersede", old, new)
+    laptop.mem("history", "add", "Ports moved.")
+    laptop.sync()
+    assert laptop.log[0] == "memory: 1 new, 1 superseded, 1 history record"
+    laptop.mem("edit", new, "--replace", "is 2", "is 3")
+    laptop.mem("forget", kai)
+    laptop.sync()
+    assert laptop.log[0] == "memory: 1 changed, 1 forgotten"
+
+
+def test_nothing_new_makes_no_commit_and_asks_nothing(laptop: Machine, desktop: Machine) -> None:
+    before = laptop.git("rev-parse", "HEAD")
+    for machine in (laptop, desktop, laptop):
+        assert machine.synced() | {"repository": ""} == {
+            "repository": "",
+            "branch": "main",
+            "remote": "origin",
+            "state": "synced",
+            "committed": "",
+            "received": "",
+            "is_merge": False,
+            "sent": 0,
+            "clashes": [],
+            "notices": [],
+            "problems": [],
+            "dry_run": False,
+        }
+    assert laptop.git("rev-parse", "HEAD") == before
+    assert laptop.sync("--quiet").out == laptop.sync("--quiet").err == ""
+
+
+def test_reading_makes_no_commit_and_a_confirmation_does(laptop: Machine, desktop: Machine) -> None:
+    count = len(laptop.log)
+    for _ in range(3):
+        laptop.mem("search", "tabs")
+        laptop.mem("recall", "what does Lena prefer")
+        laptop.mem("read", laptop.mem("ls", "--json").json["entries"][0]["id"])
+        laptop.sync()
+    assert len(laptop.log) == count
+    for machine in (laptop, desktop, desktop):
+        machine.mem("write", "Lena prefers tabs.")
+    settle(laptop, desktop)
+    assert "1 confirmed" in "".join(laptop.log)
+    assert laptop.texts() == desktop.texts()
+    entry = next(text for path, text in laptop.texts().items() if path.startswith("entries/"))
+    assert b"strength: 4\n" in entry
+    assert b"access_count: " in entry  # it goes with what is committed anyway
+    count = len(laptop.log)
+    settle(laptop, desktop, laptop)
+    assert len(laptop.log) == count
+
+
+def test_what_others_staged_and_changed_stays_as_it_is(mem: Mem, world: Path, hub: Path) -> None:
+    project = first_machine(mem, world / "project", hub, "memory")
+    (project.top / "app.py").write_text("one\n")
+    (project.top / "notes.txt").write_text("one\n")
+    project.git("add", "app.py", "notes.txt")
+    project.git("commit", "-qm", "Begin")
+    project.git("push", "-qu", "origin", "main")
+    (project.top / "app.py").write_text("two\n")
+    project.git("add", "app.py")
+    (project.top / "app.py").write_text("three\n")
+    (project.top / "notes.txt").write_text("two\n")
+    (project.top / "new.py").write_text("new\n")
+    project.git("add", "-N", "new.py")
+    (project.root / "drawing.svg").write_text("<svg/>\n")
+    project.write("The app has three parts.")
+    assert project.synced()["sent"] == 1
+    names = project.git("show", "--format=", "--name-only", "HEAD").split()
+    assert all(name.startswith("memory/") and not name.endswith(".svg") for name in names)
+    status = project.git("status", "--porcelain").splitlines()
+    assert status == ["MM app.py", " A new.py", " M notes.txt", "?? memory/drawing.svg"]
+    assert project.git("diff", "--cached", "app.py").count("+two") == 1
+
+
+def test_unpushed_work_of_a_person_is_neither_merged_nor_pushed(mem: Mem, world: Path, hub: Path) -> None:
+    project = first_machine(mem, world / "project", hub, "memory")
+    (project.top / "app.py").write_text("one\n")
+    project.git("add", "app.py")
+    project.git("commit", "-qm", "Begin")
+    project.git("push", "-qu", "origin", "main")
+    project.sync()
+    other = other_machine(mem, world / "other", hub, "memory")
+    other.write("Deploys are on Mondays.")
+    other.sync()
+    (project.top / "app.py").write_text("not ready\n")
+    project.git("commit", "-qam", "Try something")
+    project.write("The app has three parts.")
+    found = project.sync(code=3)
+    assert "app.py" in found.err
+    assert "git push" in found.err
+    assert len(found.err.splitlines()) == 1
+    assert project.log[:2] == ["memory: 1 new", "Try something"]
+    assert git(hub, "log", "--format=%s", "main").count("Try") == 0
+    project.git("pull", "-q", "--no-rebase", "--no-edit")
+    project.git("push", "-q")
+    settle(project, other)
+    assert project.texts() == other.texts()
+
+
+def test_changed_files_of_a_person_are_never_merged_over(mem: Mem, world: Path, hub: Path) -> None:
+    project = first_machine(mem, world / "project", hub, "memory")
+    (project.top / "app.py").write_text("one\n")
+    project.git("add", "app.py")
+    project.git("commit", "-qm", "Begin")
+    project.sync(code=3)  # the first commit is the person's to push
+    project.git("push", "-qu", "origin", "main")
+    other = other_machine(mem, world / "other", hub, "memory")
+    (other.top / "app.py").write_text("theirs\n")
+    other.git("commit", "-qam", "Change the app")
+    other.git("push", "-q")
+    (project.top / "app.py").write_text("mine, not committed\n")
+    found = project.sync(code=5)
+    assert "app.py" in found.err
+    assert "stash" in found.err
+    assert (project.top / "app.py").read_text() == "mine, not committed\n"
+    project.git("stash", "-q")
+    project.sync()
+    assert (project.top / "app.py").read_text() == "theirs\n"
+
+
+def test_one_sentence_changed_on_both_sides_waits_for_a_person_and_all_else_is_there(
+    laptop: Machine, desktop: Machine
+) -> None:
+    path = laptop.write("The shop runs on Fly.")
+    settle(laptop, desktop)
+    laptop.mem("edit", path, "--replace", "Fly", "Hetzner")
+    laptop.write("Kai is in Lisbon.")
+    laptop.mem("note", "Fed the cat.")
+    laptop.sync()
+    desktop.mem("edit", path, "--replace", "Fly", "a Pi")
+    desktop.mem("note", "Watered the plants.")
+    found = desktop.sync(code=5)
+    assert f"{path}:" in found.err
+    assert "mem sync" in found.err
+    texts = desktop.texts()
+    assert b"<<<<<<<" in texts[path]
+    assert not any(b"<<<<<<<" in text for name, text in texts.items() if name != path)
+    assert b"Lisbon" in b"".join(texts.values())
+    unmerged = {line.partition("\t")[2] for line in desktop.git("ls-files", "-u").splitlines()}
+    assert unmerged == {path}
+    again = desktop.sync(code=5)
+    assert again.err == found.err
+    said = (desktop.root / path).read_text()
+    before, _, rest = said.partition("<<<<<<<")
+    (desktop.root / path).write_text(
+        f"{before}The shop runs on a Pi, and on Hetzner at night.\n" + rest.partition("theirs\n")[2]
+    )
+    settle(desktop, laptop)
+    assert laptop.texts() == desktop.texts()
+    assert b"on Hetzner at night" in laptop.texts()[path]
+    assert desktop.git("status", "--porcelain") == ""
+
+
+def test_what_one_forgot_and_the_other_changed_is_kept_as_it_was_changed(laptop: Machine, desktop: Machine) -> None:
+    paths = [laptop.write(f"The port of service {number} is 80{number}0.") for number in range(3)]
+    settle(laptop, desktop)
+    laptop.mem("forget", paths[0])
+    laptop.mem("forget", paths[1], "--purge")
+    laptop.mem("forget", paths[2], "--purge")
+    desktop.mem("edit", paths[0], "--replace", "8000", "9000")
+    desktop.mem("edit", paths[1], "--replace", "8010", "9010")
+    desktop.mem("write", "The port of service 2 is 8020.")  # said again, and no other words
+    laptop.sync()
+    found = desktop.sync()
+    assert paths[0] in found.err
+    assert paths[1] in found.err
+    assert paths[2] not in found.err
+    laptop.sync()
+    assert laptop.texts() == desktop.texts()
+    texts = laptop.texts()
+    for path, port in ((paths[0], b"9000"), (paths[1], b"9010")):
+        assert path not in texts
+        assert port in texts[f"archive/{path}"]
+    assert paths[2] not in texts
+    assert f"archive/{paths[2]}" not in texts
+    assert laptop.mem("check").out == ""
+
+
+def test_a_memory_moved_to_two_places_is_one_memory(laptop: Machine, desktop: Machine) -> None:
+    path = laptop.write("The queue is called ingest.")
+    settle(laptop, desktop)
+    (laptop.root / "entries/work").mkdir()
+    (laptop.root / path).rename(laptop.root / "entries/work/queue.md")
+    desktop.mem("forget", path)
+    settle(laptop, desktop)
+    assert laptop.texts() == desktop.texts()
+    assert [name for name, text in laptop.texts().items() if b"ingest" in text and name.endswith(".md")] == [
+        f"archive/{path}"
+    ]
+    assert laptop.mem("check").out == ""
+
+
+def test_like_memories_are_not_taken_for_each_other(laptop: Machine, desktop: Machine) -> None:
+    """git takes the new one for the deleted one, renamed, and puts what the other side wrote into it."""
+    path = laptop.write("The retry limit of the importer is 3 and it waits 5 seconds.")
+    settle(laptop, desktop)
+    laptop.mem("forget", path, "--purge")
+    new = laptop.write("The retry limit of the exporter is 3 and it waits 5 seconds.")
+    desktop.mem("edit", path, "--replace", "is 3", "is 7")
+    settle(laptop, desktop)
+    assert laptop.texts() == desktop.texts()
+    assert b"is 3" in laptop.texts()[new]
+    assert b"is 7" in laptop.texts()[f"archive/{path}"]
+
+
+def test_a_folder_one_machine_emptied_takes_nothing_of_the_other_along(laptop: Machine, desktop: Machine) -> None:
+    old = [laptop.write(f"Old port {number}.", "--path", f"deep/old-{number}.md") for number in range(3)]
+    settle(laptop, desktop)
+    laptop.mem("forget", *old)
+    new = desktop.write("The kettle is broken.", "--path", "deep/new.md")
+    settle(laptop, desktop)
+    assert laptop.texts() == desktop.texts()
+    assert new in laptop.texts()
+
+
+def test_a_secret_a_conflict_and_an_emptied_file_are_named_and_left_out(laptop: Machine) -> None:
+    kept = laptop.write("Kai is in Lisbon.")
+    empty = laptop.write("The shop runs on Fly.")
+    laptop.sync()
+    new = laptop.write("Deploys are on Mondays.")
+    leak = laptop.root / "entries/leak.md"
+    leak.write_text("The token is ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B\n")
+    marked = (laptop.root / kept).read_text() + "\n<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n"
+    (laptop.root / kept).write_text(marked)
+    (laptop.root / empty).write_text("")
+    found = laptop.synced(code=3)
+    assert {one["path"] for one in found["problems"]} == {"entries/leak.md", kept, empty}
+    assert "ghp_" not in json.dumps(found)
+    assert found["committed"] == "1 new"
+    names = laptop.git("show", "--format=", "--name-only").split()
+    assert names == [new]
+    assert laptop.git("log", "-p", "--all").count("ghp_") == 0
+    leak.unlink()
+    laptop.git("checkout", "--", kept, empty)
+    laptop.sync()
+
+
+def test_a_memory_that_vanished_from_the_disk_is_not_deleted_everywhere(laptop: Machine, desktop: Machine) -> None:
+    for number in range(12):
+        laptop.write(f"Fact number {number} of the shop.")
+    settle(laptop, desktop)
+    for path in (laptop.root / "entries").rglob("*.md"):
+        path.unlink()
+    found = laptop.sync(code=5)
+    assert "13 of 13 memories are gone" in found.err
+    assert "git restore" in found.err
+    assert len(desktop.mem("ls").rows) == 13
+    laptop.git("restore", ".")
+    laptop.sync()
+
+
+def test_a_dry_run_tells_and_changes_nothing(laptop: Machine, desktop: Machine) -> None:
+    desktop.write("Backups run at three.")
+    desktop.sync()
+    laptop.write("The staging port is 8080.")
+    before = laptop.texts(), laptop.git("rev-parse", "HEAD"), laptop.git("status", "--porcelain")
+    found = laptop.synced("--dry-run")
+    assert (found["committed"], found["received"], found["is_merge"], found["sent"]) == ("1 new", "1 new", True, 2)
+    assert before == (laptop.texts(), laptop.git("rev-parse", "HEAD"), laptop.git("status", "--porcelain"))
+    assert len(desktop.log) == 2
+
+
+def test_a_linked_worktree_exchanges_its_own_branch(laptop: Machine, desktop: Machine, world: Path) -> None:
+    laptop.git("worktree", "add", "-q", "-b", "try", str(world / "tree"))
+    tree = Machine(laptop.run, world / "tree", world / "tree")
+    assert laptop.run("trust", str(tree.root)).code == 0
+    tree.write("An idea that is not settled.")
+    found = tree.sync(code=5)
+    assert "no branch try" in found.err
+    tree.git("push", "-qu", "origin", "try")
+    tree.write("Another idea.")
+    assert tree.synced()["sent"] == 1
+    laptop.write("The staging port is 8080.")
+    settle(laptop, desktop)
+    assert desktop.texts() == laptop.texts()
+    assert not any(b"idea" in text for text in laptop.texts().values())
+
+
+def test_counters_of_two_machines_add_up(laptop: Machine, desktop: Machine) -> None:
+    name = laptop.mem("ls", "--json").json["entries"][0]["id"]
+    for machine, times in ((laptop, 2), (desktop, 3)):
+        for _ in range(times):
+            machine.mem("read", name)
+        machine.mem("note", f"{times} reads.")
+    settle(laptop, desktop)
+    entry = next(text for path, text in desktop.texts().items() if path.startswith("entries/"))
+    assert b"access_count: 5\n" in entry
+    assert laptop.texts() == desktop.texts()
