@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help setup demo test check lint format bench man faults fuzz
+.PHONY: help setup demo test soak check lint format bench man faults fuzz
 
 help: ## show this help
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -29,6 +29,9 @@ faults: setup ## fail every call of every command, and cut the power after it (a
 
 fuzz: setup ## try thousands of nearly right texts on every parser; what breaks one is kept in tests/corpora
 	MEM_FUZZ=$(or $(MEM_FUZZ),5000) $(BIN)/python -m pytest -n auto tests/fuzz
+
+soak: setup ## let three clones of a memory meet 300 times
+	SOAK=1 $(BIN)/python -m pytest -q tests/test_three_clones.py
 
 check: lint test ## what CI runs: format, lint, types, tests
 

@@ -18,9 +18,12 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import NOW
+from tests.machines import write_config
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [path for path in (ROOT / "README.md", ROOT / "docs" / "tour.md") if path.exists()]
+DOCUMENTS = [
+    path for path in (ROOT / "README.md", ROOT / "docs" / "tour.md", ROOT / "docs" / "two-machines.md") if path.exists()
+]
 KEYS = re.compile(r"# keys: (.+)$")
 BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
 
@@ -71,6 +74,7 @@ def test_a_document_shows_what_the_commands_print(document: Path, tmp_path: Path
     folder = tmp_path / "project"
     folder.mkdir()
     shutil.copytree(ROOT / "fixtures" / "workspace", tmp_path / "fixtures" / "workspace")
+    write_config(tmp_path / "home")
     environ = {
         **{name: os.environ[name] for name in ("HOME", "LANG", "LC_ALL") if name in os.environ},
         "PATH": f"{binary}:{os.environ['PATH']}",

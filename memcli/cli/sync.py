@@ -8,7 +8,7 @@ import typer
 from ..api.sync import SyncReport
 from ..api.sync import sync as synced
 from ..api.workspace import Workspace
-from ..errors import SwitchedOffError
+from ..errors import SwitchedOffError, UsageError
 from . import context, output
 from .options import AsJson, InScope, InWorkspace, Quiet
 
@@ -35,8 +35,10 @@ def sync(
     where the remote cannot be reached, and with 75 while another one runs.
     A line for crontab: */20 * * * * mem sync --quiet --workspace ~/memory
     """
+    if scope == "all":
+        raise UsageError("one workspace is synced at a time", "use --scope project or --scope user")
     try:
-        where = context.writing(workspace, scope, "synced in")
+        where = context.reading(workspace, scope)[0]
     except SwitchedOffError as error:  # cron would mail it each time
         if not quiet:
             output.note(error.message)
