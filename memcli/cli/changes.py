@@ -114,7 +114,7 @@ def blame(
 
     A line for each thing that became of it, the newest last: the message it comes from with its words, the texts it had
     before, what it took the place of and what took its own, when it was on MEMORY.md, how often it was read, and what
-    each commit changed. Where each stands is said too. Without git all but the commits is known.
+    the last commands and each commit changed. Where each stands is said too. Without git all but the commits is known.
     """
     found = api.blame(context.reading(workspace, scope), Which(name, key))
     for notice in found.notices:

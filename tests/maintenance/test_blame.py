@@ -22,10 +22,15 @@ def commit(folder: Path, subject: str, who: str = "Rita") -> None:
     git(folder, "commit", "-qm", subject, who=who)
 
 
-def items(mem: Mem, *name: str) -> Items:
+def everything(mem: Mem, *name: str) -> Items:
     ran = mem("blame", *name, "--json")
     assert ran.code == 0, ran.err
     return ran.json["timeline"]
+
+
+def items(mem: Mem, *name: str) -> Items:
+    """Return what is known without the records of commands, which only the last ones have."""
+    return [one for one in everything(mem, *name) if not one["place"].startswith(".mem/undo/")]
 
 
 def told(found: Items, what: str) -> dict[str, Any]:
@@ -94,6 +99,7 @@ def test_without_git_changes_supersedings_and_the_archive_are_known(
     assert found[0]["text"] == "fact: The port is 8080."
     assert found[1]["lines"] == ["-The port is 8080.", "+The port is 8081."]
     assert new in found[2]["text"]
+    shutil.rmtree(workspace / ".mem")  # all of which may be deleted
     later = items(mem, new)
     assert told(later, "replaced")["text"] == f"{old}: The port is 8081."
     assert told(later, "promoted")["place"] == "MEMORY.md"
@@ -187,3 +193,33 @@ def test_blame_counts_as_no_reading(workspace: Path, mem: Mem) -> None:
     assert "read" not in [item["what"] for item in items(mem, one)]
     assert mem("read", one).code == 0
     assert told(items(mem, one), "read")["text"].startswith("once")
+
+
+def test_which_command_did_what_is_known_as_far_as_records_go_back(
+    workspace: Path, mem: Mem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("USER", "rita")
+    one = mem("write", "Tea is at five.", "--no-dedup", "--json", "--source", "user").json["id"]
+    assert mem("write", "tea is at five", "--source", "user", "--json").json["action"] == "merged"
+    assert mem("edit", one, "--replace", "five", "six", "--source", "user").code == 0
+    for words in (("promote", one), ("promote", "--demote", one), ("forget", one), ("restore", one)):
+        assert mem(*words).code == 0
+    found = [item for item in everything(mem, one) if item["place"].startswith(".mem/undo/")]
+    assert [(item["what"], item["by"], item["text"].split()[1]) for item in found] == [
+        ("new", "rita", "write"),
+        ("confirmed", "rita", "write"),
+        ("changed", "rita", "edit"),
+        ("promoted", "rita", "promote"),
+        ("demoted", "rita", "promote"),
+        ("forgotten", "rita", "forget"),
+        ("restored", "rita", "restore"),
+    ]
+    assert found[2]["lines"] == ["-Tea is at five.", "+Tea is at six."]
+
+
+def test_a_hand_that_changed_the_file_since_is_not_taken_for_the_command(workspace: Path, mem: Mem) -> None:
+    one = mem("write", "Tea is at five.", "--no-dedup", "--json", "--source", "user").json["id"]
+    path = workspace / mem("read", one, "--json").json["path"]
+    path.write_text(path.read_text().replace("five", "nine"))
+    found = [item for item in everything(mem, one) if item["place"].startswith(".mem/undo/")]
+    assert [(item["what"], item["lines"]) for item in found] == [("changed", [])]
