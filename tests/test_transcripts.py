@@ -21,9 +21,8 @@ from tests.conftest import NOW
 from tests.machines import write_config
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [
-    path for path in (ROOT / "README.md", ROOT / "docs" / "tour.md", ROOT / "docs" / "two-machines.md") if path.exists()
-]
+NAMES = ("README.md", "docs/tour.md", "docs/two-machines.md", "docs/upgrading.md")
+DOCUMENTS = [path for path in map(ROOT.joinpath, NAMES) if path.exists()]
 KEYS = re.compile(r"# keys: (.+)$")
 BLOCK = re.compile(r"(?ms)^```console\n(.*?)^```$")
 

@@ -1,13 +1,16 @@
-"""Take back what commands changed, and do it again."""
+"""Take back what commands changed, and bring the files of an older mem to the format of this one."""
 
 from typing import Any
 
+from ..beliefs.plan import Plan, as_diff
 from ..dataclass import dataclass
 from ..maintenance import undo as undoing
+from ..maintenance import upgrade as upgrading
 from ..maintenance.undo import Undoable
+from ..store.settings import FORMAT
 from .workspace import Workspace, recorded
 
-__all__ = ["UndoList", "Undoable", "Undone", "list_undoable", "undo"]
+__all__ = ["UndoList", "Undoable", "Undone", "UpgradeReport", "list_undoable", "undo", "upgrade"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,38 @@ def undo(workspace: Workspace, number: int = 0, *, dry_run: bool = False) -> Und
         return Undone(one, applied=False, passed=passed)
     done, kept = undoing.take_back(workspace, one.record.number)
     return Undone(done, applied=True, passed=tuple(other for other in passed if not other.undone_by), kept=kept)
+
+
+@dataclass(frozen=True)
+class UpgradeReport:
+    """What brings, or brought, a workspace to the format of this mem."""
+
+    start: int
+    """The format it had."""
+    plan: Plan
+    applied: bool
+
+    @property
+    def diff(self) -> str:
+        """Write the change as a unified diff."""
+        return as_diff(self.plan)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem upgrade`."""
+        changes = list(self.plan.reasons)
+        return {"from": self.start, "to": FORMAT, "changes": changes, "applied": self.applied, "diff": self.diff}
+
+
+@recorded("upgrade")
+def upgrade(workspace: Workspace, *, dry_run: bool = False) -> UpgradeReport:
+    """Bring the files of a workspace to the format of this mem; with `dry_run` only show, in `diff`, what would change.
+
+    Raise RefusedError if a file changed meanwhile, or cannot be changed without losing something.
+    """
+    start, plan = upgrading.format_of(workspace), upgrading.upgrade_plan(workspace)
+    if plan and not dry_run:
+        upgrading.upgrade(workspace, plan)
+    return UpgradeReport(start, plan, bool(plan) and not dry_run)
 
 
 def _told(one: Undoable) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def _made(root: Path, layout: str) -> list[str]:
         made.append(name)
     ignore = root / ".gitignore"
     lines = atomic_files.read(ignore).decode("utf-8", "replace").splitlines() if ignore.exists() else []
-    missing = [line for line in _ignored(root, layout) if line not in lines]
+    missing = [line for line in ignored_lines(root, layout) if line not in lines]
     if missing:
         atomic_files.append(ignore, "".join(f"{line}\n" for line in missing).encode())
         made.append(ignore.name)
@@ -154,7 +154,7 @@ def _own_page(root: Path, layout: str) -> str:
     return f"paths.memory: {lower.name}\n" if layout == "openclaw" and lower.exists() and not page.exists() else ""
 
 
-def _ignored(root: Path, layout: str) -> tuple[str, ...]:
+def ignored_lines(root: Path, layout: str) -> tuple[str, ...]:
     """Return what git should ignore; a folder of sessions that another tool made is left to that tool."""
     theirs = layout != MEM.name and (root / "sessions").exists()
     unfinished = f"{PREFIX}*"  # what a killed writer left

@@ -1,0 +1,92 @@
+"""Bring the files of a workspace from the format that an older mem wrote to the one of this mem, as one plan.
+
+`mem.yaml` says the format. A workspace of a later format is refused where settings are read; here formats only grow.
+"""
+
+from collections.abc import Callable, Iterator
+
+from ..beliefs.plan import Plan, applied
+from ..dataclass import dataclass
+from ..errors import RefusedError
+from ..formats.text_lines import BOM
+from ..store import merge_driver
+from ..store.archive import records_of
+from ..store.entries import decoded
+from ..store.file_changes import read_bytes
+from ..store.init import ignored_lines
+from ..store.journal import Change
+from ..store.settings import FORMAT, FORMAT_KEY, stated_settings
+from ..store.workspace import MARKER, Workspace
+from .checks import check
+from .fixes import mend_plan
+
+UNSTATED = 0
+"""The format of a workspace whose `mem.yaml` says none: it was made before there was a number."""
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """The way from one format to the next."""
+
+    start: int
+    plan: Callable[[Workspace], Plan]
+
+
+def format_of(workspace: Workspace) -> int:
+    """Return the format that a workspace says it has."""
+    stated = stated_settings(_text(workspace, MARKER)).get(FORMAT_KEY)
+    return int(str(stated)) if stated is not None else UNSTATED
+
+
+def upgrade_plan(workspace: Workspace) -> Plan:
+    """Return what brings a workspace to the format of this mem; nothing where it has that."""
+    now = format_of(workspace)
+    return sum((one.plan(workspace) for one in UPGRADES if one.start >= now), Plan())
+
+
+def upgrade(workspace: Workspace, plan: Plan) -> None:
+    """Make the changes of a plan, all or none; raise RefusedError if a file changed meanwhile."""
+    applied(workspace, plan, "mem upgrade")
+
+
+def _from_unstated(workspace: Workspace) -> Plan:
+    """Add what the first versions of mem did not write yet."""
+    found = list(_completed(workspace))
+    for path, text in records_of(workspace, {}).items():
+        found.append((Change(path, None, text), "what lies in the archive is recorded as put there on purpose"))
+    ids = mend_plan(workspace, check(workspace).readings, (), lambda seed: workspace.noise(seed)(0))
+    return Plan(tuple(step for step, _ in found), tuple(f"{step.path}: {why}" for step, why in found)) + ids
+
+
+def _completed(workspace: Workspace) -> Iterator[tuple[Change, str]]:
+    """Yield what the files beside the memories lack, with the reason."""
+    root = workspace.root
+    yield _with_more(workspace, MARKER, f"{FORMAT_KEY}: 1\n"), "says the format"
+    known = _text(workspace, ".gitignore").splitlines()
+    missing = [line for line in ignored_lines(root, workspace.layout.name) if line not in known]
+    if missing:
+        lines = "".join(f"{line}\n" for line in missing)
+        yield _with_more(workspace, ".gitignore", lines), "what is derived or private stays out of git"
+    if attributes := merge_driver.attributes_to_add(root):
+        yield _with_more(workspace, merge_driver.ATTRIBUTES, attributes), "git merges memories by `mem merge-driver`"
+
+
+def _with_more(workspace: Workspace, path: str, lines: str) -> Change:
+    """Return the change that puts lines at the end of a file, in the line ends it has."""
+    before = _text(workspace, path)
+    newline = "\r\n" if "\r\n" in before else "\n"
+    gap = newline if before.removeprefix(BOM) and not before.endswith("\n") else ""
+    after = before + gap + lines.replace("\n", newline)
+    old, new = ({} if path != MARKER else stated_settings(text) for text in (before, after))
+    if path == MARKER and new != {**old, FORMAT_KEY: 1}:
+        raise RefusedError(f"{path} has no end that a setting could be put to", f"write `{FORMAT_KEY}: 1` into it")
+    return Change(path, before if (workspace.root / path).exists() else None, after)
+
+
+def _text(workspace: Workspace, path: str) -> str:
+    return decoded(path, read_bytes(workspace.root / path) or b"")
+
+
+UPGRADES: tuple[Upgrade, ...] = (Upgrade(UNSTATED, _from_unstated),)
+"""One for each format before this one, the oldest first: `start` is what it begins from, one more what it ends with."""
+assert len(UPGRADES) == FORMAT

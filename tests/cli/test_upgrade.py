@@ -1,0 +1,109 @@
+"""A workspace that an older mem wrote is brought to the format of this one: all of it or nothing, and back again."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memcli.maintenance.upgrade import UPGRADES
+from memcli.store.settings import FORMAT
+from tests.cli.json_scenes import Answer, Ask
+from tests.cli.test_undo import files
+from tests.conftest import Mem
+
+FIRST = """\
+# This folder is a memory that `mem` keeps: plain markdown, yours to edit.
+# Settings go here, one a line, such as `search.limit: 8`; `mem config list` shows them all.
+"""
+"""The marker as the first version wrote it."""
+
+
+@pytest.fixture
+def old(world: Path, mem: Mem) -> Path:
+    """Give a workspace as the first version left it, with memories that it forgot, and one written by hand."""
+    root = world / "memory"
+    for name, text in {
+        "mem.yaml": FIRST,
+        "MEMORY.md": "# Memory\n\nWhat an agent should always know.\n",
+        ".gitignore": "/.mem/\n/sessions/",
+        "entries/2026-11/tabs-4kq7tz.md": "---\nid: mem_01kajd3v7m4kq7tz\ntype: fact\n---\n\nUser prefers tabs.\n",
+        "entries/by-hand.md": "---\ntags: [zoo]\n---\n\nA quagga sleeps at noon.\n",
+        "archive/entries/2026-11/vim-4kq7ty.md": "---\nid: mem_01kajd3v7m4kq7ty\n---\n\nUser uses vim.\n",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    assert mem("trust", str(root)).code == 0
+    return root
+
+
+def test_there_is_a_way_from_each_format_to_the_next() -> None:
+    assert [one.start for one in UPGRADES] == list(range(FORMAT))
+
+
+def test_a_dry_run_shows_every_change_and_makes_none(mem: Mem, old: Path) -> None:
+    before = files(old)
+    ran = mem("upgrade", "--dry-run")
+    assert ran.code == 0
+    for line in ("+format: 1", "+/archive/sessions/", "+*.md merge=mem", "+id: mem_", "archive/.moves/adopted-"):
+        assert line in ran.out
+    assert files(old) == before
+
+
+def test_an_old_workspace_is_as_a_new_one_afterwards_and_the_second_time_changes_nothing(mem: Mem, old: Path) -> None:
+    before = files(old)
+    told = mem("upgrade", "--json").json
+    assert (told["from"], told["to"], told["applied"]) == (0, FORMAT, True)
+    assert (old / "mem.yaml").read_text() == f"{FIRST}format: 1\n"
+    assert (old / ".gitignore").read_text().startswith("/.mem/\n/sessions/\n.mem-tmp-*\n")
+    after = files(old)
+    for name, data in before.items():
+        if name not in ("mem.yaml", ".gitignore", "entries/by-hand.md"):
+            assert after[name] == data
+    assert "A quagga sleeps at noon." in (old / "entries" / "by-hand.md").read_text()
+    assert mem("check").code == 0
+    ran = mem("upgrade")
+    assert (ran.code, ran.out) == (0, "")
+    assert mem("init", str(old)).out.startswith("already a workspace")
+    assert files(old) == after
+
+
+def test_an_upgrade_is_undone(mem: Mem, old: Path) -> None:
+    before = files(old)
+    assert mem("upgrade").code == 0
+    assert mem("undo").code == 0
+    assert files(old) == before
+
+
+@pytest.mark.parametrize(
+    "marker",
+    ["", "search:\n  limit: 8", "search.limit: 8\r\n# mine\r\n", "\ufeffsearch.limit: 8\n", "# only a remark"],
+    ids=["empty", "no-newline", "windows", "bom", "remark"],
+)
+def test_what_a_person_wrote_into_the_settings_stays(mem: Mem, old: Path, marker: str) -> None:
+    (old / "mem.yaml").write_bytes(marker.encode())
+    limit = mem("config", "get", "search.limit").out
+    assert mem("upgrade").code == 0
+    assert (old / "mem.yaml").read_bytes().startswith(marker.encode())
+    assert mem("config", "get", "search.limit").out == limit
+    assert mem("upgrade", "--json").json["from"] == 1
+
+
+def test_settings_that_have_no_end_to_write_to_are_refused_with_the_line_to_write(mem: Mem, old: Path) -> None:
+    (old / "mem.yaml").write_text("{search.limit: 8}\n")
+    before = files(old)
+    ran = mem("upgrade")
+    assert ran.code == 5
+    assert "format: 1" in ran.err
+    assert files(old) == before
+
+
+def test_a_workspace_of_a_later_mem_is_refused(mem: Mem, old: Path) -> None:
+    (old / "mem.yaml").write_text(f"format: {FORMAT + 1}\n")
+    before = files(old)
+    assert mem("upgrade").code == 5
+    assert files(old) == before
+
+
+def json_scenes(ask: Ask) -> Iterator[Answer]:
+    """Show the document of `mem upgrade`."""
+    yield ask("upgrade")
