@@ -7,7 +7,7 @@ from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..maintenance.blame import TimelineItem, timeline
 from ..maintenance.entry_changes import WORDS, FieldChange, MemoryChange, OtherEntry
-from ..maintenance.memory_changes import headline, memory_changes
+from ..maintenance.memory_changes import headline, is_told, memory_changes
 from ..store.revisions import changed_files, compared, texts_at
 from .read import Which, read_history, read_origins
 from .workspace import Workspace, Workspaces
@@ -49,7 +49,7 @@ def diff(workspace: Workspace, revisions: str = "") -> MemoryDiff:
     of a repository, RefusedError for a file that cannot be read.
     """
     before, after = compared(workspace, revisions)
-    files = changed_files(workspace, before, after)
+    files = changed_files(workspace, before, after, lambda path: is_told(workspace.layout, path))
     found = memory_changes(workspace.layout, files, lambda: texts_at(workspace, after, "entry"))
     return MemoryDiff(before.name, after.name, tuple(found))
 

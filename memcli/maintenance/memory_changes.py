@@ -10,7 +10,8 @@ from ..formats.history import records
 from ..formats.memory_page import CLOSING, HEADINGS, OPENING, Promoted, read_promoted
 from ..formats.text_lines import decoded, first_line, lines, shorten
 from ..store.archive import KEEP, records_folder
-from ..store.layouts import Layout, is_records
+from ..store.layouts import MEM, Layout, is_records
+from ..store.privacy import IGNORE
 from ..store.revisions import FileVersions
 from ..store.settings import stated_settings
 from ..store.workspace import MARKER
@@ -25,6 +26,15 @@ from .entry_changes import (
     entry_version,
     key_clashes,
 )
+
+_RULES = (MARKER, ".gitignore", ".gitattributes", IGNORE)
+"""Files beside the memories that say how these are treated."""
+
+
+def is_told(layout: Layout, path: str) -> bool:
+    """Return whether a file has to do with memory: in a folder of another tool others lie beside it."""
+    kind = layout.kind_of(path)
+    return layout.name == MEM.name or kind is not None or path in _RULES or layout.is_archived(path)
 
 
 def headline(changes: Iterable[MemoryChange]) -> str:

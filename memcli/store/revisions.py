@@ -7,7 +7,7 @@ filter of a repository's attributes runs; a file whose line ends alone differ ha
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import new as new_hash
 from pathlib import Path
@@ -25,6 +25,10 @@ HEAD = "HEAD"
 _LINK, _MODULE = "120000", "160000"
 _SECONDS = 60.0
 _SHORT = 10  # characters of a commit that is shown
+
+
+Wanted = Callable[[str], bool]
+"""Given a path, whether its file is wanted."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +76,14 @@ def since(workspace: Workspace, words: str) -> tuple[Revision, Revision]:
     return compared(workspace, f"{name}{dots}{WORKTREE}" if dots else name)
 
 
-def changed_files(workspace: Workspace, before: Revision, after: Revision) -> list[FileVersions]:
-    """List the files of a workspace that differ between two moments, by path; raise GitError or RefusedError."""
-    old, new = _listing(workspace, before), _listing(workspace, after)
+def changed_files(
+    workspace: Workspace, before: Revision, after: Revision, is_wanted: Wanted = lambda path: True
+) -> list[FileVersions]:
+    """List the wanted files of a workspace that differ between two moments, by path.
+
+    Raise GitError for what a clone lacks, RefusedError for a file that cannot be read.
+    """
+    old, new = _listing(workspace, before, is_wanted), _listing(workspace, after, is_wanted)
     names = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
     texts = _contents(workspace, before, [path for path in names if path in old], old)
     later = _contents(workspace, after, [path for path in names if path in new], new)
@@ -86,8 +95,8 @@ def changed_files(workspace: Workspace, before: Revision, after: Revision) -> li
 
 def texts_at(workspace: Workspace, revision: Revision, kind: str) -> dict[str, bytes]:
     """Read all files of one kind at a moment, by path."""
-    listing = _listing(workspace, revision)
-    paths = [path for path in listing if workspace.layout.kind_of(path) == kind and listing[path][0] != _LINK]
+    listing = _listing(workspace, revision, lambda path: workspace.layout.kind_of(path) == kind)
+    paths = [path for path in listing if listing[path][0] != _LINK]
     found = _contents(workspace, revision, paths, listing)
     return {path: data for path, data in found.items() if data is not None}
 
@@ -174,10 +183,10 @@ def _git(workspace: Workspace, *words: str) -> bytes:
         raise UsageError(f"{workspace.root}: {error.message}", fix) from None
 
 
-def _listing(workspace: Workspace, revision: Revision) -> _Listing:
+def _listing(workspace: Workspace, revision: Revision, is_wanted: Wanted) -> _Listing:
     """List the files of a workspace at a moment; git names them from the folder it runs in."""
     if revision.is_worktree:
-        return _files(workspace)
+        return _files(workspace, is_wanted)
     if not revision.commit:
         return {}
     found = {}
@@ -186,10 +195,10 @@ def _listing(workspace: Workspace, revision: Revision) -> _Listing:
         mode, _, blob = head.decode().split(" ")
         if mode != _MODULE:
             found[os.fsdecode(name)] = (mode if mode == _LINK else "", blob)
-    return {path: one for path, one in found.items() if not path.startswith(f"{DERIVED}/")}
+    return {path: one for path, one in found.items() if not path.startswith(f"{DERIVED}/") and is_wanted(path)}
 
 
-def _files(workspace: Workspace) -> _Listing:
+def _files(workspace: Workspace, is_wanted: Wanted) -> _Listing:
     """List the files on disk that git keeps or would keep: without those it ignores."""
     commit = _revision(workspace, HEAD).commit
     is_long = len(commit) == 64  # a repository of SHA-256
@@ -200,7 +209,7 @@ def _files(workspace: Workspace) -> _Listing:
     for name in dict.fromkeys(told.split(b"\0")[:-1]):
         path = os.fsdecode(name)
         folder, base = os.path.split(path)
-        if is_temporary(base) or path.startswith(f"{DERIVED}/") or not is_inside(folder):
+        if is_temporary(base) or path.startswith(f"{DERIVED}/") or not (is_wanted(path) and is_inside(folder)):
             continue
         if (data := _read(workspace.root / path)) is not None:
             whole = b"blob %d\0%s" % (len(data), data)

@@ -265,3 +265,59 @@ def test_a_program_reads_rows(base: dict[str, str], mem: Mem) -> None:
 def test_an_unknown_format_is_refused(base: dict[str, str], mem: Mem) -> None:
     assert mem("diff", "--format", "html").code == 2
     assert mem("diff", "--format", "markdown", "--json").code == 2
+
+
+def test_files_of_a_project_that_lie_beside_its_memories_are_no_memories(world: Path, mem: Mem) -> None:
+    assert mem("init", ".", "--layout", "openclaw").code == 0
+    git(world, "init", "-q")
+    commit(world)
+    (world / "app.py").write_text("print(1)\n")
+    (world / ".secretsignore").write_text("*.key\n")
+    (world / "memory").mkdir(exist_ok=True)
+    (world / "memory" / "tea.md").write_text("Tea is at five.\n")
+    found = mem("diff", "--json").json["changes"]
+    assert [(one["kind"], one["path"]) for one in found] == [("new", "memory/tea.md"), ("file", ".secretsignore")]
+    assert found[1]["lines"] == ["+*.key"]
+
+
+def test_a_workspace_that_was_not_there_yet_is_new_and_one_that_a_commit_deleted_is_gone(world: Path, mem: Mem) -> None:
+    git(world, "init", "-q")
+    git(world, "commit", "-q", "--allow-empty", "-m", "x")
+    assert mem("init").code == 0
+    one = mem("write", "Tea is at five.", "--no-dedup", "--json").json["id"]
+    commit(world)
+    assert ("new", one) in kinds(mem("diff", "HEAD~1..HEAD", "--json").json["changes"])
+    git(world, "rm", "-rq", "--cached", "memory")
+    git(world, "commit", "-qm", "gone")
+    assert ("purged", one) in kinds(mem("diff", "HEAD~1..HEAD", "--json").json["changes"])
+    assert ("new", one) in kinds(mem("diff", "--json").json["changes"])
+
+
+@pytest.mark.parametrize("where", ["worktree", "detached", "shallow", "merging"])
+def test_odd_states_of_a_repository_are_compared_all_the_same(
+    base: dict[str, str], world: Path, mem: Mem, workspace: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem("note", "Bought hay.")
+    commit(world)
+    place = world
+    if where == "worktree":
+        git(world, "worktree", "add", "-q", "../linked")
+        place = world.parent / "linked"
+    elif where == "detached":
+        git(world, "checkout", "-q", "--detach")
+    elif where == "shallow":
+        git(world, "clone", "-q", "--depth", "2", world.as_uri(), "../shallow")
+        place = world.parent / "shallow"
+    else:
+        git(world, "switch", "-qc", "side")
+        mem("config", "set", "search.limit", "4")
+        commit(world)
+        git(world, "switch", "-q", "-")
+        mem("config", "set", "search.limit", "5")
+        commit(world)
+        subprocess.run(["git", *WHO, "-c", "merge.mem.driver=false", "merge", "side"], cwd=world, capture_output=True)
+    monkeypatch.chdir(place)
+    ran = mem("diff", "HEAD~1..HEAD", "--json")
+    assert ran.code == 0
+    assert [one["kind"] for one in ran.json["changes"]] == (["setting"] if where == "merging" else ["note"])
+    assert mem("diff", "HEAD").code == 0

@@ -77,7 +77,7 @@ def test_since_a_commit_is_up_to_the_files_on_disk(root: Path, words: str) -> No
 
 @pytest.mark.parametrize("words", ["main..side", "main...side", "..", "...", ""])
 def test_since_takes_one_commit(root: Path, words: str) -> None:
-    with pytest.raises(UsageError, match="--since"):
+    with pytest.raises(UsageError, match="since"):
         since(at(root), words)
 
 
