@@ -15,6 +15,7 @@ from ..formats.times import stamp
 from ..index.index import Index, ask
 from ..store import merge_driver
 from ..store.git_changes import attempt, change, split, without_passwords
+from ..store.git_commit import differences
 from ..store.git_merge import TreeMerge, commit_merge, in_the_way, leave_to_person, merge_trees, move_to
 from ..store.git_remote import fetched, known_commit, note_commit, push
 from ..store.journal import exclusive, finish_first
@@ -23,6 +24,7 @@ from ..store.privacy import make_derived
 from ..store.repository import Repository, branch_of, colliding, repository_of, require_free
 from ..store.workspace import MARKER, Workspace
 from .access_counters import fold, waiting
+from .after_merge import explain_merged, flag_rivals
 from .memory_commit import Commit, changes_between, commit_memory, conclude_merge, in_words
 
 TRIES = 12
@@ -94,6 +96,8 @@ class _Exchange:
                 return replace(self.told, state="local")
             theirs = fetched(self.repository, self.remote, commit.branch, self.branch, self.seconds)
             head = self._merge(commit.head, theirs)
+            if head and self.told.state == "synced" and self._looked_after(commit.head, head, theirs):
+                continue
             if self.told.state != "synced" or (head and self._push(commit.branch, head, theirs)):
                 return self._finished(head)
         raise BusyError(f"others were faster {TRIES} times", "run `mem sync` again")
@@ -146,6 +150,19 @@ class _Exchange:
         is_merge = self.told.is_merge or bool(ahead)
         self.told = replace(self.told, received=received, is_merge=is_merge, notices=notices)
         return target
+
+    def _looked_after(self, ours: str, head: str, theirs: str) -> bool:
+        """Do what a merge leaves to be done; return whether files changed, which have to be committed."""
+        if self.dry_run or (head == ours and head == theirs):
+            return False
+        sides = [side for side in (ours, theirs) if side and side != head]
+        prefix = self.repository.prefix
+        found = [one for side in sides for one in differences(self.repository, side, head, prefix) if not one.is_gone]
+        paths = dict.fromkeys(self.repository.relative(one.path) for one in found)
+        notices = explain_merged(self.workspace, paths)
+        self.told = replace(self.told, notices=(*self.told.notices, *notices))
+        is_flagged = len(sides) == 2 and flag_rivals(self.workspace, paths)
+        return bool(notices) or is_flagged
 
     def _left(self, merge: TreeMerge, ours: str, theirs: str, message: str) -> str:
         """Leave a merge in the worktree for a person to settle."""

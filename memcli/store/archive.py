@@ -143,14 +143,27 @@ def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
     found = []
     for path in _archived(workspace, most):
         if path in known:
-            with suppress(MemError, OSError):
-                data = atomic_files.read(workspace.root / path)
-                # An earlier text of an entry belongs here whatever a merge of two clones made of its frontmatter.
-                if _digest(data) not in known[path] and not re.search(rb"(?m)^version_of: ", data):
-                    found.append(FileProblem(path, 1, CHANGED))
+            if _is_changed(workspace.root / path, known[path]):
+                found.append(FileProblem(path, 1, CHANGED))
         elif is_own or path.rpartition("/")[0] in folders:
             found.append(FileProblem(path, 1, UNEXPLAINED))
     return sorted(found, key=lambda one: one.path)
+
+
+def changed_since(workspace: Workspace, paths: Collection[str]) -> list[str]:
+    """Return those of some archived entries whose text no record names, though one names their path."""
+    among = [path for path in paths if is_archived_entry(workspace.layout, path)]
+    known = _known(_listed(workspace.root / records_folder(workspace.layout))) if among else {}
+    return [path for path in among if path in known and _is_changed(workspace.root / path, known[path])]
+
+
+def _is_changed(file: Path, digests: Collection[str]) -> bool:
+    """Return whether a file has another text than its records name; an earlier text of an entry belongs there as is."""
+    with suppress(MemError, OSError):
+        data = atomic_files.read(file)
+        # A merge of two clones that both kept it may change its frontmatter.
+        return _digest(data) not in digests and not re.search(rb"(?m)^version_of: ", data)
+    return False
 
 
 def _digest(data: bytes) -> str:

@@ -355,3 +355,39 @@ def test_counters_of_two_machines_add_up(laptop: Machine, desktop: Machine) -> N
     entry = next(text for path, text in desktop.texts().items() if path.startswith("entries/"))
     assert b"access_count: 5\n" in entry
     assert laptop.texts() == desktop.texts()
+
+
+def test_two_values_of_one_key_are_both_kept_and_asked_about(laptop: Machine, desktop: Machine) -> None:
+    """The clock of one machine is behind, and who is right cannot be told by it."""
+    laptop.write("The shop runs on Fly.", "--key", "shop/host")
+    settle(laptop, desktop)
+    ids = []
+    for machine, place in ((laptop, "Hetzner"), (desktop, "a Pi")):
+        found = machine.mem("write", f"The shop runs on {place}.", "--key", "shop/host", "--json").json
+        ids.append(found["id"])
+        machine.sync()
+    assert "flagged" in desktop.log[0]
+    settle(laptop, desktop)
+    for machine in (laptop, desktop):
+        questions = machine.mem("review", "--json").json["questions"]
+        assert [{memory["id"] for memory in one["memories"]} for one in questions] == [set(ids)]
+    assert laptop.texts() == desktop.texts()
+    assert laptop.git("status", "--porcelain") == ""
+
+
+def test_what_a_plain_pull_changed_in_the_archive_is_recorded_and_told(laptop: Machine, desktop: Machine) -> None:
+    path = laptop.write("The shop runs on Fly.\n\nIt costs five a month and is paid in advance.")
+    settle(laptop, desktop)
+    laptop.mem("forget", path)
+    laptop.sync()
+    desktop.mem("edit", path, "--replace", "five", "six")
+    desktop.git("add", "-A")
+    desktop.git("commit", "-qm", "By hand")
+    desktop.git("pull", "-q", "--no-rebase", "--no-edit")
+    assert b"six" in desktop.texts()[f"archive/{path}"]
+    found = desktop.sync()
+    assert f"mem restore archive/{path}" in found.err
+    assert desktop.sync().err == "mem: nothing to exchange with origin/main\n"
+    laptop.sync()
+    assert laptop.texts() == desktop.texts()
+    assert laptop.mem("check").out == ""
