@@ -4,7 +4,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
-from .workspace import Workspace
+from .workspace import Workspace, recorded
 
 if TYPE_CHECKING:
     from ..maintenance.sync import Synced as Synced
@@ -41,6 +41,7 @@ class SyncReport:
         }
 
 
+@recorded("sync")
 def sync(workspace: Workspace, remote: str = "", *, dry_run: bool = False) -> SyncReport:
     """Commit what is mem's, fetch, merge and push; with `dry_run` only ask the remote and tell what would be done.
 
