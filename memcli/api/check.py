@@ -7,18 +7,16 @@ from ..beliefs.citations import Cited, refresh_plan
 from ..beliefs.citations import cited as citations
 from ..beliefs.plan import Plan, applied, as_diff
 from ..beliefs.replacing import KeyProposal, proposals
-from ..data import table
 from ..dataclass import dataclass
 from ..errors import NotFoundError
 from ..formats.text_lines import shorten
 from ..maintenance import checks, fixes
 from ..maintenance.conflicts import resolve_plan, with_conflicts
-from ..maintenance.invariants import Fault
+from ..maintenance.invariants import Fault, rule_texts
 from ..store.archive import newly_adopted
 from ..store.entries import revised
 from ..store.git import Staged, staged
 from ..store.journal import Change
-from ..store.layouts import MEM
 from ..store.revisions import changed_files, prefix, since
 from .workspace import Workspace, locate, recorded
 
@@ -84,7 +82,7 @@ def check(workspace: Workspace, *, secrets: bool = False, fix: bool = False, dry
     if fixed:
         found, _ = with_conflicts(workspace, checks.check(workspace))
         faults = (*found.faults, *checks.leaks_in(workspace, everywhere=secrets))
-    is_own = workspace.layout.name == MEM.name and not fix
+    is_own = workspace.layout.is_mems and not fix
     nameless = sum(map(fixes.lacks_id, found.readings)) if is_own else 0
     return CheckReport(faults, len(found.readings), fixed, as_diff(plan), nameless)
 
@@ -108,7 +106,7 @@ def check_since(workspace: Workspace, revision: str) -> CheckReport:
 
 def rules() -> Mapping[str, str]:
     """Return what each rule is about, by its name."""
-    return table("check_rules.toml")
+    return rule_texts()
 
 
 def folder_in_repository(workspace: Workspace) -> str:
@@ -119,7 +117,7 @@ def folder_in_repository(workspace: Workspace) -> str:
 def _check_some(workspace: Workspace, files: Sequence[Staged]) -> CheckReport:
     found = checks.check_some(workspace, files)
     texts = [(one.path, one.data.decode("utf-8", "replace")) for one in files if not one.is_link]
-    nameless = sum(map(fixes.lacks_id, found.readings)) if workspace.layout.name == MEM.name else 0
+    nameless = sum(map(fixes.lacks_id, found.readings)) if workspace.layout.is_mems else 0
     return CheckReport((*found.faults, *checks.leaks(workspace, texts)), len(found.readings), nameless=nameless)
 
 

@@ -81,7 +81,6 @@ def decay(workspace: Workspace, *, apply: bool = False, as_of: str = "", max_fra
     """
     from ..formats.times import parse_when, stamp
     from ..maintenance import decay as decaying
-    from ..store.layouts import MEM
 
     if not 0 <= max_fraction <= 1:
         raise UsageError(f"{max_fraction:g} is no share of the entries", "give --max-fraction between 0 and 1")
@@ -96,7 +95,7 @@ def decay(workspace: Workspace, *, apply: bool = False, as_of: str = "", max_fra
         stamp(moment),
         workspace.settings["decay.threshold"],
         decaying.needed_fraction(found.entries),
-        workspace.layout.name == MEM.name,
+        workspace.layout.is_mems,
         done,
         found.problems,
     )

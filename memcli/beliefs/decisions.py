@@ -11,7 +11,6 @@ from typing import Literal, get_args
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError, UsageError
 from ..formats.entry import TRUST
-from ..formats.times import stamp
 from ..store import atomic_files, local_log
 from ..store.access_log import confirmations
 from ..store.entries import require_archive
@@ -215,7 +214,7 @@ def _forgetting(workspace: Workspace, question: Question) -> Plan:
 
 def _renewed(workspace: Workspace, rule: EntryFile) -> EntryFile:
     """Return a rule that counts as confirmed today."""
-    return revised_entry(workspace, rule, {"updated_at": stamp(workspace.now)})
+    return revised_entry(workspace, rule, {"updated_at": workspace.stamp})
 
 
 def _steps(question: Question, changed: list[EntryFile]) -> Plan:

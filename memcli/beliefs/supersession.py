@@ -11,7 +11,6 @@ from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
 from ..formats.entry import Entry, as_from_others, read_entry
 from ..formats.frontmatter import document as frontmatter
-from ..formats.times import stamp
 from ..index.index import ask
 from ..index.lookups import successors, supersession_rows
 from ..store import atomic_files, entries
@@ -55,7 +54,7 @@ def revised_entry(
 
 def superseded_text(workspace: Workspace, old: EntryFile, by: str) -> str:
     """Return the text of an entry that another one takes the place of; its age stays."""
-    told = {"status": "superseded", "superseded_by": by, "superseded_at": stamp(workspace.now)}
+    told = {"status": "superseded", "superseded_by": by, "superseded_at": workspace.stamp}
     return entries.revised(workspace, old.path, old.text, told, touch=False)
 
 

@@ -10,7 +10,6 @@ from ..formats.frontmatter import document
 from ..formats.ids import blake2b, new_id
 from ..formats.session_event import Event, parse_event, render_event
 from ..formats.session_metadata import SessionMetadata, render_metadata
-from ..formats.times import stamp
 from ..store import atomic_files
 from ..store.entries import decoded, entry_text
 from ..store.journal import Change, Step
@@ -62,7 +61,7 @@ def plan_compaction(
         metadata=marked,
         message_count=sums.messages,
         token_count=sums.tokens,
-        updated_at=stamp(workspace.now),
+        updated_at=workspace.stamp,
     )
     steps.append(Change(session.page_path, session.page, render_metadata(new)))
     return CompactionPlan(tuple(steps), place, sums.tokens, entry)
@@ -71,7 +70,7 @@ def plan_compaction(
 def summary_event(workspace: Workspace, session: Session, old: Sequence[Event], told: str) -> Event:
     """Return the message that stands for the `old` ones, with the time of the last of them."""
     noise = blake2b(f"{session.id}\0{old[-1].id}\0summary".encode(), digest_size=8).digest()
-    moment = next((event.timestamp for event in reversed(old) if event.timestamp), stamp(workspace.now))
+    moment = next((event.timestamp for event in reversed(old) if event.timestamp), workspace.stamp)
     return Event(new_id("msg", workspace.now, noise), "message", "system", f"{MARK} {told}", moment)
 
 

@@ -14,7 +14,6 @@ from ..errors import LlmError, MemError, NotFoundError, RefusedError
 from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import blake2b
 from ..formats.text_lines import first_line, require_no_conflict, shorten
-from ..formats.times import stamp
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..llm.client import Llm
@@ -162,7 +161,7 @@ def _steps(
     fields = frontmatter.parse(new).fields
     changes: dict[str, Any] = {"references": list(ids)}
     if "updated_at" in fields:
-        changes["updated_at"] = stamp(workspace.now)
+        changes["updated_at"] = workspace.stamp
     return (*steps, Change(path, text, frontmatter.edit(new, changes)))
 
 

@@ -17,7 +17,6 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import aliases
 from ..index.scan import abandoned, scan
-from ..secrets import scanner
 from ..store.archive import strays
 from ..store.git import Staged, in_repository, staged
 from ..store.journal import unsealed
@@ -215,7 +214,7 @@ def leaks(workspace: Workspace, texts: Iterable[tuple[str, str]], where: str = "
     for path, text in texts:
         if allowed and ignored(allowed, path):
             continue
-        for one in scanner.scan(text, personal=guard.personal, values=guard.values):
+        for one in guard.findings(text):
             what = "personal data" if one.group == "personal" else "a secret"
             reason = f"looks like {what} ({one.rule}){where}: remove it, or name the file in the setting secrets.allow"
             yield Fault(path, one.line, reason, "secret")

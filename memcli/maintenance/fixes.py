@@ -18,7 +18,6 @@ from ..index import schema
 from ..index.file_reader import Reading
 from ..index.index import ask
 from ..store.journal import Change
-from ..store.layouts import MEM
 from ..store.sessions.append import end_cut_off
 from ..store.temporary_files import remove_abandoned
 from ..store.workspace import Workspace
@@ -40,7 +39,7 @@ def mend_plan(
         new, reason = reading.text, ""
         if (reading.path, "history") in wrong:
             new, reason = in_order(reading.text, workspace.zone), "its records sorted by time, doubles left out"
-        elif (reading.path, "id") in wrong or (workspace.layout.name == MEM.name and lacks_id(reading)):
+        elif (reading.path, "id") in wrong or (workspace.layout.is_mems and lacks_id(reading)):
             try:
                 new, reason = _with_id(reading, workspace.now, noise, taken)
             except RefusedError:  # a frontmatter in which no single line can be changed

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import tzinfo
 
+from ..data import table
 from ..dataclass import dataclass
 from ..formats.entry import SPELLINGS, Entry
 from ..formats.frontmatter import document as frontmatter
@@ -31,6 +32,11 @@ class Fault(FileProblem):
         str  # read, conflict, id, key, link, chain, date, history, page, secret, index, archive, unfinished or outside
     )
     mends: bool = False  # there is one right answer, and --fix knows it
+
+
+def rule_texts() -> Mapping[str, str]:
+    """Return what each rule is about, by its name."""
+    return table("check_rules.toml")
 
 
 @dataclass(frozen=True)

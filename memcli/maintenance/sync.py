@@ -11,7 +11,6 @@ from dataclasses import replace
 from ..dataclass import dataclass
 from ..errors import BusyError, RefusedError
 from ..formats.text_lines import FileProblem
-from ..formats.times import stamp
 from ..index.index import Index, ask
 from ..store import merge_driver
 from ..store.git_changes import attempt, change, split, without_passwords
@@ -58,7 +57,7 @@ def sync(workspace: Workspace, remote: str = "", *, dry_run: bool = False) -> Sy
         raise RefusedError(f"{workspace.root} is not trusted", "look through it, then run `mem trust`")
     repository = repository_of(workspace)
     make_derived(workspace.derived)
-    with locked(workspace.derived / "sync", command="mem sync", now=stamp(workspace.now), wait=0):
+    with locked(workspace.derived / "sync", command="mem sync", now=workspace.stamp, wait=0):
         finish_first(workspace, "mem sync")
         require_free(repository)
         if not (repository.has_driver or dry_run):

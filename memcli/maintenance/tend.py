@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
-from ..formats.times import stamp
 from ..index.index import Index, ask
 from ..index.scan import abandoned, scan
 from ..store import file_steps
@@ -47,7 +46,7 @@ def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> list[Tend
     done = []
     with file_steps.naming("write", workspace.derived):
         make_derived(workspace.derived)
-    with locked(workspace.derived / "tend", command="mem tend", now=stamp(workspace.now), wait=0):
+    with locked(workspace.derived / "tend", command="mem tend", now=workspace.stamp, wait=0):
         for task in tasks:
             try:
                 what = task.due(workspace)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..dataclass import dataclass
-from ..formats.times import parse_time, stamp
+from ..formats.times import parse_time
 from .file_steps import watcher
 from .local_log import append, replace_text, text_of
 from .workspace import Workspace
@@ -41,7 +41,7 @@ _Line = tuple[str, str, int, tuple[str, ...]]
 
 def note(workspace: Workspace, ids: Iterable[str], moment: str = "") -> None:
     """Count one access of each id, now unless a moment is given; what cannot be written is not counted."""
-    moment = moment or stamp(workspace.now)
+    moment = moment or workspace.stamp
     _note(workspace, "".join(f"{moment}\t{one}\n" for one in ids if one.isprintable() and one.strip()))
 
 

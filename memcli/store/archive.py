@@ -15,9 +15,8 @@ from pathlib import Path
 
 from ..errors import MemError
 from ..formats.text_lines import FileProblem
-from ..formats.times import stamp
 from . import atomic_files
-from .layouts import MEM, Layout
+from .layouts import Layout
 from .privacy import make_derived, write_private
 from .temporary_files import is_temporary
 from .workspace import Workspace
@@ -86,7 +85,7 @@ def newly_adopted(workspace: Workspace) -> list[str]:
 
 def adopted(workspace: Workspace) -> list[str]:
     """List the archived entries that nothing says who put there: they were there before the first record."""
-    if workspace.layout.name != MEM.name and not workspace.layout.is_vault:
+    if not workspace.layout.is_mems and not workspace.layout.is_vault:
         return []  # the archive may be another tool's own
     records = _listed(workspace.root / records_folder(workspace.layout))
     if not records:
@@ -139,7 +138,7 @@ def strays(workspace: Workspace, most: int | None = None) -> list[FileProblem]:
     if not known:
         return []
     folders = {path.rpartition("/")[0] for path in known}
-    is_own = workspace.layout.name == MEM.name
+    is_own = workspace.layout.is_mems
     found = []
     for path in _archived(workspace, most):
         if path in known:
@@ -237,7 +236,7 @@ def put(
         from .lock import locked
 
         wait = workspace.settings["lock.wait"]
-        with locked(workspace.derived, command="mem import", now=stamp(workspace.now), wait=wait) as held:
+        with locked(workspace.derived, command="mem import", now=workspace.stamp, wait=wait) as held:
             held.check()
             atomic_files.replace(target, data, over)
     if modified is not None:

@@ -15,7 +15,6 @@ from ..formats.entry import TRUST, Entry, stated_id
 from ..formats.frontmatter import document
 from ..formats.ids import new_id
 from ..formats.text_lines import first_line
-from ..formats.times import stamp
 from . import atomic_files
 from .archive import explain, keep_folders
 from .atomic_files import move, remove
@@ -80,7 +79,7 @@ def drafted(workspace: Workspace, told: Mapping[str, Any], body: str) -> Entry:
     settings = workspace.settings
     values.setdefault("type", settings["write.type"])
     values.setdefault("source", settings["write.source"] or "observed")
-    values.setdefault("created_at", stamp(workspace.now))
+    values.setdefault("created_at", workspace.stamp)
     values.setdefault("trust", TRUST[values["source"]])
     return Entry(body=sound(body), **{"id": "", "updated_at": values["created_at"]} | values)
 

@@ -14,8 +14,7 @@ from ..formats.frontmatter import document as frontmatter
 from ..formats.frontmatter.document import Document
 from ..formats.ids import slug
 from ..formats.text_lines import conflict_marker, first_line, require_no_conflict, summarise
-from ..formats.times import stamp
-from .layouts import MEM, Layout
+from .layouts import Layout
 from .workspace import Workspace
 
 _CLAUDE_TYPES = {
@@ -127,7 +126,7 @@ def checked_text(workspace: Workspace, path: str, old: str, new: str, *, touch: 
     changes = followed(before, document)
     name = _name_of_update(workspace, document.fields)
     if touch and name and document.fields.get(name) == before.fields.get(name):
-        changes[name] = stamp(workspace.now)
+        changes[name] = workspace.stamp
     return frontmatter.edit(new, changes) if changes else new
 
 
@@ -137,7 +136,7 @@ def _name_of_update(workspace: Workspace, fields: Mapping[str, object]) -> str:
     Empty where the file states no time, which makes it as old as it is on disk, and where its keys are its owner's.
     """
     found, made = spelled(fields, "updated_at"), spelled(fields, "created_at")
-    if found or not made or workspace.layout.name != MEM.name:
+    if found or not made or not workspace.layout.is_mems:
         return found
     return {"createdAt": "updatedAt", "created": "updated"}.get(made, "updated_at")
 

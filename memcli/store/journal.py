@@ -17,7 +17,6 @@ from ..dataclass import dataclass
 from ..errors import ChangedError, MemError, RefusedError
 from ..formats.ids import blake2b
 from ..formats.text_lines import require_no_conflict
-from ..formats.times import stamp
 from . import atomic_files, file_steps
 from .archive import is_archived_entry, keep_folders, put, records_folder, records_of
 from .atomic_files import move_all, remove
@@ -69,7 +68,7 @@ class Applied:
 def exclusive(workspace: Workspace, command: str) -> Iterator[Held]:
     """Hold the workspace's lock; what a killed command left half done is finished first."""
     wait = workspace.settings["lock.wait"]
-    with locked(workspace.derived, command=command, now=stamp(workspace.now), wait=wait) as held:
+    with locked(workspace.derived, command=command, now=workspace.stamp, wait=wait) as held:
         finish(workspace, held)
         yield held
 
@@ -97,7 +96,7 @@ def apply(workspace: Workspace, steps: Sequence[Step], held: Held, *, exactly: b
         return Applied()
     steps = [*([] if exactly else _explaining(workspace, steps, at)), *steps]
     held.check()
-    note = workspace.derived / _FOLDER / f"{stamp(workspace.now).replace(':', '')}-{os.urandom(4).hex()}.json"
+    note = workspace.derived / _FOLDER / f"{workspace.stamp.replace(':', '')}-{os.urandom(4).hex()}.json"
     told = [noted(step) for step in steps]
     mark = watch.mark(workspace) if (watch := file_steps.watcher.get()) else None
     whole = {"steps": told, "seal": seal(workspace, told), "exactly": exactly, "undo": mark}

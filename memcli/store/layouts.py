@@ -54,6 +54,11 @@ class Layout:
         }
     )
 
+    @property
+    def is_mems(self) -> bool:
+        """Return whether this is mem's own layout, and no folder of another tool or person."""
+        return self.name == "mem"
+
     @cached_property
     def _expression(self) -> re.Pattern[str]:
         """Make one expression of all patterns; the group that matched names the kind."""

@@ -15,7 +15,6 @@ from dataclasses import field
 from stat import S_ISREG
 
 from ..dataclass import dataclass
-from ..formats.times import stamp
 from .privacy import make_derived, narrowed, write_private
 from .workspace import Workspace
 
@@ -76,7 +75,7 @@ _LONGEST_LINE = 400  # characters
 def log(workspace: Workspace, what: str) -> None:
     """Add a line to the log; drop one that cannot be written, since a memory that fails must not stop an agent."""
     path = workspace.derived / FAILURES
-    line = f"{stamp(workspace.now)} {' '.join(what.split())}"[:_LONGEST_LINE]
+    line = f"{workspace.stamp} {' '.join(what.split())}"[:_LONGEST_LINE]
     with suppress(OSError):
         if path.exists() and path.stat().st_size > LARGEST_LOG and not workspace.derived.is_symlink():
             os.replace(path, path.with_name(f"{FAILURES}.old"))
@@ -165,7 +164,7 @@ def read_review(workspace: Workspace) -> ReviewLog:
 
 
 def _note(workspace: Workspace, rows: Iterable[Mapping[str, str]]) -> None:
-    at = stamp(workspace.now)
+    at = workspace.stamp
     lines = "".join(f"{json.dumps({**row, 'at': at})}\n" for row in rows)
     with suppress(OSError):
         if lines:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
 from ..errors import BusyError, NotFoundError, RefusedError
-from ..formats.times import stamp
 from . import file_steps
 from .privacy import folder_mode, gone, hide, make_derived, narrowed, write_private
 from .workspace import Workspace
@@ -146,7 +145,7 @@ def queued(workspace: Workspace, command: str, wait: float) -> Iterator[None]:
     """Take a turn among those who think for long, and hold no lock others wait for; BusyError after `wait` seconds."""
     with file_steps.naming("write", workspace.derived):
         file_steps.make_folder(workspace.derived)
-    with locked(workspace.derived / "queue", command=command, now=stamp(workspace.now), wait=wait):
+    with locked(workspace.derived / "queue", command=command, now=workspace.stamp, wait=wait):
         yield
 
 
@@ -160,7 +159,7 @@ def one_by_one(workspace: Workspace, command: str) -> Iterator[None]:
         with suppress(NotFoundError, RefusedError):
             for _ in range(ROUNDS):
                 mark = turn(workspace)
-                now = stamp(workspace.now)
+                now = workspace.stamp
                 try:
                     stack.enter_context(locked(workspace.derived / _QUEUE, command=command, now=now, wait=PATIENCE))
                 except BusyError:

@@ -15,7 +15,7 @@ from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.ids import blake2b, slug
 from ..formats.text_lines import first_line
-from ..secrets.scanner import PERSONAL, env_values, redact, scan
+from ..secrets.scanner import PERSONAL, Finding, env_values, redact, scan
 from .privacy import shut_out, small_text
 from .workspace import Workspace
 
@@ -71,10 +71,13 @@ class Redactor:
         """Return what was found and is not to be kept where a person writes on purpose."""
         return [one for one in self.found if one.group == "secret" or self.refuses_personal]
 
+    def findings(self, text: str) -> list[Finding]:
+        """Return the secrets of a text, and the personal data that is heeded."""
+        return scan(text, personal=self.personal, values=self.values)
+
     def text(self, text: str, line: int = 1, *, one_line: bool = False, only: str = "") -> str:
         """Blank out the secrets of a text that begins at a line, or lies in it as a whole; `only` those of a group."""
-        findings = scan(text, personal=self.personal, values=self.values)
-        findings = [one for one in findings if not only or one.group == only]
+        findings = [one for one in self.findings(text) if not only or one.group == only]
         if not findings:
             return text
         for one in findings:
@@ -201,7 +204,7 @@ def secret_in_name(guard: Redactor, name: str) -> str:
     said = [_HASH.sub("", part).replace("-", " ").replace("_", " ") for part in bare if not part.isupper()]
     assigned = [_ANNOUNCES.sub(lambda match: f"{match[1].upper()}: ", part, count=1) for part in said]
     for part in dict.fromkeys((*tails, *parts, *stems, *plain, *said, *assigned)):
-        for one in scan(part, personal=guard.personal, values=guard.values):
+        for one in guard.findings(part):
             return one.rule
     return ""
 
@@ -219,7 +222,7 @@ def nameable(guard: Redactor, path: str) -> str:
     for part in path.split("/"):
         stem, dot, ending = part.rpartition(".") if part.endswith((".md", ".jsonl", ".json")) else (part, "", "")
         said = session_id(stem) or stem  # a session's folder has its signs escaped
-        findings = scan(said, personal=guard.personal, values=guard.values)
+        findings = guard.findings(said)
         if findings:
             sign = blake2b(part.encode("utf-8", "replace"), digest_size=4).hexdigest()
             stem = f"{slug(redact(said, findings)) or 'redacted'}-{sign}"

@@ -9,7 +9,6 @@ from ..errors import RefusedError
 from ..formats.entry import as_spelled, spelled, stated_id
 from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import blake2b, new_id
-from ..formats.times import stamp
 from .archive import put
 from .workspace import Workspace
 
@@ -44,7 +43,7 @@ def keep_page(workspace: Workspace, path: str, old: str) -> None:
 def page_version(workspace: Workspace, path: str) -> str:
     """Return the free path in the archive of what a file that is no entry says now."""
     stem = path.removeprefix(workspace.layout.archive).removesuffix(".md")
-    return workspace.free_name(f"{workspace.layout.archive}{stem}-{stamp(workspace.now).replace(':', '')}.md")
+    return workspace.free_name(f"{workspace.layout.archive}{stem}-{workspace.stamp.replace(':', '')}.md")
 
 
 def page_versions(workspace: Workspace, path: str) -> list[tuple[str, str]]:
@@ -106,7 +105,7 @@ def _version(workspace: Workspace, path: str, old: str) -> tuple[str, str]:
         "id": identifier,
         "status": "superseded",
         "superseded_by": entry,
-        "superseded_at": stamp(workspace.now),
+        "superseded_at": workspace.stamp,
         "version_of": entry,
     }
     try:

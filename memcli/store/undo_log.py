@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MemError
-from ..formats.times import stamp
 from .atomic_files import digest
 from .file_steps import Watcher, discard, watcher, write_all
 from .privacy import make_derived
@@ -199,7 +198,7 @@ class _Writer:
         except (OSError, MemError):  # another command may have taken the number, too
             return None
         by = workspace.environ.get("USER") or str(os.getuid())
-        told = {"command": command, "at": stamp(workspace.now), "by": by, "host": os.uname().nodename}
+        told = {"command": command, "at": workspace.stamp, "by": by, "host": os.uname().nodename}
         one.add(told | ({"undoes": undoes} if undoes else {}))
         return one
 

@@ -35,6 +35,11 @@ class Workspace:
     folder: Path = Path()  # where it was opened from: relative names of files are taken from there too
     environ: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
+    @property
+    def stamp(self) -> str:
+        """Return the time commands work at as files state it: RFC 3339, UTC."""
+        return stamp(self.now)
+
     def __hash__(self) -> int:
         return hash(self.root)
 

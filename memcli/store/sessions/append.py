@@ -14,7 +14,7 @@ from ...formats.ids import blake2b, new_id
 from ...formats.session_event import Event, moment, parse_event, render_event
 from ...formats.session_metadata import SessionMetadata, folder_name
 from ...formats.text_lines import decoded
-from ...formats.times import parse_time, stamp
+from ...formats.times import parse_time
 from .. import atomic_files
 from ..journal import exclusive
 from ..layouts import SESSION_FOLDER as FOLDER
@@ -133,7 +133,7 @@ def _add(
     if piece or not target.exists():
         write()
     note_added(workspace, session.path, session.metadata.consolidated_to, sums, size)
-    now = stamp(workspace.now)
+    now = workspace.stamp
     try:
         session = update(workspace, session, lambda page: with_counts(_filled(page, told, sums, now), sums, now), held)
     except RefusedError as error:

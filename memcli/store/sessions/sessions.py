@@ -15,7 +15,6 @@ from typing import Any
 from ...dataclass import dataclass
 from ...errors import AmbiguousError, NotFoundError, RefusedError, UsageError
 from ...formats.session_metadata import SessionMetadata, folder_name, read_metadata, render_metadata, session_id
-from ...formats.times import stamp
 from .. import atomic_files
 from ..journal import Change, exclusive
 from ..layouts import SESSION_FOLDER as FOLDER
@@ -269,7 +268,7 @@ def reset(workspace: Workspace, session: Session) -> str:
             atomic_files.move(target, workspace.path(f"{place}/{EVENTS}"))
         elif not session.metadata.message_count:
             return ""
-        update(workspace, session, lambda page: with_counts(page, Counts(), stamp(workspace.now)), held)
+        update(workspace, session, lambda page: with_counts(page, Counts(), workspace.stamp), held)
     return place
 
 

@@ -16,7 +16,6 @@ from ...dataclass import dataclass
 from ...errors import MemError
 from ...formats.ids import blake2b, new_id
 from ...formats.session_event import Event
-from ...formats.times import stamp
 from ..local_log import append, log
 from ..redaction import redactor
 from ..temporary_files import is_running
@@ -50,7 +49,7 @@ def keep(workspace: Workspace, session: str, role: str, text: str, remembered: s
     for event in _before(workspace, session, message.text):
         guard.hear(event)
     said = guard.said(message)[:LONGEST]
-    told = {"session": session, "role": role, "content": said, "timestamp": stamp(workspace.now)}
+    told = {"session": session, "role": role, "content": said, "timestamp": workspace.stamp}
     # The nanosecond tells a thing said twice from one brought in twice.
     noise = blake2b(f"{told}{os.getpid()} {time.time_ns()}".encode("utf-8", "surrogateescape"), digest_size=8).digest()
     turn = told | {"id": new_id("msg", workspace.now, noise)}
