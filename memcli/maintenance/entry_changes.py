@@ -107,6 +107,11 @@ class EntryVersion:
         """Return the status that counts: a file in the archive is archived whatever it says."""
         return "archived" if self.is_archived else self.entry.status if self.entry else "active"
 
+    @property
+    def is_in_use(self) -> bool:
+        """Return whether it is active."""
+        return self.status == "active"
+
 
 def entry_version(layout: Layout, path: str, data: bytes) -> EntryVersion:
     text = decoded(data)[0].replace("\r\n", "\n")
@@ -244,20 +249,21 @@ def key_clashes(
     entries_after: Callable[[], Mapping[str, bytes]],
 ) -> Iterator[MemoryChange]:
     """Yield the keys that two active entries fill since a change to one of them."""
-    touched = {slot_of(one.entry) for one in after.values() if one.entry and one.entry.key and one.status == "active"}
-    if not touched:
+    old, touched = (
+        {name: slot_of(one.entry) for name, one in sides.items() if one.entry and one.entry.key and one.is_in_use}
+        for sides in (before, after)
+    )
+    slots = {slot for name, slot in touched.items() if old.get(name) != slot}
+    if not slots:
         return
     filling: dict[tuple[str, str], list[EntryVersion]] = {}
     for path, data in entries_after().items():
         if b"key" in data and not layout.is_archived(path):
             one = entry_version(layout, path, data)
-            if one.entry and one.entry.key and one.status == "active" and slot_of(one.entry) in touched:
+            if one.entry and one.is_in_use and slot_of(one.entry) in slots:
                 filling.setdefault(slot_of(one.entry), []).append(one)
     for slot, sides in sorted(filling.items()):
-        was = {
-            one.name for one in before.values() if one.entry and one.status == "active" and slot_of(one.entry) == slot
-        }
-        new = [one for one in sides if one.name in after and one.name not in was]
+        new = [one for one in sides if touched.get(one.name) == slot and old.get(one.name) != slot]
         if len(sides) > 1 and new:
             last = max(new, key=lambda one: one.entry.updated_at if one.entry else "")
             others = tuple(OtherEntry(one.name, one.entry.summary) for one in sides if one is not last and one.entry)

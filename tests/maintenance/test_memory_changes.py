@@ -1,5 +1,6 @@
 """A comparison tells what became of memories as a person would, whatever happened to their files."""
 
+import cProfile
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from memcli.maintenance.memory_changes import memory_changes
+from memcli.store.layouts import MEM
+from memcli.store.revisions import FileVersions
 from tests.conftest import Mem
 
 WHO = ("-c", "user.name=Rita", "-c", "user.email=rita@example.org", "-c", "commit.gpgsign=false")
@@ -321,3 +325,19 @@ def test_odd_states_of_a_repository_are_compared_all_the_same(
     assert ran.code == 0
     assert [one["kind"] for one in ran.json["changes"]] == (["setting"] if where == "merging" else ["note"])
     assert mem("diff", "HEAD").code == 0
+
+
+def test_many_changed_memories_cost_no_more_each_than_few() -> None:
+    def calls(count: int) -> int:
+        def text(number: int, slot: int) -> bytes:
+            return f"---\nid: mem_{number:016}\nkey: k/{slot}\n---\n\nFact {number}.\n".encode()
+
+        files = [FileVersions(f"entries/{one}.md", text(one, one), text(one, one // 2)) for one in range(count)]
+        later = {one.path: one.after or b"" for one in files}
+        profile = cProfile.Profile()
+        found = profile.runcall(memory_changes, MEM, files, lambda: later)
+        assert [one.kind for one in found].count("clash") == count // 2
+        return sum(row.callcount for row in profile.getstats())
+
+    calls(20)
+    assert calls(400) < 2.5 * calls(200)
