@@ -64,7 +64,7 @@ READING = {
 """Functions that change no file of the user's, or leave that to one that is noted."""
 
 
-EDIT_UNTOLD = 6
+EDIT_UNTOLD = 5
 
 
 class Killed(BaseException):
