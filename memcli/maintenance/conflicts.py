@@ -5,6 +5,7 @@ The files are merged by the same formats that the merge driver takes. A line tha
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -182,12 +183,17 @@ def _flag_plan(
         if one.entry is not None and one.path not in changed
     }
     after = dict(before)
-    pairs = [(pair.one.path, pair.other.path) for pair in unflagged(readings)]
+    pairs = []
     ids = {one.entry.id: path for path, one in before.items()}
     for path in (path for path in around if path in before):
         by = before[path].entry.superseded_by
         after[path] = _reread(before[path], restored_text(workspace, before[path]), workspace)
         pairs += [(path, ids[by])] if by in ids else []
+    now = [
+        replace(one, entry=after[one.path].entry, status="active") if one.path in around and one.path in after else one
+        for one in readings
+    ]
+    pairs += [(pair.one.path, pair.other.path) for pair in unflagged(now)]
     for pair in pairs:
         for path, other in (pair, pair[::-1]):
             if path in after and other in after:
