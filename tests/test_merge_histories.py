@@ -16,6 +16,11 @@ COUNT = int(os.environ.get("MERGE_HISTORIES", "40"))
 """How many are tried; `MERGE_HISTORIES=1000` takes a quarter of an hour."""
 
 
+def named(fields: dict[str, object]) -> list[str]:
+    """Return the ids that an entry is flagged with or found distinct from."""
+    return [str(name) for key in ("conflicts_with", "distinct") for name in fields.get(key) or ()]  # type: ignore[attr-defined]
+
+
 def unflagged(root: Path) -> list[tuple[object, object]]:
     """Return the pairs of active entries with one key that are not flagged with each other."""
     found = [parse(path.read_text()).fields for path in (root / "entries").rglob("*.md")]
@@ -24,7 +29,7 @@ def unflagged(root: Path) -> list[tuple[object, object]]:
         (one["id"], other["id"])
         for one, other in combinations(active, 2)
         if same_key(str(one["key"])) == same_key(str(other["key"]))
-        and str(other["id"]) not in str(one["conflicts_with"])
+        and not ({str(one["id"]), str(other["id"])} & {*named(one), *named(other)})
     ]
 
 

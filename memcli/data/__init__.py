@@ -8,15 +8,17 @@ beginning on a line of their own; lists of strings in double quotes; numbers and
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_FOLDER = Path(__file__).parent
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
-def path(name: str) -> Path:
+def path(name: str) -> "Path":
     """Return the path of a data file."""
-    return _FOLDER / name
+    from pathlib import Path
+
+    return Path(__file__).with_name(name)
 
 
 @cache

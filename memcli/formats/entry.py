@@ -2,12 +2,10 @@
 
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
-from dataclasses import fields as fields_of
 from datetime import datetime
 from typing import Any
 
-from ..dataclass import dataclass
+from ..dataclass import dataclass, field, fields_stated
 from .entry_values import (
     EARLIEST,
     EITHER,
@@ -149,7 +147,7 @@ class Entry:
         return summarise(self.title, self.description or self.body)
 
 
-_STATED = {one.name: (one.metadata["field"], one.default) for one in fields_of(Entry) if one.metadata}
+_STATED = {name: (one.metadata["field"], one.told.get("default")) for name, one in fields_stated(Entry).items()}
 FIELDS: dict[str, Field] = {name: one for name, (one, _) in _STATED.items()}
 """The keys of the frontmatter in the order a new file has them."""
 SPELLINGS = {name: one.spellings for name, one in FIELDS.items()}
@@ -161,6 +159,8 @@ _FROM_OTHERS: dict[str, Any] = {"source": REPOSITORY, "trust": TRUST[REPOSITORY]
 
 def as_from_others(entry: Entry) -> Entry:
     """Return an entry of a workspace that is not trusted: what it says of its own weight does not count."""
+    from dataclasses import replace
+
     return replace(entry, **{**_CLAIMS, **_FROM_OTHERS})
 
 

@@ -4,9 +4,9 @@ A reader returns the value as it is kept; ValueError and TypeError say what is w
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from typing import Any, NamedTuple
 
+from ..dataclass import field
 from .times import parse_time, stamp
 
 SEMANTIC = ("fact", "preference", "constraint", "correction", "observation", "entity")

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY
 from functools import cache
 from io import StringIO
+from typing import NamedTuple
 
-from ..dataclass import dataclass
+from ..dataclass import dataclass, field
 from ..errors import RefusedError
 
 BOM = "\ufeff"
@@ -63,8 +63,7 @@ BINARY = "a binary file, which is no memory"
 """The beginning of what is said of a file that is no text."""
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """A line of a file that cannot be read as it was meant."""
 
     line: int  # 1-based, in the file
@@ -78,9 +77,10 @@ class FileProblem:
     path: str
     line: int
     reason: str
-    _: KW_ONLY
-    scope: str = ""  # of its workspace; empty where only one is looked at
-    left_out: bool = False  # the answer may lack what it says; else its text was found all the same
+    scope: str = field(default="", kw_only=True)  # of its workspace; empty where only one is looked at
+    left_out: bool = field(
+        default=False, kw_only=True
+    )  # the answer may lack what it says; else its text was found all the same
 
     def __str__(self) -> str:
         path = "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in self.path)

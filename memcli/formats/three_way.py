@@ -140,7 +140,9 @@ def matches(base: Sequence[Hashable], other: Sequence[Hashable]) -> dict[int, in
                 waiting.append((first + at[0], first + one, begin + at[1], begin + two))
                 at = one + 1, two + 1
             found.update((first + one, begin + two) for one, two in anchors)
-        elif (last - first) * (finish - begin) <= _MOST_PAIRS:
+        elif (last - first) * (finish - begin) <= _MOST_PAIRS and not {*base[first:last]}.isdisjoint(
+            other[begin:finish]
+        ):
             from difflib import SequenceMatcher
 
             matcher = SequenceMatcher(None, base[first:last], other[begin:finish], autojunk=False)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
-from ..beliefs.merging import slot_of
+from ..beliefs.merging import is_same_slot, slot_of
 from ..beliefs.plan import Plan
 from ..beliefs.supersession import EntryFile, conflicting_text, restored_text
 from ..dataclass import dataclass
@@ -144,12 +144,13 @@ def unflagged(readings: Sequence[Reading]) -> Iterator[Pair]:
             slots[slot_of(entry)].append(identifier)
     for ids in slots.values():
         for first, second in combinations(sorted(ids), 2):
-            if not _are_flagged(active[first][1], active[second][1]):
+            if not _are_settled(active[first][1], active[second][1]):
                 reason = f"fills {shown_name(active[second][1].key)} as {shown_name(first)} does"
                 yield Pair(active[second][0], active[first][0], reason)
     for entry in (reading.entry for reading in readings if reading.entry is not None):
         for first, second in combinations(_successors(entry), 2):
-            if first in active and second in active and not _are_settled(active[first][1], active[second][1]):
+            pair = [active[name][1] for name in (first, second) if name in active]
+            if len(pair) == 2 and not is_same_slot(pair[0], pair[1]) and not _are_settled(pair[0], pair[1]):
                 reason = f"took the place of {shown_name(entry.id)} as {shown_name(first)} did"
                 yield Pair(active[second][0], active[first][0], reason)
 
@@ -161,13 +162,10 @@ def _successors(entry: Entry) -> list[str]:
     return list(dict.fromkeys(bare(str(name)) for name in (entry.superseded_by, *(others or ()))))
 
 
-def _are_flagged(one: Entry, other: Entry) -> bool:
-    return other.id in one.conflicts_with or one.id in other.conflicts_with
-
-
 def _are_settled(one: Entry, other: Entry) -> bool:
-    is_apart = other.id in one.distinct or one.id in other.distinct
-    return _are_flagged(one, other) or is_apart or bool(one.key and slot_of(one) == slot_of(other))
+    """Return whether two entries are flagged with each other, or somebody found them distinct."""
+    told = {*one.conflicts_with, *one.distinct}, {*other.conflicts_with, *other.distinct}
+    return other.id in told[0] or one.id in told[1]
 
 
 def _flag_plan(

@@ -5,12 +5,12 @@ Knows names and patterns only; looks at no disk. `recognise` tells which layout 
 
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from functools import cached_property
+from typing import Any
 
-from ..dataclass import dataclass
+from ..dataclass import dataclass, field
 from ..errors import UsageError
 from ..formats.ids import tail
 
@@ -23,6 +23,15 @@ EPISODES = "*/items/episodic/*.jsonl"
 
 _PARTS = {"{date}": r"\d{4}-\d\d-\d\d", "{month}": r"\d{4}-\d\d", "**": r".*", "*": r"[^/]*"}
 _HIDDEN = re.compile(r"(?:^|/)\.")
+
+
+_PATTERNS = {
+    "memory": ("MEMORY.md",),
+    "history": ("HISTORY-{month}.md", "HISTORY.md"),
+    "note": ("notes/**.md",),
+    "entry": ("entries/**.md",),
+    "session": SESSIONS,
+}
 
 
 @dataclass(frozen=True)
@@ -44,15 +53,14 @@ class Layout:
     daily: tuple[str, ...] = ()  # more places of a day's notes, as for strftime
     ignore: str = ""  # patterns of what is left out, as in .gitignore
     spellings: Mapping[str, str] = field(default_factory=dict)  # keys of new entries as the folder's own tool has them
-    patterns: Mapping[str, tuple[str, ...]] = field(
-        default_factory=lambda: {
-            "memory": ("MEMORY.md",),
-            "history": ("HISTORY-{month}.md", "HISTORY.md"),
-            "note": ("notes/**.md",),
-            "entry": ("entries/**.md",),
-            "session": SESSIONS,
-        }
-    )
+    patterns: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: _PATTERNS)
+
+    def __init__(self, name: str, **told: Any) -> None:
+        # Those below are made at import: the standard library, which else writes this, takes longer than all the rest.
+        unknown = told.keys() - type(self).__annotations__.keys()
+        if unknown:
+            raise TypeError(f"no field {unknown}")
+        vars(self).update({"spellings": {}, "patterns": _PATTERNS, **told, "name": name})
 
     @property
     def is_mems(self) -> bool:
@@ -146,6 +154,8 @@ def adjusted(layout: Layout, paths: Mapping[str, str]) -> Layout:
         patterns[kind] = (f"{value}/**.md".lstrip("/") if kind == "entry" else value,)
         if kind == "history":
             patterns[kind] += (f"{value.rpartition('/')[0]}/HISTORY.md".lstrip("/"), layout.history_copy or value)
+    from dataclasses import replace
+
     return replace(layout, patterns=patterns, **given)  # type: ignore[arg-type]
 
 

@@ -6,10 +6,9 @@ git starts one process for each file that both sides changed, so this loads what
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ..errors import GitError, UsageError
+from ..errors import GitError, MemError
 from ..formats.frontmatter.document import load_mapping
 from ..formats.three_way import MARKER as MARKER_SIZE
 from ..formats.three_way import Merged
@@ -87,7 +86,10 @@ def run(arguments: list[str]) -> int:
     base, ours, theirs, size, path = arguments
     with open(base, "rb") as one, open(ours, "rb") as other, open(theirs, "rb") as third:
         texts = one.read(LARGEST + 1), other.read(LARGEST + 1), third.read(LARGEST + 1)
-    merged = merge_content(_kind_at(path), *texts, int(size))
+    try:
+        merged = merge_content(_kind_at(path), *texts, int(size))
+    except MemError:
+        merged = None
     if merged is None:
         return NOT_OURS
     unfinished = f"{ours}.mem-{os.getpid()}"
@@ -117,9 +119,7 @@ def _kind_at(path: str) -> str | None:
         paths = fields.get("paths")
         nested = paths if isinstance(paths, Mapping) else {}
         told = {name: str(fields.get(f"paths.{name}") or nested.get(name) or "") for name in _PATHS}
-        with suppress(UsageError):  # a path that leads elsewhere
-            layout = adjusted(layout, told)
-        return kind_in(layout, "/".join(parts[depth:]))
+        return kind_in(adjusted(layout, told) if any(told.values()) else layout, "/".join(parts[depth:]))
     places = ("/".join(parts[depth:]) for depth in range(len(parts)))  # a merge without a worktree
     return next((kind for place in places if (kind := kind_in(MEM, place))), None)
 

@@ -7,9 +7,8 @@ refuses every change whose result does not say exactly what was asked for.
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...dataclass import dataclass
 from ...errors import RefusedError
 from ..text_lines import BOM, Problem
 from .fast_reader import read_lines, takes_lines
@@ -24,8 +23,7 @@ CLOSING = re.compile(r"\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 LARGEST = 256 * 1024
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(NamedTuple):
     """A file's text, taken apart: BOM, opening fence, head, closing fence and body make the whole again."""
 
     bom: bool
