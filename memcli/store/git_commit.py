@@ -8,6 +8,7 @@ from shutil import copyfile
 from typing import NamedTuple
 
 from ..errors import RefusedError
+from . import file_steps
 from .git_changes import attempt, change, joined
 from .repository import Repository
 
@@ -51,7 +52,8 @@ class OwnIndex:
         self.repository = repository
         self.file = file
         self._environ = {"GIT_INDEX_FILE": str(file)}
-        with suppress(FileNotFoundError):
+        self.discard()  # what a git that was killed left: whoever makes it holds the lock of `mem sync`
+        with file_steps.naming("write", file), suppress(FileNotFoundError):
             copyfile(repository.folder / "index", file)
         self.run("read-tree", *(("--reset", head) if head else ("--empty",)))
 

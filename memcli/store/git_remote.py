@@ -1,5 +1,7 @@
 """Fetch from a remote and push to it: one branch, by the user's own ssh and credential helpers, within a time."""
 
+from contextlib import suppress
+
 from ..errors import RefusedError
 from .git_changes import Done, attempt, unreachable, without_passwords
 from .git_commit import commit_of
@@ -78,6 +80,7 @@ def known_commit(workspace: Workspace, remote: str, branch: str) -> str:
 
 
 def note_commit(workspace: Workspace, remote: str, branch: str, commit: str) -> None:
-    """Note that both sides have a commit."""
+    """Note that both sides have a commit; where that cannot be written, a history rewritten later is not told."""
     if known_commit(workspace, remote, branch) != commit:
-        replace_text(workspace, _SYNCED, f"{without_passwords(remote)}\t{branch}\t{commit}\n")
+        with suppress(OSError):
+            replace_text(workspace, _SYNCED, f"{without_passwords(remote)}\t{branch}\t{commit}\n")

@@ -12,6 +12,7 @@ from ..errors import GitError, MemError
 from ..formats.frontmatter.document import load_mapping
 from ..formats.three_way import MARKER as MARKER_SIZE
 from ..formats.three_way import Merged
+from .temporary_files import temporary_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +84,15 @@ def run(arguments: list[str]) -> int:
 
     The result takes the place of ours in one step: when this is killed, ours is whole and git merges by itself.
     """
-    base, ours, theirs, size, path = arguments
+    try:
+        return _merged(*arguments)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        sys.stderr.write(f"mem: cannot merge {arguments[-1]}: {reason}: git merges it by lines\n")
+        return NOT_OURS
+
+
+def _merged(base: str, ours: str, theirs: str, size: str, path: str) -> int:
     with open(base, "rb") as one, open(ours, "rb") as other, open(theirs, "rb") as third:
         texts = one.read(LARGEST + 1), other.read(LARGEST + 1), third.read(LARGEST + 1)
     try:
@@ -92,7 +101,9 @@ def run(arguments: list[str]) -> int:
         merged = None
     if merged is None:
         return NOT_OURS
-    unfinished = f"{ours}.mem-{os.getpid()}"
+    # Under a name that git passes over and the next writer of the folder removes, where this is killed.
+    folder = os.path.dirname(path)
+    unfinished = os.path.join(folder if os.path.isdir(folder) else os.path.dirname(ours), temporary_name())
     try:
         with open(unfinished, "wb") as file:
             file.write(merged[0])

@@ -8,6 +8,8 @@ import json
 import re
 from dataclasses import dataclass
 
+from memcli.cli.app import commands
+
 MARKS = (
     *("walnut", "hazel", "birch", "cedar", "maple", "willow", "juniper", "larch", "rowan", "alder", "acacia", "linden"),
     *("sorrel", "thistle", "clover", "bracken", "heather", "gorse", "lupin", "yarrow", "tansy", "mallow", "borage"),
@@ -31,6 +33,7 @@ class Command:
     deletes: tuple[str, ...] = ()  # marks that may be gone for good
     repeats: bool = True  # whether, made twice, it ends as made once
     ends: tuple[int, ...] = (0,)  # exit codes without any fault
+    lasts: bool = True  # whether what it did is on the disk when it ends: git syncs no files of the worktree
     tells: bool = True  # whether its exit code says that it failed: a hook's never does
 
 
@@ -108,7 +111,13 @@ BUNDLE = "".join(
 )
 GRAPH = json.dumps({"type": "entity", "name": "Ines", "entityType": "person", "observations": ["Ines likes marble"]})
 
-COMMANDS = (
+SHARED: tuple[Words, ...] = (
+    ("git", "init", "-q", "--bare", "../remote.git"),
+    ("git", "remote", "add", "origin", "../remote.git"),
+)
+THEIRS = "alias.theirs=!sed -i 's/called cedar/called cedar, near the heron/' memory/entries/printer.md"
+
+COMMANDS: tuple[Command, ...] = (
     Command("write", ("write", "The lamp of the hall is slate", *PLAIN), repeats=False),
     Command("write, known", ("write", "the standup is in room hazel.", "--source", "user"), repeats=False),
     Command("write, contradicting", ("write", "Correction: the standup is in room obsidian", "--source", "user")),
@@ -208,6 +217,40 @@ COMMANDS = (
         json.dumps({"command": "delete", "path": "/memories/kai.md"}),
         repeats=False,
     ),
+    Command(
+        "merge-driver",
+        ("merge-driver", "base.md", "ours.md", "theirs.md", "7", "memory/entries/kai.md"),
+        files=(
+            ("../base.md", entry(3, "The base says martin")),
+            ("../ours.md", entry(3, "The base says martin", "tags: [ours]")),
+            ("../theirs.md", entry(3, "The base says martin\n\nTheirs says kestrel")),
+        ),
+        repeats=False,
+        lasts=False,
+    ),
+    Command("upgrade", ("upgrade",), files=(("mem.yaml", "# of an older mem\n"),)),
+    Command("undo", ("undo",), before=(("forget", "kai.md"),), repeats=False),
+    Command(
+        "undo, of an edit",
+        ("undo",),
+        before=(("edit", "kai.md", "--replace", "birch", "otter"),),
+        deletes=("otter",),
+        repeats=False,
+    ),
+    Command("sync", ("sync",), before=SHARED, ends=(0, 6)),
+    Command(
+        "sync, both sides",
+        ("sync",),
+        before=(
+            *SHARED,
+            ("sync",),
+            ("git", "clone", "-q", "../remote.git", "../other"),
+            ("git", "-C", "../other", "-c", THEIRS, "theirs"),
+            ("git", "-C", "../other", "commit", "-qam", "theirs"),
+            ("git", "-C", "../other", "push", "-q"),
+            ("edit", "kai.md", "--replace", "birch", "birch and badger"),
+        ),
+    ),
     Command("config set", ("config", "set", "search.limit", "7")),
     Command("config set --user", ("config", "set", "--user", "search.limit", "7")),
     Command("init", ("init", "fresh")),
@@ -218,3 +261,5 @@ COMMANDS = (
     Command("read", ("read", "kai.md")),
     Command("recall", ("recall", "who answers questions about birch?")),
 )
+"""Those that there are; to try another one, add a line."""
+COMMANDS = tuple(command for command in COMMANDS if command.words[0] in commands())

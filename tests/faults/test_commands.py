@@ -17,7 +17,18 @@ from tests.faults.trial import Trials, cuts, trials, tries
 pytestmark = pytest.mark.skipif(not compiler(), reason="the failing disk needs Linux and a C compiler")
 ERRORS = [fault for fault in FAULTS.values() if fault.error]
 ONLY_READ = {
-    *("grep", "ls", "stats", "export", "completion", "help", "replay", "mcp"),  # mcp calls what is tried by name
+    *(
+        "blame",
+        "diff",
+        "grep",
+        "ls",
+        "stats",
+        "export",
+        "completion",
+        "help",
+        "replay",
+        "mcp",
+    ),  # mcp calls what is tried by name
     *("history show", "session ls", "session show", "session stats", "session recap", "hook status"),
 }
 ELSEWHERE = {"hook uninstall", "hook skill"}  # files of other programs, tried with the integrations

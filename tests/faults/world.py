@@ -103,11 +103,15 @@ def prepare(world: World, base: Path, command: Command | None = None) -> None:
         page.write_text(page.read_text() + "\n## By hand\n\n- Ships leave at the mallow\n")
     else:
         world.put(base)
-        for words in command.before:
-            ran = world.mem(*words)
-            assert ran.code == 0, (words, ran)
         for path, text in command.files:
             (world.memory / path).write_text(text)
+        for words in command.before:
+            if words[0] == "git":
+                folder = world.root / "work"
+                subprocess.run(words, check=True, cwd=folder, env=dict(world.environ), capture_output=True)
+            else:
+                ran = world.mem(*words)
+                assert ran.code == 0, (words, ran)
 
 
 def named(world: World, command: Command) -> tuple[str, ...]:
