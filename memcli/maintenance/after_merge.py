@@ -20,6 +20,9 @@ from ..store.workspace import Workspace
 from .checks import Checked
 from .conflicts import resolve_plan
 
+_MARK = f"{LOST}:".encode()
+"""Stands in an entry of which a merge kept a value that did not stay."""
+
 
 def explain_merged(workspace: Workspace, paths: Collection[str]) -> list[str]:
     """Record the archived memories among these whose text a merge changed; return what there is to say of each."""
@@ -36,7 +39,8 @@ def flag_rivals(workspace: Workspace, paths: Collection[str]) -> bool:
     `paths` are those that the merge changed.
     """
     wanted = _filling_one_key(workspace, paths)
-    readings = {path: one for path in (*wanted, *paths) if (one := _reading(workspace, path)) is not None}
+    readings = {path: one for path in wanted if (one := _reading(workspace, path)) is not None}
+    readings |= {path: one for path in paths if (one := _reading(workspace, path, _MARK)) is not None}
     if names := [name for one in readings.values() for name in _successors(one)]:
         for place in ask(workspace, lambda index: _places(index, names)):
             if place not in readings and (one := _reading(workspace, place)) is not None:
@@ -71,8 +75,11 @@ def _successors(one: Reading) -> list[str]:
     return [one.entry.superseded_by, *map(str, others)] if one.entry is not None and others else []
 
 
-def _reading(workspace: Workspace, path: str) -> Reading | None:
+def _reading(workspace: Workspace, path: str, having: bytes = b"") -> Reading | None:
+    """Return an entry that is in use; None for any other file, and for one without some bytes."""
     if workspace.layout.kind_of(path) != "entry" or workspace.layout.is_archived(path):
         return None
     got = try_bytes(workspace, path)
-    return None if isinstance(got, str) else read_file(workspace, path, "entry", *got, digest_of(got[0]))
+    if isinstance(got, str) or having not in got[0]:
+        return None
+    return read_file(workspace, path, "entry", *got, digest_of(got[0]))
