@@ -1,4 +1,4 @@
-"""Run git to read; the merge driver's lines in a repository's settings are set here, all else is changed by `git_changes`.
+"""Run git to read, and set the merge driver's lines in a repository's settings; `git_changes` does all other changing.
 
 A repository may have come from others with its `.git/config`: no program named there may run, page, sign, fetch or open
 an editor. Diffs compare what is stored, never files of the worktree, so that no filter of its attributes runs either.
