@@ -71,7 +71,7 @@ LONGEST, SHORTEST = 300, 45
 MOST_MODULES = 313
 """As many as there were when the house was laid, faces of packages included: merge before you add. Formats of
 transcripts are not counted: another one is a module of its own and nothing else grows."""
-MOST_IMPORTS = 16
+MOST_IMPORTS = 15
 MOST_LINES, MOST_PARAMETERS = 60, 10
 MOST_WORDS = 40
 MOST_OF_A_NAME = 3

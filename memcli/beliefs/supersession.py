@@ -49,6 +49,11 @@ def revised_entry(
 ) -> EntryFile:
     """Return an entry with other fields, and with `body` another text; its `updated_at` stays."""
     text = entries.revised(workspace, old.path, old.text, told, body, touch=False)
+    return with_text(workspace, old, text)
+
+
+def with_text(workspace: Workspace, old: EntryFile, text: str) -> EntryFile:
+    """Return an entry's file with another text."""
     return EntryFile(old.path, text, read_entry(frontmatter.parse(text), old.path, workspace.now)[0])
 
 

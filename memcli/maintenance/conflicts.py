@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 from ..beliefs.merging import is_same_slot, slot_of
 from ..beliefs.plan import Plan
-from ..beliefs.supersession import EntryFile, conflicting_text, restored_text
+from ..beliefs.supersession import EntryFile, conflicting_text, restored_text, with_text
 from ..dataclass import dataclass
-from ..formats.entry import Entry, read_entry
+from ..formats.entry import Entry
 from ..formats.entry_merge import LOST
-from ..formats.frontmatter import document as frontmatter
 from ..formats.links import bare
 from ..formats.text_lines import conflict_marker
 from ..formats.three_way import sides_of
@@ -185,7 +184,7 @@ def _flag_plan(
     ids = {one.entry.id: path for path, one in before.items()}
     for path in (path for path in around if path in before):
         by = before[path].entry.superseded_by
-        after[path] = _reread(before[path], restored_text(workspace, before[path]), workspace)
+        after[path] = with_text(workspace, before[path], restored_text(workspace, before[path]))
         pairs += [(path, ids[by])] if by in ids else []
     now = [
         replace(one, entry=after[one.path].entry, status="active") if one.path in around and one.path in after else one
@@ -196,11 +195,7 @@ def _flag_plan(
         for path, other in (pair, pair[::-1]):
             if path in after and other in after:
                 text = conflicting_text(workspace, after[path], after[other].entry.id)
-                after[path] = _reread(after[path], text, workspace)
+                after[path] = with_text(workspace, after[path], text)
     files = [path for path in before if after[path].text != before[path].text]
     reasons = (f"{path}: flagged for `mem review`{', and active again' * (path in around)}" for path in files)
     return Plan(tuple(Change(path, before[path].text, after[path].text) for path in files), tuple(reasons))
-
-
-def _reread(file: EntryFile, text: str, workspace: Workspace) -> EntryFile:
-    return EntryFile(file.path, text, read_entry(frontmatter.parse(text), file.path, workspace.now)[0])

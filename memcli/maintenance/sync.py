@@ -18,8 +18,7 @@ from ..store.git_commit import differences
 from ..store.git_merge import TreeMerge, commit_merge, in_the_way, leave_to_person, merge_trees, move_to
 from ..store.git_remote import fetched, known_commit, note_commit, push
 from ..store.journal import exclusive, finish_first
-from ..store.lock import locked
-from ..store.privacy import make_derived
+from ..store.lock import alone
 from ..store.repository import Repository, branch_of, colliding, repository_of, require_free
 from ..store.workspace import MARKER, Workspace
 from .access_counters import fold, waiting
@@ -56,8 +55,7 @@ def sync(workspace: Workspace, remote: str = "", *, dry_run: bool = False) -> Sy
     if not workspace.is_trusted:
         raise RefusedError(f"{workspace.root} is not trusted", "look through it, then run `mem trust`")
     repository = repository_of(workspace)
-    make_derived(workspace.derived)
-    with locked(workspace.derived / "sync", command="mem sync", now=workspace.stamp, wait=0):
+    with alone(workspace, "sync", "mem sync"):
         finish_first(workspace, "mem sync")
         require_free(repository)
         if not (repository.has_driver or dry_run):

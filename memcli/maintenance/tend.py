@@ -10,9 +10,7 @@ from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
 from ..index.index import Index, ask
 from ..index.scan import abandoned, scan
-from ..store import file_steps
-from ..store.lock import locked
-from ..store.privacy import make_derived
+from ..store.lock import alone
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -44,9 +42,7 @@ class Tended:
 def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> list[Tended]:
     """Run the tasks that are due; raise BusyError while another `tend` works here."""
     done = []
-    with file_steps.naming("write", workspace.derived):
-        make_derived(workspace.derived)
-    with locked(workspace.derived / "tend", command="mem tend", now=workspace.stamp, wait=0):
+    with alone(workspace, "tend", "mem tend"):
         for task in tasks:
             try:
                 what = task.due(workspace)

@@ -141,11 +141,18 @@ _QUEUE = "looking"  # a folder below the derived data, with a lock of its own; "
 
 
 @contextmanager
-def queued(workspace: Workspace, command: str, wait: float) -> Iterator[None]:
-    """Take a turn among those who think for long, and hold no lock others wait for; BusyError after `wait` seconds."""
+def alone(workspace: Workspace, name: str, command: str, wait: float = 0.0) -> Iterator[None]:
+    """Hold a lock of its own below the derived data, for which no writer waits; BusyError after `wait` seconds."""
     with file_steps.naming("write", workspace.derived):
-        file_steps.make_folder(workspace.derived)
-    with locked(workspace.derived / "queue", command=command, now=workspace.stamp, wait=wait):
+        make_derived(workspace.derived)
+    with locked(workspace.derived / name, command=command, now=workspace.stamp, wait=wait):
+        yield
+
+
+@contextmanager
+def queued(workspace: Workspace, command: str, wait: float) -> Iterator[None]:
+    """Take a turn among those who think for long; BusyError after `wait` seconds."""
+    with alone(workspace, "queue", command, wait):
         yield
 
 
