@@ -41,6 +41,7 @@ class Conflict:
     merged: str | None  # as the formats of memory merge it; None where they cannot
     clashes: int  # places of the merged text that are for a person
     is_unmerged: bool  # for git
+    is_one_sided: bool = False  # one side put it away or deleted it, and the other changed it
 
     @property
     def is_mended(self) -> bool:
@@ -50,7 +51,12 @@ class Conflict:
     def as_fault(self) -> Fault:
         """Return what there is to say of it."""
         then = ", then `git add` it" if self.is_unmerged else ""
-        if self.merged is None and conflict_marker(self.text) is None:
+        if self.is_one_sided:
+            reason = (
+                "one side put it away and the other changed it: `git merge --abort` and then `mem sync` keep both; or"
+                " look it through, then `git add` it"
+            )
+        elif self.merged is None and conflict_marker(self.text) is None:
             reason = f"git could not merge it: look it through{then}"
         elif self.is_mended:
             what = "merges it" if not self.clashes else "merges what does not contradict"
@@ -89,7 +95,8 @@ def _conflict(workspace: Workspace, path: str, text: str, stages: Mapping[int, b
     line = conflict_marker(text)
     sides = sides_of(text) if line is not None else None
     if sides is None:
-        return Conflict(path, line or 1, text, None, 0, bool(stages))
+        is_one_sided = line is None and bool(stages) and not {2, 3} <= stages.keys()
+        return Conflict(path, line or 1, text, None, 0, bool(stages), is_one_sided)
     base = stages.get(1, sides[0].encode())
     merged = merge_content(
         kind_in(workspace.layout, path), base, sides[1].encode(), sides[2].encode(), is_half_merged=True

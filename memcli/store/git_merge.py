@@ -17,7 +17,7 @@ from .git import blobs
 from .git_changes import attempt, change, refused
 from .git_commit import OwnIndex, PathChange, commit_of, differences
 from .merge_resolution import Resolution, Sides, Stages, settle
-from .repository import Repository
+from .repository import Repository, require_identity
 from .workspace import Workspace
 
 _FILTERED = (b"version https://git-lfs.github.com/spec/", b"\0GITCRYPT\0")
@@ -74,7 +74,11 @@ def _require_plain(repository: Repository, conflicts: Mapping[str, Stages]) -> N
 
 
 def commit_merge(repository: Repository, merge: TreeMerge, ours: str, theirs: str, message: str) -> str:
-    """Commit a merge of two commits and return it; nothing refers to it yet."""
+    """Commit a merge of two commits and return it; nothing refers to it yet.
+
+    Raise UsageError where git does not know who commits.
+    """
+    require_identity(repository)
     words = ("commit-tree", "--no-gpg-sign", merge.tree, "-p", ours, "-p", theirs)
     return change(repository.top, *words, given=message.encode()).decode().strip()
 

@@ -122,6 +122,32 @@ def test_two_memories_of_one_name_and_files_of_no_kind_are_left_to_a_person(mem:
     assert "a git conflict marker: resolve the conflict" in mem("check").out
 
 
+@pytest.mark.parametrize("gone", [OURS, THEIRS])
+def test_what_one_machine_deleted_and_the_other_changed_is_kept_by_sync(
+    mem: Mem, repository: Repository, gone: str
+) -> None:
+    repository.commit({ENTRY: BASE})
+    repository.commit({ENTRY: HERE if gone == THEIRS else None}, OURS)
+    repository.commit({ENTRY: THERE if gone == OURS else None}, THEIRS)
+    assert not repository.merge()
+    ran = mem("check")
+    assert ran.code == 1
+    assert f"memory/{ENTRY}:1: one side put it away and the other changed it: `git merge --abort`" in ran.out
+    changed = (repository.root / ENTRY).read_text()
+    repository.git("merge", "--abort")
+    repository.git("clone", "-q", "--bare", ".", "../hub.git")
+    repository.git("remote", "add", "hub", "../hub.git")
+    repository.git("push", "-q", "hub", f"{THEIRS}:refs/heads/{OURS}", "--force")
+    mem("trust")
+    assert "git does not know who you are" in mem("sync", "--remote", "hub").err
+    repository.git("config", "user.name", "Ann")
+    repository.git("config", "user.email", "ann@example.org")
+    assert mem("sync", "--remote", "hub").code == 0
+    kept = [path.read_text() for path in repository.root.rglob("*.md")]
+    assert sum(parse(changed).body in text for text in kept) == 1
+    assert mem("sync", "--remote", "hub").code == 0
+
+
 def test_nothing_is_changed_by_looking_or_by_a_dry_run(mem: Mem, repository: Repository) -> None:
     found, _ = repository.merged(ENTRY, BASE, HERE, THERE)
     mem("check")
