@@ -16,12 +16,11 @@ ELSEWHERE = {
         "history show": "log",
         "stats": "status",
         "check": "doctor",
-        "index": "sync",
     }.items()
     for name in names.split()
 }
 """Names other programs have for what a command of ours does."""
-_UNDO = "undo", "revert", "unforget", "undelete"
+_UNDO = "revert", "unforget", "undelete"
 _COMMAND = re.compile(r"No such command '(?P<name>[^']*)'\.?(?: Did you mean (?P<near>.+)\?)?")
 _OPTION = re.compile(
     r"No such option: (?P<name>\S+)(?: \(Possible options?: (?P<near>.+)\)| Did you mean (?P<one>.+)\?)?"
@@ -36,7 +35,8 @@ def meant(name: str, commands: Collection[str]) -> str:
     """Return the fix for a command that there is not."""
     if name.lower() in _UNDO:
         return (
-            "`mem restore ID` brings back what was forgotten or superseded; `mem ls --status archived` lists the first"
+            "`mem undo` takes back the last command, `mem restore ID` brings back what was forgotten or superseded;"
+            " `mem ls --status archived` lists the first"
         )
     if name.lower() == "version":
         return "that is `mem --version`"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..dataclass import dataclass
+from ..errors import NotFoundError
 from ..formats.ids import blake2b
 from ..store import local_log
 from ..store.workspace import Workspace
@@ -74,7 +75,7 @@ def load_state(workspace: Workspace, session: str) -> SessionState:
 def record_turn(workspace: Workspace, session: str, turn: SurfacedTurn) -> None:
     """Append a turn to a session's state; do nothing where that cannot be written."""
     path = workspace.derived / _name(session)
-    with suppress(OSError):
+    with suppress(OSError, NotFoundError):  # the workspace may be gone by now
         is_first = not path.exists()
         size = local_log.append(workspace, _name(session), _line(turn).encode(), 0o600)
         if size > LARGE:

@@ -133,8 +133,8 @@ def test_two_that_superseded_each_other_on_two_branches_are_told_and_one_is_brou
 
     one = mem("write", "Deploys run on Fly", "--no-dedup").rows[0][1]
     other = mem("write", "Deploys run on Hetzner", "--no-dedup").rows[0][1]
-    (world / ".gitattributes").write_text("*.md merge=union\n")
     git("init", "-q")
+    (world / ".git/info/attributes").write_text("*.md merge=union\n")
     git("add", "-A")
     git("commit", "-qm", "Begin")
     git("checkout", "-qb", "theirs")

@@ -21,7 +21,7 @@ from tests.conftest import Mem
         ("rm x", "mem forget"),
         ("delete x", "mem forget"),
         ("list", "mem ls"),
-        ("undo", "mem restore"),
+        ("revert", "mem undo"),
         ("serach x", "mem search"),
         ("Write x", "mem write"),
         ("session shw", "mem session show"),

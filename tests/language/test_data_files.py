@@ -1,12 +1,13 @@
 """The data files are TOML, and are read as any reader of TOML reads them."""
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from memcli import data
 
-FILES = sorted(file.name for file in data.path("").glob("*.toml"))
+FILES = sorted(file.name for file in Path(data.__file__).parent.glob("*.toml"))
 
 
 @pytest.mark.parametrize("name", FILES)
