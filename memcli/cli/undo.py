@@ -11,8 +11,9 @@ from .options import AsJson, DryRun, InScope, InWorkspace
 
 def undo(
     number: Annotated[
-        int, typer.Argument(metavar="[ID]", help="The number of a command in the list.", show_default="the last one")
-    ] = 0,
+        int | None,
+        typer.Argument(min=1, metavar="[ID]", help="The number of a command in the list.", show_default="the last one"),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="Show what can be taken back, the newest first.")] = False,
     dry_run: DryRun = False,
     workspace: InWorkspace = "",
@@ -31,7 +32,7 @@ def undo(
     if listed:
         _list(api.list_undoable(where), as_json=as_json)
         return
-    done = api.undo(where, number, dry_run=dry_run)
+    done = api.undo(where, number or 0, dry_run=dry_run)
     if as_json:
         output.say_json(done.as_dict())
     elif dry_run:

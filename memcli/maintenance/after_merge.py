@@ -19,9 +19,10 @@ from ..store.atomic_files import read
 from ..store.workspace import Workspace
 from .checks import Checked
 from .conflicts import resolve_plan
+from .invariants import circles
 
-_MARK = f"{LOST}:".encode()
-"""Stands in an entry of which a merge kept a value that did not stay."""
+_MARK = b"superseded_by"
+"""Stands in an entry whose place another one took."""
 
 
 def explain_merged(workspace: Workspace, paths: Collection[str]) -> list[str]:
@@ -34,9 +35,9 @@ def explain_merged(workspace: Workspace, paths: Collection[str]) -> list[str]:
 
 
 def flag_rivals(workspace: Workspace, paths: Collection[str]) -> bool:
-    """Flag what two machines said of one key, and what took one memory's place on each; return whether any was.
+    """Flag what two machines said of one key, what took one memory's place on each, and what supersedes each other.
 
-    `paths` are those that the merge changed.
+    The last is in use again. `paths` are those that the merge changed. Return whether anything was flagged.
     """
     wanted = _filling_one_key(workspace, paths)
     readings = {path: one for path in wanted if (one := _reading(workspace, path)) is not None}
@@ -45,7 +46,8 @@ def flag_rivals(workspace: Workspace, paths: Collection[str]) -> bool:
         for place in ask(workspace, lambda index: _places(index, names)):
             if place not in readings and (one := _reading(workspace, place)) is not None:
                 readings[place] = one
-    plan = resolve_plan(workspace, Checked((), tuple(readings.values())), [], Plan())
+    known = [(one.path, one.text, one.entry) for one in readings.values() if one.entry is not None]
+    plan = resolve_plan(workspace, Checked(tuple(circles(known)), tuple(readings.values())), [], Plan())
     applied(workspace, plan, "mem sync")
     return bool(plan)
 

@@ -5,7 +5,7 @@ commit that deletes a large part of memory, which is rather a mistake than a dec
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from ..dataclass import dataclass
 from ..errors import RefusedError
@@ -15,7 +15,7 @@ from ..store.atomic_files import read
 from ..store.git import blobs
 from ..store.git_changes import attempt, change, split
 from ..store.git_commit import OwnIndex, PathChange, commit_of, differences, empty_tree, settle
-from ..store.merge_resolution import text
+from ..store.merge_resolution import identifier_of, text
 from ..store.privacy import IGNORE
 from ..store.repository import ChangedFile, Repository, is_our_merge, require_identity, require_shared, status
 from ..store.revisions import FileVersions
@@ -74,6 +74,7 @@ def _committed(
         tree = index.take(paths)
         found = differences(repository, old, tree, repository.prefix)
         problems = tuple(_unfit(workspace, repository, found))
+        problems += tuple(_moved_unseen(workspace, repository, found, {one.path for one in problems}))
         if problems:
             out = {f"{repository.prefix}{one.path}" for one in problems}
             tree = index.put(
@@ -144,6 +145,8 @@ def _unfit(workspace: Workspace, repository: Repository, found: Sequence[PathCha
     names = {name for one in found for name in (one.old, one.new) if name.strip("0") and one.mode.startswith("100")}
     data = blobs(repository.top, list(names))
     for one in found:
+        if one.mode == _LINK and not one.is_new and one.old_mode != _LINK:
+            yield FileProblem(repository.relative(one.path), 1, "is a link now, which is no memory: put the file back")
         if one.is_gone or one.new not in data:
             continue
         path, said, before = repository.relative(one.path), text(data[one.new]), text(data.get(one.old, b""))
@@ -158,6 +161,36 @@ def _unfit(workspace: Workspace, repository: Repository, found: Sequence[PathCha
                     yield FileProblem(path, fault.line, fault.reason)
                     break
                 known.remove(fault.reason)
+
+
+def _moved_unseen(
+    workspace: Workspace, repository: Repository, found: Sequence[PathChange], left_out: Collection[str]
+) -> Iterator[FileProblem]:
+    """Yield the memories that would be gone in git, though a file that is not committed has them now.
+
+    That file is left out for what stands in it, or git is told to ignore it. Other machines would see a deletion.
+    """
+    layout = workspace.layout
+    gone = [one for one in found if one.is_gone and layout.kind_of(repository.relative(one.path)) == "entry"]
+    if not gone:
+        return
+    new = [one for one in found if not one.is_gone and repository.relative(one.path) not in left_out]
+    data = blobs(repository.top, [name for one in (*gone, *new) for name in (one.old, one.new) if name.strip("0")])
+    arrived = {identifier_of(text(data[one.new])) for one in new if one.new in data}
+    words = ("--others", "--ignored", "--exclude-standard", "--full-name", "-z", "--", repository.prefix or ".")
+    ignored = {repository.relative(name) for name in split(change(repository.top, "ls-files", *words))}
+    unseen = [name for name in sorted({*ignored, *left_out}) if layout.kind_of(name) == "entry"]
+    holders = {identifier_of(text(read(workspace.root / name))): name for name in unseen if _is_file(workspace, name)}
+    for one in gone:
+        identifier = identifier_of(text(data.get(one.old, b"")))
+        if identifier and identifier not in arrived and identifier in holders:
+            reason = f"stays in git: what was there is in {holders[identifier]} now, which is not committed"
+            yield FileProblem(repository.relative(one.path), 1, reason)
+
+
+def _is_file(workspace: Workspace, name: str) -> bool:
+    path = workspace.root / name
+    return path.is_file() and not path.is_symlink()
 
 
 def _require_few_deleted(repository: Repository, workspace: Workspace, old: str, deleted: Sequence[str]) -> None:

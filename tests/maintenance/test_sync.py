@@ -304,6 +304,61 @@ def test_a_secret_a_conflict_and_an_emptied_file_are_named_and_left_out(laptop: 
     laptop.sync()
 
 
+@pytest.mark.parametrize("way", ["a secret", "ignored", "a conflict"])
+def test_a_memory_that_moved_to_a_file_git_does_not_get_is_deleted_nowhere(
+    laptop: Machine, desktop: Machine, way: str
+) -> None:
+    path = laptop.write("The bees are in Jena.")
+    settle(laptop, desktop)
+    file = laptop.root / path
+    if way == "ignored":
+        (laptop.root / ".git/info/exclude").write_text("archive/\n")
+    else:
+        more = (
+            "ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B" if way == "a secret" else "<<<<<<< a\nb\n=======\nc\n>>>>>>> d"
+        )
+        file.write_text(f"{file.read_text()}\n{more}\n")
+    laptop.mem("forget", path)
+    assert not file.exists()
+    found = laptop.synced(code=3)
+    assert path in {one["path"] for one in found["problems"]}
+    desktop.sync()
+    assert "The bees are in Jena." in (desktop.root / path).read_text()
+
+
+def test_memories_that_superseded_each_other_are_in_use_again_and_flagged(laptop: Machine, desktop: Machine) -> None:
+    one, other = (Path(laptop.write(text)).stem[-6:] for text in ("Bees live in Jena.", "Hens live in Kassel."))
+    settle(laptop, desktop)
+    laptop.mem("supersede", one, other)
+    desktop.mem("supersede", other, one)
+    settle(laptop, desktop)
+    for machine in (laptop, desktop):
+        assert {one, other} <= {row[0][-6:] for row in machine.mem("ls").rows}
+        assert machine.mem("review", "--json").json["questions"]
+
+
+def test_a_memory_that_became_a_link_is_named_and_stays_elsewhere(laptop: Machine, desktop: Machine) -> None:
+    path = laptop.write("The bees are in Jena.")
+    settle(laptop, desktop)
+    (laptop.root / path).unlink()
+    (laptop.root / path).symlink_to("/etc/hostname")
+    assert [one["path"] for one in laptop.synced(code=3)["problems"]] == [path]
+    desktop.sync()
+    assert not (desktop.root / path).is_symlink()
+
+
+def test_a_remote_that_was_put_back_does_not_get_again_what_was_taken_from_it(
+    laptop: Machine, desktop: Machine
+) -> None:
+    laptop.write("The bees are in Jena.")
+    settle(laptop, desktop)
+    laptop.write("The hens are in Kassel.")
+    settle(laptop, desktop)
+    laptop.git("reset", "-q", "--hard", "HEAD~1")
+    laptop.git("push", "-q", "--force")
+    assert "was rewritten" in desktop.sync(code=5).err
+
+
 def test_a_memory_that_vanished_from_the_disk_is_not_deleted_everywhere(laptop: Machine, desktop: Machine) -> None:
     for number in range(12):
         laptop.write(f"Fact number {number} of the shop.")
