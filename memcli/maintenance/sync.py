@@ -121,11 +121,11 @@ class _Exchange:
     def _merge(self, ours: str, theirs: str) -> str:
         """Bring both sides together; return the commit that has both, empty if it has to be tried again."""
         ahead, behind = self._distance(ours, theirs)
-        self._require_history(theirs)
         if ahead and self._is_held(ours, theirs):
             return ours
         if not behind:
             return ours
+        self._require_history(theirs)
         self._require_workspace(ours, theirs)
         message = f"memory: merge {without_passwords(self.remote)}/{self.branch}"
         target, notices = theirs, self.told.notices

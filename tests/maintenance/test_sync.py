@@ -347,18 +347,6 @@ def test_a_memory_that_became_a_link_is_named_and_stays_elsewhere(laptop: Machin
     assert not (desktop.root / path).is_symlink()
 
 
-def test_a_remote_that_was_put_back_does_not_get_again_what_was_taken_from_it(
-    laptop: Machine, desktop: Machine
-) -> None:
-    laptop.write("The bees are in Jena.")
-    settle(laptop, desktop)
-    laptop.write("The hens are in Kassel.")
-    settle(laptop, desktop)
-    laptop.git("reset", "-q", "--hard", "HEAD~1")
-    laptop.git("push", "-q", "--force")
-    assert "was rewritten" in desktop.sync(code=5).err
-
-
 def test_a_memory_that_vanished_from_the_disk_is_not_deleted_everywhere(laptop: Machine, desktop: Machine) -> None:
     for number in range(12):
         laptop.write(f"Fact number {number} of the shop.")
