@@ -105,3 +105,34 @@ def other_machine(run: Mem, folder: Path, hub: Path | str, below: str = "", *opt
     git(folder.parent, "clone", "-q", *options, str(hub), str(folder))
     assert run("trust", str(folder / below)).code == 0
     return Machine(run, folder / below, folder)
+
+
+def program(folder: Path, name: str, *lines: str) -> Path:
+    """Make a shell script."""
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(["#!/bin/sh", *lines]) + "\n")
+    path.chmod(0o755)
+    return path
+
+
+def refused(machine: Machine, code: int, *words: str) -> str:
+    """Sync in vain: one line that has all these words, and a state as it was."""
+    before = machine.texts()
+    found = machine.sync(code=code)
+    assert machine.texts() == before
+    assert not (machine.top / ".git").is_dir() or not (machine.top / ".git/MERGE_HEAD").exists()
+    assert not list((machine.root / ".mem").glob("merge-*"))
+    assert len(found.err.splitlines()) == 1, found.err
+    assert found.err.startswith("mem: ")
+    for word in words:
+        assert word in found.err, found.err
+    return found.err
+
+
+def exchanged(one: Machine, other: Machine) -> None:
+    """Both have everything after the obstacle is gone."""
+    for machine in (one, other, one):
+        machine.sync()
+    assert one.texts() == other.texts()
+    assert one.git("status", "--porcelain") == other.git("status", "--porcelain") == ""

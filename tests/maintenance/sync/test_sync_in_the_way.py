@@ -9,66 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import memcli
 from memcli.maintenance import sync
 from memcli.store.lock import locked
 from tests.conftest import NOW, Mem, Ran
-from tests.machines import CONFIG, Machine, first_machine, git, new_hub, other_machine, write_config
-
-
-@pytest.fixture(autouse=True)
-def quick(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the model out, and give the user a name."""
-    monkeypatch.setenv("MEM_EMBEDDING_MODEL", "/nowhere")
-    write_config(world.parent / "home")
-
-
-@pytest.fixture
-def hub(world: Path) -> Path:
-    return new_hub(world)
-
-
-@pytest.fixture
-def laptop(mem: Mem, world: Path, hub: Path) -> Machine:
-    machine = first_machine(mem, world / "laptop", hub)
-    machine.write("Lena prefers tabs.")
-    machine.sync()
-    return machine
-
-
-@pytest.fixture
-def desktop(mem: Mem, world: Path, hub: Path, laptop: Machine) -> Machine:
-    return other_machine(mem, world / "desktop", hub)
-
-
-def program(folder: Path, name: str, *lines: str) -> Path:
-    """Make a shell script."""
-    path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(["#!/bin/sh", *lines]) + "\n")
-    path.chmod(0o755)
-    return path
-
-
-def refused(machine: Machine, code: int, *words: str) -> str:
-    """Sync in vain: one line that has all these words, and a state as it was."""
-    before = machine.texts()
-    found = machine.sync(code=code)
-    assert machine.texts() == before
-    assert not (machine.top / ".git").is_dir() or not (machine.top / ".git/MERGE_HEAD").exists()
-    assert not list((machine.root / ".mem").glob("merge-*"))
-    assert len(found.err.splitlines()) == 1, found.err
-    assert found.err.startswith("mem: ")
-    for word in words:
-        assert word in found.err, found.err
-    return found.err
-
-
-def exchanged(one: Machine, other: Machine) -> None:
-    """Both have everything after the obstacle is gone."""
-    for machine in (one, other, one):
-        machine.sync()
-    assert one.texts() == other.texts()
-    assert one.git("status", "--porcelain") == other.git("status", "--porcelain") == ""
+from tests.machines import CONFIG, Machine, exchanged, first_machine, git, other_machine, program, refused, write_config
 
 
 def test_a_remote_that_is_gone_costs_nothing_and_is_tried_again(laptop: Machine, desktop: Machine, hub: Path) -> None:
@@ -302,7 +247,7 @@ def test_a_hook_that_syncs_does_not_run_for_ever(laptop: Machine, world: Path) -
     told = world / "told"
     run = f"{sys.executable} -m memcli sync -q --workspace {laptop.root}"
     program(
-        laptop.top / ".git/hooks", "post-commit", f"PYTHONPATH={Path(__file__).parent.parent.parent} {run} 2>>{told}"
+        laptop.top / ".git/hooks", "post-commit", f"PYTHONPATH={Path(memcli.__file__).parent.parent} {run} 2>>{told}"
     )
     laptop.write("Kai is in Lisbon.")
     laptop.sync()
@@ -444,11 +389,14 @@ def test_a_remote_that_hangs_is_given_up_and_nothing_goes_on_running(
     number = world / "pid"
     ssh = program(world, "ssh", f"echo $$ >{number}", "trap '' HUP", "sleep 600")
     monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
-    monkeypatch.setenv("MEM_SYNC_TIMEOUT", "1")
     laptop.git("remote", "set-url", "origin", "ssh://rita@example.org/hub.git")
-    begun = time.monotonic()
-    refused(laptop, 6, "more than 1 s", "mem sync")
-    assert time.monotonic() - begun < 60
+    for seconds in (1, 8, 64):  # a busy machine may not have begun it after one
+        monkeypatch.setenv("MEM_SYNC_TIMEOUT", str(seconds))
+        begun = time.monotonic()
+        refused(laptop, 6, f"more than {seconds} s", "mem sync")
+        assert time.monotonic() - begun < seconds + 60
+        if number.exists():
+            break
     ended = Path("/proc", number.read_text().strip(), "cmdline")
     assert not ended.exists() or not ended.read_bytes()  # a zombie until somebody asks how it ended
 
