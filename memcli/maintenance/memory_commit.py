@@ -14,7 +14,7 @@ from ..store.archive import KEEP, records_folder
 from ..store.atomic_files import read
 from ..store.git import blobs
 from ..store.git_changes import attempt, change, split
-from ..store.git_commit import OwnIndex, PathChange, commit_of, differences, empty_tree, settle
+from ..store.git_commit import OwnIndex, PathChange, commit_of, differences, empty_tree, not_committed, settle
 from ..store.merge_resolution import identifier_of, text
 from ..store.privacy import IGNORE
 from ..store.repository import ChangedFile, Repository, is_our_merge, require_identity, require_shared, status
@@ -93,10 +93,10 @@ def _committed(
             parents = ("-p", before.head) if before.head else ()
             made = change(repository.top, "commit-tree", "--no-gpg-sign", tree, *parents, given=message.encode())
             return Commit(made.decode().strip(), before.branch, what, problems)
-        head = index.commit(message)
+        head, by_hooks = index.commit(message, tree, lambda found: _unwanted(workspace, repository, found))
     finally:
         index.discard()
-    settle(repository, paths, head)
+    settle(repository, [*paths, *by_hooks], head)
     return Commit(head, before.branch, what, problems)
 
 
@@ -161,6 +161,17 @@ def _unfit(workspace: Workspace, repository: Repository, found: Sequence[PathCha
                     yield FileProblem(path, fault.line, fault.reason)
                     break
                 known.remove(fault.reason)
+
+
+def _unwanted(workspace: Workspace, repository: Repository, found: Sequence[PathChange]) -> list[str]:
+    """Return the paths that a hook must not change in a commit of memory: others' files, and what is not fit."""
+    kept = [
+        one
+        for one in found
+        if not one.is_gone and is_memory(workspace, repository, ChangedFile(one.path, is_tracked=not one.is_new))
+    ]
+    unfit = {f"{repository.prefix}{one.path}" for one in _unfit(workspace, repository, kept)}
+    return [one.path for one in found if one not in kept or one.path in unfit]
 
 
 def _moved_unseen(
@@ -239,8 +250,6 @@ def conclude_merge(workspace: Workspace, repository: Repository) -> tuple[FilePr
     require_identity(repository)
     done = attempt(repository.top, "commit", "--quiet", "--no-edit", "--no-gpg-sign")
     if done.code:
-        said = f" ({done.lines[-1]})" if done.lines else ""
-        fix = "mend what it stops at, or commit with `git commit --no-verify`; then run `mem sync` again"
-        raise RefusedError(f"a hook of {repository.top} stopped the commit of the merge{said}", fix)
+        raise not_committed(repository, done, "the merge")
     assert commit_of(repository, "HEAD")
     return ()

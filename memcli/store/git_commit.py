@@ -1,15 +1,15 @@
 """Commit the files of a workspace through an index of our own: what others have staged stays staged, and as it is."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import copyfile
 from typing import NamedTuple
 
-from ..errors import RefusedError
+from ..errors import MemError, RefusedError
 from . import file_steps
-from .git_changes import attempt, change, joined
+from .git_changes import Done, attempt, change, joined, refused
 from .repository import Repository
 
 
@@ -51,6 +51,7 @@ class OwnIndex:
         """Make it of git's, so that files which have not changed need not be read."""
         self.repository = repository
         self.file = file
+        self.head = head
         self._environ = {"GIT_INDEX_FILE": str(file)}
         self.discard()  # what a git that was killed left: whoever makes it holds the lock of `mem sync`
         with file_steps.naming("write", file), suppress(FileNotFoundError):
@@ -75,21 +76,50 @@ class OwnIndex:
         """Write the tree and return its name."""
         return self.run("write-tree").decode().strip()
 
-    def commit(self, message: str) -> str:
-        """Commit it as the hooks of the repository let it; return the commit. Raise RefusedError if one stops it."""
+    def commit(
+        self, message: str, tree: str, unwanted: Callable[[Sequence[PathChange]], Sequence[str]]
+    ) -> tuple[str, tuple[str, ...]]:
+        """Commit the tree as the hooks of the repository let it; return the commit, and the paths they changed in it.
+
+        Raise RefusedError, with the branch as it was, if a hook stops it or changes paths that are `unwanted`.
+        """
+        top = self.repository.top
         words = ("commit", "--quiet", "--no-gpg-sign", "--cleanup=whitespace", "--file=-")
-        done = attempt(self.repository.top, *words, given=message.encode(), environ=self._environ)
+        done = attempt(top, *words, given=message.encode(), environ=self._environ)
         if done.code:
-            said = f" ({done.lines[-1]})" if done.lines else ""
-            fix = "mend what it stops at, or commit with `git commit --no-verify`; then run `mem sync` again"
-            raise RefusedError(f"a hook of {self.repository.top} stopped the commit of memory{said}", fix)
-        return commit_of(self.repository, "HEAD")
+            raise not_committed(self.repository, done, "memory")
+        made = commit_of(self.repository, "HEAD")
+        changed = differences(self.repository, tree, made)
+        if commit_of(self.repository, f"{made}^") != self.head:  # a hook made more commits, which are its own
+            return made, ()
+        if changed and (paths := unwanted(changed)):
+            change(top, "update-ref", *(("HEAD", self.head, made) if self.head else ("-d", "HEAD", made)))
+            more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
+            fix = "let it pass where MEM_INSIDE_HOOK is set, or add only what is staged; then run `mem sync` again"
+            raise RefusedError(f"{_hook(self.repository)} put {paths[0]}{more} into the commit of memory", fix)
+        return made, tuple(one.path for one in changed)
 
     def discard(self) -> None:
         """Remove it."""
         for name in (self.file, self.file.with_name(f"{self.file.name}.lock")):
             with suppress(OSError):
                 name.unlink()
+
+
+def not_committed(repository: Repository, done: Done, what: str) -> MemError:
+    """Return the error of a commit that failed: stopped by a hook, which ends it with 1, or by git."""
+    if done.code != 1:
+        return refused(done, f"git cannot commit in {repository.top}", "see `git status` there")
+    said = f" ({done.lines[-1]})" if done.lines else ""
+    fix = "mend what it stops at, or commit with `git commit --no-verify`; then run `mem sync` again"
+    return RefusedError(f"a hook of {repository.top} stopped the commit of {what}{said}", fix)
+
+
+def _hook(repository: Repository) -> str:
+    """Return the first hook of a repository that may change a commit."""
+    folder = os.fsdecode(change(repository.top, "rev-parse", "--git-path", "hooks").rstrip(b"\n"))
+    hooks = [repository.top / folder / name for name in ("pre-commit", "post-commit")]
+    return str(next((hook for hook in hooks if os.access(hook, os.X_OK)), "a hook"))
 
 
 def commit_of(repository: Repository, name: str) -> str:
