@@ -54,6 +54,10 @@ class ChangedError(RefusedError):
     """A file is no longer as the change was planned from; nothing was done, and planning it again may do."""
 
 
+class UnfinishedError(RefusedError):
+    """A change was noted before it failed: the next command finishes it, and who repeats it makes it twice."""
+
+
 class SwitchedOffError(RefusedError):
     """Memory as a whole is switched off: whatever works unattended does nothing, and says nothing."""
 

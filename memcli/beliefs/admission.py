@@ -45,6 +45,7 @@ def with_current(
     decide: Callable[[Seen], tuple[Steps, Result]],
     seen: Seen | None = None,
     *,
+    begin: Callable[[Result], object] = lambda _: None,
     note: Callable[[Result], object] = lambda _: None,
 ) -> tuple[Result, Applied]:
     """Look at memory without the lock, decide and apply under it on what is current; return the result of `decide`.
@@ -52,8 +53,8 @@ def with_current(
     `look` gets what was seen last (`seen` at first) and the seconds that embedding may take (None: as long as a search
     may). Where another command changed memory between the look and the lock, or a file is no longer as a step expects
     it (an editor takes no lock), all is given up and begun again, in turn with other commands; the last look is made
-    under the lock. `decide` returns the steps and its result and may be called again. `note` is called under the lock
-    once the steps are done.
+    under the lock. `decide` returns the steps and its result and may be called again. `begin` is called under the lock
+    before anything is done, and may raise to have it left; `note` once the steps are done.
 
     Raises what `look` and `decide` raise, BusyError where the lock is not had, and ChangedError where files
     change under each of the looks; nothing is done then.
@@ -68,6 +69,7 @@ def with_current(
                         continue
                     seen = look(seen, LOCKED_LOOK)
                 steps, result = decide(seen)
+                begin(result)
                 next_turn(workspace)
                 try:
                     applied = apply(workspace, steps, held)
@@ -87,11 +89,13 @@ def admit(
     judge: "LlmJudge | None" = None,
     *,
     by_key_alone: bool = False,
+    begin: Callable[[Settled], object] = lambda _: None,
 ) -> Settled:
     """Let drafts in, in their order, and return what became of each.
 
-    With `by_key_alone` only what fills the same slot is looked at, and no model is opened. Raises UsageError,
-    RefusedError and BusyError, which leave everything as it was.
+    With `by_key_alone` only what fills the same slot is looked at, and no model is opened. `begin` is that of
+    `with_current`. Raises UsageError, RefusedError and BusyError, which leave everything as it was, but for an
+    UnfinishedError.
     """
     heard: Heard | None = None
 
@@ -106,9 +110,11 @@ def admit(
     if judge is not None and not by_key_alone:
         seen = look(workspace, drafts)
         heard = ask_judge(workspace, seen, judge)
-    return with_current(workspace, command, again, decide, seen, note=lambda settled: note_settled(workspace, settled))[
-        0
-    ]
+
+    def note(settled: Settled) -> None:
+        note_settled(workspace, settled)
+
+    return with_current(workspace, command, again, decide, seen, begin=begin, note=note)[0]
 
 
 def note_settled(workspace: Workspace, settled: Settled, origin: str = "") -> None:

@@ -4,10 +4,12 @@ Hooks wait for both, so that what is heavy is loaded where it is used.
 """
 
 from pathlib import Path
+from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
+from ..errors import BusyError, UnfinishedError
 from ..store.sessions.counts import is_due
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import counts, made
@@ -15,9 +17,10 @@ from ..store.workspace import Workspace
 from ..transcripts.turn_flush import flush, session_from_transcript
 
 if TYPE_CHECKING:
-    from ..beliefs.plan import Draft
+    from ..beliefs.plan import Draft, Settled
 
 _LONGEST = 200  # characters told back
+_WRITING = 1.0  # seconds more for what is being written when the time is over
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,27 @@ def remember(workspace: Workspace, session: str, text: str, source: str, seconds
     return Remembered(kept.id, f"{kept.said}{blanked}", kept.is_late)
 
 
+class _Turn:
+    """Lets a request be written by whoever comes first: the admission, or who has waited too long for it."""
+
+    def __init__(self) -> None:
+        self.settled: Settled | None = None
+        self._lock, self._is_over = Lock(), False
+
+    def begin(self, settled: "Settled") -> None:
+        """Write what was decided; raise BusyError if the request was written as it is."""
+        with self._lock:
+            if self._is_over:
+                raise BusyError("the request was written as it is meanwhile")
+            self.settled = settled
+
+    def end(self) -> bool:
+        """Let no writing begin any more, and return whether none has."""
+        with self._lock:
+            self._is_over = True
+            return self.settled is None
+
+
 def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembered:
     """Admit a draft within the time, or else write it as it is."""
     from ..beliefs.admission import admit
@@ -51,9 +75,16 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembere
 
     text = shorten(draft.body, _LONGEST)
     race: Race[tuple[str, str]] = Race(monotonic() + seconds)
+    turn = _Turn()
 
     def admitted() -> tuple[str, str]:
-        (one,) = admit(workspace, [draft], "mem hook run").admitted
+        try:
+            settled = admit(workspace, [draft], "mem hook run", begin=turn.begin)
+        except UnfinishedError:  # the next command writes it
+            if turn.settled is None:
+                raise
+            settled = turn.settled
+        (one,) = settled.admitted
         if one.action == "merged":
             return one.id, f"Known already as {one.id}, confirmed {one.strength} times now: {text}"
         places = (
@@ -70,6 +101,9 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembere
 
     race.enter(admitted)
     done = race.first()
+    if not done and not turn.end() and race.is_busy:
+        race.deadline = monotonic() + _WRITING
+        done = race.first()
     if done:
         return Remembered(*done)
     written = entries.write(workspace, draft.told, draft.body, draft.noise)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..dataclass import dataclass
-from ..errors import ChangedError, MemError, RefusedError
+from ..errors import ChangedError, MemError, RefusedError, UnfinishedError
 from ..formats.ids import blake2b
 from ..formats.text_lines import require_no_conflict
 from . import atomic_files, file_steps
@@ -83,7 +83,8 @@ def finish_first(workspace: Workspace, command: str) -> None:
 def apply(workspace: Workspace, steps: Sequence[Step], held: Held, *, exactly: bool = False) -> Applied:
     """Do all the steps under the lock held; raise ChangedError, with nothing done, if a text is another.
 
-    Unless they are to be done `exactly`, what enters the archive is recorded, and an emptied folder kept in git.
+    Raise UnfinishedError if the disk fails once they are noted: `finish` does the rest. Unless they are to be done
+    `exactly`, what enters the archive is recorded, and an emptied folder kept in git.
     """
     at = cache(workspace.path)  # following the links of 10,000 paths takes seconds
     steps = [step for step in steps if not is_done(step, at)]
@@ -101,7 +102,11 @@ def apply(workspace: Workspace, steps: Sequence[Step], held: Held, *, exactly: b
     mark = watch.mark(workspace) if (watch := file_steps.watcher.get()) else None
     whole = {"steps": told, "seal": seal(workspace, told), "exactly": exactly, "undo": mark}
     atomic_files.create(note, json.dumps(whole, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-    return _carry_out(workspace, note, steps, held, at, exactly=exactly)
+    try:
+        return _carry_out(workspace, note, steps, held, at, exactly=exactly)
+    except RefusedError as error:
+        fix = f"{error.fix}; " * bool(error.fix) + "the next command finishes what was begun"
+        raise UnfinishedError(error.message, fix) from error
 
 
 def finish(workspace: Workspace, held: Held) -> Applied:
@@ -191,7 +196,8 @@ def _carry_out(
     for folder in folders:
         with file_steps.naming("write", folder):
             file_steps.sync_folder(folder)
-    remove(note)
+    with suppress(RefusedError):  # all of it is done, so the next command has nothing to do but to remove the note
+        remove(note)
     return Applied(tuple(done), tuple(kept))
 
 

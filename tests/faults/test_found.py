@@ -7,7 +7,7 @@ import pytest
 from tests.faults.disk import KILL, Fault, compiler
 from tests.faults.test_commands import ready
 from tests.faults.trial import Trials, command_named
-from tests.faults.world import LATER, shape
+from tests.faults.world import LATER, NEXT, shape
 
 pytestmark = pytest.mark.skipif(not compiler(), reason="the failing disk needs Linux and a C compiler")
 __all__ = ["ready"]
@@ -90,3 +90,23 @@ def test_a_record_of_history_that_was_cut_off_is_written_whole_by_the_next_comma
     assert torn != before
     assert world.mem("history", "add", "Later", now=LATER).code == 0
     assert log.read_text().startswith(trial.promised.after["memory/HISTORY-2026-11.md"].decode())
+
+
+@pytest.mark.parametrize("place", ["entries", ".mem/journal"])
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
+def test_what_an_agent_is_asked_to_remember_is_written_once_whichever_call_fails(
+    ready: Trials, place: str, error: int
+) -> None:
+    trial = ready.of(command_named("hook run, to remember"))
+    world = trial.world
+    failing = Fault("", 0, error)
+    calls = trial.run(failing).seen.calls
+    for at in range(1, calls):
+        world.put(trial.template)
+        ran = world.mem(*trial.words, stdin=trial.command.stdin, fault=failing.hitting(at), below=world.memory / place)
+        if not ran.seen.hit:
+            break
+        assert "Kept in memory as mem_" in ran.out, at
+        world.mem(*NEXT, now=LATER)
+        assert shape(world.files())["entries", "marble"] == 1, at
+    assert at > 3

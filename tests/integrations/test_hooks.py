@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from memcli.api.workspace import surroundings
+from memcli.api.agents import remember
+from memcli.api.workspace import open_workspace, surroundings
 from memcli.errors import BusyError, RefusedError
 from memcli.integrations.hooks.dispatch import CHARACTERS, respond
 from memcli.integrations.hooks.event import LARGEST
+from memcli.store.journal import exclusive
 from memcli.store.local_log import LARGEST_LOG
 from memcli.store.workspace import Surroundings, Workspace
 from tests.conftest import Mem, Ran
@@ -152,6 +155,16 @@ def test_what_is_to_be_remembered_is_kept_as_it_is_where_the_way_in_is_barred(
     context = say("UserPromptSubmit", prompt="Remember this: the dog is called Rex. Now, which cat is it that we had?")
     assert context.startswith("Kept in memory as mem_")
     assert "the dog is called Rex" in entries(workspace)
+
+
+def test_what_was_written_as_it_is_while_the_workspace_was_busy_is_not_admitted_later_as_well(workspace: Path) -> None:
+    here = open_workspace(workspace)
+    with exclusive(here, "somebody"):
+        remember(here, "s1", "the dog is called Rex", "user", 0.3)
+    for thread in set(threading.enumerate()) - {threading.current_thread()}:
+        thread.join(20)
+    assert entries(workspace).count("the dog is called Rex") == 1
+    assert "confirmed:" not in "".join(path.read_text() for path in (workspace / ".mem").glob("access"))
 
 
 def test_a_secret_that_is_to_be_remembered_is_blanked_out(say: Say, workspace: Path) -> None:
