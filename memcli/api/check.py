@@ -11,7 +11,7 @@ from ..dataclass import dataclass
 from ..errors import NotFoundError
 from ..formats.text_lines import shorten
 from ..maintenance import checks, fixes
-from ..maintenance.conflicts import resolve_plan, with_conflicts
+from ..maintenance.conflicts import with_conflicts
 from ..maintenance.invariants import Fault, rule_texts
 from ..store.archive import newly_adopted
 from ..store.entries import revised
@@ -72,14 +72,15 @@ def check(workspace: Workspace, *, secrets: bool = False, fix: bool = False, dry
     With `secrets` conversations and what is staged for git are searched for secrets too. `dry_run` only shows the fixes
     as a diff. Raise RefusedError if a file changed in the middle of it.
     """
-    found, conflicts = with_conflicts(workspace, checks.check(workspace))
+    found, merge = with_conflicts(workspace, checks.check(workspace))
     plan = Plan()
     if fix:
         plan = fixes.mend_plan(workspace, found.readings, found.faults, lambda seed: workspace.noise(seed)(0))
-        plan = resolve_plan(workspace, found, conflicts, plan)
+        plan = merge.plan(workspace, found, plan)
     faults = (*found.faults, *checks.leaks_in(workspace, everywhere=secrets))
     fixed = fixes.fix(workspace, faults, plan) if fix and not dry_run else ()
     if fixed:
+        merge.finish(workspace)
         found, _ = with_conflicts(workspace, checks.check(workspace))
         faults = (*found.faults, *checks.leaks_in(workspace, everywhere=secrets))
     is_own = workspace.layout.is_mems and not fix

@@ -183,7 +183,8 @@ class _Desk:
         for identifier, origin in added.items():
             one = self.read(identifier) if identifier not in left_out else None
             if one is not None:
-                found.append(Question(_id("new", (one,)), "new", (one,), f"new from {origin}", origin))
+                reason = origin if origin == local_log.DISPUTED else f"new from {origin}"
+                found.append(Question(_id("new", (one,)), "new", (one,), reason, origin))
         return found
 
 

@@ -76,7 +76,8 @@ def check(
     Prints `path:line: problem`, secrets included; the exit code is 1 when there is one. --fix gives an id to files that
     have none and to the second of two files with one, sorts history by time, removes what killed writes left unfinished
     and makes a damaged index anew; it merges files with conflict markers of git as `mem merge-driver` does, but for
-    lines that both sides changed, and flags memories that fill one key; it exits with 3 when other problems remain.
+    lines that both sides changed, settles what one side put away and the other changed as `mem sync` does, tells git of
+    the files it settled, and flags memories that fill one key; it exits with 3 when other problems remain.
     --cited names the memories whose cited lines changed or are gone, and follows a rename that git knows of.
     As a git hook (.git/hooks/pre-commit): mem check --staged
     In a workflow of GitHub: mem check --since origin/main... --format github

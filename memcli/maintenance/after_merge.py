@@ -9,35 +9,57 @@ from collections.abc import Collection
 from typing import Any
 
 from ..beliefs.merging import slot_of
-from ..beliefs.plan import Plan, applied
+from ..beliefs.plan import Plan, applied, without_lines
+from ..beliefs.supersession import over
 from ..formats.entry_merge import LOST
 from ..index.file_reader import Reading, digest_of, read_file, try_bytes
 from ..index.filters import Filter
 from ..index.index import Index, ask
+from ..index.lookups import supersession_rows
 from ..store.archive import changed_since, explain
 from ..store.atomic_files import read
+from ..store.local_log import note_disputed
 from ..store.workspace import Workspace
 from .checks import Checked
-from .conflicts import resolve_plan
-from .invariants import circles
+from .invariants import circles, put_away_after
+from .rivals import settle_plan
 
 _MARK = b"superseded_by"
 """Stands in an entry whose place another one took."""
 
 
-def explain_merged(workspace: Workspace, paths: Collection[str]) -> list[str]:
-    """Record the archived memories among these whose text a merge changed; return what there is to say of each."""
+def explain_merged(workspace: Workspace, paths: Collection[str], disputed: Collection[str]) -> list[str]:
+    """Record the archived memories among these whose text a merge changed; return what there is to say of each.
+
+    Of those that are `disputed`, by id, a person is asked whether to keep them.
+    """
+    note_disputed(workspace, disputed)
     found = changed_since(workspace, paths)
     if found:
         explain(workspace, {path: read(workspace.path(path)) for path in found})
     way = "`mem restore {0}` brings it back as it was changed"
-    return [f"{path} was put away on one side and changed on the other: {way.format(path)}" for path in found]
+    return [f"{path}: put away on one side and changed on the other: {way.format(path)}" for path in found]
 
 
-def flag_rivals(workspace: Workspace, paths: Collection[str]) -> bool:
+def name_hidden(workspace: Workspace, paths: Collection[str]) -> list[str]:
+    """Name the memories that nobody finds now: something took their place on one side, which the other put away."""
+    rows = ask(workspace, supersession_rows)
+    known = {row[0]: (row[3], row[4]) for row in rows}
+    places = {row[0]: row[1] for row in rows}
+    found = []
+    for name, (status, _) in known.items():
+        last = put_away_after(name, known) if status == "superseded" else ""
+        if last and {places[name], places[last]} & set(paths):
+            way = f"`mem restore {places[name]}` or `mem restore {places[last]}` brings one back"
+            found.append(f"{places[name]}: superseded by {last} on one side, which the other put away: {way}")
+    return found
+
+
+def settle_rivals(workspace: Workspace, paths: Collection[str]) -> bool:
     """Flag what two machines said of one key, what took one memory's place on each, and what supersedes each other.
 
-    The last is in use again. `paths` are those that the merge changed. Return whether anything was flagged.
+    The last is in use again. Promoted lines of what is no longer in use leave the page. `paths` are those that the
+    merge changed. Return whether files changed.
     """
     wanted = _filling_one_key(workspace, paths)
     readings = {path: one for path in wanted if (one := _reading(workspace, path)) is not None}
@@ -47,7 +69,9 @@ def flag_rivals(workspace: Workspace, paths: Collection[str]) -> bool:
             if place not in readings and (one := _reading(workspace, place)) is not None:
                 readings[place] = one
     known = [(one.path, one.text, one.entry) for one in readings.values() if one.entry is not None]
-    plan = resolve_plan(workspace, Checked(tuple(circles(known)), tuple(readings.values())), [], Plan())
+    plan = settle_plan(workspace, Checked(tuple(circles(known)), tuple(readings.values())), (), Plan())
+    rows = ask(workspace, supersession_rows)
+    plan += without_lines(workspace, over({"id": row[0], "status": row[3]} for row in rows))
     applied(workspace, plan, "mem sync")
     return bool(plan)
 

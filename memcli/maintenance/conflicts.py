@@ -1,30 +1,28 @@
-"""What merges of git left behind: files with conflict markers, and memories that contradict each other unseen.
+"""What merges of git left behind: files with conflict markers, and files that one side put away and the other changed.
 
-The files are merged by the same formats that the merge driver takes. A line that both sides changed stays for a person.
+The former are merged by the same formats that the merge driver takes, the latter settled as `mem sync` does. A line
+that both sides changed stays for a person.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
-from typing import NamedTuple
 
-from ..beliefs.merging import is_same_slot, slot_of
 from ..beliefs.plan import Plan
-from ..beliefs.supersession import EntryFile, conflicting_text, restored_text, with_text
-from ..dataclass import dataclass
-from ..formats.entry import Entry
-from ..formats.entry_merge import LOST
-from ..formats.links import bare
+from ..dataclass import dataclass, field
+from ..errors import MemError
 from ..formats.text_lines import conflict_marker
 from ..formats.three_way import sides_of
 from ..index.file_reader import Reading
 from ..store.git import unmerged
-from ..store.journal import Change, Step
+from ..store.git_merge import add, settle_half_done
+from ..store.journal import Change
+from ..store.local_log import note_disputed
 from ..store.merge_driver import SETTINGS, kind_in, merge_content
+from ..store.merge_resolution import Resolution
 from ..store.workspace import Workspace
 from .checks import Checked
-from .invariants import Fault, line_in_head, shown_name
+from .invariants import Fault
+from .rivals import at_odds, said_again, settle_plan
 
 RULE = "conflict"
 MARKER = "a git conflict marker"
@@ -42,20 +40,19 @@ class Conflict:
     clashes: int  # places of the merged text that are for a person
     is_unmerged: bool  # for git
     is_one_sided: bool = False  # one side put it away or deleted it, and the other changed it
+    is_settled: bool = False  # which is settled as `mem sync` does
 
     @property
     def is_mended(self) -> bool:
         """Return whether merging it changes anything."""
-        return self.merged is not None and self.merged != self.text
+        return self.is_settled or (self.merged is not None and self.merged != self.text)
 
     def as_fault(self) -> Fault:
         """Return what there is to say of it."""
         then = ", then `git add` it" if self.is_unmerged else ""
         if self.is_one_sided:
-            reason = (
-                "one side put it away and the other changed it: `git merge --abort` and then `mem sync` keep both; or"
-                " look it through, then `git add` it"
-            )
+            way = "`mem check --fix` keeps both" if self.is_settled else "look it through, then `git add` it"
+            reason = f"one side put it away and the other changed it: {way}"
         elif self.merged is None and conflict_marker(self.text) is None:
             reason = f"git could not merge it: look it through{then}"
         elif self.is_mended:
@@ -66,17 +63,54 @@ class Conflict:
         return Fault(self.path, self.line, reason, RULE, self.is_mended)
 
 
-def with_conflicts(workspace: Workspace, found: Checked) -> tuple[Checked, list[Conflict]]:
-    """Return what a check found with what merges left behind, and the files that git could not merge."""
-    conflicts = find_conflicts(workspace, found.readings)
-    told = {one.path for one in conflicts}
+@dataclass(frozen=True)
+class HalfMerge:
+    """All that git could not merge, and what settles the files of which one side has none."""
+
+    conflicts: tuple[Conflict, ...] = ()
+    changes: tuple[Change, ...] = ()
+    settled: Resolution = Resolution({})
+    disputed: Mapping[str, str] = field(default_factory=dict)  # path and id of what one side forgot, see `said_again`
+
+    def plan(self, workspace: Workspace, found: Checked, before: Plan) -> Plan:
+        """Return a plan with the changes that merge what can be merged, and what follows from a merge.
+
+        What the plan changes `before` already waits for another run.
+        """
+        steps = list(self.changes)
+        reasons = list(self.settled.notices)
+        for one in self.conflicts:
+            if one.is_settled:
+                reasons += [f"{one.path}: settled"] * (not any(told.startswith(one.path) for told in reasons))
+            elif one.is_mended and one.merged is not None:
+                steps.append(Change(one.path, one.text, one.merged))
+                left = f", but for {one.clashes} place{'s' if one.clashes > 1 else ''} that both sides changed"
+                reasons.append(f"{one.path}: merged{left if one.clashes else ''}")
+        return settle_plan(workspace, found, self.disputed, before + Plan(tuple(steps), tuple(reasons)))
+
+    def finish(self, workspace: Workspace) -> None:
+        """Tell git, once the changes are applied, which files are settled, and note what a person has to say."""
+        done = [one.path for one in self.conflicts if one.is_unmerged and one.is_mended and not one.clashes]
+        if done:
+            made = [one.path for one in self.changes if one.path not in self.settled.clashes]
+            add(workspace, dict.fromkeys([*done, *made]))
+        note_disputed(workspace, [*self.settled.disputed, *self.disputed.values()])
+
+
+def with_conflicts(workspace: Workspace, found: Checked) -> tuple[Checked, HalfMerge]:
+    """Return what a check found with what merges left behind, and what git could not merge."""
+    merge = half_merge(workspace, found.readings)
+    told = {one.path for one in merge.conflicts}
+    changing = {one.path for one in merge.changes}  # nothing else mends these, such as an id that two of them have
     faults = [one for one in found.faults if one.path not in told or MARKER not in one.reason]
-    faults += [*(one.as_fault() for one in conflicts), *(one.as_fault() for one in unflagged(found.readings))]
-    return Checked(tuple(sorted(faults, key=lambda one: (one.path, one.line, one.reason))), found.readings), conflicts
+    faults = [one for one in faults if one.path not in changing or not one.mends]
+    faults += [one.as_fault() for one in merge.conflicts]
+    disputed = said_again(workspace, found)
+    return at_odds(workspace, Checked(tuple(faults), found.readings), disputed), replace(merge, disputed=disputed)
 
 
-def find_conflicts(workspace: Workspace, readings: Sequence[Reading]) -> list[Conflict]:
-    """Find the files that git could not merge, and merge each as the driver would have."""
+def half_merge(workspace: Workspace, readings: Sequence[Reading]) -> HalfMerge:
+    """Find the files that git could not merge, and merge each as the driver or `mem sync` would have."""
     stages = unmerged(workspace)
     texts = {
         one.path: one.text
@@ -88,7 +122,35 @@ def find_conflicts(workspace: Workspace, readings: Sequence[Reading]) -> list[Co
         text = settings.read_bytes().decode("utf-8", "replace")
         if SETTINGS in stages or conflict_marker(text) is not None:
             texts[SETTINGS] = text
-    return [_conflict(workspace, path, text, stages.get(path, {})) for path, text in sorted(texts.items())]
+    one_sided = {path for path, sides in stages.items() if not {2, 3} <= sides.keys()}
+    changes, settled = _one_sided(workspace, one_sided) if one_sided else ((), Resolution({}))
+    found = []
+    for path in sorted({*texts, *one_sided}):
+        if path in settled.files:
+            text = texts.get(path, "")
+            clashes = int(path in settled.clashes)
+            found.append(Conflict(path, 1, text, None, clashes, is_unmerged=True, is_one_sided=True, is_settled=True))
+        else:
+            found.append(_conflict(workspace, path, texts.get(path, ""), stages.get(path, {})))
+    return HalfMerge(tuple(found), changes, settled)
+
+
+def _one_sided(workspace: Workspace, paths: Collection[str]) -> tuple[tuple[Change, ...], Resolution]:
+    """Return the changes that settle files of which one side has none; nothing where that is for a person."""
+    try:
+        settled = settle_half_done(workspace, paths)
+        told = {path: file[1].decode() if file else None for path, file in settled.files.items()}
+        now = {path: _text(workspace, path) for path in told}
+    except (MemError, OSError, UnicodeDecodeError):  # a rewritten or shallow history, another git at work, no text
+        return (), Resolution({})
+    changes = [Change(path, now[path], text) for path, text in told.items() if now[path] != text]
+    order = sorted(changes, key=lambda change: change.after is None)  # the new file stands before the old one goes
+    return tuple(order), settled
+
+
+def _text(workspace: Workspace, path: str) -> str | None:
+    target = workspace.path(path)
+    return target.read_bytes().decode() if target.exists() else None
 
 
 def _conflict(workspace: Workspace, path: str, text: str, stages: Mapping[int, bytes]) -> Conflict:
@@ -104,105 +166,3 @@ def _conflict(workspace: Workspace, path: str, text: str, stages: Mapping[int, b
     if merged is None:
         return Conflict(path, line or 1, text, None, 0, bool(stages))
     return Conflict(path, line or 1, text, merged[0].decode(), merged[1], bool(stages))
-
-
-def resolve_plan(workspace: Workspace, found: Checked, conflicts: Sequence[Conflict], before: Plan) -> Plan:
-    """Return a plan with the changes that merge files, and flag what a person has to say which one holds.
-
-    What the plan changes `before` already waits for another run.
-    """
-    steps: list[Step] = []
-    reasons = []
-    for one in conflicts:
-        if one.merged is None or not one.is_mended:
-            continue
-        steps.append(Change(one.path, one.text, one.merged))
-        left = f", but for {one.clashes} place{'s' if one.clashes > 1 else ''} that both sides changed"
-        then = ": `git add` it" if one.is_unmerged and not one.clashes else ""
-        reasons.append(f"{one.path}: merged{left if one.clashes else ''}{then}")
-    plan = before + Plan(tuple(steps), tuple(reasons))
-    around = [one.path for one in found.faults if one.rule == "chain" and one.mends]
-    return plan + _flag_plan(workspace, found.readings, around, {step.path for step in plan.steps})
-
-
-class Pair(NamedTuple):
-    """Two active entries of which a person has to say which one holds."""
-
-    one: Reading
-    other: Reading
-    reason: str
-
-    def as_fault(self) -> Fault:
-        """Return what there is to say of it."""
-        reason = f"{self.reason}: `mem review` asks which one holds"
-        return Fault(self.one.path, line_in_head(self.one.text, "key"), reason, "key", mends=True)
-
-
-def unflagged(readings: Sequence[Reading]) -> Iterator[Pair]:
-    """Yield the pairs that nothing flags: both fill one key, or each took the place of one memory on its machine."""
-    active: dict[str, tuple[Reading, Entry]] = {}
-    for one in readings:
-        if one.entry is not None and one.status == "active" and not one.problems:
-            active[one.entry.id] = one, one.entry
-    slots = defaultdict[tuple[str, str], list[str]](list)
-    for identifier, (_, entry) in active.items():
-        if entry.key:
-            slots[slot_of(entry)].append(identifier)
-    for ids in slots.values():
-        for first, second in combinations(sorted(ids), 2):
-            if not _are_settled(active[first][1], active[second][1]):
-                reason = f"fills {shown_name(active[second][1].key)} as {shown_name(first)} does"
-                yield Pair(active[second][0], active[first][0], reason)
-    for entry in (reading.entry for reading in readings if reading.entry is not None):
-        for first, second in combinations(_successors(entry), 2):
-            pair = [active[name][1] for name in (first, second) if name in active]
-            if len(pair) == 2 and not is_same_slot(pair[0], pair[1]) and not _are_settled(pair[0], pair[1]):
-                reason = f"took the place of {shown_name(entry.id)} as {shown_name(first)} did"
-                yield Pair(active[second][0], active[first][0], reason)
-
-
-def _successors(entry: Entry) -> list[str]:
-    """Return what took the place of an entry on all machines, by the marks that a merge left."""
-    merged = entry.metadata.get(LOST)
-    others = merged.get("superseded_by") if isinstance(merged, Mapping) else None
-    return list(dict.fromkeys(bare(str(name)) for name in (entry.superseded_by, *(others or ()))))
-
-
-def _are_settled(one: Entry, other: Entry) -> bool:
-    """Return whether two entries are flagged with each other, or somebody found them distinct."""
-    told = {*one.conflicts_with, *one.distinct}, {*other.conflicts_with, *other.distinct}
-    return other.id in told[0] or one.id in told[1]
-
-
-def _flag_plan(
-    workspace: Workspace, readings: Sequence[Reading], around: Sequence[str], changed: Collection[str]
-) -> Plan:
-    """Flag the pairs of which a person has to say which one holds, and take what supersedes itself back into use.
-
-    `around` are the files that supersede each other in a circle. What is `changed` already waits for another run.
-    """
-    before = {
-        one.path: EntryFile(one.path, one.text, one.entry)
-        for one in readings
-        if one.entry is not None and one.path not in changed
-    }
-    after = dict(before)
-    pairs = []
-    ids = {one.entry.id: path for path, one in before.items()}
-    for path in (path for path in around if path in before):
-        by = before[path].entry.superseded_by
-        after[path] = with_text(workspace, before[path], restored_text(workspace, before[path]))
-        pairs += [(path, ids[by])] if by in ids else []
-    now = [
-        replace(one, entry=after[one.path].entry, status="active") if one.path in around and one.path in after else one
-        for one in readings
-    ]
-    pairs += [(pair.one.path, pair.other.path) for pair in unflagged(now)]
-    for pair in pairs:
-        for path, other in (pair, pair[::-1]):
-            if path in after and other in after:
-                text = conflicting_text(workspace, after[path], after[other].entry.id)
-                after[path] = with_text(workspace, after[path], text)
-    files = [path for path in before if after[path].text != before[path].text]
-    reasons = (f"{path}: flagged for `mem review`{', and active again' * (path in around)}" for path in files)
-    return Plan(tuple(Change(path, before[path].text, after[path].text) for path in files), tuple(reasons))

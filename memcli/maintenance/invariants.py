@@ -91,17 +91,23 @@ def faults(readings: Sequence[Reading], names: Names, zone: tzinfo, budget: int)
 
 def _out_of_use(readings: Sequence[Reading]) -> Iterator[Fault]:
     """Yield the superseded entries of which nothing that took their place is in use: search finds none of them."""
-    known = {one.entry.id: (one.status, bare(one.entry.superseded_by)) for one in readings if one.entry is not None}
+    known = {one.entry.id: (one.status, one.entry.superseded_by) for one in readings if one.entry is not None}
     for one in readings:
-        if one.entry is None or one.status != "superseded":
-            continue
-        seen = [one.entry.id]
-        while (after := known.get(seen[-1], ("", ""))[1]) and after not in seen:
-            seen.append(after)
-        status = known.get(seen[-1], ("", ""))[0]
-        if len(seen) > 1 and status == "archived":
-            reason = f"is superseded by {shown_name(seen[-1])}, which is in the archive: `mem restore` one of them"
+        last = put_away_after(one.entry.id, known) if one.entry is not None else ""
+        if last and one.status == "superseded":
+            reason = f"is superseded by {shown_name(last)}, which is in the archive: `mem restore` one of them"
             yield Fault(one.path, line_in_head(one.text, "superseded_by"), reason, "chain")
+
+
+def put_away_after(identifier: str, known: Mapping[str, tuple[str, str]]) -> str:
+    """Return the last memory that took the place of one where it is in the archive; empty where it is in use.
+
+    `known` has status and successor by id.
+    """
+    seen = [identifier]
+    while (after := bare(known.get(seen[-1], ("", ""))[1])) and after not in seen:
+        seen.append(after)
+    return seen[-1] if len(seen) > 1 and known.get(seen[-1], ("", ""))[0] == "archived" else ""
 
 
 def doubles(readings: Iterable[Reading], others: Mapping[str, str]) -> Iterator[Fault]:

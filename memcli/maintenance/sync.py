@@ -22,7 +22,7 @@ from ..store.lock import alone
 from ..store.repository import Repository, branch_of, colliding, repository_of, require_free
 from ..store.workspace import MARKER, Workspace
 from .access_counters import fold, waiting
-from .after_merge import explain_merged, flag_rivals
+from .after_merge import explain_merged, name_hidden, settle_rivals
 from .memory_commit import Commit, changes_between, commit_memory, conclude_merge, in_words
 
 TRIES = 12
@@ -75,6 +75,7 @@ class _Exchange:
         self.seconds = workspace.settings["sync.timeout"]
         self.told = Synced(str(repository.top), "")
         self.remote = self.branch = ""
+        self.disputed: tuple[str, ...] = ()  # see `Resolution`
 
     def run(self) -> Synced:
         """Commit, fetch, merge and push until both sides have the same."""
@@ -135,6 +136,7 @@ class _Exchange:
                 return self._left(merge, ours, theirs, message)
             target = commit_merge(self.repository, merge, ours, theirs, f"{message}\n")
             notices += merge.settled.notices
+            self.disputed = merge.settled.disputed
         self._require_room(target)
         if not self.dry_run:
             with exclusive(self.workspace, "mem sync"):
@@ -156,10 +158,11 @@ class _Exchange:
         prefix = self.repository.prefix
         found = [one for side in sides for one in differences(self.repository, side, head, prefix) if not one.is_gone]
         paths = dict.fromkeys(self.repository.relative(one.path) for one in found)
-        notices = explain_merged(self.workspace, paths)
-        self.told = replace(self.told, notices=(*self.told.notices, *notices))
-        is_flagged = len(sides) == 2 and flag_rivals(self.workspace, paths)
-        return bool(notices) or is_flagged
+        notices = explain_merged(self.workspace, paths, self.disputed)
+        told = (*self.told.notices, *notices, *name_hidden(self.workspace, paths))
+        self.told = replace(self.told, notices=tuple(dict.fromkeys(told)))
+        is_settled = len(sides) == 2 and settle_rivals(self.workspace, paths)
+        return bool(notices) or is_settled
 
     def _left(self, merge: TreeMerge, ours: str, theirs: str, message: str) -> str:
         """Leave a merge in the worktree for a person to settle."""

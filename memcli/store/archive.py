@@ -156,6 +156,12 @@ def changed_since(workspace: Workspace, paths: Collection[str]) -> list[str]:
     return [path for path in among if path in known and _is_changed(workspace.root / path, known[path])]
 
 
+def is_recorded(workspace: Workspace, path: str, data: bytes) -> bool:
+    """Return whether a record names this text of an archived file."""
+    known = _known(_listed(workspace.root / records_folder(workspace.layout)))
+    return _digest(data) in known.get(path, ())
+
+
 def _is_changed(file: Path, digests: Collection[str]) -> bool:
     """Return whether a file has another text than its records name; an earlier text of an entry belongs there as is."""
     with suppress(MemError, OSError):

@@ -6,18 +6,20 @@ worktree, with all the rest merged.
 """
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 
 from ..dataclass import dataclass
-from ..errors import RefusedError
+from ..errors import MemError, RefusedError
 from .git import blobs
 from .git_changes import attempt, change, refused
 from .git_commit import OwnIndex, PathChange, commit_of, differences
 from .merge_resolution import Resolution, Sides, Stages, settle
-from .repository import Repository, require_identity
+from .repository import Repository, repository_of, require_identity
 from .workspace import Workspace
 
 _FILTERED = (b"version https://git-lfs.github.com/spec/", b"\0GITCRYPT\0")
@@ -41,12 +43,7 @@ def merge_trees(repository: Repository, workspace: Workspace, ours: str, theirs:
     """Merge two commits into a tree; raise RefusedError where they have nothing in common."""
     base = common_of(repository, ours, theirs)
     here, there = (differences(repository, base, side) for side in (ours, theirs))
-    changed = {one.path: one for one in there}
-    conflicts = {
-        one.path: _stages(one, changed[one.path])
-        for one in here
-        if one.path in changed and (one.mode, one.new) != (changed[one.path].mode, changed[one.path].new)
-    }
+    conflicts = _conflicts(here, there)
     _require_plain(repository, conflicts)
     paths = _Paths(repository, theirs, here)
     settled = settle(workspace, repository.prefix, conflicts, Sides(here, there, _Blobs(repository)), paths.has)
@@ -62,6 +59,60 @@ def merge_trees(repository: Repository, workspace: Workspace, ours: str, theirs:
     finally:
         rmtree(folder, ignore_errors=True)
     return TreeMerge(tree, settled, conflicts)
+
+
+def settle_half_done(workspace: Workspace, unmerged: Collection[str]) -> Resolution:
+    """Settle, of a merge that git began, files of which one side has none, as `merge_trees` would have.
+
+    Paths are within the workspace. Nothing is settled where no merge is under way, or a file that is to change is
+    neither gone nor as one side has it: then a person, or git, has done something about it already.
+    """
+    repository = repository_of(workspace)
+    theirs = commit_of(repository, "MERGE_HEAD")
+    if not theirs:
+        return Resolution({})
+    wanted = {repository.prefix + path for path in unmerged}
+    base = common_of(repository, "HEAD", theirs)
+    here, there = (differences(repository, base, side) for side in ("HEAD", theirs))
+    conflicts = {path: stages for path, stages in _conflicts(here, there).items() if path in wanted}
+    sides = Sides(here, there, _Blobs(repository))
+    settled = settle(workspace, repository.prefix, conflicts, sides, _Paths(repository, theirs, here).has)
+    # What one side moved there and the other side has nothing of is a conflict for git alone: it stays.
+    moved = {one.path: one for one in (*here, *there) if one.path in wanted and one.path not in settled.files}
+    data = sides.read({one.new for one in moved.values()})
+    files = {path: None if one.is_gone else (one.mode, data[one.new]) for path, one in moved.items()}
+    files |= settled.files
+    known = defaultdict[str, set[bytes]](set)
+    for one in (*here, *there):
+        if one.path in files:
+            known[one.path] |= {_plain(side) for side in sides.read({one.old, one.new}).values()}
+    for path in files:
+        target = repository.top / path
+        if target.is_symlink() or (target.exists() and _plain(target.read_bytes()) not in known[path]):
+            return Resolution({})
+    within = {repository.relative(path): file for path, file in files.items()}
+    return replace(settled, files=within, clashes=tuple(map(repository.relative, settled.clashes)))
+
+
+def add(workspace: Workspace, paths: Iterable[str]) -> None:
+    """Tell git that files of a workspace are settled."""
+    repository = repository_of(workspace)
+    change(repository.top, "add", "--all", "--", *(repository.prefix + path for path in paths))
+
+
+def before_merge(workspace: Workspace, path: str) -> list[bytes]:
+    """Return the versions of a file that the last merge, done or under way, began with; none outside a repository."""
+    try:
+        repository = repository_of(workspace)
+    except MemError:
+        return []
+    names = (f"{side}:{repository.prefix}{path}" for side in ("HEAD", "HEAD^1", "HEAD^2", "MERGE_HEAD"))
+    found = [attempt(repository.top, "cat-file", "blob", name) for name in names]
+    return [done.out for done in found if not done.code]
+
+
+def _plain(data: bytes) -> bytes:
+    return data.replace(b"\r\n", b"\n")
 
 
 def _require_plain(repository: Repository, conflicts: Mapping[str, Stages]) -> None:
@@ -142,6 +193,16 @@ def in_the_way(repository: Repository, names: Collection[str]) -> RefusedError:
 def _named(said: str) -> tuple[str, ...]:
     """Return the files that git names as changed where it would change them."""
     return tuple(line.strip() for line in said.splitlines() if line.startswith("\t"))
+
+
+def _conflicts(here: Sequence[PathChange], there: Sequence[PathChange]) -> dict[str, Stages]:
+    """Return the paths that both sides changed, and not to the same."""
+    changed = {one.path: one for one in there}
+    return {
+        one.path: _stages(one, changed[one.path])
+        for one in here
+        if one.path in changed and (one.mode, one.new) != (changed[one.path].mode, changed[one.path].new)
+    }
 
 
 def _stages(ours: PathChange, theirs: PathChange) -> dict[int, tuple[str, str]]:

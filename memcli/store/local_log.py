@@ -124,6 +124,15 @@ def note_added(workspace: Workspace, ids: Iterable[str], origin: str) -> None:
     _note(workspace, [{"added": one, "by": origin} for one in ids])
 
 
+DISPUTED = "forgotten on one machine and said again on another"
+"""What brought in a memory that stays in use after a merge, until a person has said whether it is to go."""
+
+
+def note_disputed(workspace: Workspace, ids: Iterable[str]) -> None:
+    """Note that a merge brought entries in that one side had forgotten."""
+    note_added(workspace, ids, DISPUTED)
+
+
 def note_looked(workspace: Workspace, ids: Iterable[str]) -> None:
     """Note that somebody looked at entries."""
     _note(workspace, [{"looked": one} for one in ids])

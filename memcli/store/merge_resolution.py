@@ -1,7 +1,8 @@
 """Settle what git cannot merge of a workspace: by the formats of the files, and by the ids of memories that were moved.
 
 Pure but for the blobs it asks for: the conflicts of a merge go in, the files as they should be come out. What one side
-put away or deleted and the other one changed is never lost: the change goes with the memory, or into the archive.
+put away or deleted and the other one changed is never lost: the change goes with the memory, or into the archive. What
+one side put away and the other one said again stays in use, and a person is asked.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -9,11 +10,12 @@ from functools import cached_property
 
 from ..dataclass import dataclass
 from ..errors import MemError
-from ..formats.entry import SPELLINGS, stated_id
+from ..formats.entry import FIELDS, SPELLINGS, Entry, spelled, stated_id
 from ..formats.frontmatter import document
 from ..formats.three_way import Merged, merge_texts
 from .archive import is_archived_entry, records_of
 from .git_commit import PathChange
+from .local_log import DISPUTED as DISPUTED
 from .merge_driver import kind_in, merge_content
 from .workspace import Workspace
 
@@ -61,6 +63,7 @@ class Resolution:
     files: Mapping[str, tuple[str, bytes] | None]
     clashes: tuple[str, ...] = ()  # paths that a person has to settle; their files have conflict markers
     notices: tuple[str, ...] = ()
+    disputed: tuple[str, ...] = ()  # ids of memories that one side put away and the other one said again
 
 
 def settle(
@@ -90,6 +93,7 @@ class _Work:
         self.files: dict[str, tuple[str, bytes] | None] = {}
         self.clashes: list[str] = []
         self.notices: list[str] = []
+        self.disputed: list[str] = []
 
     def settle(self, path: str, stages: Stages) -> None:
         """Settle one path."""
@@ -124,12 +128,21 @@ class _Work:
             self.blobs.update(self.sides.read({to.new}))
             moved = text(self.blobs[to.new])
             pair = (changed, moved) if stays == 2 else (moved, changed)
-            self.files[path] = None
-            self.put(to.path, to.mode, self.merged(to.path, base, *pair))
-            if not is_bookkeeping(base, changed):
+            is_disputed = self.workspace.layout.is_archived(self.within(to.path)) and is_said_again(base, changed)
+            stays_at, leaves = (path, to.path) if is_disputed else (to.path, path)
+            self.files[leaves] = None
+            self.put(stays_at, to.mode, self.merged(path if is_disputed else to.path, base, *pair))
+            if is_disputed:
+                self.disputed.append(identifier_of(base))
+                told = self.within(path)
+                way = f"it stays in use, `mem forget {told}` puts it away"
+                self.notices.append(f"{told}: {DISPUTED}: {way}")
+            elif not is_bookkeeping(base, changed):
                 self.tell(path, to.path)
         elif base and is_bookkeeping(base, changed):
             self.files[path] = None
+            if is_said_again(base, changed):
+                self.notices.append(f"{self.within(path)}: deleted on one side and said again on the other: it is gone")
         else:
             kind = self.workspace.layout.kind_of(self.within(path))
             is_kept = kind == "entry" and not self.workspace.layout.is_vault
@@ -183,10 +196,10 @@ class _Work:
         """Say where the change of a file is that the other side put away."""
         path, place = self.within(path), self.within(place)
         if path == place:
-            self.notices.append(f"{path} was deleted on one side and changed on the other: it stays")
+            self.notices.append(f"{path}: deleted on one side and changed on the other: it stays")
         elif self.workspace.layout.is_archived(place):
             way = f"`mem restore {place}` brings it back"
-            self.notices.append(f"{path} was put away on one side and changed on the other: {way} as it was changed")
+            self.notices.append(f"{path}: put away on one side and changed on the other: {way} as it was changed")
 
     def done(self) -> Resolution:
         """Return all files, with the records of what they put into the archive."""
@@ -199,7 +212,8 @@ class _Work:
         for path, told in records.items():
             if not self.taken(self.prefix + path):
                 self.files[self.prefix + path] = (_PLAIN[0], told.encode("utf-8", "surrogateescape"))
-        return Resolution(self.files, tuple(sorted(set(self.clashes))), tuple(self.notices))
+        clashes = tuple(sorted(set(self.clashes)))
+        return Resolution(self.files, clashes, tuple(self.notices), tuple(self.disputed))
 
     def free(self, path: str) -> str:
         """Return a path, with a number before its ending if the merge has a file there."""
@@ -241,3 +255,16 @@ def is_bookkeeping(before: str, after: str) -> bool:
         return False
     changed = {name for name in {*old.fields, *new.fields} if old.fields.get(name) != new.fields.get(name)}
     return changed <= _BOOKKEEPING
+
+
+def is_said_again(before: str, after: str) -> bool:
+    """Return whether an entry was confirmed, and says what it said."""
+    return _strength(after) > _strength(before) and is_bookkeeping(before, after)
+
+
+def _strength(told: str) -> int:
+    fields = document.parse(told).fields
+    try:
+        return int(FIELDS["strength"].read(fields[spelled(fields, "strength")]))
+    except (KeyError, TypeError, ValueError):
+        return Entry.strength

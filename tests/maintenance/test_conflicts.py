@@ -43,9 +43,11 @@ def test_check_merges_afterwards_what_the_driver_would_have(mem: Mem, repository
     assert ran.code == 1
     assert f"memory/{ENTRY}:" in ran.out
     assert "`mem check --fix` merges it" in ran.out
-    assert f"mended {ENTRY}: merged: `git add` it" in mem("check", "--fix").err
+    (repository.root / "mem.yaml").write_text("format: 1\nsearch.limit: 8\n")
+    assert f"mended {ENTRY}: merged\n" in mem("check", "--fix").err
     assert (repository.root / ENTRY).read_text() == BOTH
-    repository.git("add", "-A")
+    assert not repository.git("ls-files", "--unmerged")
+    assert "mem.yaml" not in repository.git("diff", "--cached", "--name-only")  # what it did not settle is not added
     assert mem("check").code == 0
 
 
@@ -132,9 +134,15 @@ def test_what_one_machine_deleted_and_the_other_changed_is_kept_by_sync(
     assert not repository.merge()
     ran = mem("check")
     assert ran.code == 1
-    assert f"memory/{ENTRY}:1: one side put it away and the other changed it: `git merge --abort`" in ran.out
+    assert f"memory/{ENTRY}:1: one side put it away and the other changed it: `mem check --fix` keeps both" in ran.out
     changed = (repository.root / ENTRY).read_text()
-    repository.git("merge", "--abort")
+    told = mem("check", "--fix")
+    assert (told.code, told.out) == (0, "")
+    assert f"mended {ENTRY}: put away on one side and changed on the other: `mem restore archive/{ENTRY}`" in told.err
+    assert not repository.git("ls-files", "--unmerged")
+    settled = {path.relative_to(repository.root).as_posix(): path.read_text() for path in files_of(repository)}
+    assert settled[f"archive/{ENTRY}"] == changed
+    repository.git("reset", "-q", "--hard")
     repository.git("clone", "-q", "--bare", ".", "../hub.git")
     repository.git("remote", "add", "hub", "../hub.git")
     repository.git("push", "-q", "hub", f"{THEIRS}:refs/heads/{OURS}", "--force")
@@ -143,9 +151,46 @@ def test_what_one_machine_deleted_and_the_other_changed_is_kept_by_sync(
     repository.git("config", "user.name", "Ann")
     repository.git("config", "user.email", "ann@example.org")
     assert mem("sync", "--remote", "hub").code == 0
-    kept = [path.read_text() for path in repository.root.rglob("*.md")]
-    assert sum(parse(changed).body in text for text in kept) == 1
+    by_sync = {path.relative_to(repository.root).as_posix(): path.read_text() for path in files_of(repository)}
+    assert by_sync == settled
     assert mem("sync", "--remote", "hub").code == 0
+
+
+@pytest.mark.parametrize("moves", [OURS, THEIRS])
+def test_a_forgotten_memory_that_git_did_not_see_move_is_not_doubled(
+    mem: Mem, repository: Repository, moves: str
+) -> None:
+    text = entry("One.\n\nTwo.\n\nThree.", tags=["x"])
+    long = text + "\n" + "Added before it was forgotten, so that git sees no likeness.\n" * 30
+    away: dict[str, str | None] = {ENTRY: None, f"archive/{ENTRY}": long}
+    changed: dict[str, str | None] = {ENTRY: text.replace("One", "Uno")}
+    repository.commit({ENTRY: text})
+    repository.commit(away if moves == OURS else changed, OURS)
+    repository.commit(away if moves == THEIRS else changed, THEIRS)
+    assert not repository.merge()
+    mem("check", "--fix")
+    assert not repository.git("ls-files", "--unmerged")
+    assert not (repository.root / ENTRY).exists()
+    assert (repository.root / "archive" / ENTRY).read_text() == long.replace("One", "Uno")
+
+
+def test_a_memory_that_a_person_edited_in_the_middle_of_a_merge_is_left_to_that_person(
+    mem: Mem, repository: Repository
+) -> None:
+    repository.commit({ENTRY: BASE})
+    repository.commit({ENTRY: None}, THEIRS)
+    repository.commit({ENTRY: HERE}, OURS)
+    assert not repository.merge()
+    (repository.root / ENTRY).write_text(HERE.replace("Erst", "Mine"))
+    ran = mem("check", "--fix")
+    assert "look it through, then `git add` it" in ran.out
+    assert "Mine" in (repository.root / ENTRY).read_text()
+    assert repository.git("ls-files", "--unmerged")
+
+
+def files_of(repository: Repository) -> list[Path]:
+    kept = repository.root.rglob("*")
+    return [path for path in kept if path.is_file() and not {".mem", "mem.yaml"} & {*path.parts}]
 
 
 def test_nothing_is_changed_by_looking_or_by_a_dry_run(mem: Mem, repository: Repository) -> None:

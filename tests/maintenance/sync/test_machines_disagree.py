@@ -1,0 +1,97 @@
+"""What one machine forgot and the other one built on is lost by no merge, told in words, and asked where they disagree.
+
+Each is tried with `mem sync` and with git alone and `mem check --fix`, as either machine.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import pytest
+
+from tests.machines import Machine
+
+Merge = Callable[[Machine, Machine], str]
+"""Brings what the first machine has committed to the second one; returns what that one was told."""
+
+
+def by_sync(first: Machine, second: Machine) -> str:
+    first.sync()
+    ran = second.sync()
+    return ran.err + ran.out
+
+
+def by_git(first: Machine, second: Machine) -> str:
+    """Merge as a person does who knows git alone, and was told of `mem check --fix`."""
+    first.sync()
+    second.mem("decay", "--apply")  # brings what was said again into the files
+    second.git("add", "-A")
+    second.git("commit", "-qm", "mine")
+    with suppress(AssertionError):  # a conflict
+        second.git("pull", "-q", "--no-rebase", "--no-edit")
+    ran = second.run("check", "--fix", "--workspace", str(second.root))
+    assert not second.git("ls-files", "--unmerged")
+    return ran.err + ran.out
+
+
+WAYS = pytest.mark.parametrize("merge", [by_sync, by_git])
+
+
+def found(machine: Machine, words: str) -> list[str]:
+    ran = machine.run("search", words, "--json", "--mode", "keyword", "--workspace", str(machine.root))
+    return [hit["summary"] for hit in ran.json["hits"]]
+
+
+@WAYS
+@pytest.mark.parametrize("forgets", ["laptop", "desktop"])
+def test_what_was_said_again_stays_in_use_though_the_other_machine_forgot_it(
+    laptop: Machine, desktop: Machine, merge: Merge, forgets: str
+) -> None:
+    path = laptop.write("The shop runs on Fly.")
+    laptop.sync()
+    desktop.sync()
+    one, other = (laptop, desktop) if forgets == "laptop" else (desktop, laptop)
+    one.mem("forget", path)
+    other.mem("write", "The shop runs on Fly.")
+    if merge is by_git:
+        other.mem("decay", "--apply")
+    told = merge(laptop, desktop)
+    assert found(desktop, "shop") == ["The shop runs on Fly."]
+    assert "forgotten on one machine and said again on another" in told
+    asked = desktop.mem("review").out
+    assert "The shop runs on Fly." in asked
+    assert "(forgotten on one machine and said again on another)" in asked
+    assert desktop.run("check", "--workspace", str(desktop.root)).out == ""
+
+
+@WAYS
+@pytest.mark.parametrize("forgets", ["laptop", "desktop"])
+def test_a_memory_whose_successor_the_other_machine_forgot_is_named(
+    laptop: Machine, desktop: Machine, merge: Merge, forgets: str
+) -> None:
+    old, new = laptop.write("The port is 7000."), laptop.write("Staging listens elsewhere now, on 7001.")
+    laptop.sync()
+    desktop.sync()
+    one, other = (laptop, desktop) if forgets == "laptop" else (desktop, laptop)
+    one.mem("forget", new)
+    other.mem("supersede", old, new)
+    told = merge(laptop, desktop)
+    assert f"{old}:" in told
+
+
+@WAYS
+@pytest.mark.parametrize("forgets", ["laptop", "desktop"])
+def test_a_promoted_line_goes_with_the_memory_that_one_machine_forgot(
+    laptop: Machine, desktop: Machine, merge: Merge, forgets: str
+) -> None:
+    path = laptop.write("Always run the linter before a commit.", "--type", "constraint")
+    name = laptop.mem("ls", "--json", "--type", "constraint").json["entries"][0]["id"]
+    laptop.mem("promote", name)
+    assert "linter" in (laptop.root / "MEMORY.md").read_text()
+    laptop.sync()
+    desktop.sync()
+    one, other = (laptop, desktop) if forgets == "laptop" else (desktop, laptop)
+    one.mem("forget", path)
+    other.mem("edit", path, "--replace", "a commit", "every commit")
+    merge(laptop, desktop)
+    assert "linter" not in (desktop.root / "MEMORY.md").read_text()
+    assert any("every commit" in item.read_text() for item in (desktop.root / "archive").rglob("*.md"))
