@@ -1,9 +1,10 @@
 """Lines as editors and grep count them: a newline ends one, and no form feed or other separator does."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from io import StringIO
+from itertools import pairwise
 from typing import NamedTuple
 
 from ..dataclass import dataclass, field
@@ -13,6 +14,8 @@ BOM = "\ufeff"
 """What some editors put before the first line of a file."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _CONFLICT = re.compile(r"^(?=[<=>|]{7}(?:\s|$))", re.MULTILINE)
+_MARKS = ("<<<<<<< ", "||||||| ", ">>>>>>> ")
+_BETWEEN = "======="
 _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 
 
@@ -37,6 +40,18 @@ def conflict_marker(text: str) -> int | None:
     if begin < 0 or text.find("\n>>>>>>> ", begin) < 0:
         return None
     return text.count("\n", 0, begin) + 1
+
+
+def leftover_marker(text: str, sides: Iterable[str]) -> int | None:
+    """Return the 1-based line of the first conflict marker, also of a single one, in a text that git could not merge.
+
+    A `=======` below the same line as in one of the sides underlines a heading.
+    """
+    headings = {pair for side in sides for pair in pairwise(["", *side.splitlines()]) if pair[1] == _BETWEEN}
+    for number, pair in enumerate(pairwise(["", *text.splitlines()]), 1):
+        if pair[1].startswith(_MARKS) or (pair[1] == _BETWEEN and pair not in headings):
+            return number
+    return None
 
 
 def require_no_conflict(path: str, text: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from ..dataclass import dataclass
 from ..errors import RefusedError
-from ..formats.text_lines import FileProblem, conflict_marker
+from ..formats.text_lines import FileProblem, conflict_marker, leftover_marker
 from ..store.archive import KEEP, records_folder
 from ..store.atomic_files import read
 from ..store.git import blobs
@@ -17,7 +17,15 @@ from ..store.git_changes import attempt, change, split
 from ..store.git_commit import OwnIndex, PathChange, commit_of, differences, empty_tree, not_committed, settle
 from ..store.merge_resolution import identifier_of, text
 from ..store.privacy import IGNORE
-from ..store.repository import ChangedFile, Repository, is_our_merge, require_identity, require_shared, status
+from ..store.repository import (
+    ChangedFile,
+    Repository,
+    conflicting,
+    is_our_merge,
+    require_identity,
+    require_shared,
+    status,
+)
 from ..store.revisions import FileVersions
 from ..store.workspace import MARKER, Workspace
 from .checks import leaks
@@ -228,20 +236,19 @@ def _has_marker(repository: Repository) -> bool:
 def conclude_merge(workspace: Workspace, repository: Repository) -> tuple[FileProblem, ...]:
     """Commit the merge that was left to a person, once it is settled; return the conflicts that are left.
 
-    A file of memory without conflict markers counts as settled; any other has to be added by hand.
+    A file of memory without any conflict marker counts as settled; any other has to be added by hand.
     """
     if not is_our_merge(repository):
         return ()
     left, settled = [], []
-    told = change(repository.top, "diff", "--name-only", "--diff-filter=U", "-z", "--no-ext-diff")
-    for name in dict.fromkeys(split(told)):
+    for name, (is_left, sides) in conflicting(repository).items():
         target = repository.top / name
         is_ours = is_memory(workspace, repository, ChangedFile(name, is_tracked=True))
         said = text(read(target)) if is_ours and target.is_file() else ""
-        line = conflict_marker(said)
-        if not is_ours or line:
+        line = leftover_marker(said, map(text, sides))
+        if line or (is_left and not is_ours):
             left.append(FileProblem(repository.relative(name), line or 1, "both sides changed this"))
-        else:
+        elif is_ours and (is_left or said):
             settled.append(name)
     if settled:
         change(repository.top, "add", "--all", "--", *settled)

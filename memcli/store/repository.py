@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ..dataclass import dataclass
 from ..errors import GitError, RefusedError, UsageError
-from .git_changes import attempt, change, locked, without_passwords
+from .git import blobs
+from .git_changes import attempt, change, locked, split, without_passwords
 from .workspace import MARKER, Workspace
 
 _PATIENCE = 3.0  # seconds in which another git gives up its lock
@@ -130,6 +131,21 @@ def is_our_merge(repository: Repository) -> bool:
     except OSError:
         return False
     return (repository.folder / "MERGE_HEAD").exists() and message.startswith(_OF_OURS)
+
+
+def conflicting(repository: Repository) -> dict[str, tuple[bool, list[bytes]]]:
+    """Return the files that the merge under way could not merge, with what each side has of them.
+
+    The first value says that git still waits for the file: what was added since is known as it was before.
+    """
+    found: dict[str, tuple[bool, list[str]]] = {}
+    for words in ("--resolve-undo", "--unmerged"):
+        for line in split(change(repository.top, "ls-files", words, "--full-name", "-z")):
+            about, _, path = line.partition("\t")
+            names = found[path][1] if path in found else []
+            found[path] = words == "--unmerged", [*names, about.split(" ")[1]]
+    data = blobs(repository.top, list({name for _, names in found.values() for name in names}))
+    return {path: (is_left, [data.get(name, b"") for name in names]) for path, (is_left, names) in found.items()}
 
 
 def status(repository: Repository, workspace: Workspace) -> tuple[str, str, list[ChangedFile]]:

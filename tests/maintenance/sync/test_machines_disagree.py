@@ -5,6 +5,7 @@ Each is tried with `mem sync` and with git alone and `mem check --fix`, as eithe
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -95,3 +96,65 @@ def test_a_promoted_line_goes_with_the_memory_that_one_machine_forgot(
     merge(laptop, desktop)
     assert "linter" not in (desktop.root / "MEMORY.md").read_text()
     assert any("every commit" in item.read_text() for item in (desktop.root / "archive").rglob("*.md"))
+
+
+HEADED = "Shops\n=======\n\nThe shop runs on Fly."
+"""A memory whose heading is underlined with as many signs as stand between two sides."""
+
+
+@pytest.fixture
+def clash(laptop: Machine, desktop: Machine) -> Path:
+    """Change one sentence on both machines; give the file on the second one, which waits for a person."""
+    path = laptop.write(HEADED)
+    laptop.sync()
+    desktop.sync()
+    laptop.mem("edit", path, "--replace", "Fly", "Hetzner")
+    laptop.sync()
+    desktop.mem("edit", path, "--replace", "Fly", "a Pi")
+    assert f"{path}:" in desktop.sync(code=5).err
+    return desktop.root / path
+
+
+MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
+LEFT = {
+    "the begin": ("=======\nThe shop runs on Hetzner.\n>>>>>>> theirs\n", ""),
+    "the end": ("<<<<<<< ours\nThe shop runs on a Pi.\n=======\n", ""),
+    "the middle": ("<<<<<<< ours\n", "", ">>>>>>> theirs\n", ""),
+    "middle and end": ("<<<<<<< ours\n", ""),
+    "begin and middle": (">>>>>>> theirs\n", ""),
+    "the base": ("<<<<<<< ours\n", "||||||| base\n", "=======\nThe shop runs on Hetzner.\n>>>>>>> theirs\n", ""),
+}
+
+
+@pytest.mark.parametrize("is_added", [False, True])
+@pytest.mark.parametrize("left", LEFT)
+def test_markers_that_a_person_removed_by_half_are_named_and_not_committed(
+    desktop: Machine, clash: Path, left: str, is_added: bool
+) -> None:
+    said = clash.read_text()
+    for old, new in zip(LEFT[left][::2], LEFT[left][1::2], strict=True):
+        assert old in said.partition("Shops\n=======\n")[2]
+        said = new.join(said.rsplit(old, 1))
+    clash.write_text(said)
+    if is_added:
+        desktop.git("add", "-A")
+    before = desktop.log
+    name = clash.relative_to(desktop.root).as_posix()
+    line = next(
+        number
+        for number, text in enumerate(said.split("\n"), 1)
+        if text[:7] in MARKS and said.split("\n")[number - 2] != "Shops"
+    )
+    assert f"{name}:{line}: both sides changed this" in desktop.sync(code=5).err
+    assert desktop.log == before
+
+
+@pytest.mark.parametrize("is_added", [False, True])
+def test_a_heading_underlined_like_a_marker_is_committed(desktop: Machine, clash: Path, is_added: bool) -> None:
+    said = clash.read_text()
+    clash.write_text(f"{said.partition('<<<<<<<')[0]}The shop runs on both.\n")
+    if is_added:
+        desktop.git("add", "-A")
+    desktop.sync()
+    assert "Shops\n=======\n\nThe shop runs on both.\n" in clash.read_text()
+    assert not desktop.git("status", "--porcelain")
