@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
+from itertools import takewhile
 
 from ..dataclass import dataclass
 from .text_lines import BOM, lines, shorten
@@ -104,6 +105,17 @@ def _pieces(text: str) -> Iterator[tuple[int, int, int, str, str, str]]:
                 body, begin, begin_line = "", offset + len(line), number + 1
         offset += len(line)
     yield begin_line, begin, offset, moment, identifier, body
+
+
+def with_record(text: str, added: str, zone: tzinfo = UTC) -> str:
+    """Return a history file with a record at its end, or before those that a clock ahead of ours made later."""
+    tail = max(text.rfind("\n## "), 0)
+    moment = max((one.timestamp for one in records(added, zone)), default="")
+    if not any(one.timestamp > moment for one in records(text[tail:], zone)):
+        return text + added
+    later = takewhile(lambda one: one.timestamp > moment, reversed(records(text, zone)))
+    start = min(one.start for one in later) or len(text) - len(text.removeprefix(BOM))
+    return f"{text[:start]}{added.lstrip()}\n{text[start:]}"
 
 
 def disorder(text: str, zone: tzinfo = UTC) -> Iterator[tuple[int, str, bool]]:

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import tzinfo
 from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import ChangedError, MemError, RefusedError, UnfinishedError
+from ..formats.history import with_record
 from ..formats.ids import blake2b
 from ..formats.text_lines import require_no_conflict
 from . import atomic_files, file_steps
@@ -187,7 +189,7 @@ def _carry_out(
                 kept += [(step.path, _put_aside(workspace, step))] if step.after is not None else []
                 continue
             if isinstance(step, Append):
-                _add(target, step)
+                _add(target, step, workspace.zone)
             elif isinstance(step, Change):
                 _change(target, step)
                 folders[target.parent] = None
@@ -201,14 +203,15 @@ def _carry_out(
     return Applied(tuple(done), tuple(kept))
 
 
-def _add(target: Path, step: Append) -> None:
-    """Put a record at the end of a file; one that a killed command wrote half of is written whole."""
+def _add(target: Path, step: Append, zone: tzinfo) -> None:
+    """Put a record where its time belongs; one that a killed command wrote half of is written whole."""
     standing = atomic_files.read(target) if target.exists() else b""
-    half = half_written(standing, step)
-    if half:
-        atomic_files.replace(target, standing[:-half] + step.text.encode(), atomic_files.digest(standing))
+    kept = standing[: len(standing) - half_written(standing, step)]
+    whole = encoded(with_record(kept.decode("utf-8", "surrogateescape"), step.text, zone))
+    if whole == standing + encoded(step.text):
+        atomic_files.append(target, encoded(step.text))
     else:
-        atomic_files.append(target, step.text.encode())
+        atomic_files.replace(target, whole, atomic_files.digest(standing))
 
 
 def _change(target: Path, step: Change) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.formats.history import disorder, in_order, records, unreal_dates
+from memcli.formats.history import disorder, in_order, records, unreal_dates, with_record
 
 
 def record(day: int, name: str, text: str = "") -> str:
@@ -74,3 +74,25 @@ def test_sorted_the_records_are_the_same_ones_in_order(parts: list[tuple[int, st
     after = records(in_order(text))
     assert Counter((one.id, one.timestamp, one.text) for one in after) == before
     assert [one.timestamp for one in after] == sorted(one.timestamp for one in after)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        f"{A}\n{C}",
+        C,
+        f"# Log\n\n{C}",
+        f"\ufeff{C}",
+        f"{A}\n[2026-11-03 09:00] Of another tool.\n",
+        A,
+        f"# Log\n\n{A}",
+        "",
+    ],
+)
+def test_a_record_made_by_a_clock_that_is_behind_stands_where_its_time_belongs(before: str) -> None:
+    text = with_record(before, f"\n{B}" if before else B)
+    assert list(disorder(text)) == []
+    assert in_order(text) == text
+    assert Counter(one.text for one in records(text)) == Counter(one.text for one in records(before) + records(B))
+    assert text.startswith(before[:1])
+    assert "\n\n\n" not in text
