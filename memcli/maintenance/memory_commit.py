@@ -121,6 +121,12 @@ def changes_between(repository: Repository, workspace: Workspace, old: str, new:
     return memory_changes(workspace.layout, files, dict)
 
 
+def paths_changed(repository: Repository, old: str, new: str) -> list[str]:
+    """Return the files of the workspace that are new or other in the later of two commits."""
+    found = differences(repository, old, new, repository.prefix)
+    return [repository.relative(one.path) for one in found if not one.is_gone]
+
+
 def in_words(changes: Iterable[MemoryChange]) -> str:
     """Say in one line what changed: `3 new, 1 superseded, 2 notes`."""
     counts = Counter[str]()

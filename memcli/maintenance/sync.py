@@ -14,16 +14,16 @@ from ..formats.text_lines import FileProblem
 from ..index.index import Index, ask
 from ..store import merge_driver
 from ..store.git_changes import attempt, change, split, without_passwords
-from ..store.git_commit import differences
-from ..store.git_merge import TreeMerge, commit_merge, in_the_way, leave_to_person, merge_trees, move_to
+from ..store.git_merge import TreeMerge, commit_merge, merge_trees
 from ..store.git_remote import fetched, known_commit, note_commit, push
+from ..store.git_worktree import in_the_way, leave_to_person, move_to, take_back
 from ..store.journal import exclusive, finish_first
 from ..store.lock import alone
 from ..store.repository import Repository, branch_of, colliding, repository_of, require_free
 from ..store.workspace import MARKER, Workspace
 from .access_counters import fold, waiting
 from .after_merge import explain_merged, name_hidden, settle_rivals
-from .memory_commit import Commit, changes_between, commit_memory, conclude_merge, in_words
+from .memory_commit import Commit, changes_between, commit_memory, conclude_merge, in_words, paths_changed
 
 TRIES = 12
 """How often it begins anew because another machine was faster."""
@@ -58,6 +58,8 @@ def sync(workspace: Workspace, remote: str = "", *, dry_run: bool = False) -> Sy
     with alone(workspace, "sync", "mem sync"):
         finish_first(workspace, "mem sync")
         require_free(repository)
+        if not dry_run:
+            take_back(workspace, repository)
         if not (repository.has_driver or dry_run):
             merge_driver.install(workspace.root)
         exchange = _Exchange(workspace, repository, remote, dry_run=dry_run)
@@ -140,7 +142,7 @@ class _Exchange:
         self._require_room(target)
         if not self.dry_run:
             with exclusive(self.workspace, "mem sync"):
-                if names := move_to(self.repository, target):
+                if names := move_to(self.workspace, self.repository, target):
                     if all(self._is_memory(name) for name in names):
                         return ""  # an agent wrote meanwhile
                     raise in_the_way(self.repository, names)
@@ -155,9 +157,7 @@ class _Exchange:
         if self.dry_run or (head == ours and head == theirs):
             return False
         sides = [side for side in (ours, theirs) if side and side != head]
-        prefix = self.repository.prefix
-        found = [one for side in sides for one in differences(self.repository, side, head, prefix) if not one.is_gone]
-        paths = dict.fromkeys(self.repository.relative(one.path) for one in found)
+        paths = dict.fromkeys(path for side in sides for path in paths_changed(self.repository, side, head))
         notices = explain_merged(self.workspace, paths, self.disputed)
         told = (*self.told.notices, *notices, *name_hidden(self.workspace, paths))
         self.told = replace(self.told, notices=tuple(dict.fromkeys(told)))
@@ -175,7 +175,7 @@ class _Exchange:
         self.told = replace(self.told, state="clash", clashes=tuple(found), notices=merge.settled.notices)
         if not self.dry_run:
             with exclusive(self.workspace, "mem sync"):
-                leave_to_person(self.repository, merge, theirs, message)
+                leave_to_person(self.workspace, self.repository, merge, theirs, message)
         return ours
 
     def _push(self, local: str, head: str, theirs: str) -> bool:

@@ -1,8 +1,7 @@
 """Merge two commits beside the worktree, which never holds half a merge.
 
 A path that one side changed is taken from it, and what both changed is settled by the formats of memory. Renames are
-not guessed: by likeness git takes one short memory for another. Only what a person has to settle is brought into the
-worktree, with all the rest merged.
+not guessed: by likeness git takes one short memory for another.
 """
 
 import os
@@ -16,7 +15,7 @@ from tempfile import mkdtemp
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
 from .git import blobs
-from .git_changes import attempt, change, refused
+from .git_changes import attempt, change
 from .git_commit import OwnIndex, PathChange, commit_of, differences
 from .merge_resolution import Resolution, Sides, Stages, settle
 from .repository import Repository, repository_of, require_identity
@@ -144,55 +143,6 @@ def common_of(repository: Repository, ours: str, theirs: str) -> str:
         fix = f"clone it anew, or bring both together with `git merge --allow-unrelated-histories {theirs[:12]}`"
         raise RefusedError("this branch and that of the remote have no commit in common", fix)
     return done.out.decode().strip()
-
-
-def move_to(repository: Repository, commit: str) -> tuple[str, ...]:
-    """Bring the branch and the worktree to a commit that follows the last one; return the files that are in the way.
-
-    Nothing is changed where there are any.
-    """
-    words = ("merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", commit)
-    done = attempt(repository.top, *words)
-    if not done.code or commit_of(repository, "HEAD") == commit:  # a hook that ran after it may have failed
-        return ()
-    if names := _named(done.said):
-        return names
-    raise refused(done, f"git cannot bring {repository.top} to the merged state", "see `git status` there")
-
-
-def leave_to_person(repository: Repository, merge: TreeMerge, theirs: str, message: str) -> None:
-    """Begin the merge in the worktree with all settled but the clashes, whose files have conflict markers.
-
-    Raise RefusedError, with nothing begun, where changed files are in the way. What makes git commit a merge comes
-    last: killed before that, this leaves changed files and no merge that lacks what theirs has.
-    """
-    done = attempt(repository.top, "read-tree", "-m", "-u", "HEAD", merge.tree)
-    if done.code:
-        names = _named(done.said) or tuple(line.split("'")[1] for line in done.lines if line.count("'") == 2)
-        raise in_the_way(repository, names) if names else refused(done, "git cannot merge", "see `git merge` there")
-    lines = [
-        f"{mode} {blob} {stage}\t".encode() + os.fsencode(path) + b"\0"
-        for path in merge.clashes
-        for stage, (mode, blob) in sorted(merge.conflicts.get(path, {}).items())
-    ]
-    clashing = b"".join(os.fsencode(path) + b"\0" for path in merge.clashes if path in merge.conflicts)
-    change(repository.top, "update-index", "--force-remove", "-z", "--stdin", given=clashing)
-    change(repository.top, "update-index", "-z", "--index-info", given=b"".join(lines))
-    for name, told in (("MERGE_MODE", ""), ("MERGE_MSG", message), ("MERGE_HEAD", f"{theirs}\n")):
-        (repository.folder / name).write_text(told, encoding="utf-8")
-
-
-def in_the_way(repository: Repository, names: Collection[str]) -> RefusedError:
-    """Return the error of files that were changed and not committed where others changed them too."""
-    first, *others = names
-    more = f" and {len(others):,} more" if others else ""
-    fix = "commit them or `git stash` them, then run `mem sync` again"
-    return RefusedError(f"{repository.top / first}{more} changed here and on the remote, and is not committed", fix)
-
-
-def _named(said: str) -> tuple[str, ...]:
-    """Return the files that git names as changed where it would change them."""
-    return tuple(line.strip() for line in said.splitlines() if line.startswith("\t"))
 
 
 def _conflicts(here: Sequence[PathChange], there: Sequence[PathChange]) -> dict[str, Stages]:

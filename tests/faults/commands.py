@@ -116,6 +116,14 @@ SHARED: tuple[Words, ...] = (
     ("git", "remote", "add", "origin", "../remote.git"),
 )
 THEIRS = "alias.theirs=!sed -i 's/called cedar/called cedar, near the heron/' memory/entries/printer.md"
+OTHER_SIDE: tuple[Words, ...] = (
+    *SHARED,
+    ("sync",),
+    ("git", "clone", "-q", "../remote.git", "../other"),
+    ("git", "-C", "../other", "-c", THEIRS, "theirs"),
+    ("git", "-C", "../other", "commit", "-qam", "theirs"),
+    ("git", "-C", "../other", "push", "-q"),
+)
 
 COMMANDS: tuple[Command, ...] = (
     Command("write", ("write", "The lamp of the hall is slate", *PLAIN), repeats=False),
@@ -241,15 +249,14 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "sync, both sides",
         ("sync",),
-        before=(
-            *SHARED,
-            ("sync",),
-            ("git", "clone", "-q", "../remote.git", "../other"),
-            ("git", "-C", "../other", "-c", THEIRS, "theirs"),
-            ("git", "-C", "../other", "commit", "-qam", "theirs"),
-            ("git", "-C", "../other", "push", "-q"),
-            ("edit", "kai.md", "--replace", "birch", "birch and badger"),
-        ),
+        before=(*OTHER_SIDE, ("edit", "kai.md", "--replace", "birch", "birch and badger")),
+    ),
+    Command("sync, only theirs", ("sync",), before=OTHER_SIDE),
+    Command(
+        "sync, one sentence on both sides",
+        ("sync",),
+        before=(*OTHER_SIDE, ("edit", "printer.md", "--replace", "cedar", "cedar and badger")),
+        ends=(5,),
     ),
     Command("config set", ("config", "set", "search.limit", "7")),
     Command("config set --user", ("config", "set", "--user", "search.limit", "7")),

@@ -26,6 +26,7 @@ class Fault:
     error: int = 0  # 0 kills the process, a write after half of its bytes
     calls: tuple[str, ...] = CHANGES
     lasting: bool = False  # whether all later ones fail too
+    alone: bool = False  # whether git is killed, and the command that runs it goes on
 
     def hitting(self, at: int) -> "Fault":
         """Return the fault at another call."""
@@ -33,10 +34,12 @@ class Fault:
 
 
 KILL = Fault()
+GIT_KILLED = Fault("git killed, the command not", alone=True)
 FAULTS = {
     fault.name: fault
     for fault in (
         KILL,
+        GIT_KILLED,
         Fault("full disk, for a moment", 0, errno.ENOSPC, ("create", "write", "fsync", "rename", "link", "mkdir")),
         Fault("full disk", 0, errno.ENOSPC, ("create", "write", "fsync", "rename", "link", "mkdir"), lasting=True),
         Fault("write error", 0, errno.EIO),

@@ -6,6 +6,7 @@
  *   FAULT_OPS     the calls that count: a mask of the bits below
  *   FAULT_AT      which of them is hit, from 1; 0 none
  *   FAULT_ERRNO   0: every process of the group is killed, a write after half of its bytes
+ *   FAULT_GROUP   another group that is killed with it: that of the command, whose git has one of its own
  *                 else the call fails with this number, a write after half of its bytes went through
  *   FAULT_LASTING 1: all later calls that count fail too
  *   FAULT_LOG     a file that gets every call that changed something, with its bytes, for replay (see power_cut.py)
@@ -36,7 +37,7 @@ static const char *const NAMES[] = {"create", "write", "fsync", "truncate", "ren
 
 static char folder[PATH_MAX];
 static size_t folder_length;
-static long at, ops, failure, lasting;
+static long at, ops, failure, lasting, group;
 static int log_fd = -1;
 static int stopped; /* a disk that filled up in the middle of a write refuses the rest of it */
 static int64_t *counted; /* [0] calls so far, [1] one more than the call that was hit */
@@ -55,7 +56,7 @@ __attribute__((constructor, visibility("default"))) void fault_arm(void) {
     stopped = 0;
     if (!text || !*text || !shared) return;
     at = number("FAULT_AT"), ops = number("FAULT_OPS"), failure = number("FAULT_ERRNO");
-    lasting = number("FAULT_LASTING");
+    lasting = number("FAULT_LASTING"), group = number("FAULT_GROUP");
     int fd = syscall(SYS_openat, AT_FDCWD, shared, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0 || syscall(SYS_ftruncate, fd, 16)) abort();
     counted = mmap(NULL, 16, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -128,6 +129,7 @@ static int64_t inode_of(int fd) {
 }
 
 static void die(void) {
+    if (group > 1) syscall(SYS_kill, -group, SIGKILL);
     for (;;) syscall(SYS_kill, 0, SIGKILL);
 }
 

@@ -1,10 +1,11 @@
 """What the faults found, each with the smallest fault that showed it."""
 
 import errno
+from dataclasses import replace
 
 import pytest
 
-from tests.faults.disk import KILL, Fault, compiler
+from tests.faults.disk import GIT_KILLED, KILL, Fault, compiler
 from tests.faults.test_commands import ready
 from tests.faults.trial import Trials, command_named
 from tests.faults.world import LATER, NEXT, shape
@@ -110,3 +111,19 @@ def test_what_an_agent_is_asked_to_remember_is_written_once_whichever_call_fails
         world.mem(*NEXT, now=LATER)
         assert shape(world.files())["entries", "marble"] == 1, at
     assert at > 3
+
+
+@pytest.mark.parametrize("fault", [KILL, GIT_KILLED], ids=["both killed", "git killed"])
+@pytest.mark.parametrize("command", ["sync, both sides", "sync, only theirs", "sync, one sentence on both sides"])
+def test_a_memory_that_a_killed_git_took_away_is_not_deleted_on_the_other_machines(
+    ready: Trials, command: str, fault: Fault
+) -> None:
+    trial = ready.of(command_named(command))
+    world = trial.world
+    printer = world.memory / "entries" / "printer.md"
+    for call in ("unlink", "create", "write"):
+        world.put(trial.template)
+        ran = world.mem(*trial.words, fault=replace(fault, at=1, calls=(call,)), below=printer)
+        assert ran.code == (5 if fault.alone else -9), (call, ran)
+        assert list(trial.afterwards(trial.command.repeats)) == [], call
+        assert "cedar" in world.committed(), call

@@ -92,12 +92,15 @@ class Trial:
 
     def afterwards(self, repeats: bool, has_read: bool = True) -> Iterator[str]:
         """Go on in the workspace as it stands now, also by the same command, and yield what is wrong with it."""
-        files = self.world.files()
-        if self.promised.lost(files):
-            yield f"lost {self.promised.lost(files)}"
+        is_shared = self.command.words[0] == "sync"
+        lost = self.promised.lost(self.world.files()) - (self.world.committed() if is_shared else set())
+        if lost:
+            yield f"lost {lost}"
         following = self.world.mem(*NEXT, now=LATER)
         if following.code or following.is_broken:
             yield f"the next command failed: {following}"
+        if is_shared:  # what git was killed in is finished by the next one
+            self._again()
         files = self.world.files()
         for what in ("lost", "doubled", "torn") if has_read else ("lost",):
             found = getattr(self.promised, what)(files)
@@ -117,12 +120,17 @@ class Trial:
             if problems_of(self.world) - self.promised.problems:
                 yield f"not clean after check --fix: {sorted(problems_of(self.world))}"
 
-    def _repeated(self) -> Iterator[str]:
+    def _again(self) -> Ended:
+        """Run the command again; where it names a lock of git's, delete that."""
         again = self.world.mem(*self.words, stdin=self.command.stdin, now=LATER)
-        if again.code == 75 and "delete that file" in again.err:  # a lock of git's own: what the message says is done
-            for left in self.world.root.rglob("*.lock"):
-                left.unlink()
-            again = self.world.mem(*self.words, stdin=self.command.stdin, now=LATER)
+        named = re.search(r"(/\S+\.lock) is there", again.err)
+        if again.code != 75 or named is None:
+            return again
+        Path(named[1]).unlink()
+        return self._again()
+
+    def _repeated(self) -> Iterator[str]:
+        again = self._again()
         if again.is_broken or again.code not in (*self.command.ends, 1, 4, 5):
             yield f"made again, it fails: {again}"
         now, wanted = shape(self.world.files()), shape(self.promised.after)
@@ -180,6 +188,8 @@ def trials(folder: Path | None = None) -> Iterator[Trials]:
 
 def tries(trial: Trial, fault: Fault, luck: random.Random, most: int) -> Iterator[list[str]]:
     """Let a fault hit some of the calls, at most so many, chosen by chance; yield what each broke."""
+    if fault.alone and trial.command.words[0] != "sync":
+        return
     calls = trial.calls(fault)
     for at in sorted(luck.sample(range(1, calls + 1), min(calls, most))):
         yield trial.broken(fault, at)

@@ -59,6 +59,7 @@ class Warm:
         told = dict(environ)
         if fault is not None:
             told |= environment(fault, below or folder, counter, log)
+            told |= {} if fault.alone else {"FAULT_GROUP": "its own"}
         told["LD_PRELOAD"] = str(shim())  # for git, and what else is started
         asked = {"arguments": arguments, "folder": str(folder), "environ": told, "stdin": stdin}
         assert self.process.stdin is not None
@@ -98,7 +99,7 @@ def _child(asked: Mapping[str, Any], scratch: Path) -> None:
     """Become the command."""
     import ctypes
 
-    os.setsid()  # a kill is for the whole group: git with it
+    os.setsid()  # a kill is for the whole group
     files = [os.open(scratch / "in", os.O_RDONLY)]
     files += [os.open(scratch / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600) for name in ("out", "err")]
     for number, file in enumerate(files):
@@ -107,6 +108,8 @@ def _child(asked: Mapping[str, Any], scratch: Path) -> None:
     os.chdir(asked["folder"])
     os.environ.clear()
     os.environ.update(asked["environ"])
+    if "FAULT_GROUP" in os.environ:
+        os.environ["FAULT_GROUP"] = str(os.getpid())
     sys.argv = ["mem", *asked["arguments"]]
     for stream, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         setattr(sys, stream, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))

@@ -68,6 +68,11 @@ class World:
                 found[name.as_posix()] = path.read_bytes()
         return found
 
+    def committed(self) -> set[str]:
+        """Return the marks that stand in the last commit: what git was about to write is there."""
+        told = subprocess.run(["git", "-C", self.root / "work", "archive", "HEAD"], capture_output=True, check=False)
+        return {mark.lower() for mark in MARK.findall(told.stdout.decode("utf-8", "replace"))}
+
 
 def opened(warm: Warm, root: Path) -> World:
     """Make the folder for one worker."""

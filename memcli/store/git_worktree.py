@@ -1,0 +1,116 @@
+"""Bring merged commits into the worktree, and take back what a git that was killed meanwhile left of one.
+
+git replaces a file by removing it first, and its branch follows last: a memory that is missing or cut off then is no
+decision of a person's, and must never be committed as one. So the tree that is brought is noted before.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..errors import RefusedError
+from . import atomic_files
+from .git import blobs
+from .git_changes import attempt, change, joined, refused
+from .git_commit import commit_of, differences, settle
+from .git_merge import TreeMerge
+from .local_log import text_of
+from .repository import Repository
+from .workspace import Workspace
+
+_BRINGING = "bringing"
+"""Holds the commit that the worktree had, and the tree it is to have."""
+_NAME = re.compile(r"[0-9a-f]{40,64}")
+
+
+def move_to(workspace: Workspace, repository: Repository, commit: str) -> tuple[str, ...]:
+    """Bring the branch and the worktree to a commit that follows the last one; return the files that are in the way.
+
+    Nothing is changed where there are any.
+    """
+    words = ("merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", commit)
+    with _noted(workspace, repository, commit):
+        done = attempt(repository.top, *words)
+        if not done.code or commit_of(repository, "HEAD") == commit:  # a hook that ran after it may have failed
+            return ()
+        if names := _named(done.said):
+            return names
+        raise refused(done, f"git cannot bring {repository.top} to the merged state", "run `mem sync` again")
+
+
+def leave_to_person(workspace: Workspace, repository: Repository, merge: TreeMerge, theirs: str, message: str) -> None:
+    """Begin the merge in the worktree with all settled but the clashes, whose files have conflict markers.
+
+    Raise RefusedError, with nothing begun, where changed files are in the way. What makes git commit a merge comes
+    last: killed before that, all is taken back by the next `mem sync`.
+    """
+    with _noted(workspace, repository, merge.tree):
+        done = attempt(repository.top, "read-tree", "-m", "-u", "HEAD", merge.tree)
+        if done.code:
+            names = _named(done.said) or tuple(line.split("'")[1] for line in done.lines if line.count("'") == 2)
+            raise in_the_way(repository, names) if names else refused(done, "git cannot merge", "run `mem sync` again")
+        lines = [
+            f"{mode} {blob} {stage}\t".encode() + os.fsencode(path) + b"\0"
+            for path in merge.clashes
+            for stage, (mode, blob) in sorted(merge.conflicts.get(path, {}).items())
+        ]
+        clashing = joined([path for path in merge.clashes if path in merge.conflicts])
+        change(repository.top, "update-index", "--force-remove", "-z", "--stdin", given=clashing)
+        change(repository.top, "update-index", "-z", "--index-info", given=b"".join(lines))
+        for name, told in (("MERGE_MODE", ""), ("MERGE_MSG", message), ("MERGE_HEAD", f"{theirs}\n")):
+            (repository.folder / name).write_text(told, encoding="utf-8")
+
+
+@contextmanager
+def _noted(workspace: Workspace, repository: Repository, tree: str) -> Iterator[None]:
+    """Note what is brought as long as that is not done, or known to be refused."""
+    note = workspace.derived / _BRINGING
+    note.unlink(missing_ok=True)
+    atomic_files.create(note, f"{commit_of(repository, 'HEAD')}\t{tree}\n".encode())
+    yield
+    note.unlink(missing_ok=True)
+
+
+def take_back(workspace: Workspace, repository: Repository) -> None:
+    """Let the worktree be as it was before a git that was killed brought a tree; what anybody changed since stays."""
+    note = workspace.derived / _BRINGING
+    old, _, tree = text_of(workspace, _BRINGING).strip().partition("\t")
+    if (
+        _NAME.fullmatch(tree)
+        and commit_of(repository, "HEAD") == old
+        and not (repository.folder / "MERGE_HEAD").exists()
+    ):
+        changes = differences(repository, old, tree)
+        came = blobs(repository.top, [one.new for one in changes if not one.is_gone])
+        left = [one for one in changes if _is_left(repository.top / one.path, came.get(one.new))]
+        for one in left:
+            if one.is_new:
+                (repository.top / one.path).unlink(missing_ok=True)
+        settle(repository, [one.path for one in changes], old)
+        back = [one.path for one in left if not one.is_new]
+        change(repository.top, "checkout-index", "--force", "-z", "--stdin", given=joined(back))
+    note.unlink(missing_ok=True)
+
+
+def _is_left(path: Path, came: bytes | None) -> bool:
+    """Return whether a file is as git left it: gone, or so much of what came as was written."""
+    if not os.path.lexists(path):
+        return True
+    if path.parent.resolve() != path.parent or path.is_symlink() or not path.is_file():
+        return False
+    return came is not None and came.startswith(path.read_bytes().replace(b"\r\n", b"\n"))
+
+
+def in_the_way(repository: Repository, names: Collection[str]) -> RefusedError:
+    """Return the error of files that were changed and not committed where others changed them too."""
+    first, *others = names
+    more = f" and {len(others):,} more" if others else ""
+    fix = "commit them or `git stash` them, then run `mem sync` again"
+    return RefusedError(f"{repository.top / first}{more} changed here and on the remote, and is not committed", fix)
+
+
+def _named(said: str) -> tuple[str, ...]:
+    """Return the files that git names as changed where it would change them."""
+    return tuple(line.strip() for line in said.splitlines() if line.startswith("\t"))
