@@ -19,7 +19,7 @@ from memcli import open_workspace
 from memcli.api.check import check
 from memcli.api.configure import init, trust
 from memcli.api.consolidate import consolidate
-from memcli.api.edit import forget, replace_words, supersede
+from memcli.api.edit import forget, replace_words, restore, supersede
 from memcli.api.find import list_entries
 from memcli.api.history import add_history, add_note
 from memcli.api.maintain import promote
@@ -43,8 +43,8 @@ SAID = (
 WEIGHTS = {
     "write": 6, "edit": 2, "forget": 2, "note": 4, "history": 3, "confirm": 3, "promote": 1, "supersede": 1, "talk": 1
 }  # fmt: skip
-BY_ONE_CLONE = "which is in the archive: `mem restore` one of them"
-"""What `mem check` says where the memory that took another one's place was forgotten, which needs no second clone."""
+BETWEEN_TWO = "which is in the archive: `mem restore` one of them"
+"""What `mem check` says where one clone superseded a memory by one that another clone put away at that time."""
 
 
 @dataclass
@@ -130,8 +130,19 @@ class Clones:
                 self.exchange(self.random.choice(self.roots))
         for root in (*self.roots, *self.roots):
             self.exchange(root, by_hand=0)
+        self.bring_back()
+        for root in (*self.roots, *self.roots):
+            self.exchange(root, by_hand=0)
         self.compare()
         return self.table
+
+    def bring_back(self) -> None:
+        """Settle, as `mem check` says, what one clone superseded by a memory that another one forgot meanwhile."""
+        where = self.workspace(self.roots[0])
+        for problem in check(where).problems:
+            if BETWEEN_TWO in problem.reason:
+                self.table.counts["hidden between two"] += 1
+                restore(where, [problem.path])
 
     def act(self, root: Path, kind: str) -> bool:
         """Do one thing in a clone; return whether it could be done."""
@@ -170,8 +181,8 @@ class Clones:
 
     def _forget(self, where: Workspace) -> None:
         name, _ = self._entry(where)
-        forget(where, [name])
-        self.put_away.add(name)
+        (done,) = forget(where, [name]).entries
+        self.put_away |= {name, *done.superseded}
 
     def _note(self, where: Workspace) -> None:
         text = self._text().replace("\n\n", " ")
@@ -256,8 +267,7 @@ class Clones:
             table.different += [name for name in sorted(names) if trees[0].get(name) != other.get(name)]
         for root in self.roots:
             table.different += self.git(root, "status", "--porcelain").splitlines()
-            found = check(self.workspace(root)).problems
-            table.problems += [f"{root.name}: {one}" for one in found if BY_ONE_CLONE not in one.reason]
+            table.problems += [f"{root.name}: {one}" for one in check(self.workspace(root)).problems]
         texts = {name: " ".join(text.split()) for name, text in trees[0].items() if name.endswith(".md")}
         for said, kind in self.said.items():
             plain = " ".join(said.split())

@@ -248,15 +248,18 @@ def successors(index: Index) -> dict[str, str]:
     return dict(index.connection.execute("select id, superseded_by from entries where superseded_by <> ''").fetchall())
 
 
-def superseded_by_entry(index: Index, path: str) -> list[str]:
-    """Return the ids that the entry at a path took the place of, and that are out of use for that alone."""
+def replaced_by(index: Index, path: str) -> dict[str, str]:
+    """Return id and path of what the entry at a path took the place of, the last first, and is in no archive."""
     index.refresh()
     rows = index.connection.execute(
-        "select id from entries join files using(file) where files.status = 'superseded' and superseded_by ="
-        " (select entries.id from entries join files using(file) where path = ?) order by id",
-        (path,),
+        "with recursive chain(id, depth) as (select id, 0 from entries join files using(file) where path = ?"
+        " union select entries.id, depth + 1 from entries join files using(file) join chain on superseded_by = chain.id"
+        " where files.status = 'superseded' and depth < 50)"  # a circle has no end
+        " select id, path from entries join files using(file) join chain using(id)"
+        " where files.status = 'superseded' and path <> ? group by id order by min(depth), id",
+        (path, path),
     )
-    return [identifier for (identifier,) in rows]
+    return dict(rows.fetchall())
 
 
 def supersession_rows(index: Index) -> list[tuple[str, str, str, str, str, str]]:

@@ -13,7 +13,7 @@ from ..errors import MemError, NotFoundError, RefusedError
 from ..formats.entry import TRUST, stated_id
 from ..formats.frontmatter import document
 from ..index.index import Index, ask
-from ..index.lookups import paths_by_id, successors, superseded_by_entry
+from ..index.lookups import paths_by_id, replaced_by, successors
 from ..store import access_log, atomic_files, entries
 from ..store.journal import Change
 from ..store.replaced_texts import keep_page, page_of, page_versions
@@ -43,7 +43,7 @@ class Archived:
     path: str
     """The path now; of what is purged, the path it had."""
     superseded: tuple[str, ...] = ()
-    """Ids of entries it had taken the place of, which search finds no more than it."""
+    """Ids of entries it had taken the place of, which go to the archive with it."""
     notices: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -64,7 +64,9 @@ def forget_each(named: Sequence[Named], *, purge: bool = False) -> tuple[list[Ar
     """Move entries to the archive, or delete them with `purge`."""
 
     def forgotten(one: Named) -> Archived:
-        earlier = ask(one.workspace, lambda index: superseded_by_entry(index, one.path))
+        earlier = ask(one.workspace, lambda index: replaced_by(index, one.path))
+        for place in () if one.workspace.layout.is_vault else earlier.values():  # first: nothing hides them then
+            entries.forget(one.workspace, place)
         if purge:
             entries.purge(one.workspace, one.path)
             action, path = "purged", one.path
@@ -73,8 +75,8 @@ def forget_each(named: Sequence[Named], *, purge: bool = False) -> tuple[list[Ar
             action = "unchanged" if path == one.path else "archived"
         notices = []
         if earlier:
-            way = f"`mem restore {earlier[0]}` brings it back"
-            notices.append(f"{one.name} had taken the place of {', '.join(earlier)}: {way}")
+            way = f"`mem restore {next(iter(earlier))}` brings it back"
+            notices.append(f"{one.name} had taken the place of {', '.join(earlier)}, put away too: {way}")
         return Archived(one.workspace, action, one.name, one.path, path, tuple(earlier), tuple(notices))
 
     return _each(named, forgotten)
@@ -120,6 +122,17 @@ def _is_in_use(workspace: Workspace, path: str) -> bool:
     return entry.status == "active" and not entry.superseded_by
 
 
+def _is_hidden(workspace: Workspace, path: str) -> bool:
+    """Return whether what took the place of an entry, one after the other, is not in use itself."""
+    try:
+        entry = read_entry_file(workspace, path).entry
+    except RefusedError:
+        return False
+    places, after = ask(workspace, _places)
+    last = (followed(entry.id, lambda name: after.get(name, "")) or [""])[-1]
+    return entry.status == "superseded" and (last not in places or workspace.layout.is_archived(places[last]))
+
+
 def note_return(workspace: Workspace, path: str) -> None:
     """Note when a memory came back, beside it, so that it does not fade again at once."""
     with suppress(MemError, UnicodeDecodeError):
@@ -143,7 +156,11 @@ def restore(workspace: Workspace, path: str) -> Restored:
         return Restored(_with_text_of(workspace, page, path))
     if workspace.layout.is_archived(path):
         version = _version(workspace, path)
-        return _put_back(workspace, version) if version else Restored(entries.restore(workspace, path))
+        if version:
+            return _put_back(workspace, version)
+        path = entries.restore(workspace, path)
+        if not _is_hidden(workspace, path):
+            return Restored(path)
     before = read_entry_file(workspace, path)
     if before.entry.status != "superseded" and not before.entry.superseded_by:
         if len(chain(workspace, before.entry.id).links) > 1:

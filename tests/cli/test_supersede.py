@@ -155,3 +155,22 @@ def test_two_that_superseded_each_other_on_two_branches_are_told_and_one_is_brou
     assert mem("restore", one).code == 0
     assert [row[1] for row in mem("search", "deploys run").rows] == [one]
     assert "circle" not in mem("check").out
+
+
+@pytest.mark.parametrize("how", ["forget", "forget --purge"])
+def test_what_a_forgotten_memory_had_taken_the_place_of_goes_with_it_and_can_be_brought_back(
+    mem: Mem, workspace: Path, how: str
+) -> None:
+    first, second, third = (
+        put(mem, f"Deploys run on {place}", "--created-at", f"2026-0{number}-01")[0]
+        for number, place in enumerate(("Fly", "Hetzner", "a server of ours"), 1)
+    )
+    mem("supersede", first, second)
+    mem("supersede", second, third)
+    ran = mem(*how.split(), third)
+    assert f"had taken the place of {second}, {first}, put away too: `mem restore {second}`" in ran.err
+    assert mem("check").code == 0, "nothing is hidden by what nobody finds"
+    assert mem("search", "deploys run").code == 1
+    assert mem("restore", second).code == 0
+    assert [row[1] for row in mem("search", "deploys run").rows] == [second]
+    assert mem("check").code == 0
