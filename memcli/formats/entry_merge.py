@@ -178,7 +178,7 @@ def _head(values: Mapping[str, Any], base: _Side, newer: _Side, older: _Side) ->
     like = newer if newer.document.head is not None else older
     if like.document.head is None:
         return ""
-    heads = [side.document.head or "" for side in (base, newer, older)]
+    heads = [(side.document.head or "", side.fields) for side in (base, newer, older)]
     head = with_values(merge_heads(heads[0], heads[1], heads[2], values), values)
     start = like.text.index("\n") + 1
     closing = like.text[start + len(like.document.head) : len(like.text) - len(like.document.body)]

@@ -15,7 +15,7 @@ from ..store.atomic_files import read
 from ..store.git import blobs
 from ..store.git_changes import attempt, change, split
 from ..store.git_commit import OwnIndex, PathChange, commit_of, differences, empty_tree, not_committed, settle
-from ..store.merge_resolution import identifier_of, text
+from ..store.merge_resolution import Read, identifier_of, text
 from ..store.privacy import IGNORE
 from ..store.repository import (
     ChangedFile,
@@ -108,12 +108,15 @@ def _committed(
     return Commit(head, before.branch, what, problems)
 
 
-def changes_between(repository: Repository, workspace: Workspace, old: str, new: str) -> list[MemoryChange]:
-    """Return what became of memories between two commits or trees."""
+def changes_between(
+    repository: Repository, workspace: Workspace, old: str, new: str, reader: Read | None = None
+) -> list[MemoryChange]:
+    """Return what became of memories between two commits or trees; `reader` may know their blobs already."""
     found = [
         one for one in differences(repository, old, new, repository.prefix) if not _MODULE & {one.old_mode, one.mode}
     ]
-    data = blobs(repository.top, [name for one in found for name in (one.old, one.new) if name.strip("0")])
+    names = [name for one in found for name in (one.old, one.new) if name.strip("0")]
+    data = reader(names) if reader else blobs(repository.top, names)
     files = [
         FileVersions(repository.relative(one.path), data.get(one.old), data.get(one.new), one.mode == _LINK)
         for one in found

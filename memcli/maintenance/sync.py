@@ -131,14 +131,14 @@ class _Exchange:
         self._require_history(theirs)
         self._require_workspace(ours, theirs)
         message = f"memory: merge {without_passwords(self.remote)}/{self.branch}"
-        target, notices = theirs, self.told.notices
+        target, notices, reader = theirs, self.told.notices, None
         if ahead:
             merge = merge_trees(self.repository, self.workspace, ours, theirs)
             if merge.clashes:
                 return self._left(merge, ours, theirs, message)
             target = commit_merge(self.repository, merge, ours, theirs, f"{message}\n")
             notices += merge.settled.notices
-            self.disputed = merge.settled.disputed
+            self.disputed, reader = merge.settled.disputed, merge.read
         self._require_room(target)
         if not self.dry_run:
             with exclusive(self.workspace, "mem sync"):
@@ -146,7 +146,7 @@ class _Exchange:
                     if all(self._is_memory(name) for name in names):
                         return ""  # an agent wrote meanwhile
                     raise in_the_way(self.repository, names)
-        received = in_words(changes_between(self.repository, self.workspace, ours, target))
+        received = in_words(changes_between(self.repository, self.workspace, ours, target, reader))
         received = ", then ".join(filter(None, (self.told.received, received)))
         is_merge = self.told.is_merge or bool(ahead)
         self.told = replace(self.told, received=received, is_merge=is_merge, notices=notices)

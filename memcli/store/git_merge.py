@@ -8,6 +8,7 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha1, sha256
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -17,7 +18,7 @@ from ..errors import MemError, RefusedError
 from .git import blobs
 from .git_changes import attempt, change
 from .git_commit import OwnIndex, PathChange, commit_of, differences
-from .merge_resolution import Resolution, Sides, Stages, settle
+from .merge_resolution import Read, Resolution, Sides, Stages, settle
 from .repository import Repository, repository_of, require_identity
 from .workspace import Workspace
 
@@ -31,6 +32,7 @@ class TreeMerge:
     tree: str
     settled: Resolution
     conflicts: Mapping[str, Stages]  # paths that both sides changed
+    read: Read  # what was read and written already is not read again
 
     @property
     def clashes(self) -> tuple[str, ...]:
@@ -43,21 +45,23 @@ def merge_trees(repository: Repository, workspace: Workspace, ours: str, theirs:
     base = common_of(repository, ours, theirs)
     here, there = (differences(repository, base, side) for side in (ours, theirs))
     conflicts = _conflicts(here, there)
-    _require_plain(repository, conflicts)
+    read = Blobs(repository)
+    _require_plain(read, conflicts)
     paths = _Paths(repository, theirs, here)
-    settled = settle(workspace, repository.prefix, conflicts, Sides(here, there, _Blobs(repository)), paths.has)
+    settled = settle(workspace, repository.prefix, conflicts, Sides(here, there, read), paths.has)
     if nested := paths.nested([one.path for one in here if not one.is_gone]):
         settled = Resolution(settled.files, (*settled.clashes, *nested), settled.notices)
     folder = Path(mkdtemp(prefix="merge-", dir=workspace.derived))
     try:
-        stored = _stored(repository, folder, {path: file[1] for path, file in settled.files.items() if file})
+        stored = {path: read.store(file[1], theirs) for path, file in settled.files.items() if file}
+        read.flush()
         files = {one.path: (one.mode, "" if one.is_gone else one.new) for one in here if one.path not in conflicts}
         files |= {path: (file[0], stored[path]) if file else ("", "") for path, file in settled.files.items()}
         index = OwnIndex(repository, folder / "index", theirs)
         tree = index.put({path: file for path, file in files.items() if path not in nested})
     finally:
         rmtree(folder, ignore_errors=True)
-    return TreeMerge(tree, settled, conflicts)
+    return TreeMerge(tree, settled, conflicts, read)
 
 
 def settle_half_done(workspace: Workspace, unmerged: Collection[str]) -> Resolution:
@@ -74,7 +78,7 @@ def settle_half_done(workspace: Workspace, unmerged: Collection[str]) -> Resolut
     base = common_of(repository, "HEAD", theirs)
     here, there = (differences(repository, base, side) for side in ("HEAD", theirs))
     conflicts = {path: stages for path, stages in _conflicts(here, there).items() if path in wanted}
-    sides = Sides(here, there, _Blobs(repository))
+    sides = Sides(here, there, Blobs(repository))
     settled = settle(workspace, repository.prefix, conflicts, sides, _Paths(repository, theirs, here).has)
     # What one side moved there and the other side has nothing of is a conflict for git alone: it stays.
     moved = {one.path: one for one in (*here, *there) if one.path in wanted and one.path not in settled.files}
@@ -114,10 +118,10 @@ def _plain(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n")
 
 
-def _require_plain(repository: Repository, conflicts: Mapping[str, Stages]) -> None:
+def _require_plain(read: Read, conflicts: Mapping[str, Stages]) -> None:
     """Raise RefusedError for a file that git keeps in another form than it is on disk."""
     names = {blob: path for path, stages in conflicts.items() for _, blob in stages.values()}
-    for blob, data in blobs(repository.top, list(names)).items():
+    for blob, data in read(names).items():
         if data.startswith(_FILTERED):
             fix = "take it out of the filters in .gitattributes"
             raise RefusedError(f"both sides changed {names[blob]}, which a filter of git's keeps in another form", fix)
@@ -160,28 +164,31 @@ def _stages(ours: PathChange, theirs: PathChange) -> dict[int, tuple[str, str]]:
     return {stage: (mode, blob) for stage, (mode, blob) in sides.items() if blob.strip("0")}
 
 
-def _stored(repository: Repository, folder: Path, files: Mapping[str, bytes]) -> dict[str, str]:
-    """Write files as blobs; return their names by path."""
-    if not files:
-        return {}
-    for number, data in enumerate(files.values()):
-        (folder / f"blob{number}").write_bytes(data)
-    names = "".join(f"blob{number}\n" for number in range(len(files)))
-    words = ("hash-object", "-w", "--no-filters", "--stdin-paths")
-    told = change(folder, *words, given=names.encode(), environ={"GIT_DIR": str(repository.folder)})
-    return dict(zip(files, told.decode().split(), strict=True))
-
-
-class _Blobs:
-    """Reads blobs, each once."""
+class Blobs:
+    """Reads blobs, each once, and stores new ones together: git takes a thousand files one by one a second to sync."""
 
     def __init__(self, repository: Repository) -> None:
+        """Belong to a repository."""
         self.repository = repository
         self.known: dict[str, bytes] = {}
+        self._new: dict[str, bytes] = {}
 
     def __call__(self, names: Collection[str]) -> dict[str, bytes]:
         self.known.update(blobs(self.repository.top, [name for name in names if name not in self.known]))
         return {name: self.known[name] for name in names if name in self.known}
+
+    def store(self, data: bytes, like: str) -> str:
+        """Return the name of a new blob, made as the name `like` of another object; it is there once flushed."""
+        digest = sha1 if len(like) == 40 else sha256
+        name = digest(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+        self._new[name] = self.known[name] = data
+        return name
+
+    def flush(self) -> None:
+        """Write what was stored."""
+        given = b"".join(b"blob\ndata %d\n%b\n" % (len(data), data) for data in self._new.values())
+        if given:
+            change(self.repository.top, "fast-import", "--quiet", given=given)
 
 
 class _Paths:

@@ -46,11 +46,15 @@ def merge_lists(base: list[Any], newer: list[Any], older: list[Any]) -> list[Any
     return kept + [item for item, name in zip(older, other, strict=True) if name not in one and name not in old]
 
 
-def merge_heads(base: str, newer: str, older: str, values: Mapping[str, Any]) -> str:
+Head = tuple[str, Mapping[str, Any]]
+"""A block of lines and the fields that it says."""
+
+
+def merge_heads(base: Head, newer: Head, older: Head, values: Mapping[str, Any]) -> str:
     """Return a head that says these values, as far as possible in the bytes of the sides; lines end in a newline."""
-    blocks = [_blocks(side) for side in (base, newer, older)]
+    blocks = [_blocks(*side) for side in (base, newer, older)]
     if any(one is None for one in blocks):
-        return newer
+        return newer[0]
     old, one, other = (found or {} for found in blocks)
     order = [key for key in one if key in values or not key]
     before = ""
@@ -64,6 +68,8 @@ def merge_heads(base: str, newer: str, older: str, values: Mapping[str, Any]) ->
 def _block(key: str, base: str | None, newer: str | None, older: str | None, value: object) -> str:
     """Return the lines of a key from the side whose value they have; where both have it, from the one that changed."""
     sides = [side for side in (newer, older) if side is not None]
+    if len({*sides}) == 1:
+        return sides[0] if sides[0].endswith("\n") else f"{sides[0]}\n"
     told = [side for side in sides if not key or _says(side, key, value)] or sides
     changed = [side for side in told if side != base] or told
     text = changed[0]
@@ -75,7 +81,7 @@ def _says(block: str, key: str, value: object) -> bool:
     return problem is None and key in fields and same(fields[key], value)
 
 
-def _blocks(head: str) -> dict[str, str] | None:
+def _blocks(head: str, fields: Mapping[str, Any]) -> dict[str, str] | None:
     """Cut a head into the lines of each key, comments above it included; None where no lines belong to one key alone.
 
     What stands below the last key belongs to it; a head of comments alone has one block without a key.
@@ -95,8 +101,7 @@ def _blocks(head: str) -> dict[str, str] | None:
             found[key], lead = found[key] + lead + line, ""
     if lead:
         found[key] = found.get(key, "") + lead
-    fields, problem = load_mapping(head)
-    return found if problem is None and [*fields] == [name for name in found if name] else None
+    return found if [*fields] == [name for name in found if name] else None
 
 
 def merge_settings(base: str, ours: str, theirs: str) -> Merged:
@@ -124,7 +129,7 @@ def merge_settings(base: str, ours: str, theirs: str) -> Merged:
         return value
 
     values = merge_values(old, newer[1], older[1], settle)
-    head = with_values(merge_heads(sides[0], newer[0], older[0], values), values)
+    head = with_values(merge_heads((sides[0], old), newer, older, values), values)
     if head is None:
         return merge_texts(base, ours, theirs)
     for key, value in lost.items():

@@ -1,7 +1,9 @@
 """Machines that sync end with the same memories, and nothing of anybody else's is committed, changed or pushed."""
 
 import json
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -408,3 +410,33 @@ def test_what_a_plain_pull_changed_in_the_archive_is_recorded_and_told(laptop: M
     laptop.sync()
     assert laptop.texts() == desktop.texts()
     assert laptop.mem("check").out == ""
+
+
+def test_a_merge_of_many_memories_asks_git_no_more_often_than_one_of_few(
+    laptop: Machine, desktop: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process of git for each file made a merge of a thousand take minutes."""
+    began: list[object] = []
+
+    class Counted(subprocess.Popen[bytes]):
+        def __init__(self, words: list[str], **more: Any) -> None:
+            began.append(words)
+            super().__init__(words, **more)
+
+    counts = []
+    for number in (2, 120):  # git keeps up to a hundred new objects as files, and more of them in a pack
+        paths = [laptop.write(f"Service {number}/{one} is up.\n\nIt has {one} ports.") for one in range(number)]
+        settle(laptop, desktop)
+        for path in paths:
+            for machine, old, new in ((laptop, "is up", "was down"), (desktop, "ports", "doors")):
+                file = machine.root / path
+                file.write_text(file.read_text().replace(old, new))
+        laptop.sync()
+        began.clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(subprocess, "Popen", Counted)
+            assert desktop.synced()["is_merge"]
+        counts.append(len(began))
+        assert all("was down" in (text := (desktop.root / path).read_text()) and "doors" in text for path in paths)
+        desktop.git("fsck", "--strict")
+    assert 0 < counts[1] <= counts[0]
