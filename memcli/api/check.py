@@ -81,7 +81,10 @@ def check(workspace: Workspace, *, secrets: bool = False, fix: bool = False, dry
     fixed = fixes.fix(workspace, faults, plan) if fix and not dry_run else ()
     if fixed:
         merge.finish(workspace)
-        found, _ = with_conflicts(workspace, checks.check(workspace))
+        found, merge = with_conflicts(workspace, checks.check(workspace))
+        if rest := merge.plan(workspace, found, Plan()):  # what came back into use may fill another's key
+            fixed += fixes.fix(workspace, (), rest)
+            found, _ = with_conflicts(workspace, checks.check(workspace))
         faults = (*found.faults, *checks.leaks_in(workspace, everywhere=secrets))
     is_own = workspace.layout.is_mems and not fix
     nameless = sum(map(fixes.lacks_id, found.readings)) if is_own else 0

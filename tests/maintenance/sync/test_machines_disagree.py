@@ -65,6 +65,21 @@ def test_what_was_said_again_stays_in_use_though_the_other_machine_forgot_it(
 
 
 @WAYS
+def test_what_comes_back_into_use_is_flagged_with_what_fills_its_key_since(
+    laptop: Machine, desktop: Machine, merge: Merge
+) -> None:
+    path = laptop.write("The port is 7000.", "--key", "staging/port")
+    laptop.sync()
+    desktop.sync()
+    laptop.mem("forget", path)
+    laptop.write("Staging listens on 7001.", "--key", "staging/port")
+    desktop.mem("write", "The port is 7000.", "--key", "staging/port")
+    merge(laptop, desktop)
+    assert "both fill staging/port" in desktop.mem("review").out
+    assert desktop.mem("check").out == ""
+
+
+@WAYS
 @pytest.mark.parametrize("forgets", ["laptop", "desktop"])
 def test_a_memory_whose_successor_the_other_machine_forgot_is_named(
     laptop: Machine, desktop: Machine, merge: Merge, forgets: str
