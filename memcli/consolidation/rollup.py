@@ -11,8 +11,8 @@ from typing import Any
 from ..beliefs.plan import Plan
 from ..dataclass import dataclass
 from ..errors import LlmError, MemError, NotFoundError, RefusedError
+from ..formats.entry_merge import ROLLUP, digest_of_rollup
 from ..formats.frontmatter import document as frontmatter
-from ..formats.ids import blake2b
 from ..formats.text_lines import first_line, require_no_conflict, shorten
 from ..index.filters import Filter
 from ..index.index import Index, ask
@@ -27,10 +27,6 @@ NAMED = 100
 """Episodes listed at most, the latest."""
 
 _DECISIONS, _TOLD = 20, 10
-_BLOCK = re.compile(
-    r"(?ms)^<!-- mem:rollup (?P<made>\w+) (?P<told>[0-9a-f]+) -->\r?\n(?P<body>.*?)"
-    r"^<!-- /mem:rollup -->[ \t]*(?:\r?\n|\Z)"
-)
 _FIELD = re.compile(r"(?m)^(Outcome|Summary): *(\S.*)$")
 # A list under its label or heading, as people and other tools write it: "Key decisions:", "## Decisions".
 _LIST = re.compile(
@@ -87,7 +83,7 @@ def unsummed(workspace: Workspace, least: int = 1) -> list[EpisodeGroup]:
         if len(rows) < least:
             continue
         try:
-            block = _BLOCK.search(_page(workspace, EpisodeGroup(name))[1] or "")
+            block = ROLLUP.search(_page(workspace, EpisodeGroup(name))[1] or "")
         except RefusedError:
             block = None  # why it cannot be changed is said when it is to be
         if block is None or block["made"] != _digest_of(_read(workspace, rows)):
@@ -114,14 +110,14 @@ def rollup_plan(workspace: Workspace, group: EpisodeGroup, llm: Llm | None, nois
         raise NotFoundError(f"no episodes of {what}", "`mem ls --type episode` shows those there are")
     path, text = _page(workspace, group)
     made = _digest_of(episodes)
-    block = _BLOCK.search(text or "")
+    block = ROLLUP.search(text or "")
     if block and block["made"] == made:
         return RolledUp(group, path, len(episodes), "nothing")
     told, how, error = _told(workspace, what, episodes, llm)
     body = redactor(workspace, path).text(_body(told, episodes))
     # Where the LLM failed the next run tries again: the mark does not say that all is told.
     written = _block(f"x{made}" if error else made, body)
-    if block and block["made"] == f"x{made}" and block["told"] == _digest(body):
+    if block and block["made"] == f"x{made}" and block["told"] == digest_of_rollup(body):
         return RolledUp(group, path, len(episodes), "nothing", error=error)
     ids = tuple(one.id for one in episodes)
     return RolledUp(
@@ -148,8 +144,8 @@ def _steps(
         }
         return (Change(path, None, entry_text(workspace, told, written, noise)[2]),)
     steps: list[Step] = []
-    block = _BLOCK.search(text)
-    if block and block["told"] != _digest(block["body"]):
+    block = ROLLUP.search(text)
+    if block and block["told"] != digest_of_rollup(block["body"]):
         # A person has written between the marks: what they wrote is kept aside.
         steps.append(Change(workspace.free_name(f"{workspace.layout.archive}{path}"), None, text))
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -263,12 +259,8 @@ def _plain(text: str) -> str:
 
 
 def _block(made: str, body: str) -> str:
-    return f"<!-- mem:rollup {made} {_digest(body)} -->\n{body}<!-- /mem:rollup -->\n"
+    return f"<!-- mem:rollup {made} {digest_of_rollup(body)} -->\n{body}<!-- /mem:rollup -->\n"
 
 
 def _digest_of(episodes: Sequence[_Episode]) -> str:
-    return _digest("\0".join(f"{one.id}\n{one.body}" for one in episodes))
-
-
-def _digest(text: str) -> str:
-    return blake2b(text.replace("\r\n", "\n").encode("utf-8", "replace"), digest_size=4).hexdigest()
+    return digest_of_rollup("\0".join(f"{one.id}\n{one.body}" for one in episodes))

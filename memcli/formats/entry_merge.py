@@ -4,6 +4,7 @@ The result does not depend on which side is called ours, but for the labels of a
 the same two commits make the same file of them.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -12,10 +13,22 @@ from .entry_values import EARLIEST, EITHER, LATEST, LOWER, NEWER, SUM, TRUST, UN
 from .frontmatter.document import Document, parse
 from .frontmatter.edit import same
 from .frontmatter.key_merge import MISSING, merge_heads, merge_lists, merge_values, with_values
+from .ids import blake2b
 from .three_way import MARKER, Merged, merge_lines, merge_texts, plain_sides
 
 LOST = "merged"
 """The key of `metadata` that holds, by field, the values that did not stay."""
+
+ROLLUP = re.compile(
+    r"(?ms)^<!-- mem:rollup (?P<made>\w+) (?P<told>[0-9a-f]+) -->\r?\n(?P<body>.*?)"
+    r"^<!-- /mem:rollup -->[ \t]*(?:\r?\n|\Z)"
+)
+"""The part of a page that `mem rollup` makes; `told` is the digest of its body, unless a person changed that."""
+
+
+def digest_of_rollup(text: str) -> str:
+    """Return the digest of what a rollup tells."""
+    return blake2b(text.replace("\r\n", "\n").encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
 class _Side(NamedTuple):
@@ -51,8 +64,10 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER, *, is_hal
     texts, written = plain_sides(base, ours, theirs)
     old, here, there = (_Side(text, parse(text)) for text in texts)
     newer, older = sorted((here, there), key=lambda side: (side.time("updated_at"), side.text), reverse=True)
+    parts = [_made_part(side.document.body) for side in (newer, older)]
+    is_page = not base and None not in parts  # both machines summed up one project
     ids = {stated_id(side.fields) for side in (newer, older)} - {""}
-    are_two = len(ids) > 1 and (is_half_merged or not base) and not _is_one_version(newer, older)
+    are_two = not is_page and len(ids) > 1 and (is_half_merged or not base) and not _is_one_version(newer, older)
     if any(side.document.problem for side in (old, newer, older)) or are_two:
         return merge_texts(base, ours, theirs, size)
     rules = _Rules(has_base=bool(base), is_half_merged=is_half_merged)
@@ -61,9 +76,18 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER, *, is_hal
     head = _head(rules.with_lost(values), old, newer, older)
     if head is None:
         return merge_texts(base, ours, theirs, size)
-    bodies = [side.document.body.split("\n") for side in (old, here, there)]
-    body, clashes = merge_lines(bodies[0], bodies[1], bodies[2], size)
+    bodies = [side.document.body for side in (old, here, there)]
+    if parts[0] and parts[1]:  # of what is made anew, lines of the one among lines of the other say nothing
+        made = parts[0]
+        bodies = [ROLLUP.sub(lambda _: made, body, count=1) for body in bodies]
+    body, clashes = merge_lines(bodies[0].split("\n"), bodies[1].split("\n"), bodies[2].split("\n"), size)
     return Merged(written(head + "\n".join(body)), clashes)
+
+
+def _made_part(body: str) -> str | None:
+    """Return the part of a page that `mem rollup` made and no person has changed."""
+    found = ROLLUP.search(body)
+    return found[0] if found and found["told"] == digest_of_rollup(found["body"]) else None
 
 
 def _is_one_version(one: _Side, other: _Side) -> bool:

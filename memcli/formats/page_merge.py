@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from ..dataclass import dataclass
 from .memory_page import CLOSING, END_OF_KEEP, HEADINGS, KEEP, OPENING, promoted_line, read_promoted, with_lines
 from .text_lines import BOM, lines
-from .three_way import MARKER, Merged, chunks, common_ends, merge_texts
+from .three_way import MARKER, Merged, chunks, common_ends, matches, merge_texts
 
 _Pages = Sequence[Mapping[str, str]]
 """The promoted lines by id of base, ours and theirs."""
@@ -42,9 +42,12 @@ def _is_gone(pages: _Pages, name: str) -> bool:
 
 
 def _both(pages: _Pages, base: Sequence[str], ours: Sequence[str], theirs: Sequence[str]) -> list[str] | None:
-    """Settle a place that both sides changed: None where a line that a person wrote was changed or taken away."""
+    """Settle a place that both sides changed: None where a person's line was changed, or gone for another one."""
     if not all(map(_is_ours, base)):
-        return None
+        if any(line and _is_ours(line) for line in base):
+            return None
+        both = (_taken_and_added(base, one, other) for one, other in ((ours, theirs), (theirs, ours)))
+        return next((one for one in both if one is not None), None)
     start, end = common_ends(ours, theirs)
     parts = sorted([list(ours[start : len(ours) - end]), list(theirs[start : len(theirs) - end])], reverse=True)
     if all(_is_ours(line) for part in parts for line in part):
@@ -59,6 +62,15 @@ def _both(pages: _Pages, base: Sequence[str], ours: Sequence[str], theirs: Seque
         gap = [] if is_list or not all(parts) or not parts[0][-1].strip() else [""]
         middle = [*parts[0], *gap, *parts[1]]
     return [*ours[:start], *middle, *ours[len(ours) - end :]]
+
+
+def _taken_and_added(base: Sequence[str], fewer: Sequence[str], more: Sequence[str]) -> list[str] | None:
+    """Return what one side added without the lines that the other one took away; None where they did anything else."""
+    kept, there = matches(base, fewer), matches(base, more)
+    if len(kept) < len(fewer) or len(there) < len(base):
+        return None
+    gone = {there[place] for place in range(len(base)) if place not in kept}
+    return [line for place, line in enumerate(more) if place not in gone]
 
 
 def _is_ours(line: str) -> bool:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.formats.entry import FIELDS
-from memcli.formats.entry_merge import merge_entry
+from memcli.formats.entry_merge import digest_of_rollup, merge_entry
 from memcli.formats.entry_values import UNION
 from memcli.formats.frontmatter.document import parse, render
 from memcli.formats.frontmatter.key_merge import merge_settings
@@ -326,6 +326,64 @@ def test_lines_that_two_people_add_to_a_page_are_both_kept() -> None:
     assert merge_page(base, base.replace("tea", "coffee"), base.replace("tea", "mate")).clashes == 1
 
 
+@pytest.mark.parametrize(
+    ("fewer", "more", "both"),
+    [
+        ("- one\n- three\n", "- one\n- two\n- new\n- three\n", "- one\n- new\n- three\n"),
+        ("- one\n- three\n", "- one\n- new\n- two\n- three\n", "- one\n- new\n- three\n"),
+        ("- one\n", "- zero\n- one\n- two\n- three\n- four\n", "- zero\n- one\n- four\n"),
+        ("", "- one\n- two\nNew words.\n- three\n", "New words.\n"),
+    ],
+)
+def test_a_line_put_beside_one_that_the_other_side_took_away_is_no_clash(fewer: str, more: str, both: str) -> None:
+    base = "# Memory\n\n- one\n- two\n- three\n"
+    ours, theirs, wanted = (f"# Memory\n\n{lines}" for lines in (fewer, more, both))
+    assert merge_page(base, ours, theirs) == merge_page(base, theirs, ours) == Merged(wanted)
+
+
+def test_a_line_changed_here_and_taken_away_there_waits_for_a_person() -> None:
+    base = "# Memory\n\n- one\n- two\n- three\n"
+    assert merge_page(base, base.replace("- two\n", ""), base.replace("two", "zwei")).clashes == 1
+
+
+def test_comments_behind_the_values_of_both_sides_stay() -> None:
+    base = (
+        "---\nid: mem_a\nconfidence: 0.5  # a guess\ntitle: A\ntags: [a]\nupdated_at: 2026-11-20T10:00:00Z\n---\n\nx\n"
+    )
+    one = base.replace("0.5  # a guess", "0.6  # asked Kai").replace("[a]", "[a, b]  # b too").replace("A\n", "B # b\n")
+    other = base.replace("0.5", "0.7").replace("[a]", "[a, c]").replace("A\n", "'C # no comment'  # c\n")
+    merged = merge_entry(base, one, other.replace("20T10", "20T12"))
+    assert merged == merge_entry(base, other.replace("20T10", "20T12"), one)
+    lines = merged.text.split("\n")
+    assert {"confidence: 0.7  # asked Kai", "title: 'C # no comment'  # c; b"} <= {*lines}
+    assert any(line.startswith("tags: [a, c, b]") and line.endswith("# b too") for line in lines)
+
+
+def rollup(name: str, told: str, hour: int, more: str = "") -> str:
+    """Return a page that sums up a project, as `mem rollup` makes it."""
+    head = render({"id": name, "type": "summary", "updated_at": f"2026-11-21T{hour}:00:00Z"}, "")
+    return f"{head}\n{more}<!-- mem:rollup 0a {digest_of_rollup(told)} -->\n{told}<!-- /mem:rollup -->\n"
+
+
+@pytest.mark.parametrize("base", ["", rollup("mem_a", "1 episode.\n", 10)])
+def test_pages_that_two_machines_made_anew_are_one_and_the_newer_part_stays(base: str) -> None:
+    ours = rollup("mem_a", "3 episodes.\n\nMonday.\n", 11, "Mine.\n\n" * bool(base))
+    theirs = rollup("mem_a" if base else "mem_b", "2 episodes.\n\nTuesday.\n", 12)
+    merged = merge_entry(base, ours, theirs)
+    assert merged == merge_entry(base, theirs, ours)
+    assert merged.clashes == 0
+    assert "2 episodes.\n\nTuesday.\n" in merged.text
+    assert "Monday" not in merged.text
+    assert ("Mine." in merged.text) == bool(base)
+
+
+def test_a_part_of_such_a_page_that_a_person_changed_is_never_dropped() -> None:
+    base = rollup("mem_a", "1 episode.\n", 10)
+    ours = base.replace("1 episode.", "1 episode, which I remember well.")
+    merged = merge_entry(base, ours, rollup("mem_a", "2 episodes.\n", 12))
+    assert "which I remember well" in merged.text
+
+
 def test_settings_merge_by_setting() -> None:
     base = "# mine\nformat: 1\nsearch.limit: 5\nsecrets.allow: [a.md]\n"
     ours = base.replace("5", "8 # more").replace("[a.md]", "[a.md, b.md]")
@@ -333,6 +391,6 @@ def test_settings_merge_by_setting() -> None:
     merged = merge_settings(base, ours, theirs)
     assert merged == merge_settings(base, theirs, ours)
     assert merged.text == (
-        "# mine\nformat: 1\n# another machine had set search.limit: 8\nsearch.limit: 9\n"
+        "# mine\nformat: 1\n# another machine had set search.limit: 8\nsearch.limit: 9  # more\n"
         "secrets.allow: [a.md, c.md, b.md]\ndecay.days.fact: 10\n"
     )

@@ -13,6 +13,8 @@ from ..three_way import Merged, merge_texts, plain_sides
 from .document import edit, load_mapping, parse
 from .edit import Removed, same
 
+_REMARK = re.compile(r"(?<=[ \t])#[^\"'\n]*(?=\n?\Z)")
+"""What stands behind a value, without any quote, so that it is no part of one."""
 MISSING: Final = Removed()
 """The value of a key that a side does not have."""
 Rule = Callable[[str, Any, Any, Any], Any]
@@ -72,8 +74,18 @@ def _block(key: str, base: str | None, newer: str | None, older: str | None, val
         return sides[0] if sides[0].endswith("\n") else f"{sides[0]}\n"
     told = [side for side in sides if not key or _says(side, key, value)] or sides
     changed = [side for side in told if side != base] or told
-    text = changed[0]
-    return text if text.endswith("\n") else f"{text}\n"
+    text = changed[0] if changed[0].endswith("\n") else f"{changed[0]}\n"
+    return _with_remark(text, base, next((side for side in sides if side != changed[0]), None))
+
+
+def _with_remark(text: str, base: str | None, other: str | None) -> str:
+    """Return the lines of a key with the comment that the other side put, or changed, behind its value."""
+    known, here, there = ((_REMARK.search(side or "") or [""])[0] for side in (base, text, other))
+    if text.count("\n") > 1 or not there or there in (known, here):
+        return text
+    if here == known:
+        return f"{text.rstrip()[: len(text.rstrip()) - len(here)].rstrip()}  {there.strip()}\n"
+    return f"{text.rstrip()}; {there.strip().lstrip('# ')}\n"
 
 
 def _says(block: str, key: str, value: object) -> bool:
