@@ -136,7 +136,8 @@ def disorder(text: str, zone: tzinfo = UTC) -> Iterator[tuple[int, str, bool]]:
 def in_order(text: str, zone: tzinfo = UTC) -> str:
     """Return the file with its records sorted by time and exact duplicates left out.
 
-    Text that states no time stays behind the record it follows.
+    Text that states no time stays behind the record it follows. A file of which the records would read otherwise then,
+    such as one with a heading that has no text, stays as it is.
     """
     if text.startswith(BOM):
         return BOM + in_order(text.removeprefix(BOM), zone)
@@ -145,16 +146,18 @@ def in_order(text: str, zone: tzinfo = UTC) -> str:
         return text
     starts = [record.start for record in found]
     blocks = [text[start:stop] for start, stop in zip(starts, [*starts[1:], len(text)], strict=True)]
-    kept: dict[tuple[str, str], tuple[str, str]] = {}
+    kept: dict[tuple[str, str], tuple[str, str, str]] = {}
     for number, (record, block) in enumerate(zip(found, blocks, strict=True)):
-        kept.setdefault((record.id or str(number), block.strip()), (record.timestamp, block))
-    ordered = [block for _, block in sorted(kept.values(), key=lambda one: one[0])]
+        kept.setdefault((record.id or str(number), block.strip()), (record.timestamp, block, record.text))
+    ordered = [block for _, block, _ in sorted(kept.values(), key=lambda one: one[0])]
     if ordered == blocks:
         return text
     # Blank lines stay where they are, not with their record: the last record of a file has fewer behind it.
     gaps = [block[len(block.rstrip()) :] for block in blocks]
     gaps = [*gaps[: len(ordered) - 1], gaps[-1]]
-    return text[: starts[0]] + "".join(block.rstrip() + gap for block, gap in zip(ordered, gaps, strict=True))
+    written = text[: starts[0]] + "".join(block.rstrip() + gap for block, gap in zip(ordered, gaps, strict=True))
+    told = sorted((record.timestamp, record.text) for record in records(written, zone) if record.timestamp)
+    return written if told == sorted((moment, said) for moment, _, said in kept.values()) else text
 
 
 def unreal_dates(text: str, zone: tzinfo = UTC) -> Iterator[tuple[int, str]]:

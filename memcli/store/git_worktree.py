@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ..errors import RefusedError
-from . import atomic_files
+from . import atomic_files, file_steps
 from .git import blobs
 from .git_changes import attempt, change, joined, refused
 from .git_commit import commit_of, differences, settle
@@ -48,18 +48,27 @@ def leave_to_person(workspace: Workspace, repository: Repository, merge: TreeMer
     """
     with _noted(workspace, repository, merge.tree):
         done = attempt(repository.top, "read-tree", "-m", "-u", "HEAD", merge.tree)
-        if done.code:
-            names = _named(done.said) or tuple(line.split("'")[1] for line in done.lines if line.count("'") == 2)
-            raise in_the_way(repository, names) if names else refused(done, "git cannot merge", "run `mem sync` again")
-        lines = [
-            f"{mode} {blob} {stage}\t".encode() + os.fsencode(path) + b"\0"
-            for path in merge.clashes
-            for stage, (mode, blob) in sorted(merge.conflicts.get(path, {}).items())
-        ]
-        clashing = joined([path for path in merge.clashes if path in merge.conflicts])
-        change(repository.top, "update-index", "--force-remove", "-z", "--stdin", given=clashing)
-        change(repository.top, "update-index", "-z", "--index-info", given=b"".join(lines))
-        for name, told in (("MERGE_MODE", ""), ("MERGE_MSG", message), ("MERGE_HEAD", f"{theirs}\n")):
+        names = _named(done.said) or tuple(line.split("'")[1] for line in done.lines if line.count("'") == 2)
+        if not done.code:
+            _begin_merge(repository, merge, theirs, message)
+        elif not names:
+            raise refused(done, "git cannot merge", "run `mem sync` again")
+    if done.code:
+        raise in_the_way(repository, names)
+
+
+def _begin_merge(repository: Repository, merge: TreeMerge, theirs: str, message: str) -> None:
+    """Tell git of a merge that is under way in the worktree, and of its conflicts."""
+    lines = [
+        f"{mode} {blob} {stage}\t".encode() + os.fsencode(path) + b"\0"
+        for path in merge.clashes
+        for stage, (mode, blob) in sorted(merge.conflicts.get(path, {}).items())
+    ]
+    clashing = joined([path for path in merge.clashes if path in merge.conflicts])
+    change(repository.top, "update-index", "--force-remove", "-z", "--stdin", given=clashing)
+    change(repository.top, "update-index", "-z", "--index-info", given=b"".join(lines))
+    for name, told in (("MERGE_MODE", ""), ("MERGE_MSG", message), ("MERGE_HEAD", f"{theirs}\n")):
+        with file_steps.naming("write", repository.folder / name):
             (repository.folder / name).write_text(told, encoding="utf-8")
 
 
@@ -67,10 +76,15 @@ def leave_to_person(workspace: Workspace, repository: Repository, merge: TreeMer
 def _noted(workspace: Workspace, repository: Repository, tree: str) -> Iterator[None]:
     """Note what is brought as long as that is not done, or known to be refused."""
     note = workspace.derived / _BRINGING
-    note.unlink(missing_ok=True)
+    _forget(note)
     atomic_files.create(note, f"{commit_of(repository, 'HEAD')}\t{tree}\n".encode())
     yield
-    note.unlink(missing_ok=True)
+    _forget(note)
+
+
+def _forget(note: Path) -> None:
+    with file_steps.naming("write", note):
+        note.unlink(missing_ok=True)
 
 
 def take_back(workspace: Workspace, repository: Repository) -> None:
@@ -84,14 +98,15 @@ def take_back(workspace: Workspace, repository: Repository) -> None:
     ):
         changes = differences(repository, old, tree)
         came = blobs(repository.top, [one.new for one in changes if not one.is_gone])
-        left = [one for one in changes if _is_left(repository.top / one.path, came.get(one.new))]
-        for one in left:
-            if one.is_new:
-                (repository.top / one.path).unlink(missing_ok=True)
+        with file_steps.naming("write", repository.top):
+            left = [one for one in changes if _is_left(repository.top / one.path, came.get(one.new))]
+            for one in left:
+                if one.is_new:
+                    (repository.top / one.path).unlink(missing_ok=True)
         settle(repository, [one.path for one in changes], old)
         back = [one.path for one in left if not one.is_new]
         change(repository.top, "checkout-index", "--force", "-z", "--stdin", given=joined(back))
-    note.unlink(missing_ok=True)
+    _forget(note)
 
 
 def _is_left(path: Path, came: bytes | None) -> bool:

@@ -18,7 +18,6 @@ from memcli.formats.entry import Entry
 from memcli.store import access_log, atomic_files, entries
 from memcli.store.access_log import Access
 from memcli.store.workspace import Surroundings, Workspace, opened
-from tests.crash import POWER_CUT, FailingOS, power_cut, wire
 from tests.fake_llm import ScriptedLlm
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
@@ -386,30 +385,6 @@ def test_what_the_disk_refuses_is_said_at_once_and_not_tried_again(
     with pytest.raises(RefusedError, match="the disk is full"):
         let_in(workspace, "Deploys run on Fly")
     assert len(times) == 1
-
-
-def test_a_power_cut_at_any_step_leaves_all_or_nothing(tmp_path: Path) -> None:
-    """Supersede one memory and flag another, with the power cut at every step."""
-    steps = 0
-    for number in range(1, 200):
-        workspace = at(tmp_path / str(number), **NO_MODEL)
-        old = let_in(workspace, "Deploys run on Fly")
-        child = os.fork()
-        if child == 0:
-            wire(FailingOS(number, power_cut))
-            let_in(workspace, "Correction: deploys run on Hetzner")
-            os._exit(0)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert code in (0, POWER_CUT)
-        let_in(workspace, "Something else entirely")  # finishes what was begun
-        done = count(workspace) == 3
-        assert entry(workspace, old).status == ("superseded" if done else "active")
-        if done:
-            assert entry(workspace, entry(workspace, old).superseded_by).references == (old.id,)
-        steps += code == POWER_CUT
-        if code == 0:
-            break
-    assert steps > 10
 
 
 def verdict(kind: str, *, sure: bool = True) -> str:

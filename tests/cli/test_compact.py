@@ -1,24 +1,12 @@
 """`mem session compact` and `clear` as a user sees them, also when the power fails."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from memcli.store.temporary_files import is_temporary
 from tests.conftest import Mem
-
-ROOT = Path(__file__).parent.parent.parent
-KILLED = """
-import os, sys
-from tests import crash
-os.chdir(sys.argv[2])
-crash.wire(crash.FailingOS(int(sys.argv[1]), crash.power_cut))
-from memcli.cli.app import run
-sys.exit(run(["session", "compact", "s", "--force", "--keep", "2"]))
-"""
 
 
 def said(mem: Mem, count: int, first: int = 1) -> None:
@@ -54,33 +42,6 @@ def test_only_a_session_past_its_limit_is_compacted(mem: Mem, workspace: Path, m
     assert row["tokens_after"] < row["tokens_before"]
     assert "[Conversation summary]" in mem("session", "show", "s", "--range", "1").out
     assert mem("read", "session:s#m1").code == 0, "what was archived is still read by its id"
-
-
-def test_the_power_may_fail_at_any_step_of_a_compaction(mem: Mem, workspace: Path, world: Path, tmp_path: Path) -> None:
-    said(mem, 6)
-    assert mem("consolidate").code == 0
-
-    def copied(name: str) -> Path:
-        place = tmp_path / name
-        subprocess.run(["cp", "-a", str(world), str(place)], check=True)
-        return place
-
-    def compact(place: Path) -> None:
-        done = mem("session", "compact", "s", "--force", "--keep", "2", "--workspace", str(place / "memory"))
-        assert done.code == 0
-
-    even = copied("even")
-    compact(even)
-    wanted = tree(even / "memory")
-    for at in range(1, 200):
-        place = copied(f"cut{at}")
-        command = [sys.executable, "-c", KILLED, str(at), str(place)]
-        code = subprocess.run(command, cwd=ROOT, check=False, capture_output=True).returncode
-        compact(place)
-        assert tree(place / "memory") == wanted, f"cut at step {at}"
-        if code == 0:
-            break
-    assert at > 20
 
 
 def test_clear_consolidates_archives_and_begins_anew(mem: Mem, workspace: Path) -> None:
