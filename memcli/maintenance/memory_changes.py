@@ -62,6 +62,7 @@ def memory_changes(
                     sides[side.name if side.name not in sides else file.path] = side
         else:
             found += _of_file(layout, file, kind)
+    _match_named(layout, before, after)
     found = list(_without_moves(layout, found, files))
     known = {side.entry.id: side.entry.summary for side in (*before.values(), *after.values()) if side.entry}
     for name in dict.fromkeys([*before, *after]):
@@ -69,6 +70,15 @@ def memory_changes(
     found += key_clashes(layout, before, after, entries_after)
     order = list(WORDS)
     return sorted(found, key=lambda one: (order.index(one.kind), one.path, one.id))
+
+
+def _match_named(layout: Layout, before: dict[str, EntryVersion], after: Mapping[str, EntryVersion]) -> None:
+    """Know an entry as one that was given an id, or has none any more: until then its path names it."""
+    new = {one.path: name for name, one in after.items() if name not in before}
+    for name, one in list(before.items()):
+        other = new.get(one.path)
+        if name not in after and other and one.path.removeprefix(layout.archive) in (name, other):
+            before[other] = before.pop(name)
 
 
 def _of_file(layout: Layout, file: FileVersions, kind: str | None) -> Iterator[MemoryChange]:

@@ -115,6 +115,33 @@ def test_a_file_that_is_gone_without_a_trace_is_purged_and_its_text_shown(
     assert (found["kind"], found["id"], found["lines"]) == ("purged", base["tea"], ["-Tea is at five."])
 
 
+def test_an_entry_that_gets_an_id_or_loses_it_is_changed_and_neither_new_nor_purged(
+    base: dict[str, str], mem: Mem, workspace: Path, changes: Changes
+) -> None:
+    names = [f"entries/by-hand-{number}.md" for number in range(7)] + ["archive/entries/by-hand.md"]
+    for name in names:
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_text(f"What {name} says.\n")
+    commit(workspace)
+    assert mem("check", "--fix").code == 0
+    given = changes()
+    assert {one["path"] for one in given} == set(names)
+    assert {one["kind"] for one in given} == {"changed"}
+    assert all(one["id"].startswith("mem_") for one in given)
+    git(workspace, "add", "-A")
+    git(workspace, "commit", "-q", "--allow-empty", "-m", "x")
+    for name in names:
+        (workspace / name).write_text(f"What {name} says.\n")
+    assert {one["kind"] for one in changes()} == {"changed"}
+
+
+def test_a_file_that_holds_another_memory_now_is_that_ones_and_the_first_is_purged(
+    base: dict[str, str], mem: Mem, workspace: Path, changes: Changes
+) -> None:
+    rewrite(path_of(mem, workspace, base["tea"]), base["tea"], "mem_01m7zvz0arb5pv67")
+    assert sorted(kinds(changes())) == [("new", "mem_01m7zvz0arb5pv67"), ("purged", base["tea"])]
+
+
 def test_a_change_tells_fields_and_text_apart(
     base: dict[str, str], mem: Mem, workspace: Path, changes: Changes
 ) -> None:
