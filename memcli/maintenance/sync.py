@@ -15,15 +15,15 @@ from ..index.index import Index, ask
 from ..store import merge_driver
 from ..store.git_changes import attempt, change, split, without_passwords
 from ..store.git_merge import TreeMerge, commit_merge, merge_trees
-from ..store.git_remote import fetched, known_commit, note_commit, push
+from ..store.git_remote import fetched, known_commit, note_commit, push, require_history, require_not_taken_back
 from ..store.git_worktree import in_the_way, leave_to_person, move_to, take_back
 from ..store.journal import exclusive, finish_first
 from ..store.lock import alone
-from ..store.repository import Repository, branch_of, colliding, repository_of, require_free
+from ..store.repository import ChangedFile, Repository, branch_of, colliding, repository_of, require_free
 from ..store.workspace import MARKER, Workspace
 from .access_counters import fold, waiting
 from .after_merge import explain_merged, name_hidden, settle_rivals
-from .memory_commit import Commit, changes_between, commit_memory, conclude_merge, in_words, paths_changed
+from .memory_commit import Commit, changes_between, commit_memory, conclude_merge, in_words, is_memory, paths_changed
 
 TRIES = 12
 """How often it begins anew because another machine was faster."""
@@ -34,7 +34,7 @@ class Synced:
     """What an exchange did, and how it ended."""
 
     repository: str  # the folder
-    branch: str
+    branch: str  # of the remote; where there is none, the one that is checked out
     remote: str = ""  # name or address, without passwords; empty where there is none
     state: str = "synced"  # or local (there is no remote), held (not merged or pushed), clash (a person is needed)
     committed: str = ""  # in the words of memory; empty where nothing was
@@ -76,7 +76,7 @@ class _Exchange:
         self.dry_run = dry_run
         self.seconds = workspace.settings["sync.timeout"]
         self.told = Synced(str(repository.top), "")
-        self.remote = self.branch = ""
+        self.remote = self.branch = self.local = ""
         self.disputed: tuple[str, ...] = ()  # see `Resolution`
 
     def run(self) -> Synced:
@@ -91,9 +91,10 @@ class _Exchange:
             if not commit.head:
                 return replace(self.told, state="held")
             self.remote, self.branch = self.repository.remote_of(commit.branch, self.asked)
-            self.told = replace(self.told, remote=without_passwords(self.remote))
             if not self.remote:
                 return replace(self.told, state="local")
+            self.local = commit.branch
+            self.told = replace(self.told, remote=without_passwords(self.remote), branch=self.branch)
             theirs = fetched(self.repository, self.remote, commit.branch, self.branch, self.seconds)
             head = self._merge(commit.head, theirs)
             if head and self.told.state == "synced" and self._looked_after(commit.head, head, theirs):
@@ -124,13 +125,16 @@ class _Exchange:
     def _merge(self, ours: str, theirs: str) -> str:
         """Bring both sides together; return the commit that has both, empty if it has to be tried again."""
         ahead, behind = self._distance(ours, theirs)
-        if ahead and self._is_held(ours, theirs):
-            return ours
+        known = known_commit(self.workspace, self.remote, self.branch)
+        if ahead:
+            require_not_taken_back(self.repository, known, ours, theirs, self._name, self._command("push"))
+            if self._is_held(ours, theirs, is_behind=bool(behind)):
+                return ours
         if not behind:
             return ours
-        self._require_history(theirs)
+        require_history(self.repository, known, theirs, self._name)
         self._require_workspace(ours, theirs)
-        message = f"memory: merge {without_passwords(self.remote)}/{self.branch}"
+        message = f"memory: merge {self._name}"
         target, notices, reader = theirs, self.told.notices, None
         if ahead:
             merge = merge_trees(self.repository, self.workspace, ours, theirs)
@@ -143,7 +147,8 @@ class _Exchange:
         if not self.dry_run:
             with exclusive(self.workspace, "mem sync"):
                 if names := move_to(self.workspace, self.repository, target):
-                    if all(self._is_memory(name) for name in names):
+                    left_out = {f"{self.repository.prefix}{one.path}" for one in self.told.problems}
+                    if all(self._is_memory(name) for name in names) and not left_out & set(names):
                         return ""  # an agent wrote meanwhile
                     raise in_the_way(self.repository, names)
         received = in_words(changes_between(self.repository, self.workspace, ours, target, reader))
@@ -196,34 +201,37 @@ class _Exchange:
         ahead, behind = told.split()
         return int(ahead), int(behind)
 
-    def _is_held(self, ours: str, theirs: str) -> bool:
-        """Return whether commits of others' work wait to be pushed, which is not for us to do."""
-        span = f"{theirs}..{ours}" if theirs else ours
-        if not self.repository.prefix:
-            return False
-        told = change(self.repository.top, "log", "--diff-merges=combined", "--format=", "--name-only", "-z", span)
-        others = [name for name in split(told) if not name.strip("\n").startswith(self.repository.prefix)]
-        if others:
-            what = f"commits that touch {others[0].strip()} are not pushed"
-            fix = "push them with the others (`git pull`, `git push`), then memory goes with them"
-            self.told = replace(self.told, state="held", notices=(*self.told.notices, f"{what}: {fix}"))
-        return bool(others)
+    @property
+    def _name(self) -> str:
+        """Return the remote's branch as messages name it."""
+        return f"{self.told.remote}/{self.branch}"
 
-    def _require_history(self, theirs: str) -> None:
-        """Raise RefusedError where the remote no longer has what both sides had."""
-        known = known_commit(self.workspace, self.remote, self.branch)
-        if known and attempt(self.repository.top, "merge-base", "--is-ancestor", known, theirs).code == 1:
-            fix = f"`git merge {theirs[:12]}` keeps both, `git reset --hard {theirs[:12]}` takes what is there"
-            raise RefusedError(
-                f"the history of {self.told.remote}/{self.branch} was rewritten since the last sync", fix
-            )
+    def _command(self, word: str, *options: str) -> str:
+        """Return the command by which a person exchanges the branch with the remote's."""
+        is_other = word == "push" and self.local != self.branch
+        branch = f"{self.local}:{self.branch}" if is_other else self.branch
+        return " ".join(("git", word, *options, self.told.remote, branch))
+
+    def _is_held(self, ours: str, theirs: str, *, is_behind: bool) -> bool:
+        """Return whether commits wait to be pushed that touch what is not memory, which is not for us to do."""
+        span = f"{theirs}..{ours}" if theirs else ours
+        words = ("--no-show-signature", "--diff-merges=combined", "--no-renames", "--ignore-submodules=none")
+        told = change(self.repository.top, "log", *words, "--format=", "--name-only", "-z", span)
+        others = dict.fromkeys(name.strip("\n") for name in split(told) if not self._is_memory(name.strip("\n")))
+        if others:
+            first, *more = others
+            what = f"commits that touch {first}{f' and {len(more):,} more' * bool(more)} are yours to push"
+            pull = f"`{self._command('pull', '--no-rebase')}`, then " * is_behind
+            notice = f"{what}: {pull}`{self._command('push')}`; memory goes with them"
+            self.told = replace(self.told, state="held", notices=(*self.told.notices, notice))
+        return bool(others)
 
     def _require_workspace(self, ours: str, theirs: str) -> None:
         """Raise RefusedError where the remote deleted the workspace."""
         marker = f"{self.repository.prefix}{MARKER}"
         if self._has(ours, marker) and not self._has(theirs, marker):
             fix = f"look at `git log {theirs[:12]} -- {marker}`; `git merge {theirs[:12]}` deletes it here too"
-            raise RefusedError(f"{self.told.remote}/{self.branch} has deleted the workspace {self.workspace.root}", fix)
+            raise RefusedError(f"{self._name} has deleted the workspace {self.workspace.root}", fix)
 
     def _has(self, commit: str, path: str) -> bool:
         return not attempt(self.repository.top, "cat-file", "-e", f"{commit}:{path}").code
@@ -238,7 +246,7 @@ class _Exchange:
             raise RefusedError(f"{pair[0]} and {pair[1]} are one file on this disk", fix)
 
     def _is_memory(self, path: str) -> bool:
-        return path.startswith(self.repository.prefix)
+        return is_memory(self.workspace, self.repository, ChangedFile(path, is_tracked=True))
 
     def _finished(self, head: str) -> Synced:
         """Note the commit both sides have, and bring the index up to date."""

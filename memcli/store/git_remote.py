@@ -1,9 +1,12 @@
-"""Fetch from a remote and push to it: one branch, by the user's own ssh and credential helpers, within a time."""
+"""Fetch from a remote and push to it: one branch, by the user's own ssh and credential helpers, within a time.
+
+A history that somebody changed on the remote since the last time is told, and left to a person.
+"""
 
 from contextlib import suppress
 
 from ..errors import RefusedError
-from .git_changes import Done, attempt, unreachable, without_passwords
+from .git_changes import Done, attempt, change, unreachable, without_passwords
 from .git_commit import commit_of
 from .local_log import replace_text, text_of
 from .repository import Repository
@@ -77,6 +80,33 @@ def known_commit(workspace: Workspace, remote: str, branch: str) -> str:
     """Return the last commit that was exchanged with a branch of a remote; empty if none is known."""
     line = text_of(workspace, _SYNCED).rstrip("\n").split("\t")
     return line[2] if len(line) == 3 and line[:2] == [without_passwords(remote), branch] else ""
+
+
+def require_history(repository: Repository, known: str, theirs: str, name: str) -> None:
+    """Raise RefusedError where a branch no longer has the commit that both sides are known to have had."""
+    if known and attempt(repository.top, "merge-base", "--is-ancestor", known, theirs).code == 1:
+        fix = f"`git merge {theirs[:12]}` keeps both, `git reset --hard {theirs[:12]}` takes what is there"
+        raise RefusedError(f"the history of {name} was rewritten since the last sync", fix)
+
+
+def require_not_taken_back(repository: Repository, known: str, ours: str, theirs: str, name: str, push: str) -> None:
+    """Raise RefusedError where a push would put commits back that somebody took from the remote.
+
+    It had `known`, which we have; now it has an older commit, or none. `push` is the command that puts them back.
+    """
+    if not known or known == theirs or not _follows(repository, ours, known):
+        return
+    if not theirs:
+        raise RefusedError(f"{name} is no longer there, and was at the last sync", f"`{push}` makes it again")
+    if _follows(repository, known, theirs):
+        count = change(repository.top, "rev-list", "--count", f"{theirs}..{known}").decode().strip()
+        what = f"{name} was put back by {count} commit{'s' * (count != '1')} since the last sync"
+        fix = f"`git reset --hard {theirs[:12]}` takes what is there, `{push}` puts them there again"
+        raise RefusedError(what, fix)
+
+
+def _follows(repository: Repository, commit: str, other: str) -> bool:
+    return not attempt(repository.top, "merge-base", "--is-ancestor", other, commit).code
 
 
 def note_commit(workspace: Workspace, remote: str, branch: str, commit: str) -> None:
