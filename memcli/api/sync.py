@@ -37,6 +37,7 @@ class SyncReport:
                 for name, found in named.items()
             },
             "notices": list(done.notices),
+            "ignored": list(done.ignored),
             "dry_run": self.is_dry_run,
         }
 

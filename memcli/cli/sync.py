@@ -30,9 +30,10 @@ def sync(
 
     Commits what is mem's in the workspace, and nothing else: counters and confirmations go into the files first.
     Fetches, merges, brings the index up to date and pushes; where another machine was faster, again. History is never
-    rewritten, and nothing is signed. Exits with 5 where both sides changed one sentence: settle it in the file that is
-    named, then run it again. Exits with 3 where memory was committed and not all of it could be exchanged, with 6
-    where the remote cannot be reached, and with 75 while another one runs.
+    rewritten, and nothing is signed. Exits with 5 where a person is needed: both sides changed one sentence, which is
+    settled in the file that is named, or what is named stands in the way; run it again then. Exits with 3 where files
+    were left out, commits of yours wait to be pushed, or there is no remote; with 6 where the remote cannot be reached,
+    and with 75 while another one runs. What was committed before stays committed.
     A line for crontab: */20 * * * * mem sync --quiet --workspace ~/memory
     """
     if scope == "all":
@@ -71,6 +72,10 @@ def _tell(where: Workspace, found: SyncReport, *, quiet: bool) -> None:
     for problem in (*done.problems, *done.clashes):
         left_out = "" if problem in done.clashes else " (not committed)"
         output.note(f"{replace(problem, path=context.here(where, problem.path))}{left_out}")
+    if done.ignored and not quiet:
+        count = output.number_of(len(done.ignored), "file")
+        why = f"`git check-ignore -v {context.here(where, done.ignored[0])}` tells by what rule"
+        output.note(f"git is told to ignore {count} of memory, and none of it travels: {why}")
     if done.state == "clash":
         output.note("a person has to settle this: edit what stands between the markers, then run `mem sync` again")
     if done.state == "local":

@@ -205,15 +205,20 @@ def _moved_unseen(
     new = [one for one in found if not one.is_gone and repository.relative(one.path) not in left_out]
     data = blobs(repository.top, [name for one in (*gone, *new) for name in (one.old, one.new) if name.strip("0")])
     arrived = {identifier_of(text(data[one.new])) for one in new if one.new in data}
-    words = ("--others", "--ignored", "--exclude-standard", "--full-name", "-z", "--", repository.prefix or ".")
-    ignored = {repository.relative(name) for name in split(change(repository.top, "ls-files", *words))}
-    unseen = [name for name in sorted({*ignored, *left_out}) if layout.kind_of(name) == "entry"]
+    unseen = [name for name in sorted({*ignored(workspace, repository), *left_out}) if layout.kind_of(name) == "entry"]
     holders = {identifier_of(text(read(workspace.root / name))): name for name in unseen if _is_file(workspace, name)}
     for one in gone:
         identifier = identifier_of(text(data.get(one.old, b"")))
         if identifier and identifier not in arrived and identifier in holders:
             reason = f"stays in git: what was there is in {holders[identifier]} now, which is not committed"
             yield FileProblem(repository.relative(one.path), 1, reason)
+
+
+def ignored(workspace: Workspace, repository: Repository) -> tuple[str, ...]:
+    """Return the memories that git is told to ignore; conversations are left out, which stay here anyway."""
+    words = ("--others", "--ignored", "--exclude-standard", "--full-name", "-z", "--", repository.prefix or ".")
+    files = [ChangedFile(name, is_tracked=False) for name in split(change(repository.top, "ls-files", *words))]
+    return tuple(repository.relative(one.path) for one in files if is_memory(workspace, repository, one))
 
 
 def _is_file(workspace: Workspace, name: str) -> bool:
@@ -263,9 +268,20 @@ def conclude_merge(workspace: Workspace, repository: Repository) -> tuple[FilePr
         change(repository.top, "add", "--all", "--", *settled)
     if left:
         return tuple(left)
+    if staged := _staged_beside(workspace, repository):
+        fix = f"`git restore --staged {staged[0]}` leaves it out, `git commit` takes it in; then run `mem sync` again"
+        raise RefusedError(f"{repository.top / staged[0]} is staged, and was not merged", fix)
     require_identity(repository)
     done = attempt(repository.top, "commit", "--quiet", "--no-edit", "--no-gpg-sign")
     if done.code:
         raise not_committed(repository, done, "the merge")
     assert commit_of(repository, "HEAD")
     return ()
+
+
+def _staged_beside(workspace: Workspace, repository: Repository) -> list[str]:
+    """Return the files that are no memory and are staged as neither side of the merge has them."""
+    words = ("diff-index", "--cached", "--name-only", "--no-renames", "-z")
+    ours, theirs = (split(change(repository.top, *words, side)) for side in ("HEAD", "MERGE_HEAD"))
+    both = (name for name in ours if name in set(theirs))
+    return [name for name in both if not is_memory(workspace, repository, ChangedFile(name, is_tracked=True))]

@@ -23,7 +23,16 @@ from ..store.repository import ChangedFile, Repository, branch_of, colliding, re
 from ..store.workspace import MARKER, Workspace
 from .access_counters import fold, waiting
 from .after_merge import explain_merged, name_hidden, settle_rivals
-from .memory_commit import Commit, changes_between, commit_memory, conclude_merge, in_words, is_memory, paths_changed
+from .memory_commit import (
+    Commit,
+    changes_between,
+    commit_memory,
+    conclude_merge,
+    ignored,
+    in_words,
+    is_memory,
+    paths_changed,
+)
 
 TRIES = 12
 """How often it begins anew because another machine was faster."""
@@ -44,6 +53,7 @@ class Synced:
     clashes: tuple[FileProblem, ...] = ()  # conflicts that a person has to settle
     notices: tuple[str, ...] = ()
     problems: tuple[FileProblem, ...] = ()  # files that were not committed, and why
+    ignored: tuple[str, ...] = ()  # memories that git is told to ignore
 
 
 def sync(workspace: Workspace, remote: str = "", *, dry_run: bool = False) -> Synced:
@@ -75,7 +85,7 @@ class _Exchange:
         self.asked = remote
         self.dry_run = dry_run
         self.seconds = workspace.settings["sync.timeout"]
-        self.told = Synced(str(repository.top), "")
+        self.told = Synced(str(repository.top), "", ignored=ignored(workspace, repository))
         self.remote = self.branch = self.local = ""
         self.disputed: tuple[str, ...] = ()  # see `Resolution`
 
@@ -227,11 +237,20 @@ class _Exchange:
         return bool(others)
 
     def _require_workspace(self, ours: str, theirs: str) -> None:
-        """Raise RefusedError where the remote deleted the workspace."""
+        """Raise RefusedError where the remote deleted the workspace, or moved it."""
         marker = f"{self.repository.prefix}{MARKER}"
-        if self._has(ours, marker) and not self._has(theirs, marker):
-            fix = f"look at `git log {theirs[:12]} -- {marker}`; `git merge {theirs[:12]}` deletes it here too"
-            raise RefusedError(f"{self._name} has deleted the workspace {self.workspace.root}", fix)
+        if not self._has(ours, marker) or self._has(theirs, marker):
+            return
+        told = change(self.repository.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", theirs)
+        markers = (name for name in split(told) if name.rpartition("/")[2] == MARKER)
+        where = self.workspace.root
+        if moved := next((name for name in markers if not self._has(ours, name)), ""):
+            folder = (self.repository.top / moved).parent
+            pull = self._command("pull", "--no-rebase")
+            fix = f"`{pull}` moves it here too; move what it leaves in {where} after it, and run `mem trust {folder}`"
+            raise RefusedError(f"{self._name} has moved the workspace {where} to {folder}", fix)
+        fix = f"look at `git log {theirs[:12]} -- {marker}`; `git merge {theirs[:12]}` deletes it here too"
+        raise RefusedError(f"{self._name} has deleted the workspace {where}", fix)
 
     def _has(self, commit: str, path: str) -> bool:
         return not attempt(self.repository.top, "cat-file", "-e", f"{commit}:{path}").code

@@ -67,6 +67,7 @@ def test_nothing_new_makes_no_commit_and_asks_nothing(laptop: Machine, desktop: 
             "clashes": [],
             "notices": [],
             "problems": [],
+            "ignored": [],
             "dry_run": False,
         }
     assert laptop.git("rev-parse", "HEAD") == before
@@ -194,6 +195,30 @@ def test_one_sentence_changed_on_both_sides_waits_for_a_person_and_all_else_is_t
     assert laptop.texts() == desktop.texts()
     assert b"on Hetzner at night" in laptop.texts()[path]
     assert desktop.git("status", "--porcelain") == ""
+
+
+def test_what_a_person_staged_does_not_go_into_the_merge_they_settle(mem: Mem, world: Path, hub: Path) -> None:
+    project = first_machine(mem, world / "project", hub, "memory")
+    (project.top / "app.py").write_text("one\n")
+    path = project.write("The shop runs on Fly.")
+    project.git("add", ".")
+    project.git("commit", "-qm", "Begin")
+    project.git("push", "-qu", "origin", "main")
+    other = other_machine(mem, world / "other", hub, "memory")
+    for machine, place in ((project, "Hetzner"), (other, "a Pi")):
+        machine.mem("edit", path, "--replace", "Fly", place)
+        (machine.top / "app.py").write_text("not ready\n")
+        machine.git("add", "app.py")
+        machine.sync(code=5 if machine == other else 0)
+    text = (other.root / path).read_text()
+    (other.root / path).write_text(text.partition("<<<<<<<")[0] + "The shop runs on both.\n")
+    found = other.sync(code=5)
+    assert "app.py is staged" in found.err
+    other.git("restore", "--staged", "app.py")
+    settle(other, project)
+    assert project.texts() == other.texts()
+    assert git(hub, "show", "main:app.py") == "one\n"
+    assert [one.git("status", "--porcelain") for one in (other, project)] == [" M app.py\n", "M  app.py\n"]
 
 
 def test_what_one_forgot_and_the_other_changed_is_kept_as_it_was_changed(laptop: Machine, desktop: Machine) -> None:
@@ -335,6 +360,42 @@ def test_a_memory_that_vanished_from_the_disk_is_not_deleted_everywhere(laptop: 
     assert len(desktop.mem("ls").rows) == 13
     laptop.git("restore", ".")
     laptop.sync()
+
+
+def test_ids_that_check_gives_are_a_change_and_no_deletion(laptop: Machine, desktop: Machine) -> None:
+    for number in range(12):
+        (laptop.root / f"entries/by-hand-{number}.md").write_text(f"Fact number {number} of the shop.\n")
+    settle(laptop, desktop)
+    laptop.mem("check", "--fix")
+    assert laptop.synced()["committed"] == "12 changed"
+    assert desktop.synced()["received"] == "12 changed"
+    assert laptop.texts() == desktop.texts()
+
+
+@pytest.mark.parametrize(
+    ("rule", "count", "named"),
+    [("notes/\n", 1, "notes/"), ("*.md\n", 3, ".md"), ("/entries/**/kai*\n", 1, "entries/2026-11/kai")],
+)
+def test_memory_that_git_ignores_is_named_once_and_not_to_cron(
+    rule: str, count: int, named: str, laptop: Machine
+) -> None:
+    (laptop.root / ".git/info/exclude").write_text(rule)
+    laptop.write("Kai is in Lisbon.")
+    laptop.write("The shop runs on Fly.")
+    laptop.mem("note", "Fed the cat.")
+    found = laptop.sync()
+    (said,) = (line for line in found.err.splitlines() if "ignore" in line)
+    assert f"git is told to ignore {count} file{'s' * (count > 1)} of memory" in said
+    assert named in said
+    assert len(laptop.synced()["ignored"]) == count
+    assert laptop.sync("--quiet").err == ""
+
+
+def test_conversations_and_what_is_of_this_machine_are_not_told_as_ignored(laptop: Machine) -> None:
+    (laptop.root / "sessions/2026-11-21").mkdir(parents=True)
+    (laptop.root / "sessions/2026-11-21/talk.jsonl").write_text('{"role": "user", "text": "Hello."}\n')
+    laptop.mem("ls")
+    assert laptop.synced()["ignored"] == []
 
 
 def test_a_dry_run_tells_and_changes_nothing(laptop: Machine, desktop: Machine) -> None:

@@ -346,6 +346,34 @@ def test_a_commit_that_deletes_the_workspace_is_not_merged(mem: Mem, world: Path
     exchanged(other, project)
 
 
+@pytest.mark.parametrize("to", ["known", "docs/memory"])
+@pytest.mark.parametrize("has_more", [False, True])
+def test_a_workspace_that_was_moved_is_told_as_moved(to: str, has_more: bool, mem: Mem, world: Path, hub: Path) -> None:
+    project = first_machine(mem, world / "project", hub, "memory")
+    path = project.write("Kai is in Lisbon.")
+    (project.top / "app.py").write_text("one\n")
+    project.git("add", ".")
+    project.git("commit", "-qm", "Begin")
+    project.git("push", "-qu", "origin", "main")
+    other = other_machine(mem, world / "other", hub, "memory")
+    (project.top / to).parent.mkdir(exist_ok=True)
+    project.git("mv", "memory", to)
+    project.git("commit", "-qm", "Tidy up")
+    project.git("push", "-q")
+    if has_more:
+        other.mem("edit", path, "--replace", "Lisbon", "Porto")
+    said = refused(other, 5, f"has moved the workspace {other.root} to {other.top / to}", "mem trust")
+    other.git(*said.partition("`git ")[2].partition("`")[0].split(), "--no-edit")
+    moved = [Machine(mem, machine.top / to, machine.top) for machine in (other, project)]
+    for machine in moved:
+        assert mem("trust", str(machine.root)).code == 0
+    if has_more:
+        assert "yours to push" in moved[0].sync(code=3).err
+        other.git("push", "-q", "origin", "main")
+    exchanged(*moved)
+    assert (b"Porto" in moved[0].texts()[path]) == has_more
+
+
 def test_nobody_is_asked_for_a_password(laptop: Machine, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = world / "asked"
     ssh = program(
