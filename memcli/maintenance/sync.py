@@ -6,6 +6,7 @@ with the state as it was and the next command.
 
 import random
 import time
+from collections import Counter
 from dataclasses import replace
 
 from ..dataclass import dataclass
@@ -36,6 +37,9 @@ from .memory_commit import (
 
 TRIES = 12
 """How often it begins anew because another machine was faster."""
+_MEETINGS = (
+    3  # times that the same memories are in the way, until they are no longer taken for what an agent just wrote
+)
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ class _Exchange:
         self.told = Synced(str(repository.top), "", ignored=ignored(workspace, repository))
         self.remote = self.branch = self.local = ""
         self.disputed: tuple[str, ...] = ()  # see `Resolution`
+        self.met = Counter[tuple[str, ...]]()  # files that were in the way
 
     def run(self) -> Synced:
         """Commit, fetch, merge and push until both sides have the same."""
@@ -157,8 +162,8 @@ class _Exchange:
         if not self.dry_run:
             with exclusive(self.workspace, "mem sync"):
                 if names := move_to(self.workspace, self.repository, target):
-                    left_out = {f"{self.repository.prefix}{one.path}" for one in self.told.problems}
-                    if all(self._is_memory(name) for name in names) and not left_out & set(names):
+                    self.met[names] += 1
+                    if all(self._is_memory(name) for name in names) and self.met[names] < _MEETINGS:
                         return ""  # an agent wrote meanwhile
                     raise in_the_way(self.repository, names)
         received = in_words(changes_between(self.repository, self.workspace, ours, target, reader))

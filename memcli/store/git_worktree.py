@@ -30,7 +30,7 @@ def move_to(workspace: Workspace, repository: Repository, commit: str) -> tuple[
 
     Nothing is changed where there are any.
     """
-    words = ("merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", commit)
+    words = ("merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-overwrite-ignore", commit)
     with _noted(workspace, repository, commit):
         done = attempt(repository.top, *words)
         if not done.code or commit_of(repository, "HEAD") == commit:  # a hook that ran after it may have failed
@@ -46,6 +46,9 @@ def leave_to_person(workspace: Workspace, repository: Repository, merge: TreeMer
     Raise RefusedError, with nothing begun, where changed files are in the way. What makes git commit a merge comes
     last: killed before that, all is taken back by the next `mem sync`.
     """
+    new = [one.path for one in differences(repository, "HEAD", merge.tree) if one.is_new]
+    if there := [path for path in new if os.path.lexists(repository.top / path)]:  # git overwrites what it ignores
+        raise in_the_way(repository, there)
     with _noted(workspace, repository, merge.tree):
         done = attempt(repository.top, "read-tree", "-m", "-u", "HEAD", merge.tree)
         names = _named(done.said) or tuple(line.split("'")[1] for line in done.lines if line.count("'") == 2)
@@ -122,7 +125,7 @@ def in_the_way(repository: Repository, names: Collection[str]) -> RefusedError:
     """Return the error of files that were changed and not committed where others changed them too."""
     first, *others = names
     more = f" and {len(others):,} more" if others else ""
-    fix = "commit them or `git stash` them, then run `mem sync` again"
+    fix = "commit them, `git stash` them or move them away, then run `mem sync` again"
     return RefusedError(f"{repository.top / first}{more} changed here and on the remote, and is not committed", fix)
 
 

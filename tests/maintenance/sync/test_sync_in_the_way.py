@@ -346,6 +346,31 @@ def test_a_commit_that_deletes_the_workspace_is_not_merged(mem: Mem, world: Path
     exchanged(other, project)
 
 
+@pytest.mark.parametrize("has_clash", [False, True])
+@pytest.mark.parametrize("name", ["notes/2026-11-21.md", "sessions/2026-11-21/talk.jsonl", "mine.txt"])
+def test_a_file_that_git_ignores_is_not_overwritten_by_one_that_comes_in(
+    name: str, has_clash: bool, laptop: Machine, desktop: Machine
+) -> None:
+    path = laptop.write("The shop runs on Fly.")
+    exchanged(laptop, desktop)
+    (desktop.root / ".git/info/exclude").write_text("notes/\nmine.txt\n")
+    for machine in (laptop, desktop):
+        (machine.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (machine.root / name).write_text(f'{{"role": "user", "text": "Kept on the {machine.root.name}."}}\n')
+    laptop.git("add", "--force", name)
+    laptop.git("commit", "-qm", "By hand")
+    laptop.git("push", "-q")
+    if has_clash:
+        laptop.mem("edit", path, "--replace", "Fly", "Hetzner")
+        laptop.sync()
+        desktop.mem("edit", path, "--replace", "Fly", "a Pi")
+    refused(desktop, 5, name, "move them away")
+    assert "desktop" in (desktop.root / name).read_text()
+    (desktop.root / name).unlink()
+    desktop.sync(code=5 if has_clash else 0)
+    assert "laptop" in (desktop.root / name).read_text()
+
+
 @pytest.mark.parametrize("to", ["known", "docs/memory"])
 @pytest.mark.parametrize("has_more", [False, True])
 def test_a_workspace_that_was_moved_is_told_as_moved(to: str, has_more: bool, mem: Mem, world: Path, hub: Path) -> None:
