@@ -109,7 +109,8 @@ class OwnIndex:
 def not_committed(repository: Repository, done: Done, what: str) -> MemError:
     """Return the error of a commit that failed: stopped by a hook, which ends it with 1, or by git."""
     if done.code != 1:
-        return refused(done, f"git cannot commit in {repository.top}", "see `git status` there")
+        fix = "put that right (`git fsck` tells more), then run `mem sync` again"
+        return refused(done, f"git cannot commit in {repository.top}", fix)
     said = f" ({done.lines[-1]})" if done.lines else ""
     fix = "mend what it stops at, or commit with `git commit --no-verify`; then run `mem sync` again"
     return RefusedError(f"a hook of {repository.top} stopped the commit of {what}{said}", fix)
