@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from shutil import copyfile
+from shutil import copy2
 from typing import NamedTuple
 
 from ..errors import MemError, RefusedError
@@ -55,7 +55,7 @@ class OwnIndex:
         self._environ = {"GIT_INDEX_FILE": str(file)}
         self.discard()  # what a git that was killed left: whoever makes it holds the lock of `mem sync`
         with file_steps.naming("write", file), suppress(FileNotFoundError):
-            copyfile(repository.folder / "index", file)
+            copy2(repository.folder / "index", file)  # its time says which files may have changed in the same second
         self.run("read-tree", *(("--reset", head) if head else ("--empty",)))
 
     def run(self, *words: str, given: bytes = b"") -> bytes:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -360,6 +361,23 @@ def test_a_memory_that_vanished_from_the_disk_is_not_deleted_everywhere(laptop: 
     assert len(desktop.mem("ls").rows) == 13
     laptop.git("restore", ".")
     laptop.sync()
+
+
+def test_a_change_of_the_same_length_in_the_second_of_a_checkout_is_committed(laptop: Machine) -> None:
+    """git tells such files by the time of its index, which a copy of the index has to keep."""
+    path = laptop.write("The ports are open.")
+    laptop.sync()
+    file = laptop.root / path
+    text = file.read_text().replace("ports", "doors")
+    file.unlink()
+    while time.time() % 1 > 0.3:
+        time.sleep(0.01)
+    laptop.git("checkout", "--", path)
+    file.write_text(text)
+    while time.time() % 1 < 0.5:
+        time.sleep(0.01)
+    time.sleep(0.6)
+    assert laptop.synced()["committed"] == "1 changed"
 
 
 def test_ids_that_check_gives_are_a_change_and_no_deletion(laptop: Machine, desktop: Machine) -> None:
