@@ -7,6 +7,7 @@ from ..beliefs.replacing import Superseded, supersede_entry
 from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, UsageError
 from ..maintenance.archiving import Archived, Failure, Named, forget_each, restore_each
+from ..maintenance.purging import purge_each, remnants
 from ..store.editing import EditCopy, copy_to_edit, edit_text
 from ..store.entries import EntryChange, replaced
 from ..store.redaction import Redacted
@@ -58,12 +59,18 @@ class Filed:
     entries: tuple[Archived, ...]
     failed: tuple[Failure, ...] = ()
     """Those that nothing could be done about."""
+    standing: tuple[tuple[Workspace, str], ...] = ()
+    """Files that still say what was purged, by their paths within a workspace."""
+    committed: tuple[str, ...] = ()
+    """Files that were purged and that git has, by their paths from the top of the repository."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON document of `mem forget` and `mem restore`."""
         wrong = [{"name": one.name, "message": one.error.message, "fix": one.error.fix} for one in self.failed]
         said = [{key: unsaid(text, [row["name"]]) for key, text in row.items()} for row in wrong]
-        return {"entries": [one.as_dict() for one in self.entries], "failed": said}
+        told = {"entries": [one.as_dict() for one in self.entries], "failed": said}
+        still = {"standing": [path for _, path in self.standing], "committed": list(self.committed)}
+        return told | (still if any(one.action == "purged" for one in self.entries) else {})
 
 
 @recorded("edit")
@@ -188,8 +195,16 @@ def forget(workspaces: Workspaces, names: str | Sequence[str], *, purge: bool = 
                 raise
             # A purge leaves nothing to be found by: one that was cut off is finished by the same words.
             failed.append(Failure(name, error))
-    done, refused = forget_each(named, purge=purge)
-    return Filed(tuple(done), (*failed, *refused))
+    done, refused = (purge_each if purge else forget_each)(named)
+    standing: list[tuple[Workspace, str]] = []
+    committed: list[str] = []
+    for where in {one.workspace for one in done if purge}:
+        ours = [one for one in done if one.workspace == where]
+        gone = [path for one in ours for path in (one.path, *one.removed)]
+        paths, in_git = remnants(where, {line for one in ours for line in one.said}, gone)
+        standing += [(where, path) for path in paths]
+        committed += in_git
+    return Filed(tuple(done), (*failed, *refused), tuple(standing), tuple(committed))
 
 
 @recorded("restore")

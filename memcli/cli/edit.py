@@ -1,6 +1,7 @@
 """`mem edit`, `mem supersede`, `mem forget` and `mem restore`."""
 
 import os
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -10,6 +11,8 @@ from ..errors import RefusedError, UsageError
 from . import context, output, value_completion
 from .admission import AllowSecret, Redact, tell_redacted
 from .options import AsJson, DryRun, InScope, InWorkspace, Source
+
+_MOST_NAMED = 5
 
 _Names = Annotated[
     list[str],
@@ -134,6 +137,10 @@ def forget(
     """Move entries to the archive.
 
     An archived memory is out of search but for --archived, and `mem restore` brings it back byte for byte.
+
+    With --purge go an entry's earlier texts too, duplicates that were folded into it, its line of MEMORY.md, and what
+    `.mem/` keeps of it. Other files that say the same, such as notes and conversations, are named and stay; so is what
+    git has committed.
     """
     _tell_each(api.forget(context.reading(workspace, scope), names, purge=purge), as_json=as_json)
 
@@ -164,6 +171,15 @@ def restore(
 def _tell_each(done: api.Filed, *, as_json: bool) -> None:
     for notice in (notice for one in done.entries for notice in one.notices):
         output.note(notice)
+    if done.standing:
+        named = [context.here(*place) for place in done.standing[:_MOST_NAMED]]
+        named += [f"{len(done.standing) - _MOST_NAMED:,} more"] * (len(done.standing) > _MOST_NAMED)
+        output.note(f"what was deleted is still said in {', '.join(named)}: edit or delete these")
+    if done.committed:
+        paths = " ".join(f"--path {quote(path)}" for path in done.committed)
+        output.note(
+            f"git keeps what was committed: `git filter-repo --invert-paths {paths}` takes it out of its history"
+        )
     for wrong in done.failed:
         output.failure(wrong.error, [wrong.name], as_json=as_json)
     if as_json:
@@ -175,5 +191,7 @@ def _tell_each(done: api.Filed, *, as_json: bool) -> None:
                 output.say(f"{one.action} {one.name} ({path})")
             else:
                 output.say_row((one.action, one.name, path))
+            for place in one.removed:
+                output.say_row((one.action, one.name, context.here(one.workspace, place)))
     if done.failed:
         raise typer.Exit(3 if done.entries else done.failed[-1].error.exit_code)

@@ -67,6 +67,12 @@ class Database:
         """Write a note of the index about itself."""
         self.connection.execute("insert or replace into meta values(?, ?)", (key, value))
 
+    def wipe_deleted(self) -> None:
+        """Leave nothing of deleted texts in the file, where SQLite only marks their pages as free."""
+        self.connection.execute("insert into words(words) values('optimize')")
+        self.connection.execute("vacuum")
+        self.connection.execute("pragma wal_checkpoint(truncate)")
+
     def health(self) -> Health:
         """Return the index in numbers."""
         run = self.connection.execute

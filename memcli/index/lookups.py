@@ -262,6 +262,16 @@ def replaced_by(index: Index, path: str) -> dict[str, str]:
     return dict(rows.fetchall())
 
 
+def earlier_than(index: Index, identifier: str) -> list[tuple[str, str]]:
+    """Return path and `version_of` of the entries that one took the place of, and of its own earlier texts."""
+    index.refresh()
+    return index.connection.execute(
+        "select path, version_of from entries join files using(file) where superseded_by = ?1 or version_of = ?1"
+        " order by path",
+        (identifier,),
+    ).fetchall()
+
+
 def supersession_rows(index: Index) -> list[tuple[str, str, str, str, str, str]]:
     """Return id, path, creation, status, successor and summary of every entry."""
     index.refresh()

@@ -1,6 +1,6 @@
 """Put memories away, delete them, and bring them back: from the archive, from being superseded, as before an edit."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -44,12 +44,17 @@ class Archived:
     """The path now; of what is purged, the path it had."""
     superseded: tuple[str, ...] = ()
     """Ids of entries it had taken the place of, which go to the archive with it."""
+    removed: tuple[str, ...] = ()
+    """Paths of its earlier texts and of folded duplicates, deleted with it."""
+    said: frozenset[str] = frozenset()
+    """Lines that it said, where it was purged."""
     notices: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return its part of the JSON document of `mem forget` and `mem restore`."""
         told = {"action": self.action, "name": self.name, "from": self.came_from, "path": self.path}
-        return {**told, "superseded": list(self.superseded)} if self.superseded else told
+        lists = {"superseded": self.superseded, "removed": self.removed}
+        return told | {key: list(names) for key, names in lists.items() if names}
 
 
 @dataclass(frozen=True)
@@ -60,26 +65,30 @@ class Failure:
     error: MemError
 
 
-def forget_each(named: Sequence[Named], *, purge: bool = False) -> tuple[list[Archived], list[Failure]]:
-    """Move entries to the archive, or delete them with `purge`."""
+def forget_each(named: Sequence[Named]) -> tuple[list[Archived], list[Failure]]:
+    """Move entries to the archive."""
 
     def forgotten(one: Named) -> Archived:
-        earlier = ask(one.workspace, lambda index: replaced_by(index, one.path))
-        for place in () if one.workspace.layout.is_vault else earlier.values():  # first: nothing hides them then
-            entries.forget(one.workspace, place)
-        if purge:
-            entries.purge(one.workspace, one.path)
-            action, path = "purged", one.path
-        else:
-            path = entries.forget(one.workspace, one.path)
-            action = "unchanged" if path == one.path else "archived"
-        notices = []
-        if earlier:
-            way = f"`mem restore {next(iter(earlier))}` brings it back"
-            notices.append(f"{one.name} had taken the place of {', '.join(earlier)}, put away too: {way}")
-        return Archived(one.workspace, action, one.name, one.path, path, tuple(earlier), tuple(notices))
+        earlier, notices = put_away_replaced(one)
+        path = entries.forget(one.workspace, one.path)
+        action = "unchanged" if path == one.path else "archived"
+        return Archived(one.workspace, action, one.name, one.path, path, earlier, notices=notices)
 
-    return _each(named, forgotten)
+    return each(named, forgotten)
+
+
+def put_away_replaced(one: Named, but: Collection[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Move what an entry had taken the place of to the archive, `but` for some paths, while nothing hides it yet.
+
+    Return the ids, and what is to be said of them.
+    """
+    found = ask(one.workspace, lambda index: replaced_by(index, one.path))
+    earlier = {name: path for name, path in found.items() if path not in but}
+    for place in () if one.workspace.layout.is_vault else earlier.values():
+        entries.forget(one.workspace, place)
+    way = f"put away too: `mem restore {next(iter(earlier), '')}` brings it back"
+    said = f"{one.name} had taken the place of {', '.join(earlier)}, {way}"
+    return tuple(earlier), (said,) * bool(earlier)
 
 
 def restore_each(named: Sequence[Named], *, several: bool = False) -> tuple[list[Archived], list[Failure]]:
@@ -97,10 +106,10 @@ def restore_each(named: Sequence[Named], *, several: bool = False) -> tuple[list
         note_return(where, done.path)
         return Archived(where, "restored", one.name, path, done.path, notices=tuple(notices))
 
-    return _each(named, restored)
+    return each(named, restored)
 
 
-def _each(named: Sequence[Named], change: Callable[[Named], Archived]) -> tuple[list[Archived], list[Failure]]:
+def each(named: Sequence[Named], change: Callable[[Named], Archived]) -> tuple[list[Archived], list[Failure]]:
     """Change one after the other; two names of one file are one."""
     once: dict[tuple[Path, str], Named] = {}
     for one in named:

@@ -110,6 +110,21 @@ def explain_folder(workspace: Workspace, path: str, to: str) -> None:
     explain(workspace, {f"{to}/{name}": Path(base, name).read_bytes() for name in names if Path(base, name).is_file()})
 
 
+def unrecord(workspace: Workspace, paths: Collection[str]) -> None:
+    """Take files that were deleted for good out of the records of their moves: names are made of what files say."""
+    for record in map(Path, _listed(workspace.root / records_folder(workspace.layout))):
+        lines = record.read_text(encoding="utf-8", errors="surrogateescape").splitlines(keepends=True)
+        kept = [line for line in lines if line.rstrip("\r\n").partition("\t")[2] not in paths]
+        if len(kept) == len(lines):
+            continue
+        if kept:
+            data = "".join(kept).encode("utf-8", "surrogateescape")
+            mark = ADOPTED * record.name.startswith(ADOPTED)
+            with suppress(FileExistsError):
+                atomic_files.create(record.with_name(f"{mark}{atomic_files.digest(data)[:20]}.tsv"), data)
+        atomic_files.remove(record, for_good=True)
+
+
 def explain(workspace: Workspace, contents: Mapping[str, bytes]) -> None:
     """Record that these files belong in the archive as they are; paths that are no archived entries are left out."""
     found = {path: data for path, data in contents.items() if is_archived_entry(workspace.layout, path)}

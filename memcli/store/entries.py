@@ -176,6 +176,7 @@ def forget(workspace: Workspace, path: str) -> str:
 def put_away(workspace: Workspace, path: str, command: str) -> str:
     """Move any file of the workspace to the archive; return its new path."""
     require_archive(workspace, path)
+    require_one_side(workspace, path)
     return _moved(workspace, path, lambda: workspace.free_name(workspace.layout.archive + path), command)
 
 
@@ -283,6 +284,14 @@ def _chosen_path(workspace: Workspace, path: str) -> str:
         if workspace.layout.kind_of(inside) == "entry" and not workspace.layout.is_archived(inside):
             return inside.removesuffix("new.md") if place.endswith("/") else inside
     raise RefusedError(f"{path} is no place for an entry", f"use a path below {workspace.layout.entries}/")
+
+
+def require_one_side(workspace: Workspace, path: str) -> None:
+    """Refuse to put away or delete what two sides say while git waits to hear which holds."""
+    line = text_lines.conflict_marker(atomic_files.read(workspace.path(path)).decode("utf-8", "replace"))
+    if line is not None:
+        fix = f"`mem check --fix` or `mem edit {path}` resolves it first"
+        raise RefusedError(f"{path}:{line}: a git conflict marker: what the other side says would go too", fix)
 
 
 def _only_entries(workspace: Workspace, path: str) -> None:

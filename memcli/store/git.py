@@ -240,6 +240,18 @@ class Version:
     subject: str
 
 
+def committed(folder: Path, paths: Sequence[str]) -> list[str]:
+    """Return which files, named from a folder, a commit has or had, named from the top of the repository."""
+    if not any((place / ".git").exists() for place in (folder, *folder.parents)):
+        return []
+    words = ("log", "--all", "-z", "--format=", "--name-only", "--no-renames", "--", *paths)
+    try:
+        told = os.fsdecode(run(folder, *words, seconds=BLOB_SECONDS))
+    except GitError:
+        return []
+    return sorted({name.strip("\n") for name in told.split("\0")} - {""})
+
+
 def versions(file: Path) -> list[Version]:
     """List the commits that changed a file, the newest first, its renames followed."""
     if not any((folder / ".git").exists() for folder in file.parents):

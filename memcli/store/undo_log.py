@@ -164,6 +164,7 @@ class Recording:
 
     def _scrub(self, path: Path, contents: dict[str, bytes]) -> None:
         workspace = self._workspaces[self._place(path)[0]]
+        contents |= {name.removeprefix(workspace.layout.archive): data for name, data in contents.items()}
         with suppress(OSError, MemError, ValueError):
             record = self._records[os.fspath(workspace.root)]
             scrub(workspace, contents, but=record.number if record else 0)

@@ -135,20 +135,25 @@ def scrubbed(rows: Sequence[Mapping[str, Any]], contents: Mapping[str, bytes]) -
     for row in rows:  # under whichever name it stood
         if row.get("op") == "move" and paths & {row["path"], row["to"]}:
             paths |= {row["path"], row["to"]}
-    lines = {line for data in contents.values() for line in _telling(data.decode("utf-8", "replace"))}
+    lines = {line for data in contents.values() for line in telling_lines(data.decode("utf-8", "replace"))}
     kept = []
-    is_changed = False
     for row in rows:
+        told = {**row, **{key: _nameless(row[key]) for key in ("path", "to") if row.get(key) in paths}}
         text = row.get("text") if row.get("op") == "set" else None
-        if text is not None and (row["path"] in paths or not lines.isdisjoint(_telling(text))):
-            kept.append({**row, "text": None, "purged": True})
-            is_changed = True
-        else:
-            kept.append(dict(row))
-    return kept if is_changed else None
+        if text is not None and (row["path"] in paths or not lines.isdisjoint(telling_lines(text))):
+            told |= {"text": None, "purged": True}
+        kept.append(told)
+    return kept if kept != list(rows) else None
 
 
-def _telling(text: str) -> set[str]:
+def _nameless(path: str) -> str:
+    """Return a path without the name of an entry, which is made of what it said; the same for the same path."""
+    folder, slash, name = path.rpartition("/")
+    is_entry = name.endswith(".md") and not name.startswith("purged-")
+    return f"{folder}{slash}purged-{blake2b(name.encode(), digest_size=4).hexdigest()}.md" if is_entry else path
+
+
+def telling_lines(text: str) -> set[str]:
     """Return the lines of a text that say something, without frontmatter and the marks of a list."""
     _, mark, body = text.removeprefix("---\n").partition("\n---\n") if text.startswith("---\n") else ("", "", text)
     lines = (line.strip(" \t\r-*").partition(" <!-- ")[0] for line in (body if mark else text).split("\n"))

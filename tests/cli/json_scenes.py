@@ -120,6 +120,8 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     yield ask("index", "index", codes=(3,))
     yield ask("forget", "forget", port[1]["id"], "MEMORY.md", codes=(3,))
     yield ask("restore", "restore", port[1]["id"])
+    gone = mem("write", "The kettle is blue", "--no-dedup", "--json").json["id"]
+    yield ask("forget", "forget", "--purge", gone)
     yield ask("export", "export", "-o", "all.jsonl")
     lines = (world / "all.jsonl").read_text()
     assert mem("init", "other").code == 0

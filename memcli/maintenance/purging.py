@@ -1,0 +1,96 @@
+"""Delete memories for good: their files, their earlier texts, their lines of MEMORY.md and what `.mem/` keeps of them.
+
+Another memory that says something else stays, also where the one that is deleted had taken its place. What else says
+the same is found, and is the user's to delete.
+"""
+
+import json
+import os
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from ..beliefs.merging import says
+from ..beliefs.plan import applied, without_lines
+from ..beliefs.supersession import EntryFile, read_entry_file
+from ..errors import MemError, RefusedError
+from ..formats.memory_page import statement_of
+from ..index.index import Index, ask
+from ..index.lookups import earlier_than
+from ..store import archive, atomic_files, entries, git
+from ..store.undo_records import telling_lines
+from ..store.workspace import Workspace
+from .archiving import Archived, Failure, Named, each, put_away_replaced
+
+_INDEX = "index.db"
+"""How the names of the index's files begin."""
+
+
+def purge_each(named: Sequence[Named]) -> tuple[list[Archived], list[Failure]]:
+    """Delete entries with what belongs to them; what fails on the way is finished by the same names."""
+    return each(named, _purged)
+
+
+def _purged(one: Named) -> Archived:
+    workspace, path = one.workspace, one.path
+    done = Archived(workspace, "purged", one.name, path, path)
+    if not workspace.path(path).exists():  # an earlier text that went with its entry
+        return done
+    entries.require_one_side(workspace, path)
+    texts = [atomic_files.read(workspace.path(path)).decode("utf-8", "replace")]
+    earlier: list[EntryFile] = []
+    with suppress(RefusedError):  # where the frontmatter is broken nothing tells what belongs to it
+        found = read_entry_file(workspace, path)
+        texts.append(statement_of(found.entry.title, found.entry.body))
+        if not found.entry.version_of:
+            earlier = _earlier(workspace, found)
+            applied(workspace, without_lines(workspace, [found.entry.id]), "mem forget --purge")
+    removed = tuple(other.path for other in earlier)
+    replaced, notices = put_away_replaced(one, removed)
+    for place in (*removed, path):
+        entries.purge(workspace, place)
+    archive.unrecord(workspace, (path, *removed))
+    said = {line for text in (*texts, *(other.text for other in earlier)) for line in telling_lines(text)}
+    notices = tuple(f"{notice}, `mem forget --purge {replaced[0]}` deletes it too" for notice in notices)
+    return replace(done, superseded=replaced, removed=removed, said=frozenset(said), notices=notices)
+
+
+def _earlier(workspace: Workspace, purged: EntryFile) -> list[EntryFile]:
+    """Return the earlier texts of a memory, and the duplicates that were folded into it."""
+    versions: list[EntryFile] = []
+    others: list[EntryFile] = []
+    for path, version_of in ask(workspace, lambda index: earlier_than(index, purged.entry.id)):
+        with suppress(MemError):
+            (versions if version_of else others).append(read_entry_file(workspace, path))
+    said = [body for one in (purged, *versions) for body in (one.entry.body, *one.entry.wordings)]
+    return [*versions, *(other for other in others if any(says(other.entry, body) for body in said))]
+
+
+def remnants(workspace: Workspace, said: Collection[str], gone: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the files that still say lines that were deleted for good, and which of the files deleted are in commits.
+
+    The latter are named from the top of the repository. The index, which is made of files, is rid of them first.
+    """
+    ask(workspace, _wiped)
+    before = [path.removeprefix(workspace.layout.archive) for path in gone]
+    return sorted(_saying(workspace, said)), git.committed(workspace.root, [*gone, *before])
+
+
+def _wiped(index: Index) -> None:
+    index.refresh()
+    index.wipe_deleted()
+
+
+def _saying(workspace: Workspace, lines: Collection[str]) -> list[str]:
+    """Return the files that hold one of some lines, plainly or within JSON."""
+    forms = {json.dumps(line, ensure_ascii=is_ascii)[1:-1] for line in lines for is_ascii in (False, True)}
+    wanted = [form.encode("utf-8", "surrogatepass") for form in {*lines, *forms}]
+    found = []
+    for place, below, names in os.walk(workspace.root):
+        below[:] = [one for one in below if one != ".git"]
+        for file in (Path(place, name) for name in names if not name.startswith(_INDEX)):
+            with suppress(OSError):
+                if file.is_file() and any(map(file.read_bytes().__contains__, wanted)):
+                    found.append(workspace.relative(file))
+    return found
