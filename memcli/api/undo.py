@@ -63,7 +63,7 @@ def undo(workspace: Workspace, number: int = 0, *, dry_run: bool = False) -> Und
     found = undoing.undoable(workspace)[0]
     one = undoing.chosen(found, number)
     passed = () if number else tuple(other for other in found[: found.index(one)] if not other.record["undoes"])
-    undoing.require_ready(one)
+    undoing.require_ready(one, () if number else found)
     if dry_run:
         return Undone(one, applied=False, passed=passed)
     done, kept = undoing.take_back(workspace, one.record.number)

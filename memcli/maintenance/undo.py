@@ -99,8 +99,11 @@ def chosen(found: Sequence[Undoable], number: int) -> Undoable:
     raise NotFoundError(what, "`mem undo --list` shows the commands that are noted")
 
 
-def require_ready(one: Undoable) -> None:
-    """Raise RefusedError naming each file that stands in the way of taking a command back."""
+def require_ready(one: Undoable, others: Sequence[Undoable] = ()) -> None:
+    """Raise RefusedError naming each file that stands in the way of taking a command back.
+
+    The last of `others` that can be taken back is named with its number.
+    """
     name = f"`mem {one.record['command']}` ({one.record.number})"
     if one.undone_by:
         raise RefusedError(f"{name} was taken back already", f"`mem undo {one.undone_by}` does it again")
@@ -108,10 +111,12 @@ def require_ready(one: Undoable) -> None:
         told = [f"{path}: {why}" for path, why in one.reversal.blocked[:_MOST_NAMED]]
         more = len(one.reversal.blocked) - len(told)
         told += [f"and {more:,} more"] * bool(more)
-        raise RefusedError(
-            f"{name} cannot be taken back, and nothing was changed: {'; '.join(told)}",
-            "take later commands back first (`mem undo --list`); what git brought is undone with git",
-        )
+        ready = next((other for other in others if other.is_asked and other.is_ready), None)
+        fix = "take later commands back first (`mem undo --list`); what git brought is undone with git"
+        if ready:
+            did = f"{ready.record['command']}: {ready.words}"
+            fix = f"`mem undo {ready.record.number}` takes back the last one that can be ({did})"
+        raise RefusedError(f"{name} cannot be taken back, and nothing was changed: {'; '.join(told)}", fix)
 
 
 def take_back(workspace: Workspace, number: int) -> tuple[Undoable, tuple[tuple[str, str], ...]]:

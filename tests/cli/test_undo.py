@@ -176,6 +176,24 @@ def test_a_later_command_on_the_same_file_is_named_and_taken_back_first(mem: Mem
     assert mem("undo", "1").code == 5
 
 
+@pytest.mark.parametrize("stuck", ["purged", "by hand"])
+def test_where_the_last_command_cannot_be_taken_back_the_last_one_that_can_is_named(
+    mem: Mem, workspace: Path, stuck: str
+) -> None:
+    written(mem, "User prefers tabs.", "--path", "tabs.md")
+    written(mem, "User prefers tea.", "--path", "tea.md")
+    if stuck == "purged":
+        assert mem("forget", "--purge", "tea.md").code == 0
+    else:
+        (workspace / "entries" / "tea.md").write_text("Coffee, after all.\n")
+    ran = mem("undo")
+    assert ran.code == 5
+    assert ran.err.endswith("`mem undo 1` takes back the last one that can be (write: 1 new: User prefers tabs.)\n")
+    assert mem("undo", "1").code == 0
+    assert not (workspace / "entries" / "tabs.md").exists()
+    assert "takes back the last one" not in mem("undo").err
+
+
 def test_lines_that_others_added_to_the_same_file_are_not_cut(mem: Mem, workspace: Path) -> None:
     mem("note", "Fed the cat.")
     mem("note", "Fed the dog.")
