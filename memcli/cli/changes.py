@@ -9,7 +9,7 @@ from ..api import changes as api
 from ..api.read import Which
 from ..errors import UsageError
 from . import context, output, value_completion
-from .options import AsJson, InScope, InWorkspace
+from .options import AsJson, EntryKey, EntryName, InScope, InWorkspace
 
 _WIDTH = 18
 """Columns of a time and the gap after it."""
@@ -87,25 +87,8 @@ def _show(found: api.MemoryDiff) -> None:
 
 
 def blame(
-    name: Annotated[
-        str,
-        typer.Argument(
-            autocompletion=value_completion.ids,
-            metavar="[ID]",
-            help="An id, a unique part of one, or a path.",
-            show_default=False,
-        ),
-    ] = "",
-    key: Annotated[
-        str,
-        typer.Option(
-            "--key",
-            metavar="KEY",
-            autocompletion=value_completion.keys,
-            help="Of what fills this key, such as staging/port.",
-            show_default=False,
-        ),
-    ] = "",
+    name: EntryName = "",
+    key: EntryKey = "",
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,

@@ -35,6 +35,25 @@ Source = Annotated[
         show_default="user at a terminal, else observed",
     ),
 ]
+EntryName = Annotated[
+    str,
+    typer.Argument(
+        metavar="[ID]",
+        autocompletion=value_completion.ids,
+        help="An id, a unique part of one, a path, or a hit's address such as MEMORY.md#people.",
+        show_default=False,
+    ),
+]
+EntryKey = Annotated[
+    str,
+    typer.Option(
+        "--key",
+        metavar="KEY",
+        autocompletion=value_completion.keys,
+        help="What fills this key, such as staging/port.",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing unless something is wrong.")]
 _Many = list[str] | None
 

@@ -7,33 +7,16 @@ import typer
 
 from ..api import read as api
 from ..api.read import History, KeyHistory, Origins, Which
-from . import context, output, value_completion
-from .options import AsJson, InScope, InWorkspace
+from . import context, output
+from .options import AsJson, EntryKey, EntryName, InScope, InWorkspace
 
 if TYPE_CHECKING:
     from ..api.workspace import Workspace
 
 
 def read(
-    name: Annotated[
-        str,
-        typer.Argument(
-            autocompletion=value_completion.ids,
-            metavar="[ID]",
-            help="An id, a unique part of one, a path, or a hit's address such as MEMORY.md#people.",
-            show_default=False,
-        ),
-    ] = "",
-    key: Annotated[
-        str,
-        typer.Option(
-            "--key",
-            metavar="KEY",
-            autocompletion=value_completion.keys,
-            help="Show what fills this key, such as staging/port.",
-            show_default=False,
-        ),
-    ] = "",
+    name: EntryName = "",
+    key: EntryKey = "",
     project: Annotated[str, typer.Option(help="With --key: of this project.", show_default=False)] = "",
     as_of: Annotated[
         str, typer.Option("--as-of", metavar="DATE", help="Show what was believed then.", show_default=False)
