@@ -26,6 +26,7 @@ _GONE = "what it said is not kept: it was deleted for good or redacted"
 _LARGE = "what it said is not kept: the command changed too much"
 _IN_GIT = "it went to git with the rest: `git revert` takes it back"
 _CHANGED = "changed since, by hand, git or another program"
+_AS_BEFORE = "all is as it was before"
 _MOST_NAMED = 10
 
 
@@ -39,6 +40,11 @@ class Reversal:
     blocked: tuple[tuple[str, str], ...] = ()  # path and why it cannot be taken back
     counted: str = ""  # lines of confirmations to remove
     uncounted: str = ""  # and to add again
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether all is as it was before the command."""
+        return not (self.steps or self.blocked or self.counted or self.uncounted)
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,7 @@ class Undoable:
     @property
     def is_ready(self) -> bool:
         """Return whether it can be taken back now."""
-        return not self.undone_by and not self.reversal.blocked
+        return not (self.undone_by or self.reversal.blocked or self.reversal.is_empty)
 
     @property
     def state(self) -> str:
@@ -63,7 +69,7 @@ class Undoable:
         if self.undone_by:
             return f"taken back by {self.undone_by}"
         if not self.reversal.blocked:
-            return "can be taken back"
+            return _AS_BEFORE if self.reversal.is_empty else "can be taken back"
         (path, why), *more = self.reversal.blocked
         return f"{path}: {why}" + (f", and {len(more):,} more" if more else "")
 
@@ -93,7 +99,8 @@ def undoable(workspace: Workspace) -> tuple[tuple[Undoable, ...], int]:
 def chosen(found: Sequence[Undoable], number: int) -> Undoable:
     """Return the command of a number, or for 0 the last one that somebody asked for and that was not taken back."""
     for one in found:
-        if one.record.number == number or (not number and one.is_asked and not one.undone_by):
+        is_last = one.is_asked and not one.undone_by and not one.reversal.is_empty
+        if one.record.number == number or (not number and is_last):
             return one
     what = f"no command {number} is noted" if number else "there is nothing to take back"
     raise NotFoundError(what, "`mem undo --list` shows the commands that are noted")
@@ -107,6 +114,8 @@ def require_ready(one: Undoable, others: Sequence[Undoable] = ()) -> None:
     name = f"`mem {one.record['command']}` ({one.record.number})"
     if one.undone_by:
         raise RefusedError(f"{name} was taken back already", f"`mem undo {one.undone_by}` does it again")
+    if one.reversal.is_empty:
+        raise RefusedError(f"{name} cannot be taken back: {_AS_BEFORE}", "`mem undo --list` shows the others")
     if one.reversal.blocked:
         told = [f"{path}: {why}" for path, why in one.reversal.blocked[:_MOST_NAMED]]
         more = len(one.reversal.blocked) - len(told)
@@ -175,6 +184,8 @@ def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
                 blocked[path] = _CHANGED
             else:
                 then[path] = old[: row["at"]]
+        elif row.get("was") and old is not None and digest(old) == row["was"] != row["now"]:
+            continue  # noted by who was killed before it was done, or brought back by hand
         elif (None if old is None else digest(old)) != row["now"] or not was_free:
             blocked[to] = _CHANGED
         elif row["op"] == "move":
@@ -234,5 +245,7 @@ def _explained(found: Reversal, later: Sequence[UndoRecord], taken_back: Mapping
         return reason
 
     return Reversal(
-        blocked=tuple((path, why(path, reason) if reason == _CHANGED else reason) for path, reason in found.blocked)
+        blocked=tuple(
+            (path, why(path, reason) if reason == _CHANGED else reason) for path, reason in found.blocked
+        )
     )

@@ -64,11 +64,9 @@ def replace(path: Path, data: bytes, expected: str, *, within: Path | None = Non
     target = path if within is None else contained(within, path)
     with file_steps.naming("write", target):
         try:
-            mode, old = _replace(target, data, expected)
+            _replace(target, data, expected)
         except FileNotFoundError:
             raise RefusedError(f"{target} vanished underneath", "read it again") from None
-        if watch := file_steps.watcher.get():
-            watch.changed(target, old, data, mode)
         if lasting:
             with suppress(OSError):  # the new text is there: to say it is not would have it written twice
                 file_steps.sync_folder(target.parent)
@@ -105,10 +103,10 @@ def _sweep_once(folder: Path) -> None:
         sweep(folder, time.time())
 
 
-def _replace(target: Path, data: bytes, expected: str) -> tuple[int, bytes]:
+def _replace(target: Path, data: bytes, expected: str) -> None:
     """Write beside the file, look once more that it is the one that was read, and rename over it.
 
-    Return the mode and the bytes it had.
+    It is told before, since who is killed after the renaming could not tell what stood there.
     """
     before = os.lstat(target)
     file_steps.require_writable(target, before)
@@ -117,11 +115,12 @@ def _replace(target: Path, data: bytes, expected: str) -> tuple[int, bytes]:
         old = file_steps.contents(target, os.O_NOFOLLOW)
         if digest(old) != expected:
             raise RefusedError(f"{target} changed underneath", "read it again")
+        if watch := file_steps.watcher.get():
+            watch.changed(target, old, data, stat.S_IMODE(before.st_mode))
         os.rename(temporary, target)
     except BaseException:
         file_steps.discard(temporary)
         raise
-    return stat.S_IMODE(before.st_mode), old
 
 
 def _append(fd: int, data: bytes) -> tuple[int, bytes]:

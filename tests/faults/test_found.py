@@ -127,3 +127,25 @@ def test_a_memory_that_a_killed_git_took_away_is_not_deleted_on_the_other_machin
         assert ran.code == (5 if fault.alone else -9), (call, ran)
         assert list(trial.afterwards(trial.command.repeats)) == [], call
         assert "cedar" in world.committed(), call
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [("edit", "entries/kai.md"), ("edit, of the page", "MEMORY.md"), ("write --id", "entries/kai.md")]
+)
+def test_a_change_that_was_killed_once_it_stood_can_be_taken_back(ready: Trials, name: str, path: str) -> None:
+    trial = ready.of(command_named(name))
+    world = trial.world
+    stood = 0
+    for place in (world.memory / ".mem" / "undo", world.memory / path.rpartition("/")[0]):
+        for at in range(1, trial.run(KILL.hitting(0)).seen.calls):
+            world.put(trial.template)
+            before = world.files()
+            ran = world.mem(*trial.words, fault=KILL.hitting(at), below=place)
+            if not ran.seen.hit:
+                break
+            file = f"memory/{path}"
+            if world.files()[file] != before[file]:
+                stood += 1
+                assert world.mem("undo", now=LATER).code == 0, at
+                assert world.files()[file] == before[file], at
+    assert stood
