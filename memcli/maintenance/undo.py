@@ -83,9 +83,12 @@ def undoable(workspace: Workspace) -> tuple[tuple[Undoable, ...], int]:
     """Return the commands that were noted, the newest first, and how many records are not this user's."""
     records, strangers = read_records(workspace)
     taken_back: dict[int, int] = {}
-    for one in records:  # an undo that was itself taken back takes nothing back
-        if one["undoes"] and one.number not in taken_back:
+    touched: set[str] = set()
+    for one in records:  # an undo that was itself taken back, by another, by hand or by git, takes nothing back
+        is_open = one["undoes"] and one.number not in taken_back
+        if is_open and not (touched.isdisjoint(one.paths) and reversal(workspace, one).is_empty):
             taken_back.setdefault(one["undoes"], one.number)
+        touched.update(one.paths)
     texts = {row["was"]: row["text"] for one in records for row in one.changes if row.get("was") and row.get("text")}
     found = []
     for place, one in enumerate(records):
@@ -187,7 +190,8 @@ def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
         elif row.get("was") and old is not None and digest(old) == row["was"] != row["now"]:
             continue  # noted by who was killed before it was done, or brought back by hand
         elif (None if old is None else digest(old)) != row["now"] or not was_free:
-            blocked[to] = _CHANGED
+            is_there = old is not None and row["op"] == "move" and workspace.layout.is_archived(to)
+            blocked[to] = _CHANGED + f" (`mem restore {to}` brings it back as it is)" * is_there
         elif row["op"] == "move":
             then[path], then[to] = old, None
         elif row["was"] is None:
@@ -246,6 +250,6 @@ def _explained(found: Reversal, later: Sequence[UndoRecord], taken_back: Mapping
 
     return Reversal(
         blocked=tuple(
-            (path, why(path, reason) if reason == _CHANGED else reason) for path, reason in found.blocked
+            (path, why(path, reason) if reason.startswith(_CHANGED) else reason) for path, reason in found.blocked
         )
     )

@@ -7,7 +7,7 @@ from contextlib import suppress
 from ..dataclass import dataclass
 from ..errors import MemError
 from ..formats.frontmatter.document import parse
-from ..formats.text_lines import first_line, shorten
+from ..formats.text_lines import conflict_marker, first_line, shorten
 from ..store import atomic_files
 from ..store.undo_records import COUNTED, UndoRecord
 from ..store.workspace import MARKER, Workspace
@@ -71,7 +71,7 @@ class Deed:
         if not text:
             with suppress(OSError, MemError):
                 text = atomic_files.read(self.workspace.path(place)).decode("utf-8", "replace")
-        if not text:
+        if not text or conflict_marker(text) is not None:
             return path.rpartition("/")[2]
         document = parse(text)
         body = text if document.problem else document.body

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -407,3 +408,41 @@ def json_scenes(ask: Ask) -> Iterator[Answer]:
     ask("write", "write", "A quagga walks by.", "--no-dedup")
     yield ask("undo")
     yield ask("undo --list", "undo", "--list")
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", "-c", "user.name=T", "-c", "user.email=t@e", *words], cwd=folder, check=True)
+
+
+def test_an_undo_that_git_brought_back_can_be_made_again(mem: Mem, workspace: Path) -> None:
+    written(mem, "Tea is at five.", "--path", "tea.md")
+    git(workspace, "init", "-q")
+    mem("edit", "tea.md", "--replace", "five", "six")
+    git(workspace, "add", "-A")
+    git(workspace, "commit", "-qm", "six")
+    assert mem("undo").rows[0][:3] == ["taken back", "2", "edit"]
+    git(workspace, "checkout", "-q", "HEAD", "--", ".")
+    assert mem("undo", "3").code == 5
+    assert mem("undo").rows[0][:3] == ["taken back", "2", "edit"]
+    assert "five" in (workspace / "entries" / "tea.md").read_text()
+
+
+def test_what_was_put_away_and_changed_by_git_is_told_with_how_it_comes_back(mem: Mem, workspace: Path) -> None:
+    written(mem, "Tea is at five.", "--path", "tea.md")
+    mem("forget", "tea.md")
+    file = workspace / "archive" / "entries" / "tea.md"
+    file.write_text(file.read_text().replace("five", "nine"))
+    ran = mem("undo")
+    assert ran.code == 5
+    assert "(`mem restore archive/entries/tea.md` brings it back as it is)" in ran.err
+    assert mem("restore", "archive/entries/tea.md").code == 0
+
+
+def test_what_a_merge_left_between_marks_is_called_by_its_name(mem: Mem, workspace: Path) -> None:
+    written(mem, "Tea is at five.", "--path", "tea.md")
+    mem("edit", "tea.md", "--replace", "five", "six")
+    (workspace / "entries" / "tea.md").write_text("<<<<<<< ours\nTea is at six.\n=======\nAt ten.\n>>>>>>> theirs\n")
+    assert [one["did"] for one in mem("undo", "--list", "--json").json["commands"]] == [
+        "1 changed: tea.md",
+        "1 new: Tea is at five.",
+    ]
