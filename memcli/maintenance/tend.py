@@ -108,21 +108,26 @@ def _remove(workspace: Workspace, paths: list[str], noise: Noise) -> str:
 
 
 def _unembedded(workspace: Workspace) -> int:
-    """Count the texts that have no vector yet, what has just changed on disk included."""
+    """Count the texts without a vector of the model that the settings name, what has just changed on disk included."""
 
     def counted(index: Index) -> int:
         index.refresh()
-        return index.health().not_embedded
+        if index.is_embedded():
+            return 0
+        from ..index.reembedding import pending
+
+        return pending(index)
 
     return ask(workspace, counted)
 
 
 def _embed(workspace: Workspace, missing: int, noise: Noise) -> str:
+    from ..index.reembedding import embed_all
     from ..index.schema import NO_PLACE
 
     def embed(index: Index) -> tuple[int, bool]:
         index.refresh()
-        return index.embedding.embed_all(), index.folder is not None
+        return embed_all(index), index.folder is not None
 
     left, is_kept = ask(workspace, embed)
     if left and not is_kept:

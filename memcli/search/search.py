@@ -36,6 +36,7 @@ def search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchRes
 def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchResults:
     def asked(index: Index) -> tuple[SearchResults, SearchResults | None]:
         found = mark_changed(index, search_index(index, request), request.wanted.as_of)
+        found = replace(found, notices=(*found.notices, *index.model_notices()))
         if not request.draws_on_talk or _is_likely(found):
             return found, None
         from .passages import has_talk, search_talk

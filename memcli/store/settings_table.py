@@ -186,6 +186,7 @@ TABLE = (
     Setting("sync.timeout", 120.0, low=1, high=86_400),
     Setting("grep.timeout", 5.0, low=0.1, high=600),
     Setting("embedding.model", "", user_only=True),
+    Setting("embedding.folders", (), user_only=True),
     Setting("embedding.threads", 0, user_only=True, low=0, high=256),
 )
 BY_NAME = {setting.name: setting for setting in TABLE}

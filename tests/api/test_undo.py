@@ -40,6 +40,7 @@ READING = {
     "find.grep",
     "history.read_history",
     "installation.attributes_plan",
+    "models.status",
     "read.read",
     "read.read_origins",
     "read.read_history",

@@ -132,6 +132,9 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     with (workspace / "mem.yaml").open("a") as file:
         file.write("nobody: 1\n")
     yield ask("config list")
+    yield ask("model list")
+    yield ask("model use", "model", "use", "built-in", "--wait")
+    yield ask("model status")
     for verb in ("install", "status", "uninstall"):
         yield ask(f"hook {verb}", "hook", verb, "claude-code")
     for verb in ("install", "uninstall"):

@@ -72,6 +72,7 @@ def test_a_model_whose_cosines_are_all_high_gives_relevance_as_low_for_strangers
     before = relevance("pet")
     assert mem("config", "set", "--user", "embedding.model", str(other)).code == 0
     monkeypatch.setattr(embedder, "_pooled", crowded)
+    assert mem("index").code == 0
     after = relevance("pet")
     assert after == pytest.approx(before, abs=0.05)
 

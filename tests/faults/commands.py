@@ -260,6 +260,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("config set", ("config", "set", "search.limit", "7")),
     Command("config set --user", ("config", "set", "--user", "search.limit", "7")),
+    Command("model use", ("model", "use", "built-in"), ends=(0, 6)),
     Command("init", ("init", "fresh")),
     Command("trust", ("trust", "memory")),
     Command("index", ("index",), ends=(6,)),

@@ -223,7 +223,7 @@ def test_damaged_vectors_are_made_anew(
         rows = index.connection.execute(
             "select vector, prefix || substr(text, start + 1, stop - start) from chunks join texts using(file)"
         ).fetchall()
-        matrix = index.embedding._current()
+        matrix = index.embedding.answering.matrix()
         assert matrix is not None
         kept = matrix.take([row for row, _ in rows])
         return bool(np.allclose(kept, CountingEmbedder().embed([text for _, text in rows])))

@@ -171,7 +171,7 @@ def test_compacting_keeps_the_rows_named_and_leaves_the_old_file(path: Path) -> 
     assert Matrix.open(path, 8, old.token) is not None
     (path.parent / "vectors.f32").touch()
     (path.parent / "vectors-notes.f32").touch()
-    Matrix.sweep(path, new.token)
+    Matrix.sweep(path, [new.token])
     assert sorted(os.listdir(path.parent)) == sorted([new.file.name, "vectors-notes.f32", "vectors.f32"])
 
 

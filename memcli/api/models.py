@@ -1,0 +1,94 @@
+"""List the embedding models, choose one, and say how far the indexes are with it."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..dataclass import dataclass
+from ..index.embedding_model import BUILT_IN
+from ..index.index import glance
+from ..index.model_catalog import BUILT_IN_CHOICE, ListedModel, folders, list_models, try_model
+from ..index.reembedding import Switch, switch_of
+from ..store.settings import set_in_file
+from ..store.settings_table import BY_NAME
+from .configure import in_force
+from .workspace import Surroundings, Workspace, Workspaces, every, recorded, surroundings
+
+__all__ = ["ListedModel", "ModelChoice", "ModelList", "ModelStatus", "Switch", "list_all", "status", "use"]
+
+_NAME, _FOLDERS = "embedding.model", "embedding.folders"
+
+
+@dataclass(frozen=True)
+class ModelList:
+    """The models that can be used, or could be."""
+
+    models: tuple[ListedModel, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem model list`."""
+        return {"models": [asdict(one) for one in self.models]}
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """A model that was chosen."""
+
+    choice: str  # what was named
+    name: str  # with its fingerprint
+    file: Path  # the settings that say so
+    notices: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem model use`."""
+        return {"model": self.name, "choice": self.choice, "file": str(self.file), "notices": list(self.notices)}
+
+
+@dataclass(frozen=True)
+class ModelStatus:
+    """How far the index of each workspace is with the model that the settings name."""
+
+    found: tuple[tuple[Workspace, Switch], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `mem model status`."""
+        rows = [
+            {"workspace": str(where.root)} | asdict(switch) | {"done": switch.is_done} for where, switch in self.found
+        ]
+        return {"workspaces": rows}
+
+
+def list_all(path: str | Path = "", *, around: Surroundings | None = None) -> ModelList:
+    """Return the built-in model and those of the folders that the settings of a workspace, or the user's own, name."""
+    world = around or surroundings()
+    return ModelList(tuple(list_models(in_force(world, str(path)), world.cache_folder)))
+
+
+@recorded("model use")
+def use(name: str | Path, *, around: Surroundings | None = None) -> ModelChoice:
+    """Try a model and write its choice to the user's own settings; `built-in` is the one that comes with mem.
+
+    Nothing is embedded: `stats.index` does that, and until it has, the vectors there are answer. Raise UnavailableError
+    if the model is missing, incomplete, of an unknown kind or too large for this machine.
+    """
+    world = around or surroundings()
+    is_built_in = str(name) in (BUILT_IN_CHOICE, BUILT_IN)
+    folder = None if is_built_in else (world.folder / Path(name).expanduser()).resolve()
+    found = try_model(folder, world.cache_folder)
+    known = [str(one) for one in folders(in_force(world, ""))]
+    if folder is not None and str(folder) not in known:
+        known.append(str(folder))
+    # First where the models are, so that a model that answers is found at every moment.
+    set_in_file(world.config_file, _FOLDERS, tuple(known))
+    set_in_file(world.config_file, _NAME, str(folder) if folder else "")
+    variable = BY_NAME[_NAME].variable
+    is_overruled = world.environ.get(variable)
+    notices = (f"{variable} is set and goes before this choice",) if is_overruled else ()
+    return ModelChoice(str(folder or BUILT_IN_CHOICE), found.name, world.config_file, notices)
+
+
+def status(workspaces: Workspaces) -> ModelStatus:
+    """Return how far the index of each workspace is with the model that the settings name; embed nothing."""
+    found: Sequence[Workspace] = every(workspaces)
+    return ModelStatus(tuple((one, glance(one, switch_of)) for one in found))
