@@ -7,7 +7,6 @@ from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter.document import parse
-from ..formats.memory_page import read_promoted, with_lines
 from ..formats.text_lines import require_no_conflict, shorten
 from ..store import atomic_files
 from ..store.entries import TRIES, decoded, drafted, entry_text
@@ -182,6 +181,8 @@ def read_page(workspace: Workspace) -> Page:
 
 def ours_of(text: str, ids: Collection[str]) -> frozenset[str]:
     """Return the ids that have a promoted line on a page which no person has changed."""
+    from ..formats.memory_page import read_promoted
+
     return frozenset(line.id for line in read_promoted(text).lines if line.is_ours and line.id in ids)
 
 
@@ -192,6 +193,8 @@ def without_lines(workspace: Workspace, ids: Collection[str]) -> Plan:
     """
     if not ids:
         return Plan()
+    from ..formats.memory_page import with_lines  # late: most changes supersede nothing
+
     page = read_page(workspace)
     if page.unreadable:
         raise page.unreadable

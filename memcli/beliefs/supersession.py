@@ -15,7 +15,6 @@ from ..index.index import ask
 from ..index.lookups import successors, supersession_rows
 from ..store import atomic_files, entries
 from ..store.journal import Change
-from ..store.replaced_texts import lost_lines, page_versions
 from ..store.workspace import Workspace
 from .plan import Plan
 
@@ -162,6 +161,8 @@ class Chain:
 
 def page_chain(workspace: Workspace, path: str) -> Chain:
     """List the earlier texts of a file that is no entry, each with the first line that went and when it went."""
+    from ..store.replaced_texts import lost_lines, page_versions
+
     found = page_versions(workspace, path)
     texts = [
         entries.decoded(place, atomic_files.read(workspace.path(place))) for place in (*(one for one, _ in found), path)

@@ -19,7 +19,6 @@ from . import atomic_files
 from .archive import explain, keep_folders
 from .atomic_files import move, remove
 from .entry_revision import USER, attributed, changed, checked_text, new_fields, settled, sound
-from .replaced_texts import keep_replaced, without_old_wordings
 from .workspace import Workspace
 
 TRIES = 100
@@ -140,6 +139,7 @@ def edit(
     UTF-8, changed underneath, or would end up with conflict markers or a frontmatter that does not parse.
     """
     from .journal import exclusive
+    from .replaced_texts import keep_replaced, without_old_wordings  # late: a new memory replaces nothing
 
     target = workspace.path(path)
     with exclusive(workspace, f"mem edit {path}") as held:

@@ -16,7 +16,6 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import ChangedError, MemError, RefusedError, UnfinishedError
-from ..formats.history import with_record
 from ..formats.ids import blake2b
 from ..formats.text_lines import require_no_conflict
 from . import atomic_files, file_steps
@@ -205,6 +204,8 @@ def _carry_out(
 
 def _add(target: Path, step: Append, zone: tzinfo) -> None:
     """Put a record where its time belongs; one that a killed command wrote half of is written whole."""
+    from ..formats.history import with_record  # late: most changes add no record
+
     standing = atomic_files.read(target) if target.exists() else b""
     kept = standing[: len(standing) - half_written(standing, step)]
     whole = encoded(with_record(kept.decode("utf-8", "surrogateescape"), step.text, zone))
