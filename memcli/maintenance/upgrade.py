@@ -15,7 +15,7 @@ from ..store.entries import decoded
 from ..store.file_changes import read_bytes
 from ..store.init import ignored_lines
 from ..store.journal import Change
-from ..store.settings import FORMAT, FORMAT_KEY, stated_settings
+from ..store.settings import FORMAT, FORMAT_KEY, format_number, stated_settings
 from ..store.workspace import MARKER, Workspace
 from .checks import check
 from .fixes import mend_plan
@@ -35,7 +35,7 @@ class Upgrade:
 def format_of(workspace: Workspace) -> int:
     """Return the format that a workspace says it has."""
     stated = stated_settings(_text(workspace, MARKER)).get(FORMAT_KEY)
-    return int(str(stated)) if stated is not None else UNSTATED
+    return UNSTATED if stated is None else format_number(workspace.root / MARKER, stated)
 
 
 def upgrade_plan(workspace: Workspace) -> Plan:

@@ -34,8 +34,11 @@ class Settings:
         return self.values[name]
 
 
-def _require_format(path: Path, value: Any) -> None:
-    """Refuse a workspace whose files a later mem keeps otherwise: this one would misread or damage them."""
+def format_number(path: Path, value: Any) -> int:
+    """Return the format that a workspace's settings state; raise UsageError where it is no number.
+
+    Raise RefusedError where a later mem keeps the files otherwise: this one would misread or damage them.
+    """
     try:
         number = int(str(value))
     except ValueError:
@@ -45,6 +48,7 @@ def _require_format(path: Path, value: Any) -> None:
             f"{path}: the workspace has format {number}, and this mem knows {FORMAT}",
             "install a newer one, as README says",
         )
+    return number
 
 
 def load_settings(
@@ -64,21 +68,21 @@ def load_settings(
         is_lenient = not trusted and not is_believed
         for name, value in _file_values(path, ignored, is_lenient=is_lenient):
             setting = BY_NAME.get(name)
-            if name == FORMAT_KEY and not trusted:
-                _require_format(path, value)
-            elif setting is None:
-                ignored.append(f"{path}: unknown setting {name}")
-            elif setting.user_only and not trusted:
-                ignored.append(f"{path}: {name} is taken only from {user_file}, since a folder may come from others")
-            else:
-                try:
-                    values[name] = setting.read(value, str(path))
-                except UsageError as error:
-                    if not is_lenient:
-                        raise
-                    ignored.append(error.message)
+            try:
+                if name == FORMAT_KEY and not trusted:
+                    format_number(path, value)
+                elif setting is None:
+                    ignored.append(f"{path}: unknown setting {name}")
+                elif setting.user_only and not trusted:
+                    why = f"taken only from {user_file}, since a folder may come from others"
+                    ignored.append(f"{path}: {name} is {why}")
                 else:
+                    values[name] = setting.read(value, str(path))
                     places[name] = str(path)
+            except UsageError as error:
+                if not is_lenient:
+                    raise
+                ignored.append(error.message)
     if not is_believed:
         for name in (name for name, place in places.items() if place == str(workspace_file)):
             try:

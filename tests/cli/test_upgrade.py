@@ -104,6 +104,17 @@ def test_a_workspace_of_a_later_mem_is_refused(mem: Mem, old: Path) -> None:
     assert files(old) == before
 
 
+def test_a_format_that_is_no_number_is_refused_whether_or_not_the_workspace_is_trusted(mem: Mem, old: Path) -> None:
+    (old / "mem.yaml").write_text("format: one\n")
+    before = files(old)
+    for words in (("trust", "--remove"), ("trust",)):
+        mem(*words)
+        ran = mem("upgrade")
+        assert ran.code == 2
+        assert "format 'one' is no number" in ran.err
+        assert files(old) == before
+
+
 def json_scenes(ask: Ask) -> Iterator[Answer]:
     """Show the document of `mem upgrade`."""
     yield ask("upgrade")

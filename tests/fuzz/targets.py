@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from memcli.beliefs import llm_judge
 from memcli.consolidation.llm_reply import parse_reply
-from memcli.errors import MemError
+from memcli.errors import MemError, RefusedError
 from memcli.formats import history, links, memory_page, text_lines, unified_diff
 from memcli.formats.chunking import entry_chunks, history_chunks, memory_chunks, note_chunks, plain_chunks
 from memcli.formats.entry import read_entry
@@ -155,7 +155,8 @@ def settings(text: str) -> None:
     with TemporaryDirectory() as folder:
         file = Path(folder, "mem.yaml")
         file.write_bytes(text.encode("utf-8", "surrogatepass"))
-        load_settings(Path(folder, "none"), file, {}, is_believed=False)
+        with suppress(RefusedError):  # a format of a later mem; all else that is wrong in a clone's file is passed over
+            load_settings(Path(folder, "none"), file, {}, is_believed=False)
         with suppress(MemError):
             before = load_settings(Path(folder, "none"), file, {})
             set_in_file(file, "search.limit", 7)

@@ -246,6 +246,8 @@ BAD = {
     "search.limit": "search: {limit: -7}\n",
     "decay.threshold": "decay:\n  threshold: [1, 2]\n",
     "layout": "layout: nothing\n",
+    "format": "format: 1layousg/{date}.md'\n",
+    "format '1.5": "format: '1.5'\n",
     "line 1": "a: b: c\n",
 }
 
