@@ -6,9 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from ..dataclass import dataclass
-from ..index.embedding_model import BUILT_IN
 from ..index.index import glance
-from ..index.model_catalog import BUILT_IN_CHOICE, ListedModel, folders, list_models, try_model
+from ..index.model_catalog import (
+    BUILT_IN_CHOICE,
+    ListedModel,
+    choice_of,
+    folders,
+    is_folder,
+    list_models,
+    try_model,
+)
 from ..index.reembedding import Switch, switch_of
 from ..store.settings import set_in_file
 from ..store.settings_table import BY_NAME
@@ -73,19 +80,18 @@ def use(name: str | Path, *, around: Surroundings | None = None) -> ModelChoice:
     if the model is missing, incomplete, of an unknown kind or too large for this machine.
     """
     world = around or surroundings()
-    is_built_in = str(name) in (BUILT_IN_CHOICE, BUILT_IN)
-    folder = None if is_built_in else (world.folder / Path(name).expanduser()).resolve()
-    found = try_model(folder, world.cache_folder)
-    known = [str(one) for one in folders(in_force(world, ""))]
-    if folder is not None and str(folder) not in known:
-        known.append(str(folder))
+    choice = choice_of(str(name), world.folder)
+    found = try_model(choice, world.cache_folder)
+    known = folders(in_force(world, ""))
+    if is_folder(choice) and choice not in known:
+        known.append(choice)
     # First where the models are, so that a model that answers is found at every moment.
     set_in_file(world.config_file, _FOLDERS, tuple(known))
-    set_in_file(world.config_file, _NAME, str(folder) if folder else "")
+    set_in_file(world.config_file, _NAME, choice)
     variable = BY_NAME[_NAME].variable
     is_overruled = world.environ.get(variable)
     notices = (f"{variable} is set and goes before this choice",) if is_overruled else ()
-    return ModelChoice(str(folder or BUILT_IN_CHOICE), found.name, world.config_file, notices)
+    return ModelChoice(choice or BUILT_IN_CHOICE, found.name, world.config_file, notices)
 
 
 def status(workspaces: Workspaces) -> ModelStatus:

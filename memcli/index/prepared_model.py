@@ -25,19 +25,26 @@ def prepare(cache: Path, digest: str, version: str, write: Callable[[Path], obje
     `write` is given the file to make, and may put `WEIGHTS` beside it.
     """
     folder = _folder(cache, digest, version)
+    try:
+        put_in_place(folder, lambda making: write(making / _FILE))
+    except Exception:  # the library's own errors on a full disk have no class of their own
+        return prepared_file(cache, digest, version)
+    _sweep(folder)
+    return folder / _FILE
+
+
+def put_in_place(folder: Path, write: Callable[[Path], object]) -> None:
+    """Have the content of a folder written and put in its place; whatever fails leaves nothing behind."""
     making = folder.with_name(f"{folder.name}.{os.getpid()}")
     try:
         making.mkdir(parents=True)
-        write(making / _FILE)
-        for part in making.iterdir():
-            _settle(part)
+        write(making)
+        for part in making.rglob("*"):
+            if part.is_file():
+                _settle(part)
         making.replace(folder)
-    except Exception:  # the library's own errors on a full disk have no class of their own
-        return prepared_file(cache, digest, version)
     finally:
         _remove(making)
-    _sweep(folder)
-    return folder / _FILE
 
 
 def discard(file: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from memcli.index import embedding_model
 from memcli.index.embedding_model import find_model
+from memcli.index.packaged_model import PACKAGED
 from tests.conftest import Mem
 
 
@@ -40,7 +41,8 @@ def memories(mem: Mem, workspace: Path) -> Path:
 
 
 def listed(mem: Mem) -> list[tuple[str, bool]]:
-    return [(Path(one["choice"]).name, one["is_chosen"]) for one in mem("model", "list", "--json").json["models"]]
+    found = mem("model", "list", "--json").json["models"]
+    return [(Path(one["choice"]).name, one["is_chosen"]) for one in found if one["choice"] != PACKAGED]
 
 
 def best(mem: Mem, query: str) -> tuple[str, list[str]]:
@@ -54,7 +56,7 @@ def test_there_and_back(mem: Mem, memories: Path, other: Path) -> None:
     assert ran.code == 0, ran.err
     assert ran.json["model"].startswith("other-model@")
     assert listed(mem) == [("built-in", False), ("other-model", True)]
-    (_, row) = mem("model", "list").rows
+    *_, row = mem("model", "list").rows
     assert row[:5] == ["*", str(other), "mit", "23 MB", "384"]
     assert best(mem, "pet")[0] == "User's cat is called Miso"
     ran = mem("model", "use", "built-in", "--wait")
@@ -190,6 +192,6 @@ def test_a_listed_folder_that_is_gone_is_said_to_be(mem: Mem, memories: Path, ot
     assert mem("model", "use", str(other), "--wait").code == 0
     assert mem("model", "use", "built-in", "--wait").code == 0
     shutil.rmtree(other)
-    (_, row) = mem("model", "list").rows
+    *_, row = mem("model", "list").rows
     assert "there is no model folder" in row[-1]
     assert best(mem, "pet") == ("User's cat is called Miso", [])
