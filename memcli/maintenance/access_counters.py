@@ -71,10 +71,10 @@ def countable(
     return found, problems
 
 
-def folding(found: Mapping[str, Counted], taken: Mapping[str, Access]) -> tuple[list[Change], dict[str, Access]]:
-    """Propose the new counters; give also which accesses they take in."""
+def folding(found: Mapping[str, Counted], taken: Mapping[str, Access]) -> tuple[list[Change], list[str]]:
+    """Propose the new counters; give also the names of those that they take in."""
     changes = []
-    folded = {}
+    folded = []
     for identifier, file in found.items():
         names = [name for name in (identifier, CONFIRMED + identifier) if name in taken]
         if not names:
@@ -86,17 +86,16 @@ def folding(found: Mapping[str, Counted], taken: Mapping[str, Access]) -> tuple[
             changes.append(Change(file.path, file.text, frontmatter.edit(file.text, told)))
         except RefusedError:  # a frontmatter in which no single line can be changed; its counters go on counting
             continue
-        folded.update({name: taken[name] for name in names})
+        folded += names
     return changes, folded
 
 
 @dataclass(frozen=True)
 class Folding:
-    """Counters that are being brought into files: the changes, and what they take in."""
+    """Counters that are being brought into files: the changes, and which they take in."""
 
     changes: tuple[Change, ...]
-    taken: Mapping[str, Access]
-    folded: Mapping[str, Access]
+    folded: tuple[str, ...]  # names under which they were counted
     problems: tuple[tuple[str, str], ...]
 
     @property
@@ -106,7 +105,7 @@ class Folding:
 
     def finish(self, workspace: Workspace) -> None:
         """Drop what is in the files now, once the changes are applied."""
-        access_log.finish_folding(workspace, self.taken, self.folded)
+        access_log.finish_folding(workspace, self.folded)
 
 
 def begin_folding(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> Folding:
@@ -115,7 +114,7 @@ def begin_folding(workspace: Workspace, rows: Iterable[Mapping[str, Any]]) -> Fo
     known = {name: last for identifier, file in counted.items() for name, last in file.lasts(identifier)}
     taken = access_log.take(workspace, known)
     changes, folded = folding(counted, taken)
-    return Folding(tuple(changes), taken, folded, tuple(problems))
+    return Folding(tuple(changes), tuple(folded), tuple(problems))
 
 
 def waiting(workspace: Workspace) -> tuple[bool, bool]:

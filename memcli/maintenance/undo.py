@@ -177,7 +177,9 @@ def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
     for row in reversed(record.changes):
         path, to = row["path"], row.get("to", row["path"])
         if row["op"] in noted:
-            noted[row["op"]] += row["text"]
+            if row["text"] is None:
+                blocked[path] = _LARGE
+            noted[row["op"]] += row["text"] or ""
             continue
         if path in blocked or to in blocked:
             continue
@@ -205,7 +207,7 @@ def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
     folders = tuple(sorted(made, key=lambda path: (-path.count("/"), path)))
     fresh = tuple((path, mode) for path, mode in modes.items() if mode and now[path] is None and then[path] is not None)
     if not access_log.holds(workspace, noted["count"]):
-        blocked[COUNTED] = "`mem decay --apply` has brought the confirmation into the file"
+        blocked[COUNTED] = _CHANGED
     steps = () if blocked else _steps(record, now, then)
     return Reversal(steps, fresh, folders, tuple(blocked.items()), noted["count"], noted["uncount"])
 
@@ -244,7 +246,8 @@ def _explained(found: Reversal, later: Sequence[UndoRecord], taken_back: Mapping
 
     def why(path: str, reason: str) -> str:
         for one in reversed(later):
-            if path in one.paths and one.number not in taken_back:
+            is_changed = path in one.paths and (path != COUNTED or any(row["op"] == "uncount" for row in one.changes))
+            if is_changed and one.number not in taken_back:
                 return f"changed since by `mem {one['command']}` ({one.number})"
         return reason
 

@@ -43,7 +43,7 @@ class Deed:
             if what and not named and self.workspace.layout.kind_of(path) in ("entry", "note"):
                 named = self._said(path, fate.now)
         told = [what if what in _KINDS.values() else f"{number:,} {what}" for what, number in counts.items() if what]
-        confirmed = sum(row["text"].count("\n") for row in self.record.changes if row["op"] == "count")
+        confirmed = sum((row["text"] or "").count("\n") for row in self.record.changes if row["op"] == "count")
         told += [f"{confirmed:,} confirmed"] * bool(confirmed)
         files = len(self.record.paths)
         return (", ".join(told) or f"{files:,} file{'s' * (files > 1)}") + (f": {named}" if named else "")

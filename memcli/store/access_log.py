@@ -2,9 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from ..dataclass import dataclass
@@ -130,16 +129,24 @@ def take(workspace: Workspace, folded: Mapping[str, str] = _NOTHING) -> dict[str
     return _summed(lines)
 
 
-def finish_folding(workspace: Workspace, taken: Mapping[str, Access], folded: Mapping[str, Access]) -> None:
-    """End a folding: drop what is in the files now, and note the rest again."""
-    rest = ""
-    for identifier, access in taken.items():
-        left = access.count - (folded[identifier].count if identifier in folded else 0)
-        rest += _line(identifier, replace(access, count=left)) * (left > 0)
+def finish_folding(workspace: Workspace, folded: Collection[str]) -> None:
+    """End a folding: drop what is in the files now, and note the rest again, line by line.
+
+    Confirmations that went are noted as a change that can be taken back, as `count` notes those that come.
+    """
+    rest = gone = ""
+    for line in text_of(workspace, TAKEN).split("\n"):
+        for _, name, _, _ in _sound([line]):
+            if name not in folded:
+                rest += f"{line}\n"
+            elif name.startswith(CONFIRMED):
+                gone += f"{line}\n"
     with suppress(OSError):
         if rest:
             append(workspace, ACCESSES, rest.encode())
         (workspace.derived / TAKEN).unlink()
+        if gone and (watch := watcher.get()):
+            watch.counted(workspace, gone, is_added=False)
 
 
 def _size_of_sums(workspace: Workspace) -> int:
@@ -172,8 +179,12 @@ def _counting(workspace: Workspace, folded: Mapping[str, str]) -> Iterator[_Line
 
 
 def _lines(workspace: Workspace, name: str) -> Iterator[_Line]:
+    return _sound(text_of(workspace, name).split("\n"))
+
+
+def _sound(lines: Iterable[str]) -> Iterator[_Line]:
     """Yield moment, id, count and sources of each sound line."""
-    for line in text_of(workspace, name).split("\n"):
+    for line in lines:
         fields = line.split("\t")
         if len(fields) in (2, 3, 4) and fields[1] and parse_time(fields[0]):
             count = fields[2] if len(fields) > 2 else "1"

@@ -217,6 +217,31 @@ def test_a_confirmation_is_taken_back_and_not_the_command_before_it(mem: Mem, wo
     assert mem("write", "user prefers tabs", "--json").json["strength"] == 2
 
 
+@pytest.mark.parametrize("words", [(), ("--as-of", "2031-01", "--max-fraction", "1")], ids=["folded", "archived"])
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_confirmation_is_taken_back_after_a_decay(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], times: int
+) -> None:
+    mem("write", "The standup is at 9:30.")
+    start = files(workspace)
+    for number in range(times):
+        monkeypatch.setenv("MEM_NOW", f"2026-11-21T21:0{number}:00Z")
+        assert mem("write", "The standup is at 9:30", "--json").json["strength"] == 2 + number
+    assert mem("decay", "--apply", *words).code == 0
+    after = files(workspace)
+    last = times + 2
+    if not words:
+        assert f".mem/access: changed since by `mem decay` ({last})" in mem("undo", str(last - 1)).err
+    assert mem("undo").code == 0
+    assert mem("undo", str(last + 1)).code == 0  # the decay again
+    assert files(workspace) == after
+    assert mem("undo", str(last + 2)).code == 0
+    for _ in range(times):
+        assert mem("undo").code == 0
+    assert files(workspace) == start
+    assert mem("write", "the standup is at 9:30", "--json").json["strength"] == 2
+
+
 def test_what_was_deleted_for_good_is_in_no_record_and_not_brought_back(mem: Mem, workspace: Path) -> None:
     secret = "The safe behind the painting opens at dawn"
     one = written(mem, f"{secret}.")
