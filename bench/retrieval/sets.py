@@ -40,6 +40,11 @@ class Collection:
     documents: tuple[Mapping[str, Any], ...]
     queries: tuple[Query, ...]
 
+    @property
+    def is_talk(self) -> bool:
+        """Tell turns of conversations, which begin with who speaks, from other texts."""
+        return all(one["text"].startswith(f"{_speaker(one)}: ") for one in self.documents)
+
 
 def collections(data: Path, wanted: tuple[str, ...] = ()) -> Iterator[Collection]:
     """Read the sets of a data folder, or the ones named."""
@@ -77,7 +82,7 @@ def build(collection: Collection, root: Path) -> tuple[Workspace, dict[tuple[str
     # Questions are asked the day after the last thing was said: "last week" must mean something.
     now = (latest or datetime(2026, 1, 1, tzinfo=UTC)) + timedelta(days=1)
     workspace = opened(Surroundings(root, {"HOME": str(root), "XDG_CACHE_HOME": str(root.parent / "cache")}, now), root)
-    if collection.set.endswith("-turn"):
+    if collection.is_talk:
         return workspace, _write_turns(collection, workspace)
     known = {}
     for number, document in enumerate(collection.documents):
@@ -111,7 +116,8 @@ def _write_turns(collection: Collection, workspace: Workspace) -> dict[tuple[str
         speaker, _, said = document["text"].partition(": ")
         moment = _moment(document)
         session = lines.setdefault(path, [])
-        event = Event(document["id"], name=speaker, text=said, timestamp=stamp(moment) if moment else "")
+        about = {"role": speaker} if speaker in ("user", "assistant") else {"name": speaker}
+        event = Event(document["id"], **about, text=said, timestamp=stamp(moment) if moment else "")
         session.append(render_event(event))
         known[path, len(session)] = document["id"]
     for path, events in lines.items():
@@ -119,6 +125,11 @@ def _write_turns(collection: Collection, workspace: Workspace) -> dict[tuple[str
         file.parent.mkdir(parents=True)
         file.write_text("\n".join(events) + "\n", encoding="utf-8")
     return known
+
+
+def _speaker(document: Mapping[str, Any]) -> str | None:
+    meta = document.get("meta") or {}
+    return meta.get("speaker") or meta.get("role")
 
 
 def _moment(document: Mapping[str, Any]) -> datetime | None:

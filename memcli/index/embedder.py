@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UnavailableError
 from .embedding_model import VOCABULARY, EmbeddingModel, built_in_name, find_model, require_memory
 from .prepared_model import WEIGHTS, discard, prepare, prepared_file
-from .text_vectors import TokenVectors
+from .text_vectors import CONTEXT_END, TokenVectors, batched
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +35,8 @@ _CHARACTERS = 64  # read for each word piece the model takes: what comes after i
 _INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")
 _BULK_BATCH = 256  # word pieces in a batch, padding counted: 8 texts of 32, 1 of 256; measured best on one core
-_RUN = 20  # word pieces that take as long as beginning another run: padding beyond that costs more than it spares
+_Pieces = tuple[list[int], slice]
+"""A text's word pieces, and where its context's stand, which are read and left out of its vector."""
 _QUICK_BATCH = 1024  # a model opened quickly unpacks its weights anew for each batch (40 ms): fewer, larger ones
 
 
@@ -83,19 +84,18 @@ class OnnxEmbedder:
         if not self._inputs.keys() <= _INPUTS:
             raise UnavailableError(f"{model.file} asks for more than text", "name a model of sentence-transformers")
         size = outputs[self._output][-1]
-        self.dimension: int = size if isinstance(size, int) else self._run(self._ids([""]))[1].shape[1]
+        self.dimension: int = size if isinstance(size, int) else self._run(self._pieces([""]))[1].shape[1]
 
     def embed(self, texts: Sequence[str], *, is_query: bool = False) -> "NDArray[np.float32]":
-        """Return the unit vectors of texts, (n, dimension) float32; some models tell a query from a text."""
+        """Return the unit vectors of texts, (n, dimension) float32; each may begin with context and CONTEXT_END."""
         import numpy as np
 
         prompt = self._parts.query if is_query else self._parts.passage
-        texts = [prompt + text for text in texts]
         found = np.empty((len(texts), self.dimension), np.float32)
         for start in range(0, len(texts), _WINDOW):
-            ids = self._ids(texts[start : start + _WINDOW])
-            batches = batched([len(each) for each in ids], self._batch)
-            runs = self._each(lambda batch, ids=ids: self._run([ids[place] for place in batch])[1], batches)  # type: ignore[misc]
+            read = self._pieces(texts[start : start + _WINDOW], prompt)
+            batches = batched([len(ids) for ids, _ in read], self._batch)
+            runs = self._each(lambda batch, read=read: self._run([read[place] for place in batch])[1], batches)  # type: ignore[misc]
             for batch, vectors in zip(batches, runs, strict=True):
                 found[[start + place for place in batch]] = vectors
         return found
@@ -112,7 +112,9 @@ class OnnxEmbedder:
         vectors = np.empty((len(texts), self.dimension), np.float32)
         read = self._encoded([prompt + text for text in texts], with_spans=True)
         batches = batched([len(each.ids) for each in read], self._batch)
-        runs = self._each(lambda batch: self._run([read[place].ids or [self._pad] for place in batch]), batches)
+        runs = self._each(
+            lambda batch: self._run([(read[place].ids or [self._pad], slice(0)) for place in batch]), batches
+        )
         for batch, (output, pooled) in zip(batches, runs, strict=True):
             if output.ndim != 3:
                 raise UnavailableError(f"{self._parts.file} gives no vectors of tokens", "name another model")
@@ -144,8 +146,20 @@ class OnnxEmbedder:
         with ThreadPoolExecutor(self._workers) as pool:
             yield from pool.map(run, batches)
 
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        return [each.ids or [self._pad] for each in self._encoded(texts)]
+    def _pieces(self, texts: Sequence[str], prompt: str = "") -> list[_Pieces]:
+        """Return the word pieces of texts, each with its context's before it, as far as the model has room for them."""
+        parted = [text.partition(CONTEXT_END) for text in texts]
+        said = [prompt + (text if end else whole) for whole, end, text in parted]
+        read: list[_Pieces] = [(each.ids or [self._pad], slice(0)) for each in self._encoded(said)]
+        by_mean = self._parts.pooling == "mean" and self._output in _TOKEN_OUTPUTS
+        contexts = {place: context for place, (context, end, _) in enumerate(parted) if end and by_mean}
+        for place, each in zip(contexts, self._encoded(list(contexts.values())), strict=True):
+            ids, marks = read[place][0], each.special_tokens_mask
+            context = [piece for piece, mark in zip(each.ids, marks, strict=True) if not mark]
+            del context[: max(0, len(ids) + len(context) - self._parts.max_tokens)]  # what is said has the first claim
+            opening = marks[0] if marks else 0
+            read[place] = [*ids[:opening], *context, *ids[opening:]], slice(opening, opening + len(context))
+        return read
 
     def _encoded(self, texts: Sequence[str], *, with_spans: bool = False) -> list[Any]:
         # A lone surrogate (a file name, a damaged transcript) is no text to the tokenizer, which then refuses the lot.
@@ -153,40 +167,26 @@ class OnnxEmbedder:
         encode = self._tokenizer.encode_batch if with_spans else self._tokenizer.encode_batch_fast
         return list(encode(clean))
 
-    def _run(self, ids: list[list[int]]) -> "tuple[NDArray[np.float32], NDArray[np.float32]]":
+    def _run(self, read: list[_Pieces]) -> "tuple[NDArray[np.float32], NDArray[np.float32]]":
         """Return the model's output, (n, tokens, dimension) unless it pools, and the unit vectors, (n, dimension)."""
         import numpy as np
 
-        longest = max(map(len, ids))
-        tokens = np.full((len(ids), longest), self._pad, np.int64)
-        mask = np.zeros_like(tokens)
-        for row, each in enumerate(ids):
-            tokens[row, : len(each)] = each
-            mask[row, : len(each)] = 1
+        longest = max(len(ids) for ids, _ in read)
+        tokens = np.full((len(read), longest), self._pad, np.int64)
+        mask, pooled = np.zeros_like(tokens), np.zeros_like(tokens)
+        for row, (ids, context) in enumerate(read):
+            tokens[row, : len(ids)] = ids
+            mask[row, : len(ids)] = pooled[row, : len(ids)] = 1
+            pooled[row, context] = 0
         values = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
         feeds = {name: values[name].astype(_number(kind), copy=False) for name, kind in self._inputs.items()}
         with _blaming(self._parts.file):
             (output,) = self._session.run([self._output], feeds)
-        vectors = _pooled(output, mask, self._parts.pooling)
+        vectors = _pooled(output, pooled, self._parts.pooling)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
             raise UnavailableError(f"{self._parts.file} gives no usable vectors", "install the model again")
         return output.astype(np.float32, copy=False), vectors / lengths
-
-
-def batched(lengths: Sequence[int], limit: int) -> list[list[int]]:
-    """Put the places of texts of like length together, each batch within a limit of word pieces, padding counted.
-
-    A longer text begins another batch where padding the shorter ones to its length would take longer than another run.
-    """
-    batches: list[list[int]] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        last = batches[-1] if batches else []
-        padding = len(last) * (lengths[place] - lengths[last[-1]]) if last else 0
-        if not last or padding > _RUN or (len(last) + 1) * lengths[place] > limit:
-            batches.append([])
-        batches[-1].append(place)
-    return batches
 
 
 def _pooled(output: "NDArray[np.float32]", mask: "NDArray[np.int64]", pooling: str) -> "NDArray[np.float32]":

@@ -23,6 +23,7 @@ from ..store import atomic_files
 from ..store.layouts import is_records
 from ..store.workspace import Workspace
 from .scan import Stat, stat_of
+from .text_vectors import CONTEXT_END
 
 TRIES = 3
 _HEAD = 8192  # characters that show what a file is
@@ -166,7 +167,10 @@ def digest_of(data: bytes) -> str:
 
 LONGEST_LINE = 16 * 1024 * 1024
 PREVIOUS = 300
-"""Characters of the turn before that a turn is embedded with: its end, which is what is answered."""
+"""Characters of the turn before that a short turn is read with where it is embedded: its end, which is answered."""
+SHORT_TURN = 250
+"""Characters below which a turn may mean nothing without what it answers."""
+_SPACES = str.maketrans("\x00" + CONTEXT_END, "  ")
 _PIECE = 1 << 20
 _BLANK = b"\xef\xbb\xbf\x00 \t\r\n"
 _NOTHING = Event("")
@@ -213,7 +217,7 @@ class Talk:
         return self._hash.hexdigest()
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the pieces of what user and assistant said, each embedded with the end of the turn before."""
+        """Yield the pieces of what user and assistant said."""
         now = self.known
         while line := self.file.readline(LONGEST_LINE):
             whole = line.endswith(b"\n")
@@ -270,12 +274,13 @@ def plain(file: BinaryIO) -> str:
 
 
 def _turn(event: Event, now: TalkPosition) -> Iterator[Chunk]:
-    prefix = f"{now.previous}\n" if now.previous else ""
+    """Yield a turn's pieces; a short one is embedded with the end of what another speaker said before it."""
+    is_answer = now.previous and not now.previous.startswith(_speech(event, "")) and len(event.text) < SHORT_TURN
+    prefix = now.previous + CONTEXT_END if is_answer else ""
     for start, stop in windows(event.text, 0, len(event.text)):
         text = _speech(event, event.text[start:stop])
-        yield Chunk(0, 0, now.lines, str(now.events), "", prefix, now.timestamp, text)
-        prefix = ""
+        yield Chunk(0, len(text), now.lines, str(now.events), "", prefix, now.timestamp, text)
 
 
 def _speech(event: Event, text: str) -> str:
-    return f"{event.name or event.role}: {text}".replace("\x00", " ")  # SQLite ends a text there
+    return f"{event.name or event.role}: {text}".translate(_SPACES)  # SQLite ends a text at a NUL

@@ -7,6 +7,7 @@ they weigh (retrieval/question). No numpy: a search by words alone must not pay 
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from .schema import TOKENIZE
 
@@ -15,6 +16,14 @@ _LAST = "\U0010ffff"
 
 Posting = dict[int, int]
 """Chunk → how often a word occurs in it, in any of its forms."""
+
+
+class TurnPiece(NamedTuple):
+    """Where a chunk of a conversation stands, and how many characters it has."""
+
+    session: int
+    line: int
+    length: int
 
 
 def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -> list[Posting | None]:
@@ -69,23 +78,24 @@ def scores(
     found: Sequence[Posting | None],
     weights: Sequence[float],
     documents: Mapping[int, int],
-    turns: Mapping[int, int],
+    turns: Mapping[int, TurnPiece],
     saturation: float,
     window: Sequence[float],
+    reach: int,
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Score chunks, and the documents of those that share one: Σ weight × tf / (tf + saturation), both in [0, 1).
 
-    `documents` gives the document of every chunk that may be found, `turns` the session of those that are turns;
-    a turn's words count, less with each step of `window`, for the turns before and after it in its session.
+    `documents` gives the document of every chunk that may be found, `turns` those that are of turns; the words of a
+    turn count, less with each step of `window`, for those before and after it in its session. Of more characters than
+    `reach` they count less for others: what is long speaks of many things.
     """
     counts: list[tuple[float, Mapping[int, float]]] = [
         (weight, posting) for posting, weight in zip(found, weights, strict=True) if posting and weight
     ]
     if turns:
-        order = sorted(turns, key=lambda chunk: (turns[chunk], chunk))
-        sessions = [turns[chunk] for chunk in order]
+        order = sorted(turns, key=lambda chunk: (turns[chunk].session, chunk))
         places = {chunk: place for place, chunk in enumerate(order)}
-        counts = [(weight, _spread(posting, order, sessions, places, window)) for weight, posting in counts]
+        counts = [(weight, _spread(posting, order, turns, places, window, reach)) for weight, posting in counts]
     own: dict[int, float] = {}
     known = own.get
     for weight, posting in counts:
@@ -107,9 +117,10 @@ def scores(
 def _spread(
     posting: Mapping[int, float],
     order: Sequence[int],
-    sessions: Sequence[int],
+    turns: Mapping[int, TurnPiece],
     places: Mapping[int, int],
     window: Sequence[float],
+    reach: int,
 ) -> Mapping[int, float]:
     """Let the turns around a turn share its words; `order` has each session's turns one after another."""
     near: dict[int, float] = defaultdict(float, posting)
@@ -118,8 +129,9 @@ def _spread(
         place = places.get(chunk)
         if place is None:
             continue
+        said = count * min(1.0, reach / max(turns[chunk].length, 1))
         for step, share in steps:
             other = place + step
-            if 0 <= other < len(order) and sessions[other] == sessions[place]:
-                near[order[other]] += share * count
+            if 0 <= other < len(order) and turns[order[other]].session == turns[chunk].session:
+                near[order[other]] += share * said
     return near

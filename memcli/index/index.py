@@ -19,7 +19,7 @@ from .updater import Progress, Refreshed
 
 if TYPE_CHECKING:
     from .embeddings import Embedding
-    from .full_text import Posting
+    from .full_text import Posting, TurnPiece
 
 T = TypeVar("T")
 _FEW = 5_000
@@ -91,12 +91,16 @@ class Index(Database):
         where = chunk_condition(wanted)
         if among is not None and len(among) < _FEW:
             where.parts.append(f"chunk in ({', '.join(map(str, among))})")
-        return self._pairs("case kind when 'entry' then file else -chunk end", str(where), where.values)
+        names = ("chunk", "case kind when 'entry' then file else -chunk end")
+        return dict(zip(*self._columns(names, str(where), where.values), strict=True))
 
-    def turns(self, wanted: Filter) -> dict[int, int]:
-        """Map each turn of a conversation that passes the filter to the number of its file."""
+    def turns(self, wanted: Filter) -> "dict[int, TurnPiece]":
+        """Map each piece of a conversation's turn that passes the filter to where it stands."""
+        from .full_text import TurnPiece
+
         where = chunk_condition(wanted)
-        return self._pairs("file", f"kind = 'session' and {where}", where.values)
+        columns = self._columns(("chunk", "file", "line", "stop"), f"kind = 'session' and {where}", where.values)
+        return dict(zip(columns[0], map(TurnPiece, *columns[1:]), strict=True))
 
     def postings(self, terms: Sequence[tuple[str, ...]]) -> "list[Posting | None]":
         """Return for each word, given in its forms, its count by chunk; None if its stem came before."""
@@ -212,13 +216,11 @@ class Index(Database):
         ]
         return found
 
-    def _pairs(self, value: str, where: str, values: Sequence[Any]) -> dict[int, int]:
-        """Read a number for each chunk, as two long texts: a tuple for each of 10,000 rows takes twice as long."""
-        columns = self.connection.execute(
-            f"select group_concat(chunk), group_concat({value}) from chunks where {where}", values
-        ).fetchone()
-        keys, numbers = (map(int, column.split(",")) if column else () for column in columns)
-        return dict(zip(keys, numbers, strict=True))
+    def _columns(self, names: Sequence[str], where: str, values: Sequence[Any]) -> list[list[int]]:
+        """Read numbers of chunks, a long text for each column: a tuple for each of 10,000 rows takes twice as long."""
+        told = ", ".join(f"group_concat({name})" for name in names)
+        columns = self.connection.execute(f"select {told} from chunks where {where}", values).fetchone()
+        return [list(map(int, column.split(","))) if column else [] for column in columns]
 
     def _entries_of(self, numbers: Collection[int]) -> dict[int, dict[str, Any]]:
         cursor = self.connection.execute(f"select * from entries where file in ({', '.join(map(str, numbers))})")

@@ -8,6 +8,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+CONTEXT_END = "\x1e"
+"""Ends the context of a text to embed: what stands before it is read with the text, and left out of its vector.
+
+The pieces of a text then mean what they mean there ("late chunking", Günther et al. 2024, arXiv:2409.04701); a model
+that does not pool by the mean is not given the context."""
+
+
 class TokenVectors(NamedTuple):
     """A text's word pieces, without the marks that a tokenizer puts around a text.
 
@@ -59,6 +66,24 @@ def unrelated_cosine(embedder: Embedder) -> float:
     count = len(vectors)
     mean = (float((vectors @ vectors.T).sum()) - count) / (count * (count - 1))
     return min(max(mean, 0.0), 0.95)
+
+
+_RUN = 20  # word pieces that take as long as beginning another run: padding beyond that costs more than it spares
+
+
+def batched(lengths: Sequence[int], limit: int) -> list[list[int]]:
+    """Put the places of texts of like length together, each batch within a limit of word pieces, padding counted.
+
+    A longer text begins another batch where padding the shorter ones to its length would take longer than another run.
+    """
+    batches: list[list[int]] = []
+    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
+        last = batches[-1] if batches else []
+        padding = len(last) * (lengths[place] - lengths[last[-1]]) if last else 0
+        if not last or padding > _RUN or (len(last) + 1) * lengths[place] > limit:
+            batches.append([])
+        batches[-1].append(place)
+    return batches
 
 
 _ROOM = 40_000  # word pieces whose vectors are kept: 60 MB

@@ -50,6 +50,13 @@ def names_a_time(text: str) -> bool:
     return data.pattern(_FILE, "times").search(text) is not None
 
 
+def speakers_asked_of(query: str) -> frozenset[str]:
+    """Return whose words a query asks for where it says so by a pronoun: `user`, `assistant` or neither."""
+    if data.pattern(_FILE, "of_assistant").search(query):
+        return frozenset({"assistant"})
+    return frozenset({"user"} if data.pattern(_FILE, "of_user").search(query) else ())
+
+
 def opens_a_question(word: str) -> bool:
     """Return whether a sentence that begins with the word is a question."""
     return word.lower() in data.words(_FILE, "openers")

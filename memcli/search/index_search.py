@@ -1,6 +1,7 @@
 """Search one index: from a query to ranked hits of what is on disk now, best first."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from heapq import nlargest
@@ -11,7 +12,7 @@ from typing import Any
 from ..dataclass import dataclass
 from ..errors import UnavailableError
 from ..index.filters import Filter
-from ..index.full_text import Posting, scores
+from ..index.full_text import Posting, TurnPiece, scores
 from ..index.index import Index
 from ..index.lookups import chunks_named
 from ..store.addresses import prefixes
@@ -54,7 +55,9 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
         request = replace(request, wanted=replace(request.wanted, besides=compacted(index.workspace)))
     question = parse_query(request.query)
     postings = index.postings([term.forms for term in question.terms]) if question.terms else []
-    own, whole = ({}, {}) if request.mode == "vector" else _by_words(index, question, postings, request)
+    turns = index.turns(request.wanted) if _asks_talk(request) else {}
+    pieces_of = Counter((one.session, one.line) for one in turns.values())
+    own, whole = ({}, {}) if request.mode == "vector" else _by_words(index, question, postings, turns, request)
     first = dict(nlargest(_pool(request), own.items(), key=itemgetter(1)))
     meaning = _NO_MEANING if request.mode == "keyword" else _meaning(index, question, postings, request, first)
     near = meaning.cosines
@@ -67,7 +70,8 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     pieces = index.pieces([*called, *best])
     weigh = candidate(index.workspace, question, called)
     candidates = [
-        weigh(piece, own.get(chunk, 0.0), whole.get(chunk, 0.0), near.get(chunk)) for chunk, piece in pieces.items()
+        weigh(piece, own.get(chunk, 0.0), whole.get(chunk, 0.0), near.get(chunk), pieces_of[piece.file, piece.line])
+        for chunk, piece in pieces.items()
     ]
     share = _vector_share(request, question, has_words=bool(own), has_vectors=bool(near))
     scored = fuse(candidates, question, request.weights, share)
@@ -144,7 +148,11 @@ def _pool(request: SearchRequest) -> int:
 
 
 def _by_words(
-    index: Index, question: Query, postings: Sequence[Posting | None], request: SearchRequest
+    index: Index,
+    question: Query,
+    postings: Sequence[Posting | None],
+    turns: Mapping[int, TurnPiece],
+    request: SearchRequest,
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Score the chunks that may be found, and documents of several, by the words of the question."""
     if not any(postings):
@@ -153,8 +161,8 @@ def _by_words(
     # The turns around a turn count too, so that there the ones found are not enough.
     among = None if _asks_talk(request) else {chunk for one in postings for chunk in one or ()}
     documents = index.documents(request.wanted, among)
-    turns = index.turns(request.wanted) if _asks_talk(request) else {}
-    return scores(postings, weights, documents, turns, request.weights.saturation, request.weights.window)
+    spread = request.weights.saturation, request.weights.window, request.weights.reach
+    return scores(postings, weights, documents, turns, *spread)
 
 
 def _by_meaning(

@@ -7,7 +7,7 @@ from math import log
 
 from ..dataclass import dataclass
 from ..language.keyword_tokens import clean, latin_share, phrases, query_terms
-from ..language.lexicon import common_share, forms, opens_a_question, stop_words
+from ..language.lexicon import common_share, forms, opens_a_question, speakers_asked_of, stop_words
 from .ranking_weights import WEIGHTS, Weights
 
 _WORD = re.compile(r"[^\W_]+")
@@ -39,6 +39,11 @@ class Query:
     def words(self) -> frozenset[str]:
         """Return the words asked for."""
         return frozenset(term.word for term in self.terms)
+
+    @cached_property
+    def speakers(self) -> frozenset[str]:
+        """Return whom the query may name as the one who said it: its words, `user` for "I", `assistant` for "you"."""
+        return self.words | speakers_asked_of(self.text[:4000])
 
     def parts(self, counts: Sequence[int | None] = (), weights: Weights = WEIGHTS) -> tuple[tuple[str, float], ...]:
         """Return the texts to embed and their weights; the query's vector is their weighted sum, scaled to length 1.

@@ -6,6 +6,7 @@ Owns the formula. Refuses: searching, reading texts from disk, decay and trust (
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping
+from math import log
 
 from ..dataclass import dataclass
 from ..formats.times import day_of, parse_time
@@ -37,6 +38,7 @@ class ChunkCandidate:
     readable: float = 1.0  # how far the model reads its script and the query's, from 0 to 1
     title: frozenset[str] = frozenset()  # the words of its title, as query_terms gives them
     speaker: str = ""  # of a turn, lower case
+    pieces: int = 1  # of a turn
     is_question: bool = False  # of a turn
     only_asks: bool = False  # of anything else: what it shares with the query it asks too
     exact: float = 0.0  # the share of the query's phrases that stand in it
@@ -86,7 +88,8 @@ def _score(
         "vector": v * max(cosines, default=0.0),
         "keyword": (1 - v) * words,
         "title": weights.titled * (bool(best.title) and best.title <= question.words),
-        "speaker": weights.speaker * (best.speaker in question.words),
+        "speaker": weights.speaker * (best.speaker in question.speakers),
+        "length": weights.pieces * log(best.pieces),
         "question": weights.asked * best.is_question,
         "exact": weights.exact * max(one.exact for one in chunks),
         "name": weights.named * any(one.is_named for one in chunks),
@@ -124,8 +127,8 @@ def only_asks(text: str, words: Collection[str]) -> bool:
     return len(asked.intersection(words)) > 2 * len(told.intersection(words))
 
 
-Weigh = Callable[[Piece, float, float, float | None], ChunkCandidate]
-"""Gather what is known of a chunk with its scores by words, its document's, and its cosine."""
+Weigh = Callable[[Piece, float, float, float | None, int], ChunkCandidate]
+"""Gather what is known of a chunk with its scores by words, its document's, its cosine, and the pieces of its turn."""
 
 
 def candidate(workspace: Workspace, question: Query, called: Container[int] = ()) -> Weigh:
@@ -137,7 +140,7 @@ def candidate(workspace: Workspace, question: Query, called: Container[int] = ()
     is_english = not workspace.settings["embedding.model"]
     is_dated = _in_time(workspace, question)
 
-    def weigh(piece: Piece, own: float, whole: float, cosine: float | None) -> ChunkCandidate:
+    def weigh(piece: Piece, own: float, whole: float, cosine: float | None, pieces: int) -> ChunkCandidate:
         is_turn = piece.kind == "session"
         text = clean(piece.text).casefold()
         speaker, _, said = piece.text.partition(": ") if is_turn else ("", "", "")
@@ -152,6 +155,7 @@ def candidate(workspace: Workspace, question: Query, called: Container[int] = ()
             readable=min(question.readable, latin_share(piece.text)) if is_english else 1.0,
             title=frozenset(query_terms(piece.title)) if piece.title and not is_turn else frozenset(),
             speaker=speaker.strip().lower(),
+            pieces=max(pieces, 1),
             is_question=is_turn and is_question(said),
             only_asks=not is_turn and only_asks(piece.text, question.words),
             exact=sum(phrase in text for phrase in phrases) / len(phrases) if phrases else 0.0,

@@ -13,7 +13,7 @@ class Weights(NamedTuple):
     """How much each sign of relevance counts."""
 
     # Share of the vector against the keywords, by the shape of what is found.
-    vector_turn: float = 0.35  # .25 to .45 lose less than .01 on LoCoMo turns
+    vector_turn: float = 0.45  # .4 to .5 lose less than .01 over six kinds of talk
     vector_short: float = 0.42  # .4 to .45 lose less than .003 on LoCoMo facts; .3 loses .010
     vector_long: float = 0.5  # .4 to .55 lose less than .005; one share of .35 for all loses .018 on OpenClaw
     statement: float = 0.18  # added for a short text when the query tells instead of asks: MADial's last turns +.019
@@ -25,7 +25,8 @@ class Weights(NamedTuple):
     saturation: float = (
         0.4  # tf / (tf + this), whatever the length: 1.2 is as good there, and .009 worse on the tuned half
     )
-    window: tuple[float, ...] = (0.3, 0.2, 0.1, 0.1)  # the words 1, 2, … turns away: LoCoMo turns +.057
+    window: tuple[float, ...] = (0.4, 0.25, 0.15, 0.1)  # the words 1, 2, … turns away
+    reach: int = 100  # characters of a turn, from which on its words count less for the turns around it
     whole: float = (
         0.4  # share of the whole document's words, the best chunk's being the rest: OpenClaw +.007, sessions +.003
     )
@@ -40,7 +41,8 @@ class Weights(NamedTuple):
     # Added to the sum.
     named: float = 1.0  # its id, path or address is in the query
     titled: float = 0.06  # every word of the title is in the query: gbrain +.007
-    speaker: float = 0.05  # the query names who speaks: LoCoMo turns +.033
+    speaker: float = 0.06  # the query names who speaks, or says "I" or "did you" of user and assistant
+    pieces: float = -0.05  # × ln(pieces of a turn): the best of many pieces fits by chance alone
     asked: float = -0.03  # a turn that asks does not answer: LoCoMo turns +.020
     only_asks: float = -0.75  # × the sum: an entry, record or note that repeats the question never outranks its answer
     exact: float = 0.05  # × the share of the query's phrases, identifiers and paths in the text: not in these sets

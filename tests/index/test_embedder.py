@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.errors import UnavailableError
-from memcli.index.embedder import OnnxEmbedder, batched, default_model_name, open_embedder
+from memcli.index.embedder import OnnxEmbedder, default_model_name, open_embedder
 from memcli.index.embedding_model import find_model
+from memcli.index.text_vectors import CONTEXT_END, batched
 from tests.processes import run
 
 if TYPE_CHECKING:
@@ -257,3 +258,22 @@ open_embedder(None, bulk=False)
     seen = {line.split()[0]: line.split()[1:] for line in run(script).out.splitlines()}
     assert seen["onnxruntime"][0] == "1"
     assert seen["tokenizers"][1] == "false"
+
+
+def test_a_short_answer_is_understood_by_what_it_answers_and_still_says_its_own(embedder: OnnxEmbedder) -> None:
+    asked = "user: How many herons did you count on the lake?"
+    said = "assistant: no, 89"
+    alone, answer, question, query = embedder.embed(
+        [said, f"{asked}{CONTEXT_END}{said}", asked, "How many herons were on the lake?"]
+    )
+    assert answer @ query > alone @ query
+    assert answer @ alone > question @ alone
+
+
+@pytest.mark.parametrize("context", ["", " ", "\n", "鷺" * 2000, "heron " * 2000])
+def test_a_text_is_read_whole_whatever_its_context(embedder: OnnxEmbedder, context: str) -> None:
+    said = "The herons nest in the reeds. " * 200  # as much as the model reads
+    plain, long = embedder.embed([said, f"{context}{CONTEXT_END}{said}"])
+    assert plain @ long == pytest.approx(1, abs=1e-5)
+    (short,) = embedder.embed([f"{context}{CONTEXT_END}"])
+    assert short @ short == pytest.approx(1, abs=1e-5)

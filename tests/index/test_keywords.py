@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memcli.index.full_text import postings, scores
+from memcli.index.full_text import TurnPiece, postings, scores
 from memcli.index.schema import TOKENIZE
 from memcli.language.keyword_tokens import index_text
 
@@ -52,24 +52,29 @@ def test_a_word_of_a_stem_that_came_before_is_no_word_of_its_own(connection: sql
 
 
 def test_a_chunk_scores_by_the_weight_of_the_words_it_holds_and_not_by_its_length() -> None:
-    own, whole = scores([{1: 1, 2: 3}, {2: 1}], [0.75, 0.25], {1: 1, 2: 2, 3: 3}, {}, 1.0, ())
+    own, whole = scores([{1: 1, 2: 3}, {2: 1}], [0.75, 0.25], {1: 1, 2: 2, 3: 3}, {}, 1.0, (), 100)
     assert own == {1: pytest.approx(0.375), 2: pytest.approx(0.75 * 0.75 + 0.25 * 0.5)}
     assert whole == {}
 
 
 def test_what_may_not_be_found_has_no_score() -> None:
-    assert scores([{1: 1, 2: 1}], [1.0], {2: 2}, {}, 1.0, ())[0] == {2: 0.5}
+    assert scores([{1: 1, 2: 1}], [1.0], {2: 2}, {}, 1.0, (), 100)[0] == {2: 0.5}
 
 
 def test_the_chunks_of_a_document_are_scored_together_too() -> None:
-    own, whole = scores([{1: 1}, {2: 1}], [0.5, 0.5], {1: 7, 2: 7, 3: 8}, {}, 1.0, ())
+    own, whole = scores([{1: 1}, {2: 1}], [0.5, 0.5], {1: 7, 2: 7, 3: 8}, {}, 1.0, (), 100)
     assert own == {1: 0.25, 2: 0.25}
     assert whole == {1: 0.5, 2: 0.5}
 
 
 def test_a_turn_has_part_of_the_words_of_the_turns_around_it_in_its_session() -> None:
-    turns = {1: 5, 2: 5, 9: 5, 10: 6}  # what was said later has a higher number, also with others between
-    own, whole = scores([{2: 1}], [1.0], {one: -one for one in turns}, turns, 1.0, (0.5, 0.25))
+    # What was said later has a higher number, also with others between.
+    turns = {chunk: TurnPiece(session, chunk, 9) for chunk, session in {1: 5, 2: 5, 9: 5, 10: 6}.items()}
+    own, whole = scores([{2: 1}], [1.0], {one: -one for one in turns}, turns, 1.0, (0.5, 0.25), 100)
     assert own == {2: 0.5, 1: pytest.approx(0.5 / 1.5), 9: pytest.approx(0.5 / 1.5)}
     assert whole == {}
-    assert 10 not in scores([{9: 1}], [1.0], {one: -one for one in turns}, turns, 1.0, (0.5, 0.25))[0]
+    turns[2] = TurnPiece(5, 2, 400)  # of four times the reach
+    assert scores([{2: 1}], [1.0], {one: -one for one in turns}, turns, 1.0, (0.5,), 100)[0][1] == pytest.approx(
+        0.125 / 1.125
+    )
+    assert 10 not in scores([{9: 1}], [1.0], {one: -one for one in turns}, turns, 1.0, (0.5, 0.25), 100)[0]

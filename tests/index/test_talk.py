@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from memcli.formats.chunking import Chunk
+from memcli.formats.session_event import Event, render_event
 from memcli.index import writer
 from memcli.index.file_reader import PREVIOUS, Talk
-from memcli.index.full_text import scores
+from memcli.index.full_text import TurnPiece, scores
 from memcli.index.index import Index, ask
+from memcli.index.text_vectors import CONTEXT_END
 from memcli.store.workspace import Workspace
 from tests.conftest import Mem
 from tests.fakes import CountingEmbedder
@@ -59,14 +61,24 @@ def turns_held(workspace: Path) -> int:
 def test_a_turn_is_embedded_with_the_end_of_the_one_before(
     mem: Mem, workspace: Path, embedder: CountingEmbedder
 ) -> None:
-    say(workspace, "begin " + "word " * 200 + "end", "Yes.")
+    say(workspace, "begin " + "word " * 200 + "end", "Yes.", "no " + "word " * 60)
     mem("index")
     (told,) = (text for text in embedder.embedded if text.endswith("Yes."))
-    before, _, own = told.partition("\n")
+    before, _, own = told.partition(CONTEXT_END)
     assert own == "assistant: Yes."
     assert before.startswith("user: ")
     assert before.endswith("word end")
     assert len(before) <= len("user: ") + PREVIOUS
+    assert any(text.startswith("user: no") for text in embedder.embedded)  # long enough to be understood alone
+
+
+def test_who_goes_on_speaking_answers_nobody(mem: Mem, workspace: Path, embedder: CountingEmbedder) -> None:
+    lines = [render_event(Event(str(number), name="Emi", text=text)) for number, text in enumerate(("One.", "Two."))]
+    folder = workspace / "sessions" / "s"
+    folder.mkdir(parents=True)
+    (folder / "session.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    mem("index")
+    assert {"Emi: One.", "Emi: Two."} <= set(embedder.embedded)
 
 
 def test_what_is_added_alone_is_embedded(mem: Mem, workspace: Path, embedder: CountingEmbedder) -> None:
@@ -75,15 +87,12 @@ def test_what_is_added_alone_is_embedded(mem: Mem, workspace: Path, embedder: Co
     embedder.embedded.clear()
     say(workspace, "one more")
     mem("index")
-    assert embedder.embedded == ["user: message 49\nuser: one more"]
+    assert embedder.embedded == ["user: one more"]
     embedder.embedded.clear()
     place = workspace / "sessions/s/session.jsonl"
     place.write_text(place.read_text().replace("message 10", "message ten"))
     mem("index")
-    assert sorted(embedder.embedded) == [
-        "user: message 9\nuser: message ten",
-        "user: message ten\nuser: message 11",
-    ]
+    assert embedder.embedded == ["user: message ten"]
 
 
 def test_what_is_no_speech_only_counts_as_a_position(here: Workspace, workspace: Path) -> None:
@@ -148,7 +157,7 @@ def test_a_conversation_that_cannot_be_read_to_its_end_is_named_and_read_again(
 
 
 def test_neighbours_share_their_words_whatever_their_numbers() -> None:
-    turns_of = {1: 7, 2: 7, 30: 7, 31: 8}
-    own, _ = scores([{2: 1}], [1.0], {chunk: -chunk for chunk in turns_of}, turns_of, 1.0, (0.5,))
+    turns_of = {chunk: TurnPiece(session, chunk, 9) for chunk, session in {1: 7, 2: 7, 30: 7, 31: 8}.items()}
+    own, _ = scores([{2: 1}], [1.0], {chunk: -chunk for chunk in turns_of}, turns_of, 1.0, (0.5,), 100)
     assert sorted(own) == [1, 2, 30]
     assert own[1] == own[30] < own[2]
