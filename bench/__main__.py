@@ -12,6 +12,7 @@ NAMES = {
     "imports": "a home with a thousand transcripts, imported and consolidated",
     "packs": "what recall gives a turn, and how much of it is right",
     "retrieval": "search on labelled sets, beside plain references",
+    "retrieval.kinds": "search on kinds of talk, each left out of tuning",
     "secrets": "secrets found and false alarms, beside other scanners",
     "sessions": "long conversations",
     "speed": "commands as ratios to what they cannot do without",
