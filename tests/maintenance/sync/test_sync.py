@@ -312,16 +312,17 @@ def test_a_memory_that_moved_to_a_file_git_does_not_get_is_deleted_nowhere(
 ) -> None:
     path = laptop.write("The bees are in Jena.")
     settle(laptop, desktop)
-    file = laptop.root / path
     if way == "ignored":
         (laptop.root / ".git/info/exclude").write_text("archive/\n")
-    else:
-        more = (
-            "ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B" if way == "a secret" else "<<<<<<< a\nb\n=======\nc\n>>>>>>> d"
-        )
-        file.write_text(f"{file.read_text()}\n{more}\n")
     laptop.mem("forget", path)
-    assert not file.exists()
+    assert not (laptop.root / path).exists()
+    if way != "ignored":
+        more = {
+            "a secret": "ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B",
+            "a conflict": "<<<<<<< a\nb\n=======\nc\n>>>>>>> d",
+        }
+        with (laptop.root / "archive" / path).open("a") as file:
+            file.write(f"\n{more[way]}\n")
     found = laptop.synced(code=3)
     assert path in {one["path"] for one in found["problems"]}
     desktop.sync()
