@@ -20,7 +20,8 @@ import numpy as np
 from bench.training.pair_generator import Generator
 from memcli.beliefs.pair_features import features, read_text
 from memcli.beliefs.pair_model import CLASSES, FORMAT, Axes, columns, default_file, difference, is_foreign
-from memcli.index.embedder import open_embedder
+from memcli.index.calibration import BUILT_IN, COMPARISON, measure
+from memcli.index.embedder import default_model_name, open_embedder
 
 HERE = Path(__file__).parent
 GENERATED = 6600
@@ -65,9 +66,10 @@ class Arrays(NamedTuple):
 def main() -> None:
     """Train, write the data file and its card, print the figures."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--model", type=Path, help="folder of another embedding model")
-    options.add_argument("--out", type=Path, default=default_file(), help="data file to write")
+    options.add_argument("--model", type=Path, help="folder of another embedding model, into which the file is written")
+    options.add_argument("--out", type=Path, help="data file to write")
     chosen = options.parse_args()
+    out = chosen.out or (chosen.model.expanduser() / COMPARISON if chosen.model else default_file())
     start = time.monotonic()
     embedder = open_embedder(chosen.model, bulk=True)
     written = [pair for path in sorted((HERE / "data").glob("natural-*.tsv")) for pair in read_pairs(path)]
@@ -89,9 +91,9 @@ def main() -> None:
     every = np.concatenate([table, extra]), np.concatenate([labels, others]), weights(written, made)
     boosters = [fit(*every, seed) for seed in range(SEEDS)]
     meta = {"format": FORMAT, "embedding": embedder.model, "merge": merge, "flag": flag, "flag_foreign": flag_foreign}
-    write(chosen.out, meta, boosters, axes, (scale, shift), table.shape[1])
-    report = card(written, chances, labels, found, meta, chosen.out.stat().st_size)
-    chosen.out.with_suffix(".md").write_text(report, encoding="utf-8")
+    write(out, meta, boosters, axes, (scale, shift), table.shape[1])
+    report = card(written, chances, labels, found, meta, out.stat().st_size)
+    out.with_suffix(".md").write_text(report, encoding="utf-8")
     print(report)
     print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
 
@@ -118,8 +120,9 @@ def strangers(embedder: Any, written: Sequence[Pair]) -> list[Pair]:
     texts = sorted(text for text in sections if len(text) > LONG) + sorted(sections)[::SHORT_STEP]
     texts = list(dict.fromkeys(texts))
     vectors = embedder.embed(texts)
+    scale = BUILT_IN if embedder.model == default_model_name() else measure(embedder)
     found = []
-    for place, line in enumerate(vectors @ vectors.T):
+    for place, line in enumerate(scale.scaled(vectors @ vectors.T)):
         near = [at for at in np.argsort(-line, kind="stable")[:40] if sections[texts[at]] != sections[texts[place]]]
         near = [at for at in near if FARTHEST < line[at] < NEAREST][:3]
         joint = "{} + {}"

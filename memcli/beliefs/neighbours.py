@@ -215,7 +215,7 @@ def _by_meaning(
         if len(texts) > 1 or opened.remembers:
             index.embedding.remember(texts, found.vectors)
     count = NEAREST_IN_BULK if opened.in_bulk else NEAREST
-    found.before = nearest_before(found.vectors, count)
+    found.before = nearest_before(found.vectors, count, index.embedding.scale())
     if len(texts) > ALONE or opened.in_bulk:
         for row, near in zip(cosines, nearest_to_each(index, found.vectors, _ENTRIES, count), strict=True):
             row.update(near)

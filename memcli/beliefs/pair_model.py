@@ -15,6 +15,7 @@ import numpy as np
 from .. import data as files
 from ..dataclass import dataclass
 from ..errors import UnavailableError
+from ..index.calibration import comparison_of
 from .comparison import Likelihoods
 from .pair_features import ReadText, features, read_text
 from .pair_words import (
@@ -168,7 +169,7 @@ def default_file() -> Path:
 @lru_cache(maxsize=2)
 def load_pair_model(embedding: str, file: Path | None = None) -> PairModel:
     """Open the comparison learned for an embedding model; raise UnavailableError if there is none or it is damaged."""
-    path = file or default_file()
+    path = file or comparison_of(embedding) or default_file()
     try:
         with path.open("rb") as opened, np.load(opened, allow_pickle=False) as data:
             meta = json.loads(bytes(data["meta"]))
@@ -182,7 +183,7 @@ def load_pair_model(embedding: str, file: Path | None = None) -> PairModel:
     if model.embedding != embedding:
         raise UnavailableError(
             f"the comparison of memories is not calibrated for the embedding model {embedding}",
-            "exact repetitions and keys are recognised; train it with bench/training/pair_model.py",
+            "exact repetitions and keys are recognised; docs/models.md says how to train it",
         )
     return model
 

@@ -80,7 +80,9 @@ def _in_folder(folder: Path, cache: Path | None) -> EmbeddingModel:
         raise UnavailableError(f"{folder} has a part mem does not know: {unknown}", "name another model")
     pooling, tokens = _pooling(folder), _max_tokens(folder)
     query, passage = _prompts(folder)
-    parts = [_digest(part, cache, "export the model again") for part in (*weight_files(file), tokenizer)]
+    # A vocabulary that mem has made says nothing that the weights do not, and the library's version is in its file.
+    told_by = [part for part in (*weight_files(file), tokenizer) if part.name != VOCABULARY]
+    parts = [_digest(part, cache, "export the model again") for part in told_by]
     told = [query, passage] if query or passage else []
     digest = _sha256(" ".join(map(str, (parts, pooling, tokens, *told))).encode())
     return EmbeddingModel(

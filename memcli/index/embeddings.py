@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BusyError, MemError, UnavailableError
+from .calibration import Calibration, read_calibration
 from .database import Database, MovedError, text_hash, texts_of
 from .embedder import default_model_name, open_embedder
 from .embedding_model import KnownModel
@@ -61,7 +62,7 @@ class Embedding:
         self._model = self._embedder = None
 
     def notices(self) -> tuple[str, ...]:
-        """Say in one line that another model answered than the settings name; nothing where it is the same."""
+        """Say that another model answered than the settings name, or that it is not calibrated, a line each."""
         if self._model is None:
             return ()
         name = self._model.name
@@ -69,7 +70,11 @@ class Embedding:
             wanted = self.wanted().name
         except UnavailableError as error:
             return (f"searching with the model {name}: {error}",)
-        return () if name == wanted else (f"searching with the model {name}: `mem index` goes over to {wanted}",)
+        if name != wanted:
+            return (f"searching with the model {name}: `mem index` goes over to {wanted}",)
+        if read_calibration(name, self._model.folder) is None:
+            return (f"relevance is not calibrated for {name}: run `mem model calibrate {self._model.folder}`",)
+        return ()
 
     def embedder(self, *, bulk: bool = False) -> Embedder:
         """Open the model that answers; raise UnavailableError if it is missing or damaged."""
@@ -128,25 +133,32 @@ class Embedding:
         return total / max(float(np.linalg.norm(total)), 1e-9)
 
     def floor(self) -> float:
-        """Return the cosine of texts that have nothing in common: 0 for the built-in model, 0.7 or more for some."""
-        return self.answering.floor
+        """Return the cosine of texts that have nothing in common as `nearest` gives it: 0 with every model."""
+        return 0.0
+
+    def scale(self) -> Calibration:
+        """Return what makes the cosines of the model that answers comparable with those of the built-in one."""
+        model = self._answers()
+        return read_calibration(model.name, model.folder) or Calibration(self.answering.floor)
 
     def nearest(
         self, vector: Any, wanted: Filter, limit: int, also: Collection[int] = ()
     ) -> tuple[dict[int, float], dict[int, float]]:
-        """Map the `limit` chunks nearest to a unit vector to their cosines, and so the chunks of `also`."""
+        """Map the `limit` chunks nearest to a unit vector to their scaled cosines, and so the chunks of `also`."""
         table, matrix = self.rows(wanted)
         if matrix is None or not len(table):
             return {}, {}
         import numpy as np
 
+        scaled = self.scale().scaled
         near, bad = self._neighbours.best(matrix, table, vector, limit, self.answering.model)
         if bad and self._forget(matrix, bad):
             self.embed_missing(MEND_SECONDS, wanted=wanted)
             return self.nearest(vector, wanted, limit, also)
         asked = table[np.isin(table[:, 0], np.array(sorted(also), dtype=np.int64))]
         scores = zip(asked[:, 0].tolist(), matrix.scores(asked[:, 1], vector).tolist(), strict=True)
-        return near, {chunk: score for chunk, score in scores if math.isfinite(score)}
+        found = {chunk: scaled(score) for chunk, score in scores if math.isfinite(score)}
+        return {chunk: scaled(score) for chunk, score in near.items()}, found
 
     def fold(self) -> None:
         """Bring the graph up to date, where the workspace is large enough for one to pay."""

@@ -12,6 +12,7 @@ from typing import Any
 from ..dataclass import dataclass
 from ..errors import UnavailableError
 from ..store.settings import Settings
+from .calibration import comparison_of, read_calibration
 from .embedder import open_embedder
 from .embedding_model import BUILT_IN, BUILT_IN_LICENCE, EmbeddingModel, KnownModel, find_model, weight_files
 from .packaged_model import (
@@ -39,6 +40,7 @@ class ListedModel:
     size: int  # bytes of its files
     dimension: int  # numbers of a vector; 0 where its folder does not say
     is_chosen: bool  # the settings name it
+    calibrated: str = "no"  # "yes", "without the comparison" of memories, or "no"
     problem: str = ""  # why it cannot be used
 
 
@@ -116,11 +118,19 @@ def _listed(choice: str, cache: Path, *, is_chosen: bool) -> ListedModel:
     try:
         folder = packaged_folder(cache, makes=False) if choice == PACKAGED else folder_of(choice, cache)
         if choice and folder is None:
-            return ListedModel(shown, "", licence, PACKAGED_SIZE, PACKAGED_DIMENSION, is_chosen)
+            return ListedModel(shown, "", licence, PACKAGED_SIZE, PACKAGED_DIMENSION, is_chosen, "yes")
         found = find_model(folder, cache)
     except UnavailableError as error:
-        return ListedModel(shown, "", licence, 0, 0, is_chosen, str(error))
-    return ListedModel(shown, found.name, licence, _size(found), _dimension(folder), is_chosen)
+        return ListedModel(shown, "", licence, 0, 0, is_chosen, problem=str(error))
+    calibrated = calibrated_how(found.name, folder)
+    return ListedModel(shown, found.name, licence, _size(found), _dimension(folder), is_chosen, calibrated)
+
+
+def calibrated_how(name: str, folder: Path | None) -> str:
+    """Return whether thresholds and the comparison of memories are fitted to a model, in words."""
+    if read_calibration(name, folder) is None:
+        return "no"
+    return "yes" if folder is None or comparison_of(name) else "without the comparison"
 
 
 def _size(model: EmbeddingModel) -> int:

@@ -9,9 +9,13 @@ import json
 import struct
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import copyfile
 from typing import TYPE_CHECKING, Any
 
+from ..data import path as data_file
 from ..errors import UnavailableError
+from .calibration import COMPARISON
+from .calibration import FILE as CALIBRATION
 from .embedding_model import VOCABULARY
 from .onnx_file import EXTENSIONS, INT32, OnnxGraph
 from .prepared_model import WEIGHTS, put_in_place
@@ -71,6 +75,9 @@ def _convert(source: Path, folder: Path) -> None:
     for name, said in {**_DESCRIPTION, "config.json": {"hidden_size": packed.width}}.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(json.dumps(said), encoding="utf-8")
+    for name, shipped in ((CALIBRATION, "multilingual.json"), (COMPARISON, "multilingual.npz")):
+        if (measured := data_file(shipped)).is_file():
+            copyfile(measured, folder / name)
     (folder / "README.md").write_text(_CARD, encoding="utf-8")
 
 

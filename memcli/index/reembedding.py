@@ -77,10 +77,9 @@ def switch_of(index: "Index") -> Switch:
         wanted = embedding.wanted().name
     except UnavailableError as error:
         return Switch(held, "", total, 0, str(error))
-    for one in (embedding.answering, embedding.other):
-        if one.is_of(wanted):
-            return Switch(held, wanted, total, total - len(one.missing()))
-    return Switch(held, wanted, total, 0)
+    both = (embedding.answering, embedding.other)
+    done = next((total - len(one.missing()) for one in both if one.is_of(wanted)), 0)
+    return Switch(held, wanted, total, done)
 
 
 def pending(index: "Index") -> int:

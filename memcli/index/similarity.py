@@ -6,6 +6,7 @@ Owns the blocked matrix products, so that many texts cost what their product cos
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from .calibration import Calibration
 from .database import text_hash
 from .filters import Filter, chunk_condition
 
@@ -33,52 +34,54 @@ def twins(index: "Index", texts: Sequence[str], wanted: Filter) -> dict[str, lis
 
 
 def nearest_to_each(index: "Index", vectors: Any, wanted: Filter, limit: int) -> list[dict[int, float]]:
-    """Map, for each unit vector of (n, dimension) float32, the `limit` nearest chunks to their cosines."""
+    """Map, for each unit vector of (n, dimension) float32, the `limit` nearest chunks to their scaled cosines."""
     import numpy as np
 
     table, matrix = index.embedding.rows(wanted)
     if matrix is None or not len(table):
         return [{} for _ in vectors]
-    rows = matrix.take(table[:, 1])
+    rows, scaled = matrix.take(table[:, 1]), index.embedding.scale().scaled
     found: list[dict[int, float]] = []
     with np.errstate(invalid="ignore", over="ignore"):
         for start in range(0, len(vectors), BLOCK):
             found += [
-                {int(table[place, 0]): float(line[place]) for place in _best(line, limit)}
+                {int(table[place, 0]): scaled(float(line[place])) for place in _best(line, limit)}
                 for line in vectors[start : start + BLOCK] @ rows.T
             ]
     return found
 
 
-def nearest_before(vectors: Any, limit: int) -> list[dict[int, float]]:
-    """Map, for each unit vector of (n, dimension) float32, the numbers of the `limit` nearest before it to cosines."""
+def nearest_before(vectors: Any, limit: int, scale: Calibration) -> list[dict[int, float]]:
+    """Map, for each unit vector of (n, dimension) float32, the `limit` nearest before it to their scaled cosines."""
     found: list[dict[int, float]] = []
     for start in range(0, len(vectors), BLOCK):
         block = vectors[start : start + BLOCK] @ vectors[: start + BLOCK].T
         for number, line in enumerate(block, start):
-            found.append({int(place): float(line[place]) for place in _best(line[:number], limit)})
+            found.append({int(place): scale.scaled(float(line[place])) for place in _best(line[:number], limit)})
     return found
 
 
 def similar_pairs(index: "Index", threshold: float, wanted: Filter) -> Iterator[tuple[int, int, float]]:
-    """Yield (earlier chunk, later chunk, cosine) of each pair with a cosine above the threshold."""
+    """Yield (earlier chunk, later chunk, scaled cosine) of each pair that has more than the threshold."""
     import numpy as np
 
     table, matrix = index.embedding.rows(wanted)
     if matrix is None or not len(table):
         return
     table = table[np.argsort(table[:, 0])]
+    scale = index.embedding.scale()
+    least = scale.unscaled(threshold)
     sound = matrix.verify(table[:, 1])
     chunks, rows = table[sound, 0], matrix.take(table[sound, 1])
     for start in range(0, len(rows), BLOCK):
         product = rows[start : start + BLOCK] @ rows[start:].T
-        places = np.flatnonzero(product > threshold)
+        places = np.flatnonzero(product > least)
         here, there = np.divmod(places, product.shape[1])
         later = there > here
         found = zip(
             chunks[start + here[later]].tolist(),
             chunks[start + there[later]].tolist(),
-            product.ravel()[places[later]].tolist(),
+            map(scale.scaled, product.ravel()[places[later]].tolist()),
             strict=True,
         )
         yield from found

@@ -1,7 +1,7 @@
 """Which relevance is enough to be shown, or for a turn to get memories at all; which likeness makes another topic.
 
-The measures are `bench/gate.py` and `bench/retrieval`. A threshold belongs to the embedding model, so it is
-kept by the model's name.
+The measures are `bench/gate.py` and `bench/retrieval`. They were made with the built-in model; the cosines of
+another one are scaled to its own, see `index/calibration.py`.
 """
 
 from collections.abc import Sequence
@@ -25,14 +25,23 @@ class Thresholds(NamedTuple):
 
 WORDS = Thresholds(0.12, 0.3, 0.0)
 """Where there is no vector: relevance by words alone."""
-_BUILT_IN = "all-MiniLM-L6-v2-int8"
-_MODELS = {_BUILT_IN: Thresholds(0.23, 0.3, 0.02)}
-_OTHER = _MODELS[_BUILT_IN]._replace(shown=0.0)
+_MEASURED = Thresholds(0.23, 0.3, 0.02)
 
 
 def thresholds(model: str) -> Thresholds:
-    """Return a model's thresholds: those of words for "", the built-in model's with all hits shown for others."""
-    return _MODELS.get(model.rpartition("@")[0], _OTHER) if model else WORDS
+    """Return a model's thresholds: those of words for "", the built-in model's for others, whose cosines are scaled.
+
+    The likeness of two queries is not scaled, so that its threshold is moved instead. All hits are shown of a model
+    that was not calibrated.
+    """
+    if not model:
+        return WORDS
+    from ..index.calibration import calibration_of  # late: words alone need none
+
+    calibration = calibration_of(model)
+    if calibration is None:
+        return _MEASURED._replace(shown=0.0)
+    return _MEASURED._replace(topic=calibration.unscaled(_MEASURED.topic))
 
 
 def gate_of(model: str, setting: float) -> float:

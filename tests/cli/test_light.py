@@ -112,8 +112,8 @@ def test_what_is_asked_most_loads_no_openssl_and_no_expressions_it_does_not_use(
         (("grep", "quagga"), 49),
         (("search", "quagga", "--mode", "keyword"), 61),
         (("write", "--no-dedup", "A zebra."), 56),
-        (("write", "A zebra."), 95),
-        (("tend",), 58),
+        (("write", "A zebra."), 96),
+        (("tend",), 59),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -136,7 +136,7 @@ def test_the_converted_model_computes_what_the_weights_say(
 ) -> None:
     embedder = open_embedder(packaged_folder(tmp_path / "cache"), bulk=bulk, cache=tmp_path / "cache")
     texts = ["the cat", "quagga", "the tea the tea cat eats", "東京", "", "x y"]
-    read = [encoded(weights, ids) for ids in embedder._ids(["passage: " + text for text in texts])]
+    read = [encoded(weights, ids) for ids, _ in embedder._pieces(texts, "passage: ")]
     found = embedder.embed(texts)
     assert (found * np.array(read)).sum(axis=1).min() > 0.995  # the products are of 8 bits
     strangers = np.array(read) @ np.array(read).T
