@@ -1,4 +1,4 @@
-"""Bring merged commits into the worktree, and take back what a git that was killed meanwhile left of one.
+"""Bring merged commits into the worktree, and take back what a git that failed or was killed left of one.
 
 git replaces a file by removing it first, and its branch follows last: a memory that is missing or cut off then is no
 decision of a person's, and must never be committed as one. So the tree that is brought is noted before.
@@ -7,10 +7,10 @@ decision of a person's, and must never be committed as one. So the tree that is 
 import os
 import re
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..errors import RefusedError
+from ..errors import MemError, RefusedError
 from . import atomic_files, file_steps
 from .git import blobs
 from .git_changes import attempt, change, joined, refused
@@ -77,11 +77,19 @@ def _begin_merge(repository: Repository, merge: TreeMerge, theirs: str, message:
 
 @contextmanager
 def _noted(workspace: Workspace, repository: Repository, tree: str) -> Iterator[None]:
-    """Note what is brought as long as that is not done, or known to be refused."""
+    """Note what is brought as long as that is not done; where it fails, what git began is taken back at once.
+
+    Later it could not be told from what a person did since. Only where that fails too the note stays.
+    """
     note = workspace.derived / _BRINGING
     _forget(note)
     atomic_files.create(note, f"{commit_of(repository, 'HEAD')}\t{tree}\n".encode())
-    yield
+    try:
+        yield
+    except (MemError, KeyboardInterrupt):
+        with suppress(MemError):
+            take_back(workspace, repository)
+        raise
     _forget(note)
 
 
