@@ -66,6 +66,7 @@ class DecayReport:
             "as_of": self.as_of,
             "threshold": self.threshold,
             "applied": done is not None,
+            "superseded": [identifier for identifier, _ in done.superseded] if done else [],
             "folded": list(done.folded) if done else [],
             "failed": [{"path": path, "reason": reason} for path, reason in done.problems] if done else [],
             "problems": [{"path": one.path, "line": one.line, "reason": one.reason} for one in self.problems],

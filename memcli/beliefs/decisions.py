@@ -11,16 +11,16 @@ from typing import Literal, get_args
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError, UsageError
 from ..formats.entry import TRUST
-from ..store import atomic_files, local_log
+from ..store import local_log
 from ..store.access_log import confirmations
 from ..store.entries import require_archive
-from ..store.journal import Change, Move
+from ..store.journal import Change
 from ..store.workspace import Workspace
 from .deduplication import could_be_one, taking_in
 from .merging import is_believed_over, may_replace
-from .plan import Plan, applied, without_lines
+from .plan import Plan, applied, listed, put_away, without_lines
 from .review import Now, Question, fresh
-from .supersession import EntryFile, revised_entry, supersede_plan
+from .supersession import EntryFile, hidden_with, put_away_note, revised_entry, supersede_plan
 
 Decision = Literal["keep", "newer", "older", "same", "forget", "later"]
 LLM = "llm"
@@ -203,13 +203,14 @@ def _same(workspace: Workspace, question: Question, one: EntryFile, other: Entry
 
 def _forgetting(workspace: Workspace, question: Question) -> Plan:
     """Move the memories of a question to the archive as they are."""
-    steps = []
-    for one in question.sides:
-        require_archive(workspace, one.path)
-        digest = atomic_files.digest(atomic_files.read(workspace.path(one.path)))
-        steps.append(Move(one.path, workspace.free_name(workspace.layout.archive + one.path), digest))
+    paths = [one.path for one in question.sides]
+    for path in paths:
+        require_archive(workspace, path)
+    earlier = hidden_with(workspace, paths)
     ids = [one.entry.id for one in question.sides]
-    return Plan(tuple(steps), tuple(f"{one} is forgotten" for one in ids)) + without_lines(workspace, ids)
+    reasons = (*(f"{one} is forgotten" for one in ids), *put_away_note(listed(ids), earlier))
+    steps = tuple(put_away(workspace, path) for path in (*paths, *earlier.values()))
+    return Plan(steps, reasons) + without_lines(workspace, ids)
 
 
 def _renewed(workspace: Workspace, rule: EntryFile) -> EntryFile:

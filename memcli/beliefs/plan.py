@@ -65,6 +65,22 @@ def moved(old: str, new: str, text: str) -> tuple[Change, Change]:
     return Change(new, None, text), Change(old, text, None)
 
 
+def put_away(workspace: Workspace, path: str) -> Move:
+    """Return the step that moves an entry to the archive; raise as reading it does."""
+    digest = atomic_files.digest(atomic_files.read(workspace.path(path)))
+    return Move(path, workspace.free_name(workspace.layout.archive + path), digest)
+
+
+NAMED = 20
+"""Ids that a message or a history record lists at most."""
+
+
+def listed(ids: Collection[str]) -> str:
+    """Write ids one after the other, and how many more there are."""
+    more = f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else ""
+    return ", ".join(list(ids)[:NAMED]) + more
+
+
 @dataclass(frozen=True)
 class Draft:
     """A memory that wants in: the fields told, its text, and the random source of its id."""

@@ -12,11 +12,11 @@ from ..errors import NotFoundError, RefusedError
 from ..formats.entry import Entry, as_from_others, read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..index.index import ask
-from ..index.lookups import successors, supersession_rows
+from ..index.lookups import replaced_by, successors, supersession_rows
 from ..store import atomic_files, entries
 from ..store.journal import Change
 from ..store.workspace import Workspace
-from .plan import Plan
+from .plan import Plan, listed
 
 LONGEST = 1000
 """Links of a chain that are followed; a longer one is a mistake."""
@@ -125,6 +125,22 @@ def restored_text(workspace: Workspace, old: EntryFile) -> str:
     """Return the text of a superseded entry made active again."""
     told = {"status": "", "superseded_by": "", "superseded_at": ""}
     return entries.revised(workspace, old.path, old.text, told, touch=False)
+
+
+def hidden_with(workspace: Workspace, paths: Collection[str]) -> dict[str, str]:
+    """Return id and path of what entries had taken the place of, which goes to the archive with them.
+
+    Superseded by what nobody finds any more it would be found by nobody either.
+    """
+    return {} if workspace.layout.is_vault else ask(workspace, lambda index: replaced_by(index, paths))
+
+
+def put_away_note(name: str, ids: Collection[str]) -> tuple[str, ...]:
+    """Return what is to be said of the entries that went to the archive with what had taken their place."""
+    if not ids:
+        return ()
+    first = next(iter(ids))
+    return (f"{name} had taken the place of {listed(ids)}, put away too: `mem restore {first}` brings it back",)
 
 
 def followed(identifier: str, successor: Callable[[str], str]) -> list[str]:

@@ -36,10 +36,10 @@ def decay(
     """Show how far entries have faded, and archive those that have.
 
     score = e^(-age/days) × (1 + ln(reads + 1)) × trust; below the setting decay.threshold, or past its expires_at, an
-    entry goes to the archive with --apply, where `mem restore` finds it; the age of what was restored counts from that
-    day. Spared are pinned entries, constraints, entities, what the user prefers, episodes and summaries, and what was
-    read or recalled within 30 days. A terminal shows what has faded, by type, and what is next; elsewhere, and with
-    --all, every active entry is shown.
+    entry goes to the archive with --apply, and what it had taken the place of with it. `mem restore` brings either
+    back; the age of what was restored counts from that day. Spared are pinned entries, constraints, entities, what the
+    user prefers, episodes and summaries, and what was read or recalled within 30 days. A terminal shows what has
+    faded, by type, and what is next; elsewhere, and with --all, every active entry is shown.
     """
     where = context.writing(workspace, scope)
     found = maintain.decay(where, apply=apply, as_of=as_of, max_fraction=max_fraction)
@@ -55,8 +55,10 @@ def decay(
 
 
 def _tell(where: Workspace, done: "Decayed") -> None:
-    for identifier, path in done.archived:
+    for identifier, path in (*done.archived, *done.superseded):
         output.say_row(("archived", identifier, context.here(where, path)))
+    for notice in done.notices:
+        output.note(notice)
     for path, reason in done.problems:
         output.note(f"{context.here(where, path)}: {reason}")
     if output.is_heard():

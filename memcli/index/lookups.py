@@ -248,18 +248,25 @@ def successors(index: Index) -> dict[str, str]:
     return dict(index.connection.execute("select id, superseded_by from entries where superseded_by <> ''").fetchall())
 
 
-def replaced_by(index: Index, path: str) -> dict[str, str]:
-    """Return id and path of what the entry at a path took the place of, the last first, and is in no archive."""
+def replaced_by(index: Index, paths: Collection[str]) -> dict[str, str]:
+    """Return id and path of what the entries at paths took the place of, the last first, and is in no archive."""
     index.refresh()
-    rows = index.connection.execute(
-        "with recursive chain(id, depth) as (select id, 0 from entries join files using(file) where path = ?"
-        " union select entries.id, depth + 1 from entries join files using(file) join chain on superseded_by = chain.id"
-        " where files.status = 'superseded' and depth < 50)"  # a circle has no end
-        " select id, path from entries join files using(file) join chain using(id)"
-        " where files.status = 'superseded' and path <> ? group by id order by min(depth), id",
-        (path, path),
+    run = index.connection.execute
+    earlier: dict[str, dict[str, str]] = {}
+    rows = run(
+        "select id, path, superseded_by from entries join files using(file)"
+        " where files.status = 'superseded' order by id"
     )
-    return dict(rows.fetchall())
+    for identifier, path, by in rows:
+        earlier.setdefault(by, {})[identifier] = path
+    found: dict[str, str] = {}
+    named = "select id from entries join files using(file) where path = ?"
+    ids = [identifier for path in paths for (identifier,) in run(named, (path,))]
+    while ids:
+        before = {name: path for one in ids for name, path in earlier.pop(one, {}).items()}
+        found |= before
+        ids = list(before)
+    return {identifier: path for identifier, path in found.items() if path not in paths}
 
 
 def earlier_than(index: Index, identifier: str) -> list[tuple[str, str]]:

@@ -7,13 +7,22 @@ from typing import Any
 
 from ..beliefs.merging import is_same_slot
 from ..beliefs.plan import Plan, applied
-from ..beliefs.supersession import EntryFile, chain, conflicting_text, followed, read_entry_file, restored_text
+from ..beliefs.supersession import (
+    EntryFile,
+    chain,
+    conflicting_text,
+    followed,
+    hidden_with,
+    put_away_note,
+    read_entry_file,
+    restored_text,
+)
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError
 from ..formats.entry import TRUST, stated_id
 from ..formats.frontmatter import document
 from ..index.index import Index, ask
-from ..index.lookups import paths_by_id, replaced_by, successors
+from ..index.lookups import paths_by_id, successors
 from ..store import access_log, atomic_files, entries
 from ..store.journal import Change
 from ..store.replaced_texts import keep_page, page_of, page_versions
@@ -82,13 +91,11 @@ def put_away_replaced(one: Named, but: Collection[str] = ()) -> tuple[tuple[str,
 
     Return the ids, and what is to be said of them.
     """
-    found = ask(one.workspace, lambda index: replaced_by(index, one.path))
+    found = hidden_with(one.workspace, [one.path])
     earlier = {name: path for name, path in found.items() if path not in but}
-    for place in () if one.workspace.layout.is_vault else earlier.values():
+    for place in earlier.values():
         entries.forget(one.workspace, place)
-    way = f"put away too: `mem restore {next(iter(earlier), '')}` brings it back"
-    said = f"{one.name} had taken the place of {', '.join(earlier)}, {way}"
-    return tuple(earlier), (said,) * bool(earlier)
+    return tuple(earlier), put_away_note(one.name, earlier)
 
 
 def restore_each(named: Sequence[Named], *, several: bool = False) -> tuple[list[Archived], list[Failure]]:

@@ -4,18 +4,20 @@ Archiving moves a file as it is. Which entries have faded is decided in `recall/
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from ..beliefs.plan import Plan
+from ..beliefs.plan import Plan, listed, put_away
+from ..beliefs.supersession import hidden_with, put_away_note
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
 from ..formats.text_lines import FileProblem
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..recall.retention import Judged, judged, last_accessed, unread_paths
-from ..store import access_log, atomic_files
+from ..store import access_log
 from ..store.entries import require_archive
 from ..store.history import history_steps
 from ..store.journal import Move, Step, apply, exclusive
@@ -24,8 +26,9 @@ from .access_counters import begin_folding, with_edits
 
 FRACTION = 0.25
 """Share of the active entries that goes in one run unless more is allowed."""
-NAMED = 20
-"""Ids that a history record lists at most."""
+
+
+_FADED = "what has faded"
 
 
 @dataclass(frozen=True)
@@ -55,17 +58,23 @@ class Decayed:
     """What an archiving did."""
 
     archived: tuple[tuple[str, str], ...] = ()  # id and the path in the archive
+    superseded: tuple[tuple[str, str], ...] = ()  # id and path in the archive of what these had taken the place of
     folded: tuple[str, ...] = ()  # ids whose counters went into their files
     problems: tuple[tuple[str, str], ...] = ()  # path and why it was passed over
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Say what went to the archive with what has faded."""
+        return put_away_note(_FADED, [identifier for identifier, _ in self.superseded])
 
 
 def decay_plan(
     workspace: Workspace, entries: Sequence[Judged], noise: Callable[[int], bytes], fraction: float = FRACTION
-) -> Plan:
-    """Return the moves of all that has faded, and the history record of them.
+) -> tuple[Plan, dict[str, str]]:
+    """Return the moves of all that has faded and what it had taken the place of, and the history record of them.
 
-    `noise` gives the random bytes of the record's id. Raise RefusedError for more than `fraction` of the active
-    entries. A file that is gone or cannot be read is left out.
+    Give also id and path of the latter. `noise` gives the random bytes of the record's id. Raise RefusedError for more
+    than `fraction` of the active entries. A file that is gone or cannot be read is left out.
     """
     faded = [one for one in entries if one.verdict == "archive"]
     if needed := needed_fraction(entries, fraction):
@@ -73,21 +82,19 @@ def decay_plan(
             f"{len(faded):,} of {len(entries):,} active entries have faded, more than {fraction:.0%}",
             f"look at them with `mem decay`; --max-fraction {needed:g} archives them all",
         )
-    steps: list[Step] = []
-    reasons = []
+    moves: list[Step] = []
+    gone = {}
     for one in faded:
-        path = one.row["path"]
-        try:
-            digest = atomic_files.digest(atomic_files.read(workspace.path(path)))
-        except MemError:
-            continue
-        steps.append(Move(path, workspace.free_name(workspace.layout.archive + path), digest))
-        reasons.append(f"{one.row['id']}: {one.reason}")
-    if steps:
-        gone = {step.path for step in steps if isinstance(step, Move)}
-        names = [one.row["id"] for one in faded if one.row["path"] in gone]
-        steps += history_steps(workspace, _told(names), noise(0))
-    return Plan(tuple(steps), tuple(reasons))
+        with suppress(MemError):
+            moves.append(put_away(workspace, one.row["path"]))
+            gone[one.row["path"]] = one
+    if not moves:
+        return Plan(), {}
+    earlier = hidden_with(workspace, gone)
+    moves += [put_away(workspace, path) for path in earlier.values()]
+    names = [one.row["id"] for one in gone.values()]
+    reasons = (*(f"{one.row['id']}: {one.reason}" for one in gone.values()), *put_away_note(_FADED, earlier))
+    return Plan((*moves, *history_steps(workspace, _told(names, earlier), noise(0))), reasons), earlier
 
 
 def decay(
@@ -105,7 +112,7 @@ def decay(
     staying = [one.row for one in entries if one.verdict in ("keep", "spare")]
     with exclusive(workspace, "mem decay") as held:
         # Under the lock, since another run may just have archived the same, or having the lock finished a killed one.
-        plan = decay_plan(workspace, entries, noise, fraction)
+        plan, earlier = decay_plan(workspace, entries, noise, fraction)
         folding = begin_folding(workspace, staying)
         apply(workspace, [*folding.changes, *plan.steps], held)
         folding.finish(workspace)
@@ -118,7 +125,8 @@ def decay(
         elif one.verdict == "archive" and path not in moves and os.path.lexists(workspace.root / path):
             problems.append((path, "cannot be read"))
     archived = tuple((one.row["id"], moves[one.row["path"]]) for one in entries if one.row["path"] in moves)
-    return Decayed(archived, folding.ids, tuple(problems))
+    superseded = tuple((identifier, moves[path]) for identifier, path in earlier.items())
+    return Decayed(archived, superseded, folding.ids, tuple(problems))
 
 
 def needed_fraction(entries: Sequence[Judged], fraction: float = FRACTION) -> float:
@@ -127,8 +135,8 @@ def needed_fraction(entries: Sequence[Judged], fraction: float = FRACTION) -> fl
     return min(1.0, -(-100 * faded // len(entries)) / 100) if faded > fraction * len(entries) else 0.0
 
 
-def _told(ids: Sequence[str]) -> str:
+def _told(ids: Sequence[str], earlier: Collection[str]) -> str:
     """Return the text of the history record."""
-    names = ", ".join(ids[:NAMED]) + (f" and {len(ids) - NAMED:,} more" if len(ids) > NAMED else "")
     what = "1 entry has" if len(ids) == 1 else f"{len(ids):,} entries have"
-    return f"{what} faded and went to the archive: {names}."
+    more = f", with what had been superseded: {listed(earlier)}" if earlier else ""
+    return f"{what} faded and went to the archive: {listed(ids)}{more}."

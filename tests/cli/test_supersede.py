@@ -157,8 +157,8 @@ def test_two_that_superseded_each_other_on_two_branches_are_told_and_one_is_brou
     assert "circle" not in mem("check").out
 
 
-@pytest.mark.parametrize("how", ["forget", "forget --purge"])
-def test_what_a_forgotten_memory_had_taken_the_place_of_goes_with_it_and_can_be_brought_back(
+@pytest.mark.parametrize("how", ["forget", "forget --purge", "decay --apply --as-of 2031-01 --max-fraction 1"])
+def test_what_a_forgotten_or_faded_memory_had_taken_the_place_of_goes_with_it_and_can_be_brought_back(
     mem: Mem, workspace: Path, how: str
 ) -> None:
     first, second, third = (
@@ -167,7 +167,7 @@ def test_what_a_forgotten_memory_had_taken_the_place_of_goes_with_it_and_can_be_
     )
     mem("supersede", first, second)
     mem("supersede", second, third)
-    ran = mem(*how.split(), third)
+    ran = mem(*how.split(), *[third] * how.startswith("forget"))
     assert f"had taken the place of {second}, {first}, put away too: `mem restore {second}`" in ran.err
     assert mem("check").code == 0, "nothing is hidden by what nobody finds"
     assert mem("search", "deploys run").code == 1

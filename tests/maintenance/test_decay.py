@@ -222,10 +222,24 @@ def test_a_file_without_frontmatter_keeps_its_counter_beside_it(workspace: Works
 
 def test_the_plan_says_why_and_shows_where_each_file_goes(workspace: Workspace) -> None:
     put(workspace, "old", 300)
-    plan = decay_plan(workspace, judge(workspace), noise, 1.0)
+    plan, _ = decay_plan(workspace, judge(workspace), noise, 1.0)
     assert plan.reasons == ("old: e^(-300.0/30) × (1 + ln(0 + 1)) × 1 = 0.000; below 0.1",)
     assert "rename from entries/old.md\nrename to archive/entries/old.md\n" in as_diff(plan)
     assert (workspace.root / "entries/old.md").exists()
+
+
+def test_what_was_superseded_goes_with_what_had_taken_its_place_and_is_told(workspace: Workspace) -> None:
+    put(workspace, "first", 900, "status: superseded\nsuperseded_by: second\n")
+    put(workspace, "second", 600, "status: superseded\nsuperseded_by: third\n")
+    put(workspace, "third", 300)
+    put(workspace, "kept", 1)
+    put(workspace, "by-kept", 900, "status: superseded\nsuperseded_by: kept\n")
+    done = run(workspace, 0.5)
+    assert done.archived == (("third", "archive/entries/third.md"),)
+    assert done.superseded == (("second", "archive/entries/second.md"), ("first", "archive/entries/first.md"))
+    assert sorted(path.stem for path in (workspace.root / "entries").iterdir()) == ["by-kept", "kept"]
+    said = "1 entry has faded and went to the archive: third, with what had been superseded: second, first."
+    assert said in (workspace.root / "HISTORY-2026-11.md").read_text()
 
 
 def test_two_runs_at_once_archive_and_tell_of_it_once(workspace: Workspace) -> None:
