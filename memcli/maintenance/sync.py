@@ -37,9 +37,8 @@ from .memory_commit import (
 
 TRIES = 12
 """How often it begins anew because another machine was faster."""
-_MEETINGS = (
-    3  # times that the same memories are in the way, until they are no longer taken for what an agent just wrote
-)
+_MEETINGS = 3
+"""Times that the same memories are in the way, until they are no longer taken for what an agent just wrote."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +73,9 @@ def sync(workspace: Workspace, remote: str = "", *, dry_run: bool = False) -> Sy
         require_free(repository)
         if not dry_run:
             take_back(workspace, repository)
-        if not (repository.has_driver or dry_run):
-            merge_driver.install(workspace.root)
-        exchange = _Exchange(workspace, repository, remote, dry_run=dry_run)
-        return exchange.run()
+            if not repository.has_driver:
+                merge_driver.install(workspace.root)
+        return _Exchange(workspace, repository, remote, dry_run=dry_run).run()
 
 
 class _Exchange:
@@ -124,15 +122,15 @@ class _Exchange:
             self.told = replace(self.told, clashes=conclude_merge(self.workspace, self.repository))
             if self.told.clashes:
                 return Commit("", branch_of(self.repository))
-        is_counted, is_confirmed = waiting(self.workspace)
 
-        def before() -> None:
-            if is_counted and not self.dry_run and not self.workspace.layout.is_vault:
+        def count() -> None:
+            if any(waiting(self.workspace)) and not (self.dry_run or self.workspace.layout.is_vault):
                 fold(self.workspace, "mem sync")
 
-        if is_confirmed:
-            before()
-        found = commit_memory(self.workspace, self.repository, before, dry_run=self.dry_run)
+        _, is_confirmed = waiting(self.workspace)
+        if is_confirmed:  # worth a commit of its own, which an access is not
+            count()
+        found = commit_memory(self.workspace, self.repository, count, dry_run=self.dry_run)
         committed = ", then ".join(filter(None, (self.told.committed, found.what)))
         self.told = replace(self.told, committed=committed, problems=found.problems)
         return found
@@ -150,14 +148,13 @@ class _Exchange:
         require_history(self.repository, known, theirs, self._name)
         self._require_workspace(ours, theirs)
         message = f"memory: merge {self._name}"
-        target, notices, reader = theirs, self.told.notices, None
+        target, merge = theirs, None
         if ahead:
             merge = merge_trees(self.repository, self.workspace, ours, theirs)
             if merge.clashes:
                 return self._left(merge, ours, theirs, message)
             target = commit_merge(self.repository, merge, ours, theirs, f"{message}\n")
-            notices += merge.settled.notices
-            self.disputed, reader = merge.settled.disputed, merge.read
+            self.disputed = merge.settled.disputed
         self._require_room(target)
         if not self.dry_run:
             with exclusive(self.workspace, "mem sync"):
@@ -166,17 +163,17 @@ class _Exchange:
                     if all(self._is_memory(name) for name in names) and self.met[names] < _MEETINGS:
                         return ""  # an agent wrote meanwhile
                     raise in_the_way(self.repository, names)
-        received = in_words(changes_between(self.repository, self.workspace, ours, target, reader))
-        received = ", then ".join(filter(None, (self.told.received, received)))
-        is_merge = self.told.is_merge or bool(ahead)
-        self.told = replace(self.told, received=received, is_merge=is_merge, notices=notices)
+        came = changes_between(self.repository, self.workspace, ours, target, merge.read if merge else None)
+        received = ", then ".join(filter(None, (self.told.received, in_words(came))))
+        notices = (*self.told.notices, *(merge.settled.notices if merge else ()))
+        self.told = replace(self.told, received=received, is_merge=self.told.is_merge or bool(merge), notices=notices)
         return target
 
     def _looked_after(self, ours: str, head: str, theirs: str) -> bool:
         """Do what a merge leaves to be done; return whether files changed, which have to be committed."""
-        if self.dry_run or (head == ours and head == theirs):
-            return False
         sides = [side for side in (ours, theirs) if side and side != head]
+        if self.dry_run or not sides:
+            return False
         paths = dict.fromkeys(path for side in sides for path in paths_changed(self.repository, side, head))
         notices = explain_merged(self.workspace, paths, self.disputed)
         told = (*self.told.notices, *notices, *name_hidden(self.workspace, paths))

@@ -50,7 +50,7 @@ def merge_trees(repository: Repository, workspace: Workspace, ours: str, theirs:
     paths = _Paths(repository, theirs, here)
     settled = settle(workspace, repository.prefix, conflicts, Sides(here, there, read), paths.has)
     if nested := paths.nested([one.path for one in here if not one.is_gone]):
-        settled = Resolution(settled.files, (*settled.clashes, *nested), settled.notices)
+        settled = replace(settled, clashes=(*settled.clashes, *nested))
     folder = Path(mkdtemp(prefix="merge-", dir=workspace.derived))
     try:
         stored = {path: read.store(file[1], theirs) for path, file in settled.files.items() if file}

@@ -16,7 +16,8 @@ from .git import blobs
 from .git_changes import attempt, change, joined, refused
 from .git_commit import commit_of, differences, settle
 from .git_merge import TreeMerge
-from .local_log import text_of
+from .journal import exclusive
+from .local_log import note_disputed, text_of
 from .repository import Repository
 from .workspace import Workspace
 
@@ -54,6 +55,7 @@ def leave_to_person(workspace: Workspace, repository: Repository, merge: TreeMer
         names = _named(done.said) or tuple(line.split("'")[1] for line in done.lines if line.count("'") == 2)
         if not done.code:
             _begin_merge(repository, merge, theirs, message)
+            note_disputed(workspace, merge.settled.disputed)
         elif not names:
             raise refused(done, "git cannot merge", "run `mem sync` again")
     if done.code:
@@ -88,7 +90,7 @@ def _noted(workspace: Workspace, repository: Repository, tree: str) -> Iterator[
         yield
     except (MemError, KeyboardInterrupt):
         with suppress(MemError):
-            take_back(workspace, repository)
+            _taken_back(workspace, repository)
         raise
     _forget(note)
 
@@ -100,6 +102,12 @@ def _forget(note: Path) -> None:
 
 def take_back(workspace: Workspace, repository: Repository) -> None:
     """Let the worktree be as it was before a git that was killed brought a tree; what anybody changed since stays."""
+    if (workspace.derived / _BRINGING).exists():
+        with exclusive(workspace, "mem sync"):
+            _taken_back(workspace, repository)
+
+
+def _taken_back(workspace: Workspace, repository: Repository) -> None:
     note = workspace.derived / _BRINGING
     old, _, tree = text_of(workspace, _BRINGING).strip().partition("\t")
     if (

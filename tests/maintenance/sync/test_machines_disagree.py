@@ -173,3 +173,22 @@ def test_a_heading_underlined_like_a_marker_is_committed(desktop: Machine, clash
     desktop.sync()
     assert "Shops\n=======\n\nThe shop runs on both.\n" in clash.read_text()
     assert not desktop.git("status", "--porcelain")
+
+
+def test_what_was_said_again_is_asked_also_where_the_same_merge_needs_a_person(
+    laptop: Machine, desktop: Machine
+) -> None:
+    path, page = laptop.write("The shop runs on Fly."), laptop.write("Backups run at three.")
+    laptop.sync()
+    desktop.sync()
+    laptop.mem("forget", path)
+    desktop.mem("write", "The shop runs on Fly.")
+    for machine, hour in ((laptop, "four"), (desktop, "five")):
+        machine.mem("edit", page, "--replace", "three", hour)
+    laptop.sync()
+    assert page in desktop.sync(code=5).err
+    text = (desktop.root / page).read_text()
+    (desktop.root / page).write_text(text[: text.index("<<<<<<<")] + "Backups run at five.\n")
+    desktop.sync()
+    assert found(desktop, "shop") == ["The shop runs on Fly."]
+    assert "(forgotten on one machine and said again on another)" in desktop.mem("review").out
