@@ -4,11 +4,14 @@ A workspace of a hundred texts does not show that "make" is common and "marigold
 languages only the statistics of the workspace are used.
 """
 
+import re
 from functools import cache
 
 from .. import data
 
 _FILE = "english.toml"
+_SENTENCES = re.compile(r"(?<=[.!?])\s+")
+_WORD = re.compile(r"[^\W_]{2,}")
 _ENDINGS = (
     ("", ""),
     ("s", ""),
@@ -55,6 +58,23 @@ def speakers_asked_of(query: str) -> frozenset[str]:
     if data.pattern(_FILE, "of_assistant").search(query):
         return frozenset({"assistant"})
     return frozenset({"user"} if data.pattern(_FILE, "of_user").search(query) else ())
+
+
+def without_task(prompt: str) -> str:
+    """Return what a prompt is about, without what it wants done with it: "give me a summary of", "in three lines".
+
+    What is left may have lost the form of a sentence; a sentence that only says what to do is left out.
+    """
+    openers, tails = data.pattern(_FILE, "task_openers"), data.pattern(_FILE, "task_tails")
+    kept = []
+    for sentence in _SENTENCES.split(prompt):
+        said, before = sentence, ""
+        while said != before:
+            said, before = openers.sub("", said, count=1), said
+        said = tails.sub(" ", said).strip(" ,;:-")
+        if any(word.lower() not in stop_words() for word in _WORD.findall(said)):
+            kept.append(said)
+    return " ".join(kept) or prompt
 
 
 def opens_a_question(word: str) -> bool:

@@ -7,9 +7,11 @@ from math import log
 
 from ..dataclass import dataclass
 from ..language.keyword_tokens import clean, latin_share, phrases, query_terms
-from ..language.lexicon import common_share, forms, opens_a_question, speakers_asked_of, stop_words
+from ..language.lexicon import common_share, forms, opens_a_question, speakers_asked_of, stop_words, without_task
 from .ranking_weights import WEIGHTS, Weights
 
+_PROMPT = 1000
+"""Characters from which on a query is pasted text, no prompt."""
 _WORD = re.compile(r"[^\W_]+")
 _LEAST_SHARE = 0.2
 """Below it a name is too rare to be left out."""
@@ -30,6 +32,7 @@ class Query:
     """A parsed query."""
 
     text: str
+    about: str  # the text without what it wants done with what is found
     terms: tuple[Term, ...]
     phrases: tuple[str, ...]  # several words that should stand as they are, lower case
     readable: float  # how far an English model reads it, from 0 to 1
@@ -62,19 +65,20 @@ class Query:
         }
         names = {name: share for name, share in shares.items() if share >= _LEAST_SHARE}
         if not 0 < len(names) < len(self.terms):
-            return ((self.text, 1.0),)
-        rest = re.sub(rf"\b(?:{'|'.join(names)})(?:['’]s)?\b", "", self.text, flags=re.IGNORECASE)
-        return (self.text, 1.0), (" ".join(rest.split()), min(names.values()) * weights.nameless)
+            return ((self.about, 1.0),)
+        rest = re.sub(rf"\b(?:{'|'.join(names)})(?:['’]s)?\b", "", self.about, flags=re.IGNORECASE)
+        return (self.about, 1.0), (" ".join(rest.split()), min(names.values()) * weights.nameless)
 
 
 def parse_query(query: str) -> Query:
     """Return the terms, phrases and form of a query; never raise, whatever the text."""
     text = clean(query).strip()
     names = {name.lower() for name in _NAME.findall(text[:4000])}
-    terms = tuple(Term(word, forms(word), word in names) for word in query_terms(query))
+    about = without_task(text) if len(text) < _PROMPT and "\n" not in text else text
+    terms = tuple(Term(word, forms(word), word in names) for word in query_terms(about))
     exact = tuple(phrase.lower() for phrase in phrases(query) if len(_WORD.findall(phrase)) > 1)
     readable = latin_share(text) if any(map(str.isalpha, text)) else 0.0  # a model makes something up of digits, emoji
-    return Query(text, terms, exact, readable, _is_statement(text))
+    return Query(text, about, terms, exact, readable, _is_statement(text))
 
 
 def term_weights(question: Query, counts: Sequence[int | None], texts: int, weights: Weights = WEIGHTS) -> list[float]:
