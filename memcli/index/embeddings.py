@@ -132,10 +132,6 @@ class Embedding:
         total = np.array([weight for _, weight in parts], dtype=np.float32) @ vectors
         return total / max(float(np.linalg.norm(total)), 1e-9)
 
-    def floor(self) -> float:
-        """Return the cosine of texts that have nothing in common as `nearest` gives it: 0 with every model."""
-        return 0.0
-
     def scale(self) -> Calibration:
         """Return what makes the cosines of the model that answers comparable with those of the built-in one."""
         model = self._answers()

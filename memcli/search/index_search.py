@@ -178,8 +178,7 @@ def _by_meaning(
     counts = [] if index.workspace.settings["embedding.model"] else _counts(postings)
     vector = index.embedding.vector(question.parts(counts, request.weights))
     near, named = index.embedding.nearest(vector, request.wanted, pool, also)
-    floor = index.embedding.floor()
-    return vector, {chunk: (cosine - floor) / (1 - floor) for chunk, cosine in (near | named).items()}
+    return vector, near | named
 
 
 def _counts(postings: Sequence[Posting | None]) -> list[int | None]:
