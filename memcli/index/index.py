@@ -96,11 +96,10 @@ class Index(Database):
 
     def turns(self, wanted: Filter) -> "dict[int, TurnPiece]":
         """Map each piece of a conversation's turn that passes the filter to where it stands."""
-        from .full_text import TurnPiece
-
         where = chunk_condition(wanted)
-        columns = self._columns(("chunk", "file", "line", "stop"), f"kind = 'session' and {where}", where.values)
-        return dict(zip(columns[0], map(TurnPiece, *columns[1:]), strict=True))
+        names = ("chunk", "file", "line", "stop")
+        chunks, *about = self._columns(names, f"kind = 'session' and {where}", where.values)
+        return dict(zip(chunks, zip(*about, strict=True), strict=True))
 
     def postings(self, terms: Sequence[tuple[str, ...]]) -> "list[Posting | None]":
         """Return for each word, given in its forms, its count by chunk; None if its stem came before."""

@@ -56,7 +56,7 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     question = parse_query(request.query)
     postings = index.postings([term.forms for term in question.terms]) if question.terms else []
     turns = index.turns(request.wanted) if _asks_talk(request) else {}
-    pieces_of = Counter((one.session, one.line) for one in turns.values())
+    pieces_of = Counter((session, line) for session, line, _ in turns.values())
     own, whole = ({}, {}) if request.mode == "vector" else _by_words(index, question, postings, turns, request)
     first = dict(nlargest(_pool(request), own.items(), key=itemgetter(1)))
     meaning = _NO_MEANING if request.mode == "keyword" else _meaning(index, question, postings, request, first)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memcli.index.full_text import TurnPiece, postings, scores
+from memcli.index.full_text import postings, scores
 from memcli.index.schema import TOKENIZE
 from memcli.language.keyword_tokens import index_text
 
@@ -69,11 +69,11 @@ def test_the_chunks_of_a_document_are_scored_together_too() -> None:
 
 def test_a_turn_has_part_of_the_words_of_the_turns_around_it_in_its_session() -> None:
     # What was said later has a higher number, also with others between.
-    turns = {chunk: TurnPiece(session, chunk, 9) for chunk, session in {1: 5, 2: 5, 9: 5, 10: 6}.items()}
+    turns = {chunk: (session, chunk, 9) for chunk, session in {1: 5, 2: 5, 9: 5, 10: 6}.items()}
     own, whole = scores([{2: 1}], [1.0], {one: -one for one in turns}, turns, 1.0, (0.5, 0.25), 100)
     assert own == {2: 0.5, 1: pytest.approx(0.5 / 1.5), 9: pytest.approx(0.5 / 1.5)}
     assert whole == {}
-    turns[2] = TurnPiece(5, 2, 400)  # of four times the reach
+    turns[2] = (5, 2, 400)  # of four times the reach
     assert scores([{2: 1}], [1.0], {one: -one for one in turns}, turns, 1.0, (0.5,), 100)[0][1] == pytest.approx(
         0.125 / 1.125
     )

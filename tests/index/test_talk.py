@@ -12,7 +12,7 @@ from memcli.formats.chunking import Chunk
 from memcli.formats.session_event import Event, render_event
 from memcli.index import writer
 from memcli.index.file_reader import PREVIOUS, Talk
-from memcli.index.full_text import TurnPiece, scores
+from memcli.index.full_text import scores
 from memcli.index.index import Index, ask
 from memcli.index.text_vectors import CONTEXT_END
 from memcli.store.workspace import Workspace
@@ -157,7 +157,7 @@ def test_a_conversation_that_cannot_be_read_to_its_end_is_named_and_read_again(
 
 
 def test_neighbours_share_their_words_whatever_their_numbers() -> None:
-    turns_of = {chunk: TurnPiece(session, chunk, 9) for chunk, session in {1: 7, 2: 7, 30: 7, 31: 8}.items()}
+    turns_of = {chunk: (session, chunk, 9) for chunk, session in {1: 7, 2: 7, 30: 7, 31: 8}.items()}
     own, _ = scores([{2: 1}], [1.0], {chunk: -chunk for chunk in turns_of}, turns_of, 1.0, (0.5,), 100)
     assert sorted(own) == [1, 2, 30]
     assert own[1] == own[30] < own[2]
