@@ -43,6 +43,24 @@ def headline(changes: Iterable[MemoryChange]) -> str:
     return ", ".join(f"{counts[kind]:,} {words}" for kind, words in WORDS.items() if counts[kind])
 
 
+_NUMBERED = {"note": ("note", "notes"), "history": ("history record", "history records")}
+_PLAIN = {"page": "long-term memory", "setting": "settings"}
+_UNSAID = ("file", "moved", "counted")
+
+
+def in_words(changes: Iterable[MemoryChange]) -> str:
+    """Say in one line what changed: `3 new, 1 superseded, 2 notes`."""
+    counts = Counter[str]()
+    for one in changes:
+        counts[one.kind] += sum(line.startswith("+[") for line in one.lines) or 1 if one.kind == "note" else 1
+    found = []
+    for kind, words in WORDS.items():
+        if counts[kind] and kind not in _UNSAID:
+            several = _NUMBERED.get(kind, (words, words))[counts[kind] > 1]
+            found.append(_PLAIN.get(kind) or f"{counts[kind]:,} {several}")
+    return ", ".join(found) or "upkeep"
+
+
 def memory_changes(
     layout: Layout, files: Sequence[FileVersions], entries_after: Callable[[], Mapping[str, bytes]]
 ) -> list[MemoryChange]:

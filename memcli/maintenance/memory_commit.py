@@ -4,8 +4,7 @@ Left out and named: files with conflict markers, with a secret, and those a cras
 commit that deletes a large part of memory, which is rather a mistake than a decision.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ..dataclass import dataclass
 from ..errors import RefusedError
@@ -13,8 +12,8 @@ from ..formats.text_lines import FileProblem, conflict_marker, leftover_marker
 from ..store.archive import KEEP, records_folder
 from ..store.atomic_files import read
 from ..store.git import blobs
-from ..store.git_changes import attempt, change, split
-from ..store.git_commit import OwnIndex, PathChange, commit_of, differences, empty_tree, not_committed, settle
+from ..store.git_changes import attempt, change, joined, split
+from ..store.git_commit import OwnIndex, PathChange, differences, empty_tree, not_committed, settle
 from ..store.merge_resolution import Read, identifier_of, text
 from ..store.privacy import IGNORE
 from ..store.repository import (
@@ -29,14 +28,11 @@ from ..store.repository import (
 from ..store.revisions import FileVersions
 from ..store.workspace import MARKER, Workspace
 from .checks import leaks
-from .entry_changes import WORDS, MemoryChange
-from .memory_changes import memory_changes
+from .entry_changes import MemoryChange
+from .memory_changes import in_words, memory_changes
 
 _ROOT_FILES = (MARKER, IGNORE, ".gitignore", ".gitattributes")
 _LINK, _MODULE = "120000", {"160000"}
-_NUMBERED = {"note": ("note", "notes"), "history": ("history record", "history records")}
-_PLAIN = {"page": "long-term memory", "setting": "settings"}
-_UNSAID = ("file", "moved", "counted")
 _FEW = 5  # memories that may be deleted at once, however many there are
 _FRACTION = 0.25  # of all memories that may be deleted at once
 
@@ -124,23 +120,15 @@ def changes_between(
     return memory_changes(workspace.layout, files, dict)
 
 
+def told_between(repository: Repository, workspace: Workspace, old: str, new: str, reader: Read | None) -> str:
+    """Say in one line what became of memories between two commits."""
+    return in_words(changes_between(repository, workspace, old, new, reader))
+
+
 def paths_changed(repository: Repository, old: str, new: str) -> list[str]:
     """Return the files of the workspace that are new or other in the later of two commits."""
     found = differences(repository, old, new, repository.prefix)
     return [repository.relative(one.path) for one in found if not one.is_gone]
-
-
-def in_words(changes: Iterable[MemoryChange]) -> str:
-    """Say in one line what changed: `3 new, 1 superseded, 2 notes`."""
-    counts = Counter[str]()
-    for one in changes:
-        counts[one.kind] += sum(line.startswith("+[") for line in one.lines) or 1 if one.kind == "note" else 1
-    found = []
-    for kind, words in WORDS.items():
-        if counts[kind] and kind not in _UNSAID:
-            several = _NUMBERED.get(kind, (words, words))[counts[kind] > 1]
-            found.append(_PLAIN.get(kind) or f"{counts[kind]:,} {several}")
-    return ", ".join(found) or "upkeep"
 
 
 def is_memory(workspace: Workspace, repository: Repository, changed: ChangedFile) -> bool:
@@ -166,18 +154,23 @@ def _unfit(workspace: Workspace, repository: Repository, found: Sequence[PathCha
             yield FileProblem(repository.relative(one.path), 1, "is a link now, which is no memory: put the file back")
         if one.is_gone or one.new not in data:
             continue
-        path, said, before = repository.relative(one.path), text(data[one.new]), text(data.get(one.old, b""))
-        if line := conflict_marker(said):
-            yield FileProblem(path, line, "a git conflict marker: settle the conflict")
-        elif before and not said.strip():
-            yield FileProblem(path, 1, "is empty, as after a crash: `git restore` brings its text back")
-        else:
-            known = [fault.reason for fault in leaks(workspace, [(path, before)])] if before else []
-            for fault in leaks(workspace, [(path, said)]):
-                if fault.reason not in known:
-                    yield FileProblem(path, fault.line, fault.reason)
-                    break
-                known.remove(fault.reason)
+        before = text(data.get(one.old, b""))
+        if problem := _unfit_text(workspace, repository.relative(one.path), text(data[one.new]), before):
+            yield problem
+
+
+def _unfit_text(workspace: Workspace, path: str, said: str, before: str) -> FileProblem | None:
+    """Return why a text is not fit to be handed on, which an earlier one was; None if it is."""
+    if line := conflict_marker(said):
+        return FileProblem(path, line, "a git conflict marker: settle the conflict")
+    if before and not said.strip():
+        return FileProblem(path, 1, "is empty, as after a crash: `git restore` brings its text back")
+    known = [fault.reason for fault in leaks(workspace, [(path, before)])] if before else []
+    for fault in leaks(workspace, [(path, said)]):
+        if fault.reason not in known:
+            return FileProblem(path, fault.line, fault.reason)
+        known.remove(fault.reason)
+    return None
 
 
 def _unwanted(workspace: Workspace, repository: Repository, found: Sequence[PathChange]) -> list[str]:
@@ -187,8 +180,8 @@ def _unwanted(workspace: Workspace, repository: Repository, found: Sequence[Path
         for one in found
         if not one.is_gone and is_memory(workspace, repository, ChangedFile(one.path, is_tracked=not one.is_new))
     ]
-    unfit = {f"{repository.prefix}{one.path}" for one in _unfit(workspace, repository, kept)}
-    return [one.path for one in found if one not in kept or one.path in unfit]
+    wrong = {f"{repository.prefix}{one.path}" for one in _unfit(workspace, repository, kept)}
+    return [one.path for one in found if one not in kept or one.path in wrong]
 
 
 def _moved_unseen(
@@ -268,20 +261,38 @@ def conclude_merge(workspace: Workspace, repository: Repository) -> tuple[FilePr
         change(repository.top, "add", "--all", "--", *settled)
     if left:
         return tuple(left)
-    if staged := _staged_beside(workspace, repository):
+    words = ("diff-index", "--cached", "--name-only", "--no-renames", "-z")
+    ours, theirs = (split(change(repository.top, *words, side)) for side in ("HEAD", "MERGE_HEAD"))
+    staged = sorted({*ours}.intersection(theirs))  # as neither side has them
+    memories = [name for name in staged if is_memory(workspace, repository, ChangedFile(name, is_tracked=True))]
+    change(
+        repository.top, "update-index", "--add", "--remove", "-z", "--stdin", given=joined(memories)
+    )  # as they are now
+    tree = change(repository.top, "write-tree").decode().strip()
+    if unfit := _unfit_merge(workspace, repository, tree, ("HEAD", "MERGE_HEAD")):
+        return tuple(unfit)
+    if staged := [name for name in staged if name not in memories]:
         fix = f"`git restore --staged {staged[0]}` leaves it out, `git commit` takes it in; then run `mem sync` again"
         raise RefusedError(f"{repository.top / staged[0]} is staged, and was not merged", fix)
     require_identity(repository)
     done = attempt(repository.top, "commit", "--quiet", "--no-edit", "--no-gpg-sign")
     if done.code:
         raise not_committed(repository, done, "the merge")
-    assert commit_of(repository, "HEAD")
     return ()
 
 
-def _staged_beside(workspace: Workspace, repository: Repository) -> list[str]:
-    """Return the files that are no memory and are staged as neither side of the merge has them."""
-    words = ("diff-index", "--cached", "--name-only", "--no-renames", "-z")
-    ours, theirs = (split(change(repository.top, *words, side)) for side in ("HEAD", "MERGE_HEAD"))
-    both = (name for name in ours if name in set(theirs))
-    return [name for name in both if not is_memory(workspace, repository, ChangedFile(name, is_tracked=True))]
+def _unfit_merge(workspace: Workspace, repository: Repository, tree: str, sides: Sequence[str]) -> list[FileProblem]:
+    """Return the files of a merge's tree that are not fit to be handed on, each as none of the sides has it.
+
+    A memory that both sides have and the tree has not is one where the file that has it now is not fit.
+    """
+    words = ("--others", "--exclude-standard", "--full-name", "-z", "--", repository.prefix or ".")
+    new = [repository.relative(name) for name in split(change(repository.top, "ls-files", *words))]
+    entries = [name for name in new if workspace.layout.kind_of(name) == "entry" and _is_file(workspace, name)]
+    unseen = [name for name in entries if _unfit_text(workspace, name, text(read(workspace.root / name)), "")]
+    found: list[dict[str, FileProblem]] = []
+    for side in sides:
+        changes = differences(repository, side, tree, repository.prefix)
+        problems = [*_unfit(workspace, repository, changes), *_moved_unseen(workspace, repository, changes, unseen)]
+        found.append({one.path: one for one in problems})
+    return [one for path, one in found[0].items() if all(path in other for other in found)]

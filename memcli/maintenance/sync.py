@@ -26,13 +26,12 @@ from .access_counters import fold, waiting
 from .after_merge import explain_merged, name_hidden, settle_rivals
 from .memory_commit import (
     Commit,
-    changes_between,
     commit_memory,
     conclude_merge,
     ignored,
-    in_words,
     is_memory,
     paths_changed,
+    told_between,
 )
 
 TRIES = 12
@@ -163,8 +162,8 @@ class _Exchange:
                     if all(self._is_memory(name) for name in names) and self.met[names] < _MEETINGS:
                         return ""  # an agent wrote meanwhile
                     raise in_the_way(self.repository, names)
-        came = changes_between(self.repository, self.workspace, ours, target, merge.read if merge else None)
-        received = ", then ".join(filter(None, (self.told.received, in_words(came))))
+        came = told_between(self.repository, self.workspace, ours, target, merge.read if merge else None)
+        received = ", then ".join(filter(None, (self.told.received, came)))
         notices = (*self.told.notices, *(merge.settled.notices if merge else ()))
         self.told = replace(self.told, received=received, is_merge=self.told.is_merge or bool(merge), notices=notices)
         return target

@@ -192,3 +192,48 @@ def test_what_was_said_again_is_asked_also_where_the_same_merge_needs_a_person(
     desktop.sync()
     assert found(desktop, "shop") == ["The shop runs on Fly."]
     assert "(forgotten on one machine and said again on another)" in desktop.mem("review").out
+
+
+LEAK = "The token is ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
+
+
+def settled(clash: Path) -> str:
+    """Return the file as a person would settle it."""
+    return f"{clash.read_text().partition('<<<<<<<')[0]}The shop runs on both.\n"
+
+
+@pytest.mark.parametrize("is_added", [False, True])
+@pytest.mark.parametrize("way", ["a secret", "emptied", "a secret in a new file", "moved", "moved with a secret"])
+def test_what_is_not_fit_to_be_handed_on_ends_no_merge(
+    laptop: Machine, desktop: Machine, clash: Path, way: str, is_added: bool
+) -> None:
+    name = clash.relative_to(desktop.root).as_posix()
+    whole = settled(clash)
+    other = clash.with_name("moved.md")
+    if way == "a secret":
+        clash.write_text(f"{whole}{LEAK}\n")
+    elif way == "emptied":
+        clash.write_text("")
+    elif way == "a secret in a new file":
+        clash.write_text(whole)
+        other.write_text(f"{LEAK}\n")
+        desktop.git("add", other.relative_to(desktop.root).as_posix())
+    elif way == "moved":
+        clash.rename(other)
+    else:
+        clash.unlink()
+        other.write_text(f"{whole}{LEAK}\n")
+    if is_added and not way.startswith("moved"):
+        desktop.git("add", "-A")
+    before = desktop.log
+    ran = desktop.sync(code=5)
+    assert f"{clash.with_name('moved.md').name if way == 'a secret in a new file' else name}:" in ran.err
+    assert desktop.log == before
+    laptop.sync()
+    assert "The shop runs on" in (laptop.root / name).read_text()
+    assert not desktop.git("log", "--all", "-p", "-S", "ghp_A7bX9kQ2").strip()
+    other.unlink(missing_ok=True)
+    clash.write_text(whole)
+    desktop.sync()
+    laptop.sync()
+    assert (laptop.root / name).read_text() == whole
