@@ -36,6 +36,7 @@ from .memory_commit import (
 
 TRIES = 12
 """How often it begins anew because another machine was faster."""
+_MERGES = 20  # looked after at once
 _MEETINGS = 3
 """Times that the same memories are in the way, until they are no longer taken for what an agent just wrote."""
 
@@ -89,6 +90,7 @@ class _Exchange:
         self.told = Synced(str(repository.top), "", ignored=ignored(workspace, repository))
         self.remote = self.branch = self.local = ""
         self.disputed: tuple[str, ...] = ()  # see `Resolution`
+        self.looked = set[str]()  # merges and their parents, which were looked after
         self.met = Counter[tuple[str, ...]]()  # files that were in the way
 
     def run(self) -> Synced:
@@ -173,11 +175,17 @@ class _Exchange:
         sides = [side for side in (ours, theirs) if side and side != head]
         if self.dry_run or not sides:
             return False
+        # Also of merges that a person settled, or made by plain git, since the last exchange: with their parents.
+        span = (head, *([f"^{theirs}"] if theirs else []))
+        merged = change(self.repository.top, "rev-list", "--merges", "--parents", f"--max-count={_MERGES}", *span)
+        is_merge = not self.looked.issuperset(merged.decode().split())
+        self.looked.update(merged.decode().split())
+        sides += merged.decode().split() if is_merge else ()
         paths = dict.fromkeys(path for side in sides for path in paths_changed(self.repository, side, head))
         notices = explain_merged(self.workspace, paths, self.disputed)
         told = (*self.told.notices, *notices, *name_hidden(self.workspace, paths))
         self.told = replace(self.told, notices=tuple(dict.fromkeys(told)))
-        is_settled = len(sides) == 2 and settle_rivals(self.workspace, paths)
+        is_settled = is_merge and settle_rivals(self.workspace, paths)
         return bool(notices) or is_settled
 
     def _left(self, merge: TreeMerge, ours: str, theirs: str, message: str) -> str:

@@ -275,7 +275,8 @@ for seed in range(30):
     os.kill(child, signal.SIGKILL)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL, "it ended by itself"
     expected = sorted(f"entries/{path.name}" for path in entries.iterdir() if "number" in path.read_text())
-    code, out, err = mem("search", " ".join(f"number{number}" for number in range(12)), "-n", "40", "--json")
+    words = " ".join(f"number{number}" for number in range(12))
+    code, out, err = mem("search", words, "-n", "40", "--min-score", "0", "--json")
     found = sorted({hit["path"] for hit in json.loads(out)["hits"] if hit["path"] != "MEMORY.md"})
     assert (code, found) == (0 if expected else 1, expected), (seed, code, found, expected, err)
     ask(here, assert_as_new)

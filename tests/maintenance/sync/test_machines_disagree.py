@@ -237,3 +237,34 @@ def test_what_is_not_fit_to_be_handed_on_ends_no_merge(
     desktop.sync()
     laptop.sync()
     assert (laptop.root / name).read_text() == whole
+
+
+@pytest.mark.parametrize("way", ["settled by a person", "a plain pull"])
+def test_a_merge_that_sync_did_not_make_leaves_no_memory_hidden(laptop: Machine, desktop: Machine, way: str) -> None:
+    page = laptop.write("Backups run at three.")
+    bees, hens = (laptop.write(text) for text in ("Bees live in Jena.", "Hens live in Kassel."))
+    promoted = laptop.write("Tea is served at four.")
+    laptop.sync()
+    desktop.sync()
+    laptop.mem("supersede", bees, hens)
+    laptop.mem("forget", promoted)
+    desktop.mem("supersede", hens, bees)
+    desktop.mem("promote", promoted)
+    if way == "a plain pull":
+        laptop.sync()
+        desktop.git("add", "-A")
+        desktop.git("commit", "-qm", "by hand")
+        desktop.git("pull", "-q", "--no-rebase", "--no-edit")
+    else:
+        for machine, hour in ((laptop, "four"), (desktop, "five")):
+            machine.mem("edit", page, "--replace", "three", hour)
+        laptop.sync()
+        desktop.sync(code=5)
+        file = desktop.root / page
+        file.write_text(f"{file.read_text().partition('<<<<<<<')[0]}Backups run at six.\n")
+    desktop.sync()
+    laptop.sync()
+    for machine in (laptop, desktop):
+        listed = {row[3] for row in machine.mem("ls").rows}
+        assert all(any(one in path for path in listed) for one in (bees, hens))
+        assert "Tea is served" not in (machine.root / "MEMORY.md").read_text()
