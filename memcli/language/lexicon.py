@@ -71,7 +71,7 @@ def without_task(prompt: str) -> str:
         said, before = sentence, ""
         while said != before:
             said, before = openers.sub("", said, count=1), said
-        said = tails.sub(" ", said).strip(" ,;:-")
+        said = tails.sub(" ", said).strip(" ,;:-(")
         if any(word.lower() not in stop_words() for word in _WORD.findall(said)):
             kept.append(said)
     return " ".join(kept) or prompt

@@ -177,10 +177,11 @@ class _Exchange:
             return False
         # Also of merges that a person settled, or made by plain git, since the last exchange: with their parents.
         span = (head, *([f"^{theirs}"] if theirs else []))
-        merged = change(self.repository.top, "rev-list", "--merges", "--parents", f"--max-count={_MERGES}", *span)
-        is_merge = not self.looked.issuperset(merged.decode().split())
-        self.looked.update(merged.decode().split())
-        sides += merged.decode().split() if is_merge else ()
+        listed = change(self.repository.top, "rev-list", "--merges", "--parents", f"--max-count={_MERGES}", *span)
+        merged = set(listed.decode().split())
+        is_merge = not merged <= self.looked
+        self.looked |= merged
+        sides += sorted(merged) if is_merge else ()
         paths = dict.fromkeys(path for side in sides for path in paths_changed(self.repository, side, head))
         notices = explain_merged(self.workspace, paths, self.disputed)
         told = (*self.told.notices, *notices, *name_hidden(self.workspace, paths))
