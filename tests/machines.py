@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -136,3 +138,26 @@ def exchanged(one: Machine, other: Machine) -> None:
         machine.sync()
     assert one.texts() == other.texts()
     assert one.git("status", "--porcelain") == other.git("status", "--porcelain") == ""
+
+
+Merge = Callable[[Machine, Machine], str]
+"""Brings what the first machine has committed to the second one; returns what that one was told."""
+
+
+def by_sync(first: Machine, second: Machine) -> str:
+    first.sync()
+    ran = second.sync()
+    return ran.err + ran.out
+
+
+def by_git(first: Machine, second: Machine) -> str:
+    """Merge as a person does who knows git alone, and was told of `mem check --fix`."""
+    first.sync()
+    second.mem("decay", "--apply")  # brings what was said again into the files
+    second.git("add", "-A")
+    second.git("commit", "-qm", "mine")
+    with suppress(AssertionError):  # a conflict
+        second.git("pull", "-q", "--no-rebase", "--no-edit")
+    ran = second.run("check", "--fix", "--workspace", str(second.root))
+    assert not second.git("ls-files", "--unmerged")
+    return ran.err + ran.out

@@ -57,10 +57,12 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER, *, is_hal
     settled, and no confirmation counts twice.
 
     Two memories with ids of their own, and files whose frontmatter does not parse, are merged by lines; an earlier text
-    of one entry that both sides keep is one.
+    of one entry that both sides keep is one. Where a side has another memory in the base's place both stand whole.
     """
     if base in (ours, theirs) or ours == theirs:
         return merge_texts(base, ours, theirs, size)
+    if (is_another(base, ours) or is_another(base, theirs)) and is_another(ours, theirs):
+        return merge_texts("", ours, theirs, size)
     texts, written = plain_sides(base, ours, theirs)
     old, here, there = (_Side(text, parse(text)) for text in texts)
     newer, older = sorted((here, there), key=lambda side: (side.time("updated_at"), side.text), reverse=True)
@@ -82,6 +84,18 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER, *, is_hal
         bodies = [ROLLUP.sub(lambda _: made, body, count=1) for body in bodies]
     body, clashes = merge_lines(bodies[0].split("\n"), bodies[1].split("\n"), bodies[2].split("\n"), size)
     return Merged(written(head + "\n".join(body)), clashes)
+
+
+def is_another(one: str, other: str) -> bool:
+    """Return whether two texts are of two memories: their ids differ, and not only their ids.
+
+    git takes a new memory that reads like a deleted one for the same file under another name.
+    """
+    old, new = parse(one), parse(other)
+    if old.problem or new.problem or len({stated_id(old.fields), stated_id(new.fields)} - {""}) < 2:
+        return False
+    names = {name for name in {*old.fields, *new.fields} if key_of(name) != "id"}
+    return old.body != new.body or any(old.fields.get(name) != new.fields.get(name) for name in names)
 
 
 def _made_part(body: str) -> str | None:

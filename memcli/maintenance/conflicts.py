@@ -4,7 +4,7 @@ The former are merged by the same formats that the merge driver takes, the latte
 that both sides changed stays for a person.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..beliefs.plan import Plan
@@ -18,7 +18,7 @@ from ..store.git_merge import add, settle_half_done
 from ..store.journal import Change
 from ..store.local_log import note_disputed
 from ..store.merge_driver import SETTINGS, kind_in, merge_content
-from ..store.merge_resolution import Resolution
+from ..store.merge_resolution import Resolution, is_of_two
 from ..store.workspace import Workspace
 from .checks import Checked
 from .invariants import Fault
@@ -122,7 +122,7 @@ def half_merge(workspace: Workspace, readings: Sequence[Reading]) -> HalfMerge:
         text = settings.read_bytes().decode("utf-8", "replace")
         if SETTINGS in stages or conflict_marker(text) is not None:
             texts[SETTINGS] = text
-    one_sided = {path for path, sides in stages.items() if not {2, 3} <= sides.keys()}
+    one_sided = {path: sides for path, sides in stages.items() if not {2, 3} <= sides.keys() or is_of_two(sides)}
     changes, settled = _one_sided(workspace, one_sided) if one_sided else ((), Resolution({}))
     found = []
     for path in sorted({*texts, *one_sided}):
@@ -135,7 +135,7 @@ def half_merge(workspace: Workspace, readings: Sequence[Reading]) -> HalfMerge:
     return HalfMerge(tuple(found), changes, settled)
 
 
-def _one_sided(workspace: Workspace, paths: Collection[str]) -> tuple[tuple[Change, ...], Resolution]:
+def _one_sided(workspace: Workspace, paths: Mapping[str, Mapping[int, bytes]]) -> tuple[tuple[Change, ...], Resolution]:
     """Return the changes that settle files of which one side has none; nothing where that is for a person."""
     try:
         settled = settle_half_done(workspace, paths)

@@ -18,6 +18,7 @@ from ..errors import MemError, RefusedError
 from .git import blobs
 from .git_changes import attempt, change
 from .git_commit import OwnIndex, PathChange, commit_of, differences
+from .merge_driver import kind_in, merge_content
 from .merge_resolution import Read, Resolution, Sides, Stages, settle
 from .repository import Repository, repository_of, require_identity
 from .workspace import Workspace
@@ -64,11 +65,12 @@ def merge_trees(repository: Repository, workspace: Workspace, ours: str, theirs:
     return TreeMerge(tree, settled, conflicts, read)
 
 
-def settle_half_done(workspace: Workspace, unmerged: Collection[str]) -> Resolution:
+def settle_half_done(workspace: Workspace, unmerged: Mapping[str, Mapping[int, bytes]]) -> Resolution:
     """Settle, of a merge that git began, files of which one side has none, as `merge_trees` would have.
 
-    Paths are within the workspace. Nothing is settled where no merge is under way, or a file that is to change is
-    neither gone nor as one side has it: then a person, or git, has done something about it already.
+    Paths are within the workspace, each with what its sides have; of a path that has all of them, git took one memory
+    for another. Nothing is settled where no merge is under way, or a file that is to change is neither gone nor as one
+    side or the driver has it: then a person, or git, has done something about it already.
     """
     repository = repository_of(workspace)
     theirs = commit_of(repository, "MERGE_HEAD")
@@ -77,15 +79,24 @@ def settle_half_done(workspace: Workspace, unmerged: Collection[str]) -> Resolut
     wanted = {repository.prefix + path for path in unmerged}
     base = common_of(repository, "HEAD", theirs)
     here, there = (differences(repository, base, side) for side in ("HEAD", theirs))
-    conflicts = {path: stages for path, stages in _conflicts(here, there).items() if path in wanted}
     sides = Sides(here, there, Blobs(repository))
+    known = defaultdict[str, set[bytes]](set)
+    for path, versions in unmerged.items():
+        if len(versions) == 3:
+            merged = merge_content(kind_in(workspace.layout, path), versions[1], versions[2], versions[3])
+            known[repository.prefix + path].add(_plain(merged[0] if merged else b""))
+    taken_for_others = {versions[1] for versions in unmerged.values() if len(versions) == 3}
+    conflicts = {
+        path: stages
+        for path, stages in _conflicts(here, there).items()
+        if path in wanted or (1 in stages and sides.read({stages[1][1]})[stages[1][1]] in taken_for_others)
+    }
     settled = settle(workspace, repository.prefix, conflicts, sides, _Paths(repository, theirs, here).has)
     # What one side moved there and the other side has nothing of is a conflict for git alone: it stays.
     moved = {one.path: one for one in (*here, *there) if one.path in wanted and one.path not in settled.files}
     data = sides.read({one.new for one in moved.values()})
     files = {path: None if one.is_gone else (one.mode, data[one.new]) for path, one in moved.items()}
     files |= settled.files
-    known = defaultdict[str, set[bytes]](set)
     for one in (*here, *there):
         if one.path in files:
             known[one.path] |= {_plain(side) for side in sides.read({one.old, one.new}).values()}

@@ -11,6 +11,7 @@ from functools import cached_property
 from ..dataclass import dataclass
 from ..errors import MemError
 from ..formats.entry import FIELDS, SPELLINGS, Entry, spelled, stated_id
+from ..formats.entry_merge import is_another
 from ..formats.frontmatter import document
 from ..formats.three_way import Merged, merge_texts
 from .archive import is_archived_entry, records_of
@@ -111,8 +112,13 @@ class _Work:
         """Merge a file that both sides have, by its format."""
         ours, theirs = self.text(stages[2]), self.text(stages[3])
         base = self.text(stages[1]) if 1 in stages else self.moved_from(path, identifier_of(ours))
+        replaced = [stage for stage in (2, 3) if is_another(base, self.text(stages[stage]))]
+        if len(replaced) == 1:  # by a memory of its own, and the other side has changed what stood there
+            self.one_deleted(path, {stage: side for stage, side in stages.items() if stage not in replaced})
+            self.files[self.free(path) if self.files.get(path) else path] = self.file(stages[replaced[0]])
+            return
         found = self.merged(path, base, ours, theirs)
-        if found.clashes and not base and len({identifier_of(ours), identifier_of(theirs)} - {""}) > 1:
+        if found.clashes and (not base or replaced) and len({identifier_of(ours), identifier_of(theirs)} - {""}) > 1:
             self.files[path] = self.file(stages[2])  # two memories of one name
             self.files[self.free(path)] = self.file(stages[3])
             return
@@ -246,6 +252,12 @@ def identifier_of(told: str) -> str:
         return stated_id(document.parse(told).fields)
     except MemError:
         return ""
+
+
+def is_of_two(sides: Mapping[int, bytes]) -> bool:
+    """Return whether one side of a conflict has another memory than the base: git took that for a renamed file."""
+    base, ours, theirs = (text(sides.get(side, b"")) for side in (1, 2, 3))
+    return is_another(base, ours) != is_another(base, theirs)
 
 
 def is_bookkeeping(before: str, after: str) -> bool:

@@ -3,36 +3,11 @@
 Each is tried with `mem sync` and with git alone and `mem check --fix`, as either machine.
 """
 
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tests.machines import Machine
-
-Merge = Callable[[Machine, Machine], str]
-"""Brings what the first machine has committed to the second one; returns what that one was told."""
-
-
-def by_sync(first: Machine, second: Machine) -> str:
-    first.sync()
-    ran = second.sync()
-    return ran.err + ran.out
-
-
-def by_git(first: Machine, second: Machine) -> str:
-    """Merge as a person does who knows git alone, and was told of `mem check --fix`."""
-    first.sync()
-    second.mem("decay", "--apply")  # brings what was said again into the files
-    second.git("add", "-A")
-    second.git("commit", "-qm", "mine")
-    with suppress(AssertionError):  # a conflict
-        second.git("pull", "-q", "--no-rebase", "--no-edit")
-    ran = second.run("check", "--fix", "--workspace", str(second.root))
-    assert not second.git("ls-files", "--unmerged")
-    return ran.err + ran.out
-
+from tests.machines import Machine, Merge, by_git, by_sync
 
 WAYS = pytest.mark.parametrize("merge", [by_sync, by_git])
 
