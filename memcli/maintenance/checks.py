@@ -21,7 +21,7 @@ from ..store.archive import strays
 from ..store.git import Staged, in_repository, staged
 from ..store.journal import unsealed
 from ..store.privacy import IGNORE, small_text
-from ..store.redaction import redactor
+from ..store.redaction import redactor, secret_in_name
 from ..store.sessions.event_file import cut_off_lines
 from ..store.workspace import MARKER, Workspace
 from .invariants import Fault, Names, doubles, faults, names_of
@@ -198,7 +198,7 @@ def leaks_in(workspace: Workspace, *, everywhere: bool) -> list[Fault]:
     `everywhere` includes conversations and, in a git repository, staged versions that differ from the files.
     """
     texts = dict(all_texts(workspace, sessions=everywhere))
-    found = [*leaks(workspace, texts.items()), *misplaced(workspace, texts)]
+    found = [*leaks(workspace, texts.items(), names=everywhere), *misplaced(workspace, texts)]
     environ, folder = workspace.environ, workspace.folder
     if everywhere and in_repository(workspace, environ, folder):
         versions = [(one.path, one.data.decode("utf-8", "replace")) for one in staged(workspace, environ, folder)]
@@ -207,17 +207,35 @@ def leaks_in(workspace: Workspace, *, everywhere: bool) -> list[Fault]:
     return found
 
 
-def leaks(workspace: Workspace, texts: Iterable[tuple[str, str]], where: str = "") -> Iterator[Fault]:
-    """Yield the places in texts, given by path, that look like a secret; `where` says which version of a file it is."""
+def leaks(
+    workspace: Workspace, texts: Iterable[tuple[str, str]], where: str = "", *, names: bool = True
+) -> Iterator[Fault]:
+    """Yield the places in texts, given by path, that look like a secret; `where` says which version of a file it is.
+
+    Their `names` are looked at too, which takes longer than their texts.
+    """
+    return (fault for fault, _ in credentials(workspace, texts, where, names=names))
+
+
+def credentials(
+    workspace: Workspace, texts: Iterable[tuple[str, str]], where: str = "", *, names: bool = True
+) -> Iterator[tuple[Fault, str]]:
+    """Yield the places that look like a secret, each with the secret itself, which is to be shown nowhere."""
     guard = redactor(workspace, "check")
     allowed = "\n".join(workspace.settings["secrets.allow"])
+    fix = "or name the file in the setting secrets.allow"
     for path, text in texts:
         if allowed and ignored(allowed, path):
             continue
+        shown = path
+        if rule := secret_in_name(guard, path) if names else "":
+            folder = posixpath.dirname(path)
+            shown = posixpath.join("" if secret_in_name(guard, folder) else folder, f"[REDACTED:{rule}]")
+            yield Fault(shown, 1, f"its name looks like a secret ({rule}){where}: rename it, {fix}", "secret"), path
         for one in guard.findings(text):
             what = "personal data" if one.group == "personal" else "a secret"
-            reason = f"looks like {what} ({one.rule}){where}: remove it, or name the file in the setting secrets.allow"
-            yield Fault(path, one.line, reason, "secret")
+            reason = f"looks like {what} ({one.rule}){where}: remove it, {fix}"
+            yield Fault(shown, one.line, reason, "secret"), text[one.start : one.end]
 
 
 def misplaced(workspace: Workspace, paths: Iterable[str]) -> Iterator[Fault]:

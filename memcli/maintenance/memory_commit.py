@@ -4,18 +4,16 @@ Left out and named: files with conflict markers, with a secret, and those a cras
 commit that deletes a large part of memory, which is rather a mistake than a decision.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Sequence
 
 from ..dataclass import dataclass
 from ..errors import RefusedError
-from ..formats.text_lines import FileProblem, conflict_marker, leftover_marker
-from ..store.archive import KEEP, records_folder
+from ..formats.text_lines import FileProblem, leftover_marker
 from ..store.atomic_files import read
 from ..store.git import blobs
 from ..store.git_changes import attempt, change, joined, split
 from ..store.git_commit import OwnIndex, PathChange, differences, empty_tree, not_committed, settle
-from ..store.merge_resolution import Read, identifier_of, text
-from ..store.privacy import IGNORE
+from ..store.merge_resolution import Read, text
 from ..store.repository import (
     ChangedFile,
     Repository,
@@ -27,11 +25,11 @@ from ..store.repository import (
 )
 from ..store.revisions import FileVersions
 from ..store.workspace import MARKER, Workspace
-from .checks import leaks
+from .access_counters import fold, waiting
 from .entry_changes import MemoryChange
 from .memory_changes import in_words, memory_changes
+from .outgoing_files import is_memory, moved_unseen, repositories_in, unfit, unfit_merge
 
-_ROOT_FILES = (MARKER, IGNORE, ".gitignore", ".gitattributes")
 _LINK, _MODULE = "120000", {"160000"}
 _FEW = 5  # memories that may be deleted at once, however many there are
 _FRACTION = 0.25  # of all memories that may be deleted at once
@@ -45,28 +43,33 @@ class Commit:
     branch: str
     what: str = ""  # in the words of memory; empty where nothing was committed
     problems: tuple[FileProblem, ...] = ()  # files that were left out
+    before: str = ""  # the commit that the one of memory follows
 
 
-def commit_memory(
-    workspace: Workspace, repository: Repository, before: Callable[[], object], *, dry_run: bool = False
-) -> Commit:
-    """Commit what changed of memory; `before` is called once something has, and may change more.
+def commit_memory(workspace: Workspace, repository: Repository, *, dry_run: bool = False) -> Commit:
+    """Commit what changed of memory, the counters that are kept beside the files included.
 
     With `dry_run` the commit is made and nothing refers to it. Raise RefusedError where a conflict of git's is left, a
     hook stops the commit or too much would be deleted; UsageError where git does not know the author.
     """
+    is_counted = not (dry_run or workspace.layout.is_vault)
+    _, is_confirmed = waiting(workspace)
+    if is_confirmed and is_counted:  # worth a commit of its own, which an access is not
+        fold(workspace, "mem sync")
     head, branch, changed = status(repository, workspace)
+    inner = repositories_in(workspace, repository, changed)
     if not any(is_memory(workspace, repository, one) for one in changed):
         if not head or not _has_marker(repository):
             require_shared(repository, workspace)
-        return Commit(head, branch)
-    before()
+        return Commit(head, branch, problems=inner)
+    if is_counted and any(waiting(workspace)):
+        fold(workspace, "mem sync")
     head, branch, changed = status(repository, workspace)
     paths = [one.path for one in changed if is_memory(workspace, repository, one)]
     if unmerged := [one.path for one in changed if one.is_unmerged]:
         fix = "settle it and `git add` it, then run `mem sync` again"
         raise RefusedError(f"{repository.top / unmerged[0]} has a conflict of git's that is not settled", fix)
-    return _committed(workspace, repository, Commit(head, branch), paths, dry_run=dry_run)
+    return _committed(workspace, repository, Commit(head, branch, problems=inner), paths, dry_run=dry_run)
 
 
 def _committed(
@@ -77,10 +80,11 @@ def _committed(
     try:
         tree = index.take(paths)
         found = differences(repository, old, tree, repository.prefix)
-        problems = tuple(_unfit(workspace, repository, found))
-        problems += tuple(_moved_unseen(workspace, repository, found, {one.path for one in problems}))
-        if problems:
-            out = {f"{repository.prefix}{one.path}" for one in problems}
+        out = unfit(workspace, repository, found)
+        unseen = {repository.relative(path) for path in out} | {one.path for one in before.problems}
+        out |= moved_unseen(workspace, repository, found, unseen)
+        problems = (*before.problems, *out.values())
+        if out:
             tree = index.put(
                 {one.path: (one.old_mode, "" if one.is_new else one.old) for one in found if one.path in out}
             )
@@ -96,12 +100,12 @@ def _committed(
         if dry_run:
             parents = ("-p", before.head) if before.head else ()
             made = change(repository.top, "commit-tree", "--no-gpg-sign", tree, *parents, given=message.encode())
-            return Commit(made.decode().strip(), before.branch, what, problems)
+            return Commit(made.decode().strip(), before.branch, what, problems, before.head)
         head, by_hooks = index.commit(message, tree, lambda found: _unwanted(workspace, repository, found))
     finally:
         index.discard()
     settle(repository, [*paths, *by_hooks], head)
-    return Commit(head, before.branch, what, problems)
+    return Commit(head, before.branch, what, problems, before.head)
 
 
 def changes_between(
@@ -131,48 +135,6 @@ def paths_changed(repository: Repository, old: str, new: str) -> list[str]:
     return [repository.relative(one.path) for one in found if not one.is_gone]
 
 
-def is_memory(workspace: Workspace, repository: Repository, changed: ChangedFile) -> bool:
-    """Return whether a changed file is mem's; of conversations only those that a person has put into git."""
-    path = repository.relative(changed.path)
-    layout = workspace.layout
-    if not changed.path.startswith(repository.prefix):
-        return False
-    if path in _ROOT_FILES or path.startswith(f"{records_folder(layout)}/") or path.rpartition("/")[2] == KEEP:
-        return True
-    kind = layout.kind_of(path)
-    if kind == "session":
-        return changed.is_tracked
-    return kind is not None and layout.owns(path)
-
-
-def _unfit(workspace: Workspace, repository: Repository, found: Sequence[PathChange]) -> Iterator[FileProblem]:
-    """Yield the files that are not fit to be handed on, each with the first reason."""
-    names = {name for one in found for name in (one.old, one.new) if name.strip("0") and one.mode.startswith("100")}
-    data = blobs(repository.top, list(names))
-    for one in found:
-        if one.mode == _LINK and not one.is_new and one.old_mode != _LINK:
-            yield FileProblem(repository.relative(one.path), 1, "is a link now, which is no memory: put the file back")
-        if one.is_gone or one.new not in data:
-            continue
-        before = text(data.get(one.old, b""))
-        if problem := _unfit_text(workspace, repository.relative(one.path), text(data[one.new]), before):
-            yield problem
-
-
-def _unfit_text(workspace: Workspace, path: str, said: str, before: str) -> FileProblem | None:
-    """Return why a text is not fit to be handed on, which an earlier one was; None if it is."""
-    if line := conflict_marker(said):
-        return FileProblem(path, line, "a git conflict marker: settle the conflict")
-    if before and not said.strip():
-        return FileProblem(path, 1, "is empty, as after a crash: `git restore` brings its text back")
-    known = [fault.reason for fault in leaks(workspace, [(path, before)])] if before else []
-    for fault in leaks(workspace, [(path, said)]):
-        if fault.reason not in known:
-            return FileProblem(path, fault.line, fault.reason)
-        known.remove(fault.reason)
-    return None
-
-
 def _unwanted(workspace: Workspace, repository: Repository, found: Sequence[PathChange]) -> list[str]:
     """Return the paths that a hook must not change in a commit of memory: others' files, and what is not fit."""
     kept = [
@@ -180,43 +142,9 @@ def _unwanted(workspace: Workspace, repository: Repository, found: Sequence[Path
         for one in found
         if not one.is_gone and is_memory(workspace, repository, ChangedFile(one.path, is_tracked=not one.is_new))
     ]
-    wrong = {f"{repository.prefix}{one.path}" for one in _unfit(workspace, repository, kept)}
-    return [one.path for one in found if one not in kept or one.path in wrong]
-
-
-def _moved_unseen(
-    workspace: Workspace, repository: Repository, found: Sequence[PathChange], left_out: Collection[str]
-) -> Iterator[FileProblem]:
-    """Yield the memories that would be gone in git, though a file that is not committed has them now.
-
-    That file is left out for what stands in it, or git is told to ignore it. Other machines would see a deletion.
-    """
-    layout = workspace.layout
-    gone = [one for one in found if one.is_gone and layout.kind_of(repository.relative(one.path)) == "entry"]
-    if not gone:
-        return
-    new = [one for one in found if not one.is_gone and repository.relative(one.path) not in left_out]
-    data = blobs(repository.top, [name for one in (*gone, *new) for name in (one.old, one.new) if name.strip("0")])
-    arrived = {identifier_of(text(data[one.new])) for one in new if one.new in data}
-    unseen = [name for name in sorted({*ignored(workspace, repository), *left_out}) if layout.kind_of(name) == "entry"]
-    holders = {identifier_of(text(read(workspace.root / name))): name for name in unseen if _is_file(workspace, name)}
-    for one in gone:
-        identifier = identifier_of(text(data.get(one.old, b"")))
-        if identifier and identifier not in arrived and identifier in holders:
-            reason = f"stays in git: what was there is in {holders[identifier]} now, which is not committed"
-            yield FileProblem(repository.relative(one.path), 1, reason)
-
-
-def ignored(workspace: Workspace, repository: Repository) -> tuple[str, ...]:
-    """Return the memories that git is told to ignore; conversations are left out, which stay here anyway."""
-    words = ("--others", "--ignored", "--exclude-standard", "--full-name", "-z", "--", repository.prefix or ".")
-    files = [ChangedFile(name, is_tracked=False) for name in split(change(repository.top, "ls-files", *words))]
-    return tuple(repository.relative(one.path) for one in files if is_memory(workspace, repository, one))
-
-
-def _is_file(workspace: Workspace, name: str) -> bool:
-    path = workspace.root / name
-    return path.is_file() and not path.is_symlink()
+    wrong = unfit(workspace, repository, kept)
+    others = [one.path for one in found if one not in kept]
+    return [*others, *(f"{repository.prefix}{one.path}" for one in wrong.values())]
 
 
 def _require_few_deleted(repository: Repository, workspace: Workspace, old: str, deleted: Sequence[str]) -> None:
@@ -269,8 +197,8 @@ def conclude_merge(workspace: Workspace, repository: Repository) -> tuple[FilePr
         repository.top, "update-index", "--add", "--remove", "-z", "--stdin", given=joined(memories)
     )  # as they are now
     tree = change(repository.top, "write-tree").decode().strip()
-    if unfit := _unfit_merge(workspace, repository, tree, ("HEAD", "MERGE_HEAD")):
-        return tuple(unfit)
+    if wrong := unfit_merge(workspace, repository, tree, ("HEAD", "MERGE_HEAD")):
+        return tuple(wrong)
     if staged := [name for name in staged if name not in memories]:
         fix = f"`git restore --staged {staged[0]}` leaves it out, `git commit` takes it in; then run `mem sync` again"
         raise RefusedError(f"{repository.top / staged[0]} is staged, and was not merged", fix)
@@ -279,20 +207,3 @@ def conclude_merge(workspace: Workspace, repository: Repository) -> tuple[FilePr
     if done.code:
         raise not_committed(repository, done, "the merge")
     return ()
-
-
-def _unfit_merge(workspace: Workspace, repository: Repository, tree: str, sides: Sequence[str]) -> list[FileProblem]:
-    """Return the files of a merge's tree that are not fit to be handed on, each as none of the sides has it.
-
-    A memory that both sides have and the tree has not is one where the file that has it now is not fit.
-    """
-    words = ("--others", "--exclude-standard", "--full-name", "-z", "--", repository.prefix or ".")
-    new = [repository.relative(name) for name in split(change(repository.top, "ls-files", *words))]
-    entries = [name for name in new if workspace.layout.kind_of(name) == "entry" and _is_file(workspace, name)]
-    unseen = [name for name in entries if _unfit_text(workspace, name, text(read(workspace.root / name)), "")]
-    found: list[dict[str, FileProblem]] = []
-    for side in sides:
-        changes = differences(repository, side, tree, repository.prefix)
-        problems = [*_unfit(workspace, repository, changes), *_moved_unseen(workspace, repository, changes, unseen)]
-        found.append({one.path: one for one in problems})
-    return [one for path, one in found[0].items() if all(path in other for other in found)]

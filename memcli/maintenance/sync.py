@@ -22,17 +22,15 @@ from ..store.journal import exclusive, finish_first
 from ..store.lock import alone
 from ..store.repository import ChangedFile, Repository, branch_of, colliding, repository_of, require_free
 from ..store.workspace import MARKER, Workspace
-from .access_counters import fold, waiting
 from .after_merge import explain_merged, name_hidden, settle_rivals
 from .memory_commit import (
     Commit,
     commit_memory,
     conclude_merge,
-    ignored,
-    is_memory,
     paths_changed,
     told_between,
 )
+from .outgoing_files import beside_memory, ignored, is_memory
 
 TRIES = 12
 """How often it begins anew because another machine was faster."""
@@ -90,6 +88,7 @@ class _Exchange:
         self.told = Synced(str(repository.top), "", ignored=ignored(workspace, repository))
         self.remote = self.branch = self.local = ""
         self.disputed: tuple[str, ...] = ()  # see `Resolution`
+        self.made = set[tuple[str, str]]()  # commits of memory, each with the one before
         self.looked = set[str]()  # merges and their parents, which were looked after
         self.met = Counter[tuple[str, ...]]()  # files that were in the way
 
@@ -100,6 +99,7 @@ class _Exchange:
                 time.sleep(random.uniform(0.02, 0.2) * min(number, 5))  # two machines must not keep step
             commit = self._commit()
             self.told = replace(self.told, branch=commit.branch)
+            self.made |= {(commit.head, commit.before)} if commit.what else set()
             if self.told.clashes:
                 return replace(self.told, state="clash")
             if not commit.head:
@@ -118,20 +118,12 @@ class _Exchange:
         raise BusyError(f"others were faster {TRIES} times", "run `mem sync` again")
 
     def _commit(self) -> Commit:
-        """Commit what is mem's, the counters it keeps beside the files included."""
+        """Conclude a merge that was left to a person, and commit what is mem's."""
         if not self.dry_run:
             self.told = replace(self.told, clashes=conclude_merge(self.workspace, self.repository))
             if self.told.clashes:
                 return Commit("", branch_of(self.repository))
-
-        def count() -> None:
-            if any(waiting(self.workspace)) and not (self.dry_run or self.workspace.layout.is_vault):
-                fold(self.workspace, "mem sync")
-
-        _, is_confirmed = waiting(self.workspace)
-        if is_confirmed:  # worth a commit of its own, which an access is not
-            count()
-        found = commit_memory(self.workspace, self.repository, count, dry_run=self.dry_run)
+        found = commit_memory(self.workspace, self.repository, dry_run=self.dry_run)
         committed = ", then ".join(filter(None, (self.told.committed, found.what)))
         self.told = replace(self.told, committed=committed, problems=found.problems)
         return found
@@ -234,10 +226,7 @@ class _Exchange:
 
     def _is_held(self, ours: str, theirs: str, *, is_behind: bool) -> bool:
         """Return whether commits wait to be pushed that touch what is not memory, which is not for us to do."""
-        span = f"{theirs}..{ours}" if theirs else ours
-        words = ("--no-show-signature", "--diff-merges=combined", "--no-renames", "--ignore-submodules=none")
-        told = change(self.repository.top, "log", *words, "--format=", "--name-only", "-z", span)
-        others = dict.fromkeys(name.strip("\n") for name in split(told) if not self._is_memory(name.strip("\n")))
+        others = beside_memory(self.workspace, self.repository, ours, theirs, self.made)
         if others:
             first, *more = others
             what = f"commits that touch {first}{f' and {len(more):,} more' * bool(more)} are yours to push"

@@ -44,6 +44,37 @@ def differences(repository: Repository, old: str, new: str, below: str = "") -> 
     ]
 
 
+class CommittedFile(NamedTuple):
+    """A file that a commit changed; a merge, where none of its sides has it so."""
+
+    commit: str
+    parents: str  # with a blank between; empty for the first one
+    path: str
+    mode: str
+    old: tuple[str, ...]  # names of the blobs that its parents have, without those that lack the file
+    new: str  # empty where the commit has no such file
+
+
+def files_of_commits(repository: Repository, span: str) -> list[CommittedFile]:
+    """Return what each commit of a span changed, the oldest first."""
+    words = ("--reverse", "--topo-order", "--root", "--no-show-signature", "--diff-merges=combined", "--no-renames")
+    more = ("--ignore-submodules=none", "--raw", "--no-abbrev", "--format=%H %P", "-z")
+    told = iter(os.fsdecode(change(repository.top, "log", *words, *more, span)).split("\0"))
+    found = []
+    commit, parents = "", ""
+    for word in told:
+        head = word.removeprefix("\n")
+        if not head.startswith(":"):
+            commit, _, parents = head.partition(" ") if head else (commit, "", parents)
+            continue
+        count = len(head) - len(head.lstrip(":"))  # of parents
+        about = head[count:].split(" ")
+        *old, new = ("" if not name.strip("0") else name for name in about[count + 1 : 2 * count + 2])
+        blobs = tuple(filter(None, old))
+        found.append(CommittedFile(commit, parents, next(told), about[count], blobs, new))
+    return found
+
+
 class OwnIndex:
     """An index beside git's own, which begins as the last commit."""
 
