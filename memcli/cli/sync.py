@@ -30,10 +30,11 @@ def sync(
 
     Commits what is mem's in the workspace, and nothing else: counters and confirmations go into the files first.
     Fetches, merges, brings the index up to date and pushes; where another machine was faster, again. History is never
-    rewritten, and nothing is signed. Exits with 5 where a person is needed: both sides changed one sentence, which is
-    settled in the file that is named, or what is named stands in the way; run it again then. Exits with 3 where files
-    were left out, commits of yours wait to be pushed, or there is no remote; with 6 where the remote cannot be reached,
-    and with 75 while another one runs. What was committed before stays committed.
+    rewritten, and nothing is signed. A secret in a commit that is not sent yet, and commits that somebody took from
+    the remote since it was last seen here, are named and not sent. Exits with 5 where a person is needed: both sides
+    changed one sentence, which is settled in the file that is named, or what is named stands in the way; run it again
+    then. Exits with 3 where files were left out, commits of yours wait to be pushed, or there is no remote; with 6
+    where the remote cannot be reached, and with 75 while another one runs. What was committed before stays committed.
     A line for crontab: */20 * * * * mem sync --quiet --workspace ~/memory
     """
     if scope == "all":

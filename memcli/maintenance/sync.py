@@ -16,7 +16,7 @@ from ..index.index import Index, ask
 from ..store import merge_driver
 from ..store.git_changes import attempt, change, split, without_passwords
 from ..store.git_merge import TreeMerge, commit_merge, merge_trees
-from ..store.git_remote import fetched, known_commit, note_commit, push, require_history, require_not_taken_back
+from ..store.git_remote import fetched, note_commit, push, require_not_taken_back
 from ..store.git_worktree import in_the_way, leave_to_person, move_to, take_back
 from ..store.journal import exclusive, finish_first
 from ..store.lock import alone
@@ -131,14 +131,13 @@ class _Exchange:
     def _merge(self, ours: str, theirs: str) -> str:
         """Bring both sides together; return the commit that has both, empty if it has to be tried again."""
         ahead, behind = self._distance(ours, theirs)
-        known = known_commit(self.workspace, self.remote, self.branch)
         if ahead:
-            require_not_taken_back(self.repository, known, ours, theirs, self._name, self._command("push"))
+            branch = (self.workspace, self.repository, self.remote, self.branch)
+            require_not_taken_back(*branch, ours, theirs, self._command("push"))
             if self._is_held(ours, theirs, is_behind=bool(behind)):
                 return ours
         if not behind:
             return ours
-        require_history(self.repository, known, theirs, self._name)
         self._require_workspace(ours, theirs)
         message = f"memory: merge {self._name}"
         target, merge = theirs, None

@@ -14,7 +14,8 @@ from .workspace import Workspace
 
 _FETCHED = "refs/worktree/mem-fetched"
 _SYNCED = "synced"
-"""Holds remote, branch and the last commit both sides had: it tells a history that was rewritten, and nothing else."""
+"""Holds remotes, branches and the last commit both sides had: they tell a history that was rewritten, nothing else."""
+_MOST = 20  # other branches of remotes that are remembered
 _FASTER = ("fetch first", "non-fast-forward", "cannot lock ref", "failed to update ref", "incorrect old value")
 _UNREACHED = ("Could not read from remote repository", "unable to access", "Authentication failed")
 
@@ -76,41 +77,62 @@ def _was_faster(done: Done, remote: str, branch: str) -> bool:
     raise RefusedError(f"the push to {remote} was stopped{why}", "see `git push` there; memory is committed here")
 
 
-def known_commit(workspace: Workspace, remote: str, branch: str) -> str:
-    """Return the last commit that was exchanged with a branch of a remote; empty if none is known."""
-    line = text_of(workspace, _SYNCED).rstrip("\n").split("\t")
-    return line[2] if len(line) == 3 and line[:2] == [without_passwords(remote), branch] else ""
+def require_not_taken_back(
+    workspace: Workspace, repository: Repository, remote: str, branch: str, ours: str, theirs: str, push: str
+) -> None:
+    """Raise RefusedError where what we have would bring commits back that a branch of a remote had and has no more.
 
-
-def require_history(repository: Repository, known: str, theirs: str, name: str) -> None:
-    """Raise RefusedError where a branch no longer has the commit that both sides are known to have had."""
-    if known and attempt(repository.top, "merge-base", "--is-ancestor", known, theirs).code == 1:
-        fix = f"`git merge {theirs[:12]}` keeps both, `git reset --hard {theirs[:12]}` takes what is there"
-        raise RefusedError(f"the history of {name} was rewritten since the last sync", fix)
-
-
-def require_not_taken_back(repository: Repository, known: str, ours: str, theirs: str, name: str, push: str) -> None:
-    """Raise RefusedError where a push would put commits back that somebody took from the remote.
-
-    It had `known`, which we have; now it has an older commit, or none. `push` is the command that puts them back.
+    What it had is what both sides had after an exchange, and what git's own log of the branch remembers here. A merge
+    that a person made of a history that was rewritten goes through; `push` is the command that puts commits back.
     """
-    if not known or known == theirs or not _follows(repository, ours, known):
+    seen = {*_synced(workspace).get((without_passwords(remote), branch), ()), *_logged(repository, remote, branch)}
+    span = change(repository.top, "rev-list", "--topo-order", ours, *([f"^{theirs}"] if theirs else []))
+    lost = next((commit for commit in span.decode().split() if commit in seen), "")
+    if not lost:
         return
+    name = f"{without_passwords(remote)}/{branch}"
     if not theirs:
-        raise RefusedError(f"{name} is no longer there, and was at the last sync", f"`{push}` makes it again")
-    if _follows(repository, known, theirs):
-        count = change(repository.top, "rev-list", "--count", f"{theirs}..{known}").decode().strip()
-        what = f"{name} was put back by {count} commit{'s' * (count != '1')} since the last sync"
-        fix = f"`git reset --hard {theirs[:12]}` takes what is there, `{push}` puts them there again"
-        raise RefusedError(what, fix)
+        raise RefusedError(f"{name} is no longer there, and was when it was last seen here", f"`{push}` makes it again")
+    reset = f"`git reset --hard {theirs[:12]}` takes what is there"
+    if _follows(repository, lost, theirs):
+        count = change(repository.top, "rev-list", "--count", f"{theirs}..{lost}").decode().strip()
+        what = f"{name} was put back by {count} commit{'s' * (count != '1')} since it was last seen here"
+        raise RefusedError(what, f"{reset}, `{push}` puts them there again")
+    is_cut_off = repository.is_shallow and attempt(repository.top, "merge-base", ours, theirs).code  # nobody can tell
+    if not _follows(repository, ours, theirs) and not is_cut_off:
+        fix = f"`git merge {theirs[:12]}` keeps both, {reset}"
+        raise RefusedError(f"the history of {name} was rewritten since it was last seen here", fix)
 
 
 def _follows(repository: Repository, commit: str, other: str) -> bool:
     return not attempt(repository.top, "merge-base", "--is-ancestor", other, commit).code
 
 
+def _logged(repository: Repository, remote: str, branch: str) -> set[str]:
+    """Return the commits that git fetched of a branch or pushed to it, as long as it remembers them.
+
+    It is its file that is read: of the first one only that tells what a clone brought.
+    """
+    if remote not in repository.remotes:
+        return set()
+    try:
+        log = (repository.common / "logs/refs/remotes" / remote / branch).read_bytes()
+    except OSError:
+        return set()
+    return {name for line in log.decode("utf-8", "replace").splitlines() for name in line.split(" ", 2)[:2]}
+
+
+def _synced(workspace: Workspace) -> dict[tuple[str, str], list[str]]:
+    """Return the last commit that was exchanged with each branch of a remote."""
+    rows = (line.split("\t") for line in text_of(workspace, _SYNCED).splitlines())
+    return {(row[0], row[1]): row[2:] for row in rows if len(row) == 3}
+
+
 def note_commit(workspace: Workspace, remote: str, branch: str, commit: str) -> None:
-    """Note that both sides have a commit; where that cannot be written, a history rewritten later is not told."""
-    if known_commit(workspace, remote, branch) != commit:
+    """Note that both sides have a commit; where that cannot be written, git's log alone tells of it."""
+    known = _synced(workspace)
+    place = (without_passwords(remote), branch)
+    if known.pop(place, []) != [commit]:
+        rows = [*list(known.items())[-_MOST:], (place, [commit])]
         with suppress(OSError):
-            replace_text(workspace, _SYNCED, f"{without_passwords(remote)}\t{branch}\t{commit}\n")
+            replace_text(workspace, _SYNCED, "".join("\t".join((*where, *made)) + "\n" for where, made in rows))

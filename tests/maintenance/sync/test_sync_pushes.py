@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -191,6 +192,42 @@ def test_commits_that_somebody_took_from_the_remote_are_not_put_back(
         said = refused(desktop, 5, "origin/main was put back by 2 commits", left[:12], "git push origin main")
     assert git(hub, "rev-parse", "main").strip() == left
     desktop.git(*commands(said)[0])
+    exchanged(desktop, laptop)
+    assert b"Secret" not in b"".join(desktop.texts().values())
+
+
+@pytest.mark.parametrize("way", ["a new clone", "a plain pull", "no .mem", "another remote"])
+@pytest.mark.parametrize("is_rewritten", [False, True])
+def test_commits_taken_from_the_remote_are_known_by_what_git_remembers_of_it(
+    way: str, is_rewritten: bool, mem: Mem, world: Path, laptop: Machine, desktop: Machine, hub: Path
+) -> None:
+    exchanged(laptop, desktop)
+    laptop.write("Secret number 0 of the shop.")
+    laptop.sync()
+    if way == "a new clone":
+        desktop = other_machine(mem, world / "new", hub)
+    elif way == "a plain pull":
+        desktop.git("pull", "-q")
+    else:
+        desktop.sync()
+    if way == "no .mem":
+        rmtree(desktop.root / ".mem")
+    elif way == "another remote":
+        git(world, "clone", "-q", "--bare", str(hub), "second.git")
+        desktop.git("remote", "add", "second", str(world / "second.git"))
+        desktop.sync("--remote", "second")
+        rmtree(desktop.top / ".git/logs")
+    laptop.git("reset", "-q", "--hard", "HEAD~")
+    if is_rewritten:
+        laptop.write("The bees are in Jena.")
+        laptop.git("add", "-A")
+        laptop.git("commit", "-qm", "By hand")
+    laptop.git("push", "-q", "--force")
+    desktop.write("Kai is in Lisbon.")
+    for _ in range(2):
+        said = refused(desktop, 5, "rewritten" if is_rewritten else "put back by 1 commit", "git reset --hard")
+    assert "Secret" not in git(hub, "log", "-p", "main")
+    desktop.git(*commands(said)[1 if is_rewritten else 0])
     exchanged(desktop, laptop)
     assert b"Secret" not in b"".join(desktop.texts().values())
 
