@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem
-from tests.faults.commands import events
+from tests.faults.scene import events
 
 MARKED = ("zebra", "walrus", "otter")
 

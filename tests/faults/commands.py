@@ -1,24 +1,26 @@
-"""Every command that changes files, and a workspace in which each of them has something to do.
-
-Each text ends in a word of its own, a MARK: where that word stands, the text stands whole. To try another command,
-add a line to COMMANDS.
-"""
+"""Every command that changes files, most of them in several ways. To try another one, add a line to COMMANDS."""
 
 import json
-import re
 from dataclasses import dataclass
 
 from memcli.cli.app import commands
-
-MARKS = (
-    *("walnut", "hazel", "birch", "cedar", "maple", "willow", "juniper", "larch", "rowan", "alder", "acacia", "linden"),
-    *("sorrel", "thistle", "clover", "bracken", "heather", "gorse", "lupin", "yarrow", "tansy", "mallow", "borage"),
-    *("quartz", "basalt", "granite", "gneiss", "marble", "slate", "obsidian", "topaz", "garnet", "opal", "agate"),
-    *("otter", "badger", "heron", "plover", "curlew", "osprey", "kestrel", "martin", "wagtail", "dipper", "siskin"),
+from tests.faults.scene import (
+    ARCHIVED_THERE,
+    BUNDLE,
+    CONFLICT,
+    GRAPH,
+    IMPORTED,
+    MERGED_BY_GIT,
+    OTHER_SIDE,
+    PLAIN,
+    RIVAL_THERE,
+    SHARED,
+    TOKEN,
+    Words,
+    entry,
+    events,
+    hook,
 )
-MARK = re.compile(rf"\b({'|'.join(MARKS)})\b", re.IGNORECASE)
-
-Words = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -37,94 +39,6 @@ class Command:
     tells: bool = True  # whether its exit code says that it failed: a hook's never does
 
 
-def events(*texts: str) -> str:
-    """Return messages of a user and an assistant in turn, as JSON lines."""
-    roles = ("user", "assistant")
-    rows = (
-        {"role": roles[at % 2], "content": text, "timestamp": f"2026-11-20T10:{at:02}:00Z", "id": f"m{at}-{text[-5:]}"}
-        for at, text in enumerate(texts)
-    )
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
-def entry(number: int, text: str, *lines: str) -> str:
-    """Return the text of an entry as another program might write it."""
-    fields = "".join(f"{line}\n" for line in lines)
-    return f"---\nid: mem_hand{number}\ntype: fact\ncreated_at: 2026-11-01T10:00:00Z\n{fields}---\n\n{text}\n"
-
-
-def hook(name: str, **told: str) -> str:
-    """Return an event of an agent."""
-    return json.dumps({"hook_event_name": name, "session_id": "live", "cwd": ".", **told})
-
-
-PLAIN = ("--no-dedup", "--source", "user")
-WORLD: tuple[tuple[Words, str], ...] = (
-    (("init",), ""),
-    (("write", "Deploys of the shop run on walnut", "--path", "shop/deploys.md", *PLAIN), ""),
-    (("write", "The standup is in room hazel", "--path", "standup.md", "--key", "standup/room", *PLAIN), ""),
-    (("write", "Kai answers questions about birch", "--path", "kai.md", "--type", "preference", *PLAIN), ""),
-    (("write", "Kai answers questions about birch", "--path", "kai-again.md", *PLAIN), ""),
-    (("write", "The old printer is called cedar", "--path", "printer.md", "--created-at", "2023-01-01", *PLAIN), ""),
-    (("write", "The bakery opens beside the maple", "--path", "away.md", *PLAIN), ""),
-    (("write", "The retry limit follows larch", "--path", "retry.md", "--strength", "4", *PLAIN), ""),
-    (("write", "We moved the shop to rowan", "--type", "episode", "--project", "shop", "--path", "ep1.md", *PLAIN), ""),
-    (
-        ("write", "We opened the shop at alder", "--type", "episode", "--project", "shop", "--path", "ep2.md", *PLAIN),
-        "",
-    ),
-    (("forget", "away.md"), ""),
-    (("promote", "standup.md"), ""),
-    (("history", "add", "The team met below the acacia"), ""),
-    (("note", "Lunch was beside the linden"), ""),
-    (
-        ("session", "append", "-", "--session", "monday"),
-        events(
-            "Please remember: the cellar key hangs behind the sorrel.",
-            "Noted, behind the sorrel. I also looked at the thistle.",
-            "From now on, write all dates with clover.",
-            "I will write them with clover.",
-            "We decided to deploy on Hetzner because of the bracken.",
-            "A good reason, the bracken.",
-        ),
-    ),
-    (
-        ("session", "append", "-", "--session", "tuesday"),
-        events(
-            "My sister's dog is called heather.", "A nice name, heather.", "What is next after gorse?", "The lupin."
-        ),
-    ),
-    (("index",), ""),
-)
-"""The commands that make the workspace, and what they read."""
-
-WORLD_FILES = (
-    ("entries/gate.md", entry(7, "The gate is painted in willow", "source: user", "conflicts_with: [mem_hand8]")),
-    ("entries/gate-new.md", entry(8, "The gate is painted in juniper", "source: user", "conflicts_with: [mem_hand7]")),
-)
-"""What is in it by hand."""
-
-IMPORTED = events("Please remember: the spare fuse lies under the quartz.", "It lies there, under the quartz.")
-BUNDLE = "".join(
-    json.dumps({"kind": "entry", "path": f"entries/in/{number}.md", "text": entry(number, text)}) + "\n"
-    for number, text in enumerate(("Correction: the gate is painted in basalt", "The well is covered by granite"))
-)
-GRAPH = json.dumps({"type": "entity", "name": "Ines", "entityType": "person", "observations": ["Ines likes marble"]})
-
-SHARED: tuple[Words, ...] = (
-    ("git", "init", "-q", "--bare", "../remote.git"),
-    ("git", "remote", "add", "origin", "../remote.git"),
-)
-THEIRS = "alias.theirs=!sed -i 's/called cedar/called cedar, near the heron/' memory/entries/printer.md"
-OTHER_SIDE: tuple[Words, ...] = (
-    *SHARED,
-    ("sync",),
-    ("git", "clone", "-q", "../remote.git", "../other"),
-    ("git", "-C", "../other", "-c", THEIRS, "theirs"),
-    ("git", "-C", "../other", "commit", "-qam", "theirs"),
-    ("git", "-C", "../other", "push", "-q"),
-)
-
 COMMANDS: tuple[Command, ...] = (
     Command("write", ("write", "The lamp of the hall is slate", *PLAIN), repeats=False),
     Command("write, known", ("write", "the standup is in room hazel.", "--source", "user"), repeats=False),
@@ -136,6 +50,12 @@ COMMANDS: tuple[Command, ...] = (
     Command("write --id", ("write", "Kai answers questions about topaz", "--id", "kai.md", "--source", "user")),
     Command("write --supersedes", ("write", "The gate is garnet", "--supersedes", "gate.md", "--source", "user")),
     Command("edit", ("edit", "kai.md", "--replace", "birch", "opal"), ends=(0,), repeats=False),
+    Command("write --redact", ("write", f"Heron opens with {TOKEN}", "--redact", *PLAIN), repeats=False),
+    Command(
+        "edit --redact",
+        ("edit", "kai.md", "--replace", "birch", f"birch and {TOKEN}, heron", "--redact"),
+        repeats=False,
+    ),
     Command("edit, of the page", ("edit", "MEMORY.md", "--replace", "hazel", "agate"), repeats=False),
     Command("edit, of a note", ("edit", "notes/2026-11-21.md", "--replace", "linden", "agate"), repeats=False),
     Command("forget", ("forget", "kai.md", "gate.md", "standup.md")),
@@ -168,6 +88,18 @@ COMMANDS: tuple[Command, ...] = (
         ),
         ends=(0, 1, 3),
     ),
+    Command("check --fix, of a conflict", ("check", "--fix"), files=(("entries/printer.md", CONFLICT),), ends=(0, 1)),
+    Command("check --keys --fix", ("check", "--keys", "--fix", "--yes"), ends=(0, 1)),
+    Command(
+        "check --refresh",
+        ("check", "--refresh", "cites.md"),
+        before=(
+            ("git", "-c", "alias.cited=!echo one > cited.txt", "cited"),
+            ("write", "The key of the plover", "--path", "cites.md", "--files", "cited.txt:1", *PLAIN),
+            ("git", "-c", "alias.cited=!echo another > cited.txt", "cited"),
+        ),
+        repeats=False,
+    ),
     Command(
         "session append", ("session", "append", "-", "--session", "monday"), events("We saw a wagtail.", "A dipper.")
     ),
@@ -193,6 +125,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("import", ("import", "-"), BUNDLE),
     Command("import, foreign", ("import", "-"), GRAPH),
+    Command("export to a file", ("export", "--output", "all.jsonl", "--kind", "all")),
     Command("import into another", ("import", "-", "--workspace", "other"), BUNDLE, before=(("init", "other"),)),
     Command(
         "hook run, a turn",
@@ -213,6 +146,15 @@ COMMANDS: tuple[Command, ...] = (
     Command("hook close", ("hook", "close", "--session", "monday"), tells=False),
     Command("hook install git", ("hook", "install", "git")),
     Command("hook install claude-code", ("hook", "install", "claude-code")),
+    Command("hook install claude-code --user", ("hook", "install", "claude-code", "--user")),
+    Command("hook uninstall git", ("hook", "uninstall", "git"), before=(("hook", "install", "git"),)),
+    Command(
+        "hook uninstall claude-code",
+        ("hook", "uninstall", "claude-code"),
+        before=(("hook", "install", "claude-code"),),
+    ),
+    Command("hook skill", ("hook", "skill")),
+    Command("hook skill --remove", ("hook", "skill", "--remove"), before=(("hook", "skill"),)),
     Command(
         "memory-tool",
         ("memory-tool",),
@@ -245,6 +187,14 @@ COMMANDS: tuple[Command, ...] = (
         deletes=("otter",),
         repeats=False,
     ),
+    Command("undo, of an undo", ("undo", "{last undo}"), before=(("forget", "kai.md"), ("undo",)), repeats=False),
+    Command("undo, of a consolidation", ("undo",), before=(("consolidate", "monday"),), repeats=False),
+    Command(
+        "undo, of decay",
+        ("undo",),
+        before=(("read", "kai.md"), ("decay", "--apply", "--max-fraction", "1")),
+        repeats=False,
+    ),
     Command("sync", ("sync",), before=SHARED, ends=(0, 6)),
     Command(
         "sync, both sides",
@@ -258,11 +208,27 @@ COMMANDS: tuple[Command, ...] = (
         before=(*OTHER_SIDE, ("edit", "printer.md", "--replace", "cedar", "cedar and badger")),
         ends=(5,),
     ),
+    Command(
+        "sync, two that fill one key",
+        ("sync",),
+        before=(*RIVAL_THERE, ("write", "The well is beside the slate", "--key", "well/place", *PLAIN)),
+    ),
+    Command(
+        "sync, put away on one side",
+        ("sync",),
+        before=(*ARCHIVED_THERE, ("edit", "printer.md", "--replace", "cedar", "cedar and badger")),
+    ),
+    Command(
+        "sync, of a merge by git",
+        ("sync",),
+        before=(*RIVAL_THERE, ("write", "The well is beside the slate", "--key", "well/place", *PLAIN), *MERGED_BY_GIT),
+    ),
     Command("config set", ("config", "set", "search.limit", "7")),
     Command("config set --user", ("config", "set", "--user", "search.limit", "7")),
     Command("model use", ("model", "use", "built-in"), ends=(0, 6)),
     Command("init", ("init", "fresh")),
     Command("trust", ("trust", "memory")),
+    Command("trust --remove", ("trust", "--remove", "memory")),
     Command("index", ("index",), ends=(6,)),
     Command("index --rebuild", ("index", "--rebuild"), ends=(6,)),
     Command("search", ("search", "gate")),

@@ -3,13 +3,11 @@
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from memcli.cli.app import commands
-from memcli.cli.history import history_app
-from memcli.cli.hook import hook_app
-from memcli.cli.session import session_app
+from memcli.cli.app import LazyCommands, commands
 from tests.faults.commands import COMMANDS, Command
 from tests.faults.disk import FAULTS, KILL, compiler
 from tests.faults.trial import Trials, cuts, trials, tries
@@ -17,22 +15,28 @@ from tests.faults.trial import Trials, cuts, trials, tries
 pytestmark = pytest.mark.skipif(not compiler(), reason="the failing disk needs Linux and a C compiler")
 ERRORS = [fault for fault in FAULTS.values() if fault.error]
 ONLY_READ = {
-    *(
-        "blame",
-        "diff",
-        "grep",
-        "ls",
-        "stats",
-        "export",
-        "completion",
-        "help",
-        "replay",
-        "mcp",
-    ),  # mcp calls what is tried by name
-    *("history show", "session ls", "session show", "session stats", "session recap", "hook status"),
+    *("blame", "completion", "diff", "grep", "help", "ls", "replay", "stats"),
+    *("config get", "config list", "history show", "hook status", "model list", "model status"),
+    *("session ls", "session recap", "session show", "session stats"),
 }
-ELSEWHERE = {"hook uninstall", "hook skill"}  # files of other programs, tried with the integrations
-GROUPS = {"session": session_app, "history": history_app, "hook": hook_app}
+ELSEWHERE = {
+    "mcp",  # calls what is tried by name
+    "model calibrate",  # writes into the folder of a model alone
+    *(
+        "consolidate --judge",
+        "dedup --judge",
+        "import --judge",
+        "review --judge",
+        "write --judge",
+    ),  # asks an LLM before it writes
+}
+NO_OTHER_WAY = {
+    *("--json", "--quiet", "--dry-run", "--list", "--status", "--explain", "--gate", "--raw", "--history", "--prove"),
+    *("--staged", "--secrets", "--cited", "--no-wait", "--wait", "--fail-safe", "--fresh", "--error", "--pinned"),
+    *("--all", "--archived", "--source", "--project", "--user", "--shared", "--tool-errors"),
+    *("--no-dedup", "--allow-secret"),
+}
+"""Switches with which a command writes nothing, or something else or elsewhere in the same way."""
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +47,29 @@ def ready() -> Iterator[Trials]:
         yield made
 
 
-def test_every_command_that_writes_is_tried() -> None:
-    names = {name for name in commands() if name not in GROUPS}
-    for group, app in GROUPS.items():
-        names |= {f"{group} {one.name or one.callback.__name__}" for one in app.registered_commands if one.callback}
-    tried = {" ".join(one.words[: 2 if one.words[0] in GROUPS else 1]) for one in COMMANDS}
-    assert names - tried - ONLY_READ - ELSEWHERE == set()
+def test_every_command_that_writes_is_tried_with_every_switch() -> None:
+    group = LazyCommands(name="mem")
+    left = {}
+    for name in commands():
+        command = group.get_command(None, name)
+        for path, one in _leaves(name, command):
+            tried = [row for row in COMMANDS if " ".join(row.words).startswith(path)]
+            words = {word for row in tried for word in row.words}
+            switches = {
+                max(option.opts, key=len) for option in one.params if getattr(option, "is_flag", False)
+            } - NO_OTHER_WAY
+            wanted = {path, *(f"{path} {switch}" for switch in switches - words)} - ({path} if tried else set())
+            left[path] = wanted if path not in ONLY_READ | ELSEWHERE else set()
+    assert sorted(set().union(*left.values()) - ELSEWHERE) == []
+
+
+def _leaves(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each command of a group, those of groups in it too, by its words."""
+    if not hasattr(command, "commands"):
+        yield name, command
+        return
+    for word, one in command.commands.items():
+        yield from _leaves(f"{name} {word}", one)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

@@ -12,8 +12,9 @@ from functools import cached_property
 from pathlib import Path
 
 from memcli.store.temporary_files import is_temporary
-from tests.faults.commands import MARK, WORLD, WORLD_FILES, Command
+from tests.faults.commands import Command
 from tests.faults.disk import Fault
+from tests.faults.scene import MARK, WORLD, WORLD_FILES
 from tests.faults.warm import Ended, Warm
 
 NOW = "2026-11-21T20:15:03Z"
@@ -125,6 +126,8 @@ def named(world: World, command: Command) -> tuple[str, ...]:
     def name(word: str) -> str:
         if word == "{question}":
             return str(json.loads(world.mem("review", "--json").out)["questions"][0]["id"])
+        if word == "{last undo}":
+            return str(json.loads(world.mem("undo", "--list", "--json").out)["commands"][0]["id"])
         if word.startswith("{id of "):
             text = (world.memory / "entries" / word[7:-1]).read_text()
             return re.findall(r"(?m)^id: (\S+)", text)[0]
