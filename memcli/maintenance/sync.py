@@ -17,7 +17,7 @@ from ..store import merge_driver
 from ..store.git_changes import attempt, change, split, without_passwords
 from ..store.git_merge import TreeMerge, commit_merge, merge_trees
 from ..store.git_remote import fetched, note_commit, push, require_not_taken_back
-from ..store.git_worktree import in_the_way, leave_to_person, move_to, take_back
+from ..store.git_worktree import in_the_way, leave_to_person, move_to
 from ..store.journal import exclusive, finish_first
 from ..store.lock import alone
 from ..store.repository import ChangedFile, Repository, branch_of, colliding, repository_of, require_free
@@ -69,10 +69,8 @@ def sync(workspace: Workspace, remote: str = "", *, dry_run: bool = False) -> Sy
     with alone(workspace, "sync", "mem sync"):
         finish_first(workspace, "mem sync")
         require_free(repository)
-        if not dry_run:
-            take_back(workspace, repository)
-            if not repository.has_driver:
-                merge_driver.install(workspace.root)
+        if not dry_run and not repository.has_driver:
+            merge_driver.install(workspace.root)
         return _Exchange(workspace, repository, remote, dry_run=dry_run).run()
 
 

@@ -1,28 +1,27 @@
 """Bring merged commits into the worktree, and take back what a git that failed or was killed left of one.
 
 git replaces a file by removing it first, and its branch follows last: a memory that is missing or cut off then is no
-decision of a person's, and must never be committed as one. So the tree that is brought is noted before.
+decision of a person's, and must never be committed as one. So the tree that is brought is noted before, and whoever
+takes the workspace's lock next takes back what is noted before it changes anything.
 """
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..errors import MemError, RefusedError
+from ..errors import BusyError, MemError, RefusedError, UsageError
 from . import atomic_files, file_steps
 from .git import blobs
-from .git_changes import attempt, change, joined, refused
-from .git_commit import commit_of, differences, settle
+from .git_changes import attempt, change, joined, refused, split
+from .git_commit import OwnIndex, PathChange, commit_of, differences, settle
 from .git_merge import TreeMerge
-from .journal import exclusive
 from .local_log import note_disputed, text_of
-from .repository import Repository
+from .lock import BRINGING
+from .repository import Repository, repository_of
 from .workspace import Workspace
 
-_BRINGING = "bringing"
-"""Holds the commit that the worktree had, and the tree it is to have."""
 _NAME = re.compile(r"[0-9a-f]{40,64}")
 
 
@@ -45,7 +44,7 @@ def leave_to_person(workspace: Workspace, repository: Repository, merge: TreeMer
     """Begin the merge in the worktree with all settled but the clashes, whose files have conflict markers.
 
     Raise RefusedError, with nothing begun, where changed files are in the way. What makes git commit a merge comes
-    last: killed before that, all is taken back by the next `mem sync`.
+    last: killed before that, all is taken back.
     """
     new = [one.path for one in differences(repository, "HEAD", merge.tree) if one.is_new]
     if there := [path for path in new if os.path.lexists(repository.top / path)]:  # git overwrites what it ignores
@@ -83,7 +82,7 @@ def _noted(workspace: Workspace, repository: Repository, tree: str) -> Iterator[
 
     Later it could not be told from what a person did since. Only where that fails too the note stays.
     """
-    note = workspace.derived / _BRINGING
+    note = workspace.derived / BRINGING
     _forget(note)
     atomic_files.create(note, f"{commit_of(repository, 'HEAD')}\t{tree}\n".encode())
     try:
@@ -100,16 +99,22 @@ def _forget(note: Path) -> None:
         note.unlink(missing_ok=True)
 
 
-def take_back(workspace: Workspace, repository: Repository) -> None:
-    """Let the worktree be as it was before a git that was killed brought a tree; what anybody changed since stays."""
-    if (workspace.derived / _BRINGING).exists():
-        with exclusive(workspace, "mem sync"):
-            _taken_back(workspace, repository)
+def take_back(workspace: Workspace) -> None:
+    """Let the worktree be as it was before a git that was killed brought a tree; the caller holds the workspace's lock.
+
+    What anybody changed since stays, also what they moved.
+    """
+    try:
+        repository = repository_of(workspace)
+    except UsageError:  # there is no repository any more
+        _forget(workspace.derived / BRINGING)
+    else:
+        _taken_back(workspace, repository)
 
 
 def _taken_back(workspace: Workspace, repository: Repository) -> None:
-    note = workspace.derived / _BRINGING
-    old, _, tree = text_of(workspace, _BRINGING).strip().partition("\t")
+    note = workspace.derived / BRINGING
+    old, _, tree = text_of(workspace, BRINGING).strip().partition("\t")
     if (
         _NAME.fullmatch(tree)
         and commit_of(repository, "HEAD") == old
@@ -122,10 +127,26 @@ def _taken_back(workspace: Workspace, repository: Repository) -> None:
             for one in left:
                 if one.is_new:
                     (repository.top / one.path).unlink(missing_ok=True)
-        settle(repository, [one.path for one in changes], old)
-        back = [one.path for one in left if not one.is_new]
-        change(repository.top, "checkout-index", "--force", "-z", "--stdin", given=joined(back))
+        _bring_back(workspace, repository, old, [one for one in left if not one.is_new])
+        with suppress(BusyError):  # its lock is left by the git that was killed: then it did not get to its index
+            settle(repository, [one.path for one in changes], old)
     _forget(note)
+
+
+def _bring_back(workspace: Workspace, repository: Repository, old: str, left: Sequence[PathChange]) -> None:
+    """Bring files back as a commit has them, but for those that somebody moved."""
+    gone = {one.old for one in left if not os.path.lexists(repository.top / one.path)}
+    others = change(repository.top, "ls-files", "--others", "--exclude-standard", "-z") if gone else b""
+    names = "".join(f"{name}\n" for name in split(others) if "\n" not in name)
+    moved = gone & set(
+        change(repository.top, "hash-object", "--stdin-paths", given=os.fsencode(names)).decode().split()
+    )
+    index = OwnIndex(repository, workspace.derived / f"{BRINGING}.index", old)
+    try:
+        paths = [one.path for one in left if one.old not in moved]
+        index.run("checkout-index", "--force", "-z", "--stdin", given=joined(paths))
+    finally:
+        index.discard()
 
 
 def _is_left(path: Path, came: bytes | None) -> bool:

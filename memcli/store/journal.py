@@ -21,7 +21,7 @@ from ..formats.text_lines import require_no_conflict
 from . import atomic_files, file_steps
 from .archive import is_archived_entry, keep_folders, put, records_folder, records_of
 from .atomic_files import move_all, remove
-from .lock import Held, locked
+from .lock import BRINGING, Held, locked
 from .plan_steps import (
     Append,
     Change,
@@ -67,18 +67,27 @@ class Applied:
 
 @contextmanager
 def exclusive(workspace: Workspace, command: str) -> Iterator[Held]:
-    """Hold the workspace's lock; what a killed command left half done is finished first."""
+    """Hold the workspace's lock; what a killed command left half done is finished first, or taken back if git was."""
     wait = workspace.settings["lock.wait"]
     with locked(workspace.derived, command=command, now=workspace.stamp, wait=wait) as held:
+        if _is_bringing(workspace):
+            from .git_worktree import take_back
+
+            take_back(workspace)
         finish(workspace, held)
         yield held
 
 
 def finish_first(workspace: Workspace, command: str) -> None:
     """Finish what a killed command left, if one did, for one who looks at the files before taking the lock."""
-    if any((workspace.derived / _FOLDER).glob("*.json")):
+    if any((workspace.derived / _FOLDER).glob("*.json")) or _is_bringing(workspace):
         with exclusive(workspace, command):
             pass
+
+
+def _is_bringing(workspace: Workspace) -> bool:
+    """Return whether a git was killed while it brought files; such a note may have come with a clone, too."""
+    return (workspace.derived / BRINGING).exists() and workspace.is_trusted
 
 
 def apply(workspace: Workspace, steps: Sequence[Step], held: Held, *, exactly: bool = False) -> Applied:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 
+BRINGING = "bringing"
+"""A file that is there while whoever holds the lock lets git bring files, with what they were and are to be."""
+
 _TRIES = 5  # new lock files found after a wait before giving up
 _POLL = 0.02  # seconds between two looks at a lock that another holds
 _held_here: set[tuple[int, int, str]] = set()  # process, thread and folder

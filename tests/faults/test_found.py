@@ -130,6 +130,44 @@ def test_a_memory_that_a_killed_git_took_away_is_not_deleted_on_the_other_machin
 
 
 @pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        *((call, words) for call in ("unlink", "write") for words in (("forget",), ("forget", "--purge"))),
+        ("unlink", ("by hand",)),  # half of a file, moved by hand, is not what git has
+    ],
+)
+def test_what_is_put_away_after_a_sync_was_killed_is_not_brought_back_beside_it(
+    ready: Trials, call: str, words: tuple[str, ...]
+) -> None:
+    trial = ready.of(command_named("sync, only theirs"))
+    world = trial.world
+    printer = world.memory / "entries" / "printer.md"
+    away = world.memory / "archive" / "entries" / "printer.md"
+    world.put(trial.template)
+    assert world.mem(*trial.words, fault=replace(KILL, at=1, calls=(call,)), below=printer).code == -9
+    if words == ("by hand",):
+        printer.rename(away)
+    else:
+        assert world.mem(*words, "printer.md").code == 0
+    assert trial.again().code == 0
+    assert not printer.exists()
+    assert away.exists()  # with what was changed on the other side
+
+
+def test_what_a_killed_git_took_away_is_back_for_the_next_command_that_writes(ready: Trials) -> None:
+    trial = ready.of(command_named("sync, only theirs"))
+    world = trial.world
+    printer = world.memory / "entries" / "printer.md"
+    for call in ("create", "write"):
+        world.put(trial.template)
+        assert world.mem(*trial.words, fault=replace(KILL, at=1, calls=(call,)), below=printer).code == -9
+        assert not printer.exists() or b"cedar" not in printer.read_bytes()
+        edited = world.mem("edit", "printer.md", "--replace", "old printer", "new printer", now=LATER)
+        assert edited.code == 0, edited
+        assert "The new printer is called cedar" in printer.read_text()
+
+
+@pytest.mark.parametrize(
     ("name", "path"), [("edit", "entries/kai.md"), ("edit, of the page", "MEMORY.md"), ("write --id", "entries/kai.md")]
 )
 def test_a_change_that_was_killed_once_it_stood_can_be_taken_back(ready: Trials, name: str, path: str) -> None:

@@ -99,9 +99,12 @@ class Trial:
         following = self.world.mem(*NEXT, now=LATER)
         if following.code or following.is_broken:
             yield f"the next command failed: {following}"
-        if is_shared:  # what git was killed in is finished by the next one
-            self._again()
         files = self.world.files()
+        if lost := self.promised.lost(files):
+            yield f"lost {sorted(lost)}, which the next command did not bring back"
+        if is_shared:  # what git was killed in is finished by the next one
+            self.again()
+            files = self.world.files()
         for what in ("lost", "doubled", "torn") if has_read else ("lost",):
             found = getattr(self.promised, what)(files)
             if found:
@@ -120,17 +123,17 @@ class Trial:
             if problems_of(self.world) - self.promised.problems:
                 yield f"not clean after check --fix: {sorted(problems_of(self.world))}"
 
-    def _again(self) -> Ended:
+    def again(self) -> Ended:
         """Run the command again; where it names a lock of git's, delete that."""
         again = self.world.mem(*self.words, stdin=self.command.stdin, now=LATER)
         named = re.search(r"(/\S+\.lock) is there", again.err)
         if again.code != 75 or named is None:
             return again
         Path(named[1]).unlink()
-        return self._again()
+        return self.again()
 
     def _repeated(self) -> Iterator[str]:
-        again = self._again()
+        again = self.again()
         if again.is_broken or again.code not in (*self.command.ends, 1, 4, 5):
             yield f"made again, it fails: {again}"
         now, wanted = shape(self.world.files()), shape(self.promised.after)
