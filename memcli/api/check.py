@@ -17,7 +17,7 @@ from ..store.archive import newly_adopted
 from ..store.entries import revised
 from ..store.git import Staged, staged
 from ..store.journal import Change
-from ..store.revisions import changed_files, prefix, since
+from ..store.revisions import changed_files, left_behind, prefix, since
 from .workspace import Workspace, locate, recorded
 
 __all__ = [
@@ -77,7 +77,7 @@ def check(workspace: Workspace, *, secrets: bool = False, fix: bool = False, dry
     if fix:
         plan = fixes.mend_plan(workspace, found.readings, found.faults, lambda seed: workspace.noise(seed)(0))
         plan = merge.plan(workspace, found, plan)
-    faults = (*found.faults, *checks.leaks_in(workspace, everywhere=secrets))
+    faults = (*found.faults, *_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets))
     fixed = fixes.fix(workspace, faults, plan) if fix and not dry_run else ()
     if fixed:
         merge.finish(workspace)
@@ -85,10 +85,14 @@ def check(workspace: Workspace, *, secrets: bool = False, fix: bool = False, dry
         if rest := merge.plan(workspace, found, Plan()):  # what came back into use may fill another's key
             fixed += fixes.fix(workspace, (), rest)
             found, _ = with_conflicts(workspace, checks.check(workspace))
-        faults = (*found.faults, *checks.leaks_in(workspace, everywhere=secrets))
+        faults = (*found.faults, *_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets))
     is_own = workspace.layout.is_mems and not fix
     nameless = sum(map(fixes.lacks_id, found.readings)) if is_own else 0
     return CheckReport(faults, len(found.readings), fixed, as_diff(plan), nameless)
+
+
+def _hidden(workspace: Workspace) -> list[Fault]:
+    return [Fault(path, 1, reason, "hidden") for path, reason in left_behind(workspace).items()]
 
 
 def check_staged(workspace: Workspace) -> CheckReport:

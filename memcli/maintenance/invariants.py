@@ -28,9 +28,7 @@ _IS_ID = re.compile(r"(?:mem|hist)_\w+")
 class Fault(FileProblem):
     """Something that must not be so, as `path:line: reason`."""
 
-    rule: (
-        str  # read, conflict, id, key, link, chain, date, history, page, secret, index, archive, unfinished or outside
-    )
+    rule: str  # as the table of `rule_texts` names them: read, conflict, id and so on
     mends: bool = False  # there is one right answer, and --fix knows it
 
 

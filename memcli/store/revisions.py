@@ -6,6 +6,7 @@ filter of a repository's attributes runs; a file whose line ends alone differ ha
 """
 
 import os
+import shlex
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -14,10 +15,12 @@ from pathlib import Path
 
 from ..dataclass import dataclass
 from ..errors import GitError, UsageError
+from ..formats.text_lines import conflict_marker
 from . import file_steps, git
-from .layouts import DERIVED
+from .layouts import DERIVED, LAYOUTS, Layout, adjusted
+from .settings import stated_settings
 from .temporary_files import is_temporary
-from .workspace import Workspace
+from .workspace import MARKER, Workspace
 
 WORKTREE = "worktree"
 """Names the files as they are on disk."""
@@ -118,6 +121,48 @@ def edits(workspace: Workspace, path: str, mention: str = "") -> list[tuple[git.
         (version, names[0], FileVersions(names[-1], texts.get(before), texts.get(after)))
         for version, names, (before, after) in reversed(rows)
     ]
+
+
+def left_behind(workspace: Workspace) -> dict[str, str]:
+    """Return the entries that lie where `paths.entries` was before, by git's history of mem.yaml, with what to do.
+
+    Nothing reads them there, and what another machine wrote into that folder meanwhile is hidden too. The file of
+    settings counts as it is now: a merge may have changed it since the workspace was opened.
+    """
+    marker = workspace.root / MARKER
+    text = marker.read_bytes() if marker.is_file() else b""
+    is_stated = workspace.settings.places["paths.entries"] in ("default", str(marker))
+    is_whole = text and not conflict_marker(text.decode("utf-8", "replace"))
+    now = _layout_of(workspace, text) if is_stated and is_whole else workspace.layout
+    others = [path for path in _pages(workspace.root) if now.kind_of(path) is None]
+    told = edits(workspace, MARKER) if others else []
+    texts = {text for *_, pair in told for text in (pair.before, pair.after) if text is not None}
+    found = {}
+    for old in (_layout_of(workspace, text) for text in texts):
+        for path in others if old.entries else ():
+            if old.kind_of(path) == "entry" and path.startswith(f"{old.entries}/"):
+                to = f"{now.entries}{path.removeprefix(old.entries)}".lstrip("/")
+                words = "-C", str(workspace.root), "mv", path, to
+                make = shlex.join(("mkdir", "-p", str(workspace.root / to)[: -len(to.rpartition("/")[2])]))
+                found[path] = f"is hidden, where paths.entries was before: `{make} && git {shlex.join(words)}` moves it"
+    return dict(sorted(found.items()))
+
+
+def _layout_of(workspace: Workspace, text: bytes) -> Layout:
+    """Return the layout by the paths that a file of settings states; those of the workspace where they are no paths."""
+    stated = stated_settings(text.decode("utf-8", "replace"))
+    paths = {name: str(stated.get(f"paths.{name}", "")) for name in ("memory", "history", "notes", "entries")}
+    try:
+        return adjusted(LAYOUTS[workspace.layout.name], paths)
+    except UsageError:
+        return workspace.layout
+
+
+def _pages(root: Path) -> Iterator[str]:
+    """Yield the pages of markdown in a folder and below it, but for hidden folders."""
+    for folder, below, names in os.walk(root):
+        below[:] = [name for name in below if not name.startswith(".")]
+        yield from (os.path.relpath(os.path.join(folder, name), root) for name in names if name.endswith(".md"))
 
 
 def _edits(told: bytes, folder: str) -> Iterator[tuple[git.Version, list[str], tuple[str, str]]]:
