@@ -141,7 +141,8 @@ def measured(made: Sequence[Made], embedder: Remembering, folder: Path, *, ablat
         crowds["other people's"] = list(dict.fromkeys(told))[:ADDED]
     crowd = moved(made, folder / "crowd", crowds)
     parts = [report.head(answers), report.sets(answers, theirs), report.categories(answers)]
-    parts += [report.reliability(answers), report.thresholds(answers), report.crowded(crowd)]
+    parts += [report.reliability(answers), report.certainties(answers), report.thresholds(answers)]
+    parts.append(report.crowded(crowd))
     with workspaces([languages(LANGUAGES)], folder) as spoken:
         parts.append(report.languages({mode: list(answered(spoken, mode=mode)) for mode in MODES}))
     if ablate:

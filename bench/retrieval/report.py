@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.measures import Scores, mean, paired_error
 from bench.retrieval.references import NAMES
+from memcli.search.thresholds import CERTAINTIES, certainty
 
 PUBLISHED: Mapping[str, tuple[tuple[float, float], ...]] = {
     "gbrain-pages": ((0.943, 0.887), (0.902, 0.910), (0.934, 0.947), (0.937, 0.913), (0.944, 0.949)),
@@ -117,6 +118,21 @@ def reliability(answers: Sequence[Any]) -> str:
             error += abs(sum(right - r for r, right in inside))
         lines.append(f"| {title} | {' | '.join(cells)} | {error / max(len(shown), 1):.3f} |")
     lines.append("\nThe error is the mean distance of relevance and share, weighted by the hits.")
+    return "\n".join(lines) + "\n"
+
+
+def certainties(answers: Sequence[Any]) -> str:
+    """Say how many of the hits are right that a terminal calls clear, likely, possible or weak."""
+    lines = ["## What a word for a relevance means\n", "Of the first five hits so called, so many were right:\n"]
+    lines += [f"| which | {' | '.join(CERTAINTIES)} |", f"|---|{'---|' * len(CERTAINTIES)}"]
+    told: dict[tuple[bool, str], list[float]] = defaultdict(list)
+    for pairs in filter(None, map(_judged, answers)):
+        best, following = pairs[0][0], pairs[1][0] if len(pairs) > 1 else 0.0
+        for place, (relevance, right) in enumerate(pairs):
+            told[place == 0, certainty(relevance, best, following)].append(right)
+    for title, is_first in (("the first", True), ("others", False)):
+        cells = [told[is_first, word] for word in CERTAINTIES]
+        lines.append(f"| {title} | {' | '.join(f'{mean(one):.2f} ({len(one)})' if one else '–' for one in cells)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -11,6 +11,24 @@ from . import context as world
 from . import output, value_completion
 from .options import AsJson, InScope, InWorkspace, choosing
 
+_COLOURS = {"clear": "1;32", "likely": "1", "possible": "", "weak": "2"}
+_PARTS = {
+    "vector": "for its meaning",
+    "keyword": "for its words",
+    "title": "for its title",
+    "speaker": "for who says it",
+    "length": "as one of many passages of a turn",
+    "question": "since it asks",
+    "exact": "for the phrase as it stands",
+    "name": "since the query names it",
+    "date": "for its time",
+    "base": "off every hit",
+    "asks": "since it only asks the same",
+    "cut": "to stay between 0 and 1",
+    "flagged": "as the memory it is flagged with",
+    "passage": "as a passage of a conversation",
+}
+
 
 @choosing
 def search(
@@ -32,9 +50,11 @@ def search(
     """Find memories by meaning and by words.
 
     Prints relevance, id, type, date, path:line and the passage that fits, best first; `mem read ID` shows the whole.
-    Nothing found is exit code 1. --kind document looks in the folders that the setting index.include names. Where
-    the best hit is weak (below 0.5), passages of conversations compete with the others, and stderr says how many more
-    turns match; --kind session shows these alone.
+    On a terminal a word stands for the relevance: clear (nine of ten such hits are right), likely (eight of ten),
+    possible (a quarter) or weak (a tenth); --explain gives the number and what it is made of. Nothing found is exit
+    code 1. --kind document looks in the folders that the setting index.include names. Where the best hit is
+    below 0.5, passages of conversations compete with the others, and stderr says how many more turns match;
+    --kind session shows these alone.
     """
     if query == "-":
         query = world.standard_input("the query")
@@ -67,23 +87,33 @@ def _show_hit(hit: Hit, place: str, explain: bool) -> None:
     outdated = (f"may be outdated by {hit.outdated_by}",) if hit.outdated_by else ()
     alike = (f"probably says the same as {', '.join(hit.likely_same)}",) if hit.likely_same else ()
     remark = "; ".join((*outdated, *alike, *hit.changed))
-    parts = " + ".join(f"{value:.3f} {name}" for name, value in hit.parts.items())
     if not output.is_watched():
         row = [f"{hit.relevance:.2f}", hit.id, hit.type or hit.kind, day, place, hit.summary]
         row += [remark] if remark else []
+        parts = " + ".join(f"{value:.3f} {name}" for name, value in hit.parts.items())
         output.say_row([*row, f"{hit.relevance:.3f} = {parts}"] if explain else row)
         return
-    output.say_styled((f"{hit.relevance:.2f}  ", "1"), (output.wrapped(hit.summary, 6), ""))
-    about = f"      {hit.id} · {hit.type or hit.kind} · {day}"
+    indent = max(map(len, _COLOURS)) + 2
+    said = output.wrapped(hit.summary, indent)
+    output.say_styled((f"{hit.certainty:{indent}}", _COLOURS[hit.certainty]), (said, ""))
+    about = f"{'':{indent}}{hit.id} · {hit.type or hit.kind} · {day}"
     if output.fits(f"{about} · {place}"):
         output.say_styled((f"{about} · ", "36"), (place, "2"))
     else:
         output.say_styled((about, "36"))
-        output.say_styled((f"      {place}", "2"))
+        output.say_styled((f"{'':{indent}}{place}", "2"))
     if remark:
-        output.say_styled((f"      {remark}", "33"))
+        output.say_styled((f"{'':{indent}}{remark}", "33"))
     if explain:
-        output.say(f"      {hit.relevance:.3f} = {parts}")
+        output.say(f"{'':{indent}}{output.wrapped(_explained(hit), indent)}")
+
+
+def _explained(hit: Hit) -> str:
+    """Say what a relevance is made of, the largest part first."""
+    words = f" ({', '.join(hit.matched)})" if hit.matched else ""
+    parts = sorted(hit.parts.items(), key=lambda part: -part[1])
+    told = [f"{value:+.2f} {_PARTS.get(name, name)}{words * (name == 'keyword')}" for name, value in parts if value]
+    return f"relevance {hit.relevance:.2f}: {', '.join(told)}"
 
 
 @choosing

@@ -77,8 +77,13 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     scored = fuse(candidates, question, request.weights, share)
     enough = [one for one in scored if one.relevance >= _least(request, question, meaning.model)]
     shown, pieces = completed(index, distinct(enough, pieces, request.limit), pieces, request.wanted)
+    stand_in = [(term.word, posting) for term, posting in zip(question.terms, postings, strict=True) if posting]
+    hits = [
+        hit_of(index.workspace, pieces, one, request.query, (word for word, found in stand_in if one.chunk in found))
+        for one in shown[: request.limit]
+    ]
     return SearchResults(
-        tuple(hit_of(index.workspace, pieces, one, request.query) for one in shown[: request.limit]),
+        tuple(hits),
         tuple(index.problems(request.wanted, whole=True)),
         meaning.notices,
         meaning.missing,

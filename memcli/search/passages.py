@@ -21,8 +21,8 @@ from .thresholds import asks_memory, gate_of, is_telling
 
 LONGEST = 6
 """Turns of a passage."""
-LEAST = 0.02
-"""Relevance of a turn that joins others unasked: 1 in 100 right ones is below it (`bench/retrieval`)."""
+LEAST = 0.1
+"""Relevance of a turn that joins others unasked: below it one in ten is right whatever it is, so it tells nothing."""
 KIND = "session"
 _EACH = 2  # turns looked at for each hit asked for
 _BUDGET = 0.25  # share of the time for embedding: most of a workspace is not conversations

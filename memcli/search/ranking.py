@@ -96,7 +96,7 @@ def _score(
         "date": weights.dated * any(one.is_dated for one in chunks),
     }
     parts = {name: slope * part for name, part in parts.items() if part or name in ARMS}
-    parts["base"] = weights.base
+    parts["base"] = weights.base_turn if best.shape == TURN else weights.base
     if best.only_asks and "name" not in parts and (sum_ := sum(parts.values())) > 0:
         parts["asks"] = weights.only_asks * sum_
     line = sum(parts.values())

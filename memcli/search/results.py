@@ -114,14 +114,17 @@ class Hit:
     likely_same: tuple[str, ...] = ()  # those of these that probably say the same
     outdated_by: str = ""  # the newest of the others, where it is newer
     changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
+    certainty: str = ""  # CLEAR, LIKELY, POSSIBLE or WEAK: the relevance beside those of the other hits
+    matched: tuple[str, ...] = ()  # words of the query that stand in it
     parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance
 
     def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
-        """Return the hit for JSON, its relevance rounded; `explain` adds the parts."""
+        """Return the hit for JSON, its relevance rounded; `explain` adds the parts and the words that matched."""
         fields = asdict(self)
-        parts = fields.pop("parts")
+        why = {"matched": fields.pop("matched"), "parts": fields.pop("parts")}
+        why["parts"] = {name: round(value, 4) for name, value in why["parts"].items()}
         fields["relevance"] = round(self.relevance, 4)
-        return {**fields, "parts": {name: round(value, 4) for name, value in parts.items()}} if explain else fields
+        return {**fields, **why} if explain else fields
 
 
 @dataclass(frozen=True)
@@ -196,7 +199,9 @@ def _is_same(piece: "Piece", other: "Piece") -> bool:
     return piece.kind != other.kind and piece.status == other.status
 
 
-def hit_of(workspace: Workspace, pieces: "Mapping[int, Piece]", one: "Scored", query: str) -> Hit:
+def hit_of(
+    workspace: Workspace, pieces: "Mapping[int, Piece]", one: "Scored", query: str, matched: Iterable[str]
+) -> Hit:
     """Return the hit of a chunk that was found; `pieces` hold the memories it is flagged with too."""
     from .snippets import snippet
 
@@ -225,6 +230,7 @@ def hit_of(workspace: Workspace, pieces: "Mapping[int, Piece]", one: "Scored", q
         conflicts_with=tuple(name for name in named if name in others),
         likely_same=tuple(name for name in named if name in others and name in alike),
         outdated_by=newest if newest and others[newest] > moment(piece) else "",
+        matched=tuple(matched),
         parts=one.parts,
     )
 

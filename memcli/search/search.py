@@ -12,7 +12,7 @@ from ..store.workspace import Workspace
 from .index_search import SearchRequest, search_index
 from .reference_docs import folders
 from .results import DOCUMENT, Hit, SearchResults, joined, mark_changed
-from .thresholds import LIKELY
+from .thresholds import LIKELY, certainty
 
 
 def search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchResults:
@@ -23,6 +23,19 @@ def search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchRes
     is found where one of these is asked for. Raise UnavailableError where an index fails, or where the request asks
     for meaning alone and there is no model.
     """
+    # One more than asked for says how far the first is ahead.
+    found = _search(workspaces, replace(request, limit=max(request.limit, 2)))
+    return replace(found, hits=_judged(found.hits)[: request.limit])
+
+
+def _judged(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return hits with what is to be said of each; two that are flagged with each other do not stand in the way."""
+    best = hits[0].relevance if hits else 0.0
+    following = max((hit.relevance for hit in hits[1:] if hit.id not in hits[0].conflicts_with), default=0.0)
+    return tuple(replace(hit, certainty=certainty(hit.relevance, best, following)) for hit in hits)
+
+
+def _search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchResults:
     if DOCUMENT not in request.wanted.kinds:
         return _search_memories(workspaces, request)
     kinds = tuple(kind for kind in request.wanted.kinds if kind != DOCUMENT)

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+import pytest
+
 from memcli.index.index import Piece
 from memcli.search.ranking import Scored
 from memcli.search.results import distinct
+from memcli.search.thresholds import certainty
 
 
 def piece(chunk: int, text: str, **known: Any) -> Piece:
@@ -45,3 +48,20 @@ def test_what_was_superseded_is_no_copy_of_what_holds() -> None:
 
 def test_signs_alone_are_words_enough_to_be_told_apart() -> None:
     assert told(piece(1, "🙂", kind="memory"), piece(2, "🙁"), limit=2) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("relevances", "words"),
+    [
+        ((0.5, 0.3, 0.1), ["clear", "weak", "weak"]),
+        ((0.25, 0.1), ["likely", "weak"]),
+        ((0.5, 0.42, 0.3), ["likely", "possible", "weak"]),
+        ((0.5, 0.49, 0.41), ["possible", "possible", "possible"]),
+        ((0.19, 0.0), ["weak", "weak"]),
+        ((1.0, 1.0), ["possible", "possible"]),
+        ((0.6,), ["clear"]),
+    ],
+)
+def test_a_hit_is_clear_by_how_far_it_is_ahead_of_the_others(relevances: tuple[float, ...], words: list[str]) -> None:
+    best, following = relevances[0], max(relevances[1:], default=0.0)
+    assert [certainty(one, best, following) for one in relevances] == words
