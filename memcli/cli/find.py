@@ -12,22 +12,6 @@ from . import output, value_completion
 from .options import AsJson, InScope, InWorkspace, choosing
 
 _COLOURS = {"clear": "1;32", "likely": "1", "possible": "", "weak": "2"}
-_PARTS = {
-    "vector": "for its meaning",
-    "keyword": "for its words",
-    "title": "for its title",
-    "speaker": "for who says it",
-    "length": "as one of many passages of a turn",
-    "question": "since it asks",
-    "exact": "for the phrase as it stands",
-    "name": "since the query names it",
-    "date": "for its time",
-    "base": "off every hit",
-    "asks": "since it only asks the same",
-    "cut": "to stay between 0 and 1",
-    "flagged": "as the memory it is flagged with",
-    "passage": "as a passage of a conversation",
-}
 
 
 @choosing
@@ -105,15 +89,7 @@ def _show_hit(hit: Hit, place: str, explain: bool) -> None:
     if remark:
         output.say_styled((f"{'':{indent}}{remark}", "33"))
     if explain:
-        output.say(f"{'':{indent}}{output.wrapped(_explained(hit), indent)}")
-
-
-def _explained(hit: Hit) -> str:
-    """Say what a relevance is made of, the largest part first."""
-    words = f" ({', '.join(hit.matched)})" if hit.matched else ""
-    parts = sorted(hit.parts.items(), key=lambda part: -part[1])
-    told = [f"{value:+.2f} {_PARTS.get(name, name)}{words * (name == 'keyword')}" for name, value in parts if value]
-    return f"relevance {hit.relevance:.2f}: {', '.join(told)}"
+        output.say(f"{'':{indent}}{output.wrapped(api.explained(hit), indent)}")
 
 
 @choosing

@@ -5,7 +5,12 @@ another one are scaled to its own, see `index/calibration.py`.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..data import table
+
+if TYPE_CHECKING:
+    from .results import Hit
 
 TELLING = 0.7
 """What the relevance of a turn counts that tells something and asks nothing: it is news, not a question to memory."""
@@ -63,6 +68,15 @@ def certainty(relevance: float, best: float, following: float) -> str:
             if relevance >= good and following <= alone * relevance:
                 return word
     return CERTAINTIES[2 if relevance >= max(_GOOD[-1], _NEAR * best) else 3]
+
+
+def explained(hit: "Hit") -> str:
+    """Say what a hit's relevance is made of, the largest part first."""
+    names = table("relevance_parts.toml")
+    words = f" ({', '.join(hit.matched)})" if hit.matched else ""
+    parts = sorted(hit.parts.items(), key=lambda part: -part[1])
+    told = [f"{value:+.2f} {names.get(name, name)}{words * (name == 'keyword')}" for name, value in parts if value]
+    return f"relevance {hit.relevance:.2f}: {', '.join(told)}"
 
 
 def gate_of(model: str, setting: float) -> float:
