@@ -9,7 +9,6 @@ from ..errors import UsageError
 from ..formats.text_lines import FileProblem
 from ..index.filters import SORTS, Filter
 from ..search.results import DOCUMENT, MODES, Hit, SearchResults
-from ..search.thresholds import explained
 from .choice import KINDS, Choice, require_types
 from .workspace import Workspace, Workspaces, every
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from ..search.grep import Pattern
 
 __all__ = ["DOCUMENT", "MODES", "SORTS", "Choice", "EntryList", "EntryRow", "FileMatches", "GrepResults", "Hit"]
-__all__ += ["LineMatch", "SearchResults", "explained", "grep", "list_entries", "search"]
+__all__ += ["LineMatch", "SearchResults", "grep", "list_entries", "search"]
 
 
 def search(

@@ -89,7 +89,7 @@ def _show_hit(hit: Hit, place: str, explain: bool) -> None:
     if remark:
         output.say_styled((f"{'':{indent}}{remark}", "33"))
     if explain:
-        output.say(f"{'':{indent}}{output.wrapped(api.explained(hit), indent)}")
+        output.say(f"{'':{indent}}{output.wrapped(hit.explained(), indent)}")
 
 
 @choosing

@@ -118,6 +118,12 @@ class Hit:
     matched: tuple[str, ...] = ()  # words of the query that stand in it
     parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance
 
+    def explained(self) -> str:
+        """Say what the relevance is made of."""
+        from .thresholds import explained
+
+        return explained(self.relevance, self.parts, self.matched)
+
     def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
         """Return the hit for JSON, its relevance rounded; `explain` adds the parts and the words that matched."""
         fields = asdict(self)

@@ -4,13 +4,10 @@ The measures are `bench/gate.py` and `bench/retrieval`. They were made with the 
 another one are scaled to its own, see `index/calibration.py`.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from ..data import table
-
-if TYPE_CHECKING:
-    from .results import Hit
 
 TELLING = 0.7
 """What the relevance of a turn counts that tells something and asks nothing: it is news, not a question to memory."""
@@ -70,13 +67,13 @@ def certainty(relevance: float, best: float, following: float) -> str:
     return CERTAINTIES[2 if relevance >= max(_GOOD[-1], _NEAR * best) else 3]
 
 
-def explained(hit: "Hit") -> str:
+def explained(relevance: float, made_of: Mapping[str, float], matched: Sequence[str]) -> str:
     """Say what a hit's relevance is made of, the largest part first."""
     names = table("relevance_parts.toml")
-    words = f" ({', '.join(hit.matched)})" if hit.matched else ""
-    parts = sorted(hit.parts.items(), key=lambda part: -part[1])
+    words = f" ({', '.join(matched)})" if matched else ""
+    parts = sorted(made_of.items(), key=lambda part: -part[1])
     told = [f"{value:+.2f} {names.get(name, name)}{words * (name == 'keyword')}" for name, value in parts if value]
-    return f"relevance {hit.relevance:.2f}: {', '.join(told)}"
+    return f"relevance {relevance:.2f}: {', '.join(told)}"
 
 
 def gate_of(model: str, setting: float) -> float:
