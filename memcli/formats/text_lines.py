@@ -1,7 +1,7 @@
 """Lines as editors and grep count them: a newline ends one, and no form feed or other separator does."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from io import StringIO
 from itertools import pairwise
@@ -42,16 +42,25 @@ def conflict_marker(text: str) -> int | None:
     return text.count("\n", 0, begin) + 1
 
 
-def leftover_marker(text: str, sides: Iterable[str]) -> int | None:
-    """Return the 1-based line of the first conflict marker, also of a single one, in a text that git could not merge.
+def leftover_marker(text: str, headings: Collection[tuple[str, str]]) -> int | None:
+    """Return the 1-based line of the first conflict marker, also of a single one; None where there is none.
 
-    A `=======` below the same line as in one of the sides underlines a heading.
+    A `=======` that is among the `headings` underlines one, see `underlines`.
     """
-    headings = {pair for side in sides for pair in pairwise(["", *side.splitlines()]) if pair[1] == _BETWEEN}
     for number, pair in enumerate(pairwise(["", *text.splitlines()]), 1):
         if pair[1].startswith(_MARKS) or (pair[1] == _BETWEEN and pair not in headings):
             return number
     return None
+
+
+def underlines(*texts: str) -> set[tuple[str, str]]:
+    """Return the lines that may underline a heading like a conflict marker, each with the line above it."""
+    return {pair for text in texts for pair in pairwise(["", *text.splitlines()]) if pair[1] == _BETWEEN}
+
+
+def without_code(text: str) -> str:
+    """Return markdown with the lines of its fenced blocks of code blank."""
+    return "".join("\n" if is_code else line for line, is_code in with_code(text))
 
 
 def require_no_conflict(path: str, text: str) -> None:

@@ -4,24 +4,24 @@ The former are merged by the same formats that the merge driver takes, the latte
 that both sides changed stays for a person.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..beliefs.plan import Plan
 from ..dataclass import dataclass, field
 from ..errors import MemError
-from ..formats.text_lines import conflict_marker
+from ..formats.text_lines import conflict_marker, underlines
 from ..formats.three_way import sides_of
 from ..index.file_reader import Reading
 from ..store.git import unmerged
-from ..store.git_merge import add, settle_half_done
+from ..store.git_merge import add, made_by_merges, settle_half_done
 from ..store.journal import Change
 from ..store.local_log import note_disputed
 from ..store.merge_driver import SETTINGS, kind_in, merge_content
 from ..store.merge_resolution import Resolution, is_of_two
 from ..store.workspace import Workspace
 from .checks import Checked
-from .invariants import Fault
+from .invariants import Fault, left_over
 from .rivals import at_odds, said_again, settle_plan
 
 RULE = "conflict"
@@ -105,8 +105,21 @@ def with_conflicts(workspace: Workspace, found: Checked) -> tuple[Checked, HalfM
     faults = [one for one in found.faults if one.path not in told or MARKER not in one.reason]
     faults = [one for one in faults if one.path not in changing or not one.mends]
     faults += [one.as_fault() for one in merge.conflicts]
+    named = {one.path for one in faults if MARKER in one.reason}
+    faults += [
+        one for reading in found.readings if reading.path not in named for one in _left_by_merge(workspace, reading)
+    ]
     disputed = said_again(workspace, found)
     return at_odds(workspace, Checked(tuple(faults), found.readings), disputed), replace(merge, disputed=disputed)
+
+
+def _left_by_merge(workspace: Workspace, reading: Reading) -> Iterator[Fault]:
+    """Yield the `=======` that a merge left: none of its sides had it, so that it underlines no heading of theirs."""
+    marks = set[tuple[str, str]]()
+    for made, *sides in made_by_merges(workspace, reading.path) if underlines(reading.text) else ():
+        marks |= underlines(made) - underlines(*sides)
+    if fault := left_over(reading, marks):
+        yield fault
 
 
 def half_merge(workspace: Workspace, readings: Sequence[Reading]) -> HalfMerge:

@@ -5,7 +5,7 @@ Pure: judges files that were read by others, from disk or from git's index.
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import tzinfo
 
@@ -16,10 +16,11 @@ from ..formats.frontmatter import document as frontmatter
 from ..formats.history import disorder, records, unreal_dates
 from ..formats.links import bare, links
 from ..formats.memory_page import END_OF_KEEP, KEEP, read_promoted
-from ..formats.text_lines import FileProblem
+from ..formats.text_lines import FileProblem, leftover_marker, underlines, without_code
 from ..formats.times import parse_time
 from ..index.file_reader import Reading
 
+LEFT_OVER = "a git conflict marker that was left: remove it and look whether both sides are there, or indent it"
 _REAL = re.compile(r"(?<!\d)\d{4}-\d\d(?:-\d\d)?(?!\d)")
 _IS_ID = re.compile(r"(?:mem|hist)_\w+")
 
@@ -76,6 +77,8 @@ def faults(readings: Sequence[Reading], names: Names, zone: tzinfo, budget: int)
     for reading in readings:
         for problem in reading.problems:
             yield Fault(reading.path, problem.line, problem.reason, "read")
+        if fault := left_over(reading, ()):
+            yield fault
         yield from _date_in_name(reading)
         if reading.entry is not None:
             yield from _links_of_entry(reading, reading.entry, names)
@@ -85,6 +88,15 @@ def faults(readings: Sequence[Reading], names: Names, zone: tzinfo, budget: int)
             yield from _history(reading, zone)
     yield from circles([(one.path, one.text, one.entry) for one in readings if one.entry is not None])
     yield from _out_of_use(readings)
+
+
+def left_over(reading: Reading, marks: Collection[tuple[str, str]]) -> Fault | None:
+    """Return the first marker of a conflict that was removed by half; a `=======` counts where it is among `marks`."""
+    if any("conflict" in problem.reason for problem in reading.problems):
+        return None
+    text = without_code(reading.text)
+    line = leftover_marker(text, underlines(text).difference(marks))
+    return Fault(reading.path, line, LEFT_OVER, "conflict") if line else None
 
 
 def _out_of_use(readings: Sequence[Reading]) -> Iterator[Fault]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ..dataclass import dataclass
 from ..errors import RefusedError
-from ..formats.text_lines import FileProblem, leftover_marker
+from ..formats.text_lines import FileProblem, leftover_marker, underlines
 from ..store.atomic_files import read
 from ..store.git import blobs
 from ..store.git_changes import attempt, change, joined, split
@@ -187,7 +187,7 @@ def conclude_merge(workspace: Workspace, repository: Repository) -> tuple[FilePr
         target = repository.top / name
         is_ours = is_memory(workspace, repository, ChangedFile(name, is_tracked=True))
         said = text(read(target)) if is_ours and target.is_file() else ""
-        line = leftover_marker(said, map(text, sides))
+        line = leftover_marker(said, underlines(*map(text, sides)))
         if line or (is_left and not is_ours):
             left.append(FileProblem(repository.relative(name), line or 1, "both sides changed this"))
         elif is_ours and (is_left or said):

@@ -23,6 +23,7 @@ from .merge_resolution import Read, Resolution, Sides, Stages, settle
 from .repository import Repository, repository_of, require_identity
 from .workspace import Workspace
 
+_MERGES = 5  # of one file that are looked at
 _FILTERED = (b"version https://git-lfs.github.com/spec/", b"\0GITCRYPT\0")
 
 
@@ -123,6 +124,21 @@ def before_merge(workspace: Workspace, path: str) -> list[bytes]:
     names = (f"{side}:{repository.prefix}{path}" for side in ("HEAD", "HEAD^1", "HEAD^2", "MERGE_HEAD"))
     found = [attempt(repository.top, "cat-file", "blob", name) for name in names]
     return [done.out for done in found if not done.code]
+
+
+def made_by_merges(workspace: Workspace, path: str) -> list[list[str]]:
+    """Return what the last merges made of a file that both sides had changed, each with the texts of its sides."""
+    try:
+        repository = repository_of(workspace)
+    except MemError:
+        return []
+    name = repository.prefix + path
+    told = attempt(repository.top, "rev-list", "--merges", f"--max-count={_MERGES}", "HEAD", "--", name).out
+    found = []
+    for commit in told.decode().split():
+        texts = [attempt(repository.top, "cat-file", "blob", f"{commit}{side}:{name}") for side in ("", "^1", "^2")]
+        found.append([done.out.decode("utf-8", "replace") for done in texts])
+    return found
 
 
 def _plain(data: bytes) -> bytes:

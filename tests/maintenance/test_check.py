@@ -15,7 +15,8 @@ from memcli.maintenance.invariants import Fault, circles
 from memcli.store.archive import explain
 from memcli.store.git import Staged
 from memcli.store.workspace import Surroundings, Workspace, opened
-from tests.conftest import FIXTURES
+from tests.conftest import FIXTURES, Mem
+from tests.two_branches import Repository
 
 NOW = datetime(2026, 11, 21, 20, 15, 3, tzinfo=UTC)
 
@@ -208,3 +209,35 @@ def test_staged_versions_are_checked_against_what_is_there(workspace: Workspace)
 
 def test_a_fault_says_which_rule_it_breaks() -> None:
     assert str(Fault("entries/a\n.md", 3, "is odd", "id")) == "entries/a\\n.md:3: is odd"
+
+
+CLASH = "# Deploys\n\nShops\n=======\n\nThey run on {}.\n"
+CODE = "\n```\n||||||| base\n=======\n```\n"
+
+
+@pytest.mark.parametrize(
+    ("left", "line"),
+    [
+        ("They run on Fly.\n=======\nThey run on Hetzner.\n", 11),
+        ("They run on Hetzner.\n>>>>>>> theirs\n", 11),
+        ("<<<<<<< ours\nThey run on Fly.\n", 10),
+        ("\n=======\nThey run on Hetzner.\n", 11),
+        ("They run on both.\n", 0),
+    ],
+)
+def test_a_marker_that_a_person_left_in_a_merge_is_named_and_a_heading_is_not(
+    mem: Mem, world: Path, left: str, line: int
+) -> None:
+    repository = Repository(world / "repo")
+    path = "entries/2026-11/a.md"
+    head = "---\nid: mem_a\ntype: fact\n---\n"
+    base, here, there = (head + CLASH.format(host) + CODE for host in ("a Pi", "Fly", "Hetzner"))
+    repository.merged(path, base, here, there)
+    text = (repository.root / path).read_text()
+    begin, end = text.index("<<<<<<<"), text.index(">>>>>>> theirs\n") + len(">>>>>>> theirs\n")
+    (repository.root / path).write_text(text[:begin] + left + text[end:])
+    repository.git("commit", "-aqm", "settled")
+    repository.commit({path: (repository.root / path).read_text() + "\nA heading of later\n=======\n"})
+    ran = mem("check", "--workspace", str(repository.root))
+    told = f"{path}:{line}: a git conflict marker that was left"
+    assert (told in ran.out, ran.out.count("conflict marker")) == (bool(line), int(bool(line)))
