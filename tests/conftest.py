@@ -77,6 +77,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model_cache: Path) ->
     monkeypatch.setenv("MEM_TIMEZONE", "UTC")
     monkeypatch.setenv("MEM_SEARCH_EMBED_BUDGET", "300")  # what is tested is not how busy the machine is
     monkeypatch.setenv("MEM_RECALL_EMBED_BUDGET", "300")
+    monkeypatch.setenv("MEM_HOOKS_WITHIN", "60000")
     monkeypatch.setenv("MEM_WRITE_SOURCE", "user")  # tests write what a person would type at a terminal
     monkeypatch.chdir(folder)
     return folder

@@ -23,7 +23,6 @@ def surfaced(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> list
         head = f"id: mem_{number:02}\ntype: {told['type']}\ncreated_at: 2026-11-20T09:00:00Z\nsource: user"
         (workspace / "entries" / f"{number:02}.md").write_text(f"---\n{head}\n---\n\n{told['text']}\n")
     assert mem("index").code == 0
-    monkeypatch.setenv("MEM_HOOKS_WITHIN", "60000")  # what is late is another test
     shown = []
     for minute, line in enumerate((DATA / "conversation.jsonl").read_text().splitlines()):
         monkeypatch.setenv("MEM_NOW", f"2026-11-21T20:{minute:02}:00Z")
