@@ -58,8 +58,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "typer": ("cli/",),
     "rich": ("cli/output.py",),
     "subprocess": (
-        "integrations/install/crontab.py",
-        "integrations/install/systemd.py",
+        "integrations/install/nightly.py",
         "integrations/hooks/background.py",
         "cli/edit.py",
         "llm/command.py",

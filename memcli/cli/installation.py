@@ -30,30 +30,27 @@ def make(plan: Sequence["FileChange"], *, dry_run: bool, as_json: bool, also: di
 
 def schedule(target: str, where: Workspace, *, dry_run: bool, as_json: bool, is_removal: bool = False) -> None:
     """Let cron or systemd tend a workspace each night, or no more; `dry_run` shows what would be put there."""
+    from ..integrations.install import nightly
     from ..integrations.install.targets import tending_line, tending_units
 
     if target == "cron":
-        from ..integrations.install.crontab import change_crontab
-
         line = tending_line(surroundings(), where.root)
         if not dry_run:
-            change_crontab(line, is_removal=is_removal)
+            nightly.change_crontab(line, is_removal=is_removal)
         output.say_json({"line": line, "applied": not dry_run}) if as_json else output.say(line)
         return
-    from ..integrations.install import systemd
-
     units = tending_units(surroundings(), where.root)
-    commands = systemd.commands_of(units, is_removal=is_removal)
-    plan = (systemd.no_units_plan if is_removal else systemd.units_plan)(units)
+    commands = nightly.commands_of(units, is_removal=is_removal)
+    plan = (nightly.no_units_plan if is_removal else nightly.units_plan)(units)
     told = {"commands": [" ".join(words) for words in commands]}
     if not is_removal:
         make(plan, dry_run=dry_run, as_json=as_json, also=told)
-        reason = "" if dry_run else systemd.carry_out(commands)
+        reason = "" if dry_run else nightly.carry_out(commands)
     else:
-        reason = "" if dry_run or not plan else systemd.carry_out(commands[:1])
+        reason = "" if dry_run or not plan else nightly.carry_out(commands[:1])
         make(plan, dry_run=dry_run, as_json=as_json, also=told)
         if not dry_run and plan:
-            systemd.unlink_started(units)
-            reason = reason or systemd.carry_out(commands[1:])
+            nightly.unlink_started(units)
+            reason = reason or nightly.carry_out(commands[1:])
     if reason:
         output.note(f"{reason}: run `{' && '.join(told['commands'])}` where you are logged in")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memcli.errors import RefusedError
-from memcli.integrations.install import systemd
+from memcli.integrations.install import nightly
 from tests.conftest import Mem
 
 
@@ -145,7 +145,7 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_path_is_one_word_of_the_command(tmp_path: Path, name: str) -> None:
-    made = systemd.units_of(tmp_path, str(tmp_path / name / "mem"), tmp_path / name, "0123abcd")
+    made = nightly.units_of(tmp_path, str(tmp_path / name / "mem"), tmp_path / name, "0123abcd")
     (line,) = [line for line in made.texts["service"].splitlines() if line.startswith("ExecStart=")]
     words = shlex.split(line.removeprefix("ExecStart=").replace("%%", "%").replace("$$", "$"))
     if words[0] == "/usr/bin/env":
@@ -154,7 +154,7 @@ def test_any_path_is_one_word_of_the_command(tmp_path: Path, name: str) -> None:
         assert words == [str(tmp_path / name / "mem"), "tend", "--quiet", "--workspace", str(tmp_path / name)]
     for ending, text in made.texts.items():
         made.path(ending).write_text(text)
-    assert list(systemd.installed(tmp_path).values()) == [str(tmp_path / name / "mem")]
+    assert list(nightly.installed(tmp_path).values()) == [str(tmp_path / name / "mem")]
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not here to read the units")
@@ -164,7 +164,7 @@ def test_systemd_takes_the_units(tmp_path: Path, name: str, program: Path) -> No
     real.parent.mkdir()
     real.write_text("#!/bin/sh\n")
     real.chmod(0o755)
-    made = systemd.units_of(tmp_path / "units", str(real), tmp_path / name, "0123abcd")
+    made = nightly.units_of(tmp_path / "units", str(real), tmp_path / name, "0123abcd")
     made.folder.mkdir()
     for ending, text in made.texts.items():
         made.path(ending).write_text(text)
@@ -176,4 +176,4 @@ def test_systemd_takes_the_units(tmp_path: Path, name: str, program: Path) -> No
 
 def test_a_path_that_no_unit_can_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match="rename the folder"):
-        systemd.units_of(tmp_path, "/usr/bin/mem", tmp_path / "new\nline", "0123abcd")
+        nightly.units_of(tmp_path, "/usr/bin/mem", tmp_path / "new\nline", "0123abcd")

@@ -23,8 +23,7 @@ from ...api.installation import (
 from ...dataclass import dataclass
 from ...errors import MemError, UsageError
 from ..hooks.dispatch import AGENTS
-from . import agent_settings, git_hooks, skill, systemd
-from .crontab import cron_line, tended
+from . import agent_settings, git_hooks, nightly, skill
 
 SCHEDULERS = ("cron", "systemd")
 TARGETS = (*AGENTS, "git", *SCHEDULERS)
@@ -149,14 +148,14 @@ def status(target: str, to: Destination) -> list[InstalledHooks]:
         folder = git_hooks_folder(to.project)
         return [InstalledHooks(str(folder), git_hooks.installed(folder), _missing(git_hooks.programs(folder), to))]
     if target == "systemd":
-        folder = systemd.folder_of(to.home, to.environ)
-        timers = systemd.installed(folder)
+        folder = nightly.folder_of(to.home, to.environ)
+        timers = nightly.installed(folder)
         return [
-            InstalledHooks(str(timer), ["tend"], program if systemd.is_missing(program) else "")
+            InstalledHooks(str(timer), ["tend"], program if nightly.is_missing(program) else "")
             for timer, program in timers.items()
         ] or [InstalledHooks(str(folder), [], "")]
     if target == "cron":
-        return [InstalledHooks(root, ["tend"], "") for root in tended()] or [InstalledHooks("crontab", [], "")]
+        return [InstalledHooks(root, ["tend"], "") for root in nightly.tended()] or [InstalledHooks("crontab", [], "")]
     return [
         InstalledHooks(str(path), agent_settings.installed_events(path), _missing(agent_settings.programs(path), to))
         for path in to.settings_files(target)
@@ -205,10 +204,10 @@ def require_keeper(notes: str) -> None:
 
 def tending_line(around: Surroundings, root: Path) -> str:
     """Return the line of a crontab that tends a workspace; it has the path of mem, since cron's own PATH is short."""
-    return cron_line(Destination(Path("/"), Path("/"), around.environ, is_user=True).program, root)
+    return nightly.cron_line(Destination(Path("/"), Path("/"), around.environ, is_user=True).program, root)
 
 
-def tending_units(around: Surroundings, root: Path) -> systemd.Units:
+def tending_units(around: Surroundings, root: Path) -> nightly.Units:
     """Return the units of systemd that tend a workspace; they have the path of mem, as there is no PATH of a shell."""
     home = around.environ.get("HOME", "")
     if not home.startswith("/"):
@@ -217,7 +216,7 @@ def tending_units(around: Surroundings, root: Path) -> systemd.Units:
     if not to.mem_path:
         raise UsageError("mem is no program of its own here, which systemd could start", "install it, as README says")
     mark = blake2b(str(root).encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
-    return systemd.units_of(systemd.folder_of(to.home, around.environ), to.mem_path, root, mark)
+    return nightly.units_of(nightly.folder_of(to.home, around.environ), to.mem_path, root, mark)
 
 
 def _missing(programs: Sequence[str], to: Destination) -> str:

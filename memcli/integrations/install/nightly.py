@@ -1,4 +1,4 @@
-"""The units of systemd that tend a workspace each night for its user, and the commands that start and stop them.
+"""What tends a workspace each night for its user: a line of the crontab, or the units of systemd and their commands.
 
 A service and its timer lie in the user's own folder of units. Where `systemctl --user` cannot be reached, as in a
 container or over ssh without a session, the units are there all the same and whoever asked is told what to run.
@@ -12,9 +12,10 @@ from pathlib import Path
 
 from ...api.installation import FileChange, propose, read_bytes
 from ...dataclass import dataclass
-from ...errors import RefusedError
+from ...errors import RefusedError, UsageError
 
 SECONDS = 20.0
+_CRON_MARK = "# mem hook cron"
 _PREFIX = "mem-tend-"
 _SERVICE = """\
 # `mem hook install systemd` made this; `mem hook uninstall systemd` takes it away.
@@ -141,3 +142,60 @@ def _program(path: str) -> str:
 def is_missing(program: str) -> bool:
     """Return whether there is no such program."""
     return not (os.path.isfile(program) and os.access(program, os.X_OK))
+
+
+def cron_line(program: str, root: Path) -> str:
+    """Return the line that tends a workspace each night; cron takes a percent sign for the end of it."""
+    quoted = "'" + str(root).replace("'", "'\\''") + "'"
+    if "\n" in quoted:
+        raise RefusedError(f"{str(root)!r} cannot stand in a crontab", "rename the folder")
+    return f"17 3 * * * {program} tend --quiet --workspace {quoted} {_CRON_MARK}".replace("%", "\\%")
+
+
+def change_crontab(line: str, *, is_removal: bool) -> None:
+    """Put the line into the user's crontab, in the place of an older one for the workspace, or take it out."""
+    before = _crontab()
+    after = _without_line(before, line) if is_removal else _with_line(before, line)
+    if after != before:
+        _write_crontab(after)
+
+
+def tended() -> list[str]:
+    """Return the workspaces that the user's crontab tends, as its lines name them."""
+    lines = [line for line in _crontab().splitlines() if line.endswith(_CRON_MARK)]
+    return [line.partition(" --workspace ")[2].removesuffix(_CRON_MARK).strip() for line in lines]
+
+
+def _crontab() -> str:
+    """Read the user's crontab; raise UsageError if there is no cron."""
+    try:
+        done = subprocess.run(["crontab", "-l"], capture_output=True, check=False)
+    except FileNotFoundError:
+        raise UsageError(
+            "there is no crontab here", "put the line into your own scheduler: --dry-run prints it"
+        ) from None
+    # No crontab yet is an error of the program, and so is one that may not be read: the second must not be emptied.
+    if done.returncode and b"no crontab" not in done.stderr.lower():
+        raise RefusedError(f"crontab: {done.stderr.decode(errors='replace').strip()}", "see `crontab -l`")
+    return done.stdout.decode("utf-8", "surrogateescape")
+
+
+def _with_line(text: str, line: str) -> str:
+    """Put our line for a workspace in, or in the place of an older one for it."""
+    kept = _without_line(text, line)
+    return f"{kept}{'' if not kept or kept.endswith(chr(10)) else chr(10)}{line}\n"
+
+
+def _without_line(text: str, line: str) -> str:
+    """Take our line for the same workspace out."""
+    place = line.partition(" --workspace ")[2]
+    return "".join(
+        one for one in text.splitlines(keepends=True) if not one.rstrip("\n").endswith(f" --workspace {place}")
+    )
+
+
+def _write_crontab(text: str) -> None:
+    words = ["crontab", "-"] if text else ["crontab", "-r"]
+    done = subprocess.run(words, input=text.encode("utf-8", "surrogateescape"), capture_output=True, check=False)
+    if done.returncode:
+        raise RefusedError(f"crontab: {done.stderr.decode(errors='replace').strip()}", "see `crontab -l`")
