@@ -1,14 +1,12 @@
-"""Texts to vectors with a local ONNX model: the only code that opens one; it never goes to the network."""
+"""Texts to vectors with a local ONNX model."""
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
 from .embedding_model import VOCABULARY, EmbeddingModel, built_in_name, find_model, require_memory
-from .prepared_model import WEIGHTS, discard, prepare, prepared_file
+from .onnx_session import blaming, open_session, open_tokenizer, readable, run_batches, run_session, usable
 from .text_vectors import CONTEXT_END, TokenVectors, batched
 
 if TYPE_CHECKING:
@@ -16,22 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# numpy's BLAS reads this when it is first imported. With threads of its own that takes 40 to 60 ms longer, and a scan
-# of 10,000 rows on a busy machine 8 ms instead of 0.6: the threads wait for each other, and memory is the limit.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-
-def usable(wanted: int = 0) -> int:
-    """Return the number of threads wanted, or one for each core this process may run on when none is named."""
-    if wanted > 0:
-        return wanted
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 _WINDOW = 4096  # texts tokenised and sorted by length together
-_CHARACTERS = 64  # read for each word piece the model takes: what comes after in a huge text is never tokenised
 _INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 _TOKEN_OUTPUTS = ("last_hidden_state", "token_embeddings")
 _BULK_BATCH = 256  # word pieces in a batch, padding counted: 8 texts of 32, 1 of 256; measured best on one core
@@ -60,8 +43,8 @@ def open_embedder(
     model = find_model(folder, cache)
     require_memory(model)
     tokenizer, pad = _tokenizer(model)
-    session = _prepared_session(model, cache, bulk) if cache and provider == "cpu" else None
-    session = session or _session(model.file, bulk, _provider(provider), optimise=bulk)
+    kept = None if model.tokenizer.name == VOCABULARY else cache  # what mem has made is mapped as it is
+    session = open_session(model.file, model.digest, kept, bulk=bulk, provider=provider)
     workers = usable(threads) if bulk and provider == "cpu" else 1
     return OnnxEmbedder(model, session, tokenizer, pad, _BULK_BATCH if bulk else _QUICK_BATCH, workers)
 
@@ -78,10 +61,9 @@ class OnnxEmbedder:
         self._pad = pad
         self._batch = batch
         self._workers = workers
-        self._inputs = {each.name: each.type for each in session.get_inputs()}
         outputs = {each.name: each.shape for each in session.get_outputs()}
         self._output = next((name for name in _TOKEN_OUTPUTS if name in outputs), next(iter(outputs)))
-        if not self._inputs.keys() <= _INPUTS:
+        if not {each.name for each in session.get_inputs()} <= _INPUTS:
             raise UnavailableError(f"{model.file} asks for more than text", "name a model of sentence-transformers")
         size = outputs[self._output][-1]
         self.dimension: int = size if isinstance(size, int) else self._run(self._pieces([""]))[1].shape[1]
@@ -95,7 +77,11 @@ class OnnxEmbedder:
         for start in range(0, len(texts), _WINDOW):
             read = self._pieces(texts[start : start + _WINDOW], prompt)
             batches = batched([len(ids) for ids, _ in read], self._batch)
-            runs = self._each(lambda batch, read=read: self._run([read[place] for place in batch])[1], batches)  # type: ignore[misc]
+            runs = run_batches(
+                lambda batch, read=read: self._run([read[place] for place in batch])[1],  # type: ignore[misc]
+                batches,
+                self._workers,
+            )
             for batch, vectors in zip(batches, runs, strict=True):
                 found[[start + place for place in batch]] = vectors
         return found
@@ -112,8 +98,10 @@ class OnnxEmbedder:
         vectors = np.empty((len(texts), self.dimension), np.float32)
         read = self._encoded([prompt + text for text in texts], with_spans=True)
         batches = batched([len(each.ids) for each in read], self._batch)
-        runs = self._each(
-            lambda batch: self._run([(read[place].ids or [self._pad], slice(0)) for place in batch]), batches
+        runs = run_batches(
+            lambda batch: self._run([(read[place].ids or [self._pad], slice(0)) for place in batch]),
+            batches,
+            self._workers,
         )
         for batch, (output, pooled) in zip(batches, runs, strict=True):
             if output.ndim != 3:
@@ -133,19 +121,6 @@ class OnnxEmbedder:
                 found[place] = TokenVectors(texts[place], pieces, spans, output[row, kept], pooled[row])
         return vectors, found
 
-    def _each(self, run: Callable[[list[int]], Any], batches: list[list[int]]) -> Iterator[Any]:
-        """Run batches, a core for each: threads inside one run would wait for each other by spinning.
-
-        On a busy machine that took twice the processor time for half the texts.
-        """
-        if self._workers == 1 or len(batches) == 1:
-            yield from map(run, batches)
-            return
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(self._workers) as pool:
-            yield from pool.map(run, batches)
-
     def _pieces(self, texts: Sequence[str], prompt: str = "") -> list[_Pieces]:
         """Return the word pieces of texts, each with its context's before it, as far as the model has room for them."""
         parted = [text.partition(CONTEXT_END) for text in texts]
@@ -162,8 +137,7 @@ class OnnxEmbedder:
         return read
 
     def _encoded(self, texts: Sequence[str], *, with_spans: bool = False) -> list[Any]:
-        # A lone surrogate (a file name, a damaged transcript) is no text to the tokenizer, which then refuses the lot.
-        clean = [text[: self._parts.max_tokens * _CHARACTERS].encode("utf-8", "replace").decode() for text in texts]
+        clean = [readable(text, self._parts.max_tokens) for text in texts]
         encode = self._tokenizer.encode_batch if with_spans else self._tokenizer.encode_batch_fast
         return list(encode(clean))
 
@@ -179,9 +153,7 @@ class OnnxEmbedder:
             mask[row, : len(ids)] = pooled[row, : len(ids)] = 1
             pooled[row, context] = 0
         values = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
-        feeds = {name: values[name].astype(_number(kind), copy=False) for name, kind in self._inputs.items()}
-        with _blaming(self._parts.file):
-            (output,) = self._session.run([self._output], feeds)
+        output = run_session(self._session, self._parts.file, self._output, values)
         vectors = _pooled(output, pooled, self._parts.pooling)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not (np.isfinite(lengths) & (lengths > 0)).all():
@@ -202,99 +174,11 @@ def _pooled(output: "NDArray[np.float32]", mask: "NDArray[np.int64]", pooling: s
     return mean
 
 
-def _number(kind: str) -> str:
-    return "int32" if kind == "tensor(int32)" else "int64"
-
-
 def _tokenizer(model: EmbeddingModel) -> tuple[Any, int]:
-    """Open the tokenizer, with the id it pads with; its own padding and shorter limit are switched off."""
-    if model.tokenizer.name == VOCABULARY:
-        from .unigram import PAD, UnigramTokenizer  # seldom
+    """Open the tokenizer, with the id it pads with."""
+    if model.tokenizer.name != VOCABULARY:
+        return open_tokenizer(model.tokenizer, model.max_tokens)
+    from .unigram import PAD, UnigramTokenizer  # seldom
 
-        with _blaming(model.tokenizer):
-            return UnigramTokenizer(model.tokenizer, model.max_tokens), PAD
-    # Set before the import: it warns when a process forks after tokenising in parallel, as one that calls git does.
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    from tokenizers import Tokenizer
-
-    with _blaming(model.tokenizer):
-        tokenizer = Tokenizer.from_file(str(model.tokenizer))
-    pad = (tokenizer.padding or {}).get("pad_id", 0)
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(model.max_tokens)
-    return tokenizer, pad
-
-
-def _onnxruntime() -> Any:
-    # Set before the import, which is when the library decides whether it reports to its makers.
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    import onnxruntime
-
-    return onnxruntime
-
-
-def _provider(name: str) -> str:
-    """Return the library's name for what runs the model; azure is left out, since it would send texts away."""
-    found = _onnxruntime().get_available_providers()
-    usual = {each.removesuffix("ExecutionProvider").lower(): each for each in found}
-    usual.pop("azure", None)
-    if name not in usual:
-        known = ", ".join(sorted(usual))
-        raise UnavailableError(f"onnxruntime cannot run models on {name!r}", f"choose one of {known}")
-    return str(usual[name])
-
-
-def _options(bulk: bool, *, optimise: bool) -> Any:
-    onnxruntime = _onnxruntime()
-    options = onnxruntime.SessionOptions()
-    levels = onnxruntime.GraphOptimizationLevel
-    # Not "all": what it adds is fitted to this processor, and a prepared copy may meet another.
-    options.graph_optimization_level = levels.ORT_ENABLE_EXTENDED if optimise else levels.ORT_DISABLE_ALL
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    options.enable_cpu_mem_arena = bulk
-    options.add_session_config_entry("session.disable_prepacking", "0" if bulk else "1")
-    return options
-
-
-def _session(file: Path, bulk: bool, provider: str, *, optimise: bool) -> Any:
-    with _blaming(file):
-        return _onnxruntime().InferenceSession(
-            str(file), _options(bulk, optimise=optimise), providers=list(dict.fromkeys([provider, _provider("cpu")]))
-        )
-
-
-def _prepared_session(model: EmbeddingModel, cache: Path, bulk: bool) -> Any:
-    """Open the prepared copy, making it first when opening for bulk; None if there is none that opens, or needed."""
-    if model.tokenizer.name == VOCABULARY:  # made to be mapped as it is
-        return None
-    version = _onnxruntime().__version__
-    file = prepared_file(cache, model.digest, version)
-    if file is None and bulk:
-        file = prepare(cache, model.digest, version, lambda target: _write_prepared(model.file, target))
-    if file is None:
-        return None
-    try:
-        return _session(file, bulk, _provider("cpu"), optimise=False)
-    except UnavailableError:
-        discard(file)
-        return None
-
-
-def _write_prepared(source: Path, target: Path) -> None:
-    options = _options(True, optimise=True)
-    options.optimized_model_filepath = str(target)
-    # Weights in a file of their own are mapped, not read.
-    options.add_session_config_entry("session.optimized_model_external_initializers_file_name", WEIGHTS)
-    options.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", "1024")
-    _onnxruntime().InferenceSession(str(source), options, providers=[_provider("cpu")])
-
-
-@contextmanager
-def _blaming(file: Path) -> Iterator[None]:
-    """Turn whatever the libraries raise about a file into an UnavailableError that names it."""
-    try:
-        yield
-    except Exception as error:  # their errors have no common class
-        reason = " ".join(str(error).split())[:200]
-        raise UnavailableError(f"{file} cannot be used as a model ({reason})", "install the model again") from error
+    with blaming(model.tokenizer):
+        return UnigramTokenizer(model.tokenizer, model.max_tokens), PAD

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
 from ..store.privacy import write_private
-from .embedder import usable
+from .onnx_session import usable
 from .vector_file import Matrix
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from .calibration import COMPARISON
 from .calibration import FILE as CALIBRATION
 from .embedding_model import VOCABULARY
 from .onnx_file import EXTENSIONS, INT32, OnnxGraph
-from .prepared_model import WEIGHTS, put_in_place
+from .onnx_session import WEIGHTS, put_in_place
 from .unigram import write_vocabulary
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memcli.index.prepared_model import discard, prepare, prepared_file
+from memcli.index.onnx_session import discard, prepare, prepared_file
 
 
 def write(target: Path) -> None:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from memcli.index.embedder import usable
+from memcli.index.onnx_session import usable
 from tests.processes import run
 
 
