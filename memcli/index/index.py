@@ -84,7 +84,11 @@ class Index(Database):
 
     def is_embedded(self) -> bool:
         """Return whether every text has a vector of the model that the settings name, as far as a glance tells."""
-        return not self.health().not_embedded and self.meta("choice") == self.workspace.settings["embedding.model"]
+        from .embedding_model import built_in_name  # late: few look
+
+        chosen = self.workspace.settings["embedding.model"]
+        known = self.meta("choice") == chosen if chosen else self.meta("model") == built_in_name()
+        return known and not self.health().not_embedded
 
     def documents(self, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
         """Map each chunk that passes the filter, and is in `among` if given, to the number of its document."""
