@@ -104,14 +104,30 @@ def _asked(
 ) -> None:
     hits = [str(hit["summary"]) for hit in workspace.mem("search", text=question)["hits"]]
     outcome.questions += 1
-    outcome.top += bool(hits) and any(answer.casefold() in hits[0].casefold() for answer in answers)
+    told = judged(hits, answers, facts, newest)
+    outcome.top += told.first
+    outcome.shown += told.stale
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the hits of a question tell."""
+
+    first: bool  # the first one holds an accepted answer
+    any: bool  # one of them does
+    stale: bool  # one tells a value that was replaced
+
+
+def judged(hits: Sequence[str], answers: Sequence[str], facts: Sequence[str], newest: dict[str, str]) -> Told:
+    """Judge the texts that a question brought, the best first."""
+    holds = [any(answer.casefold() in hit.casefold() for answer in answers) for hit in hits]
     right = {
         slot_of(fact) for fact in newest.values() if any(answer.casefold() in fact.casefold() for answer in answers)
     }
     known = {flat(fact): slot_of(fact) for fact in facts}
     slots = {known.get(flat(hit), "") for hit in hits[:3]} & right
     stale = [hit for hit in hits if known.get(flat(hit), "") in slots and flat(newest[known[flat(hit)]]) != flat(hit)]
-    outcome.shown += bool(stale)
+    return Told(holds[:1] == [True], any(holds), bool(stale))
 
 
 def outcome_row(one: Outcome) -> str:

@@ -7,6 +7,7 @@ A set is a folder with `corpus.jsonl` {id, text, timestamp?, meta?}, `queries.js
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +79,8 @@ def build(collection: Collection, root: Path) -> tuple[Workspace, dict[tuple[str
     """
     root.mkdir(parents=True)
     (root / "mem.yaml").write_text("timezone: UTC\n", encoding="utf-8")
-    latest = max((day for document in collection.documents if (day := _moment(document))), default=None)
-    # Questions are asked the day after the last thing was said: "last week" must mean something.
-    now = (latest or datetime(2026, 1, 1, tzinfo=UTC)) + timedelta(days=1)
-    workspace = opened(Surroundings(root, {"HOME": str(root), "XDG_CACHE_HOME": str(root.parent / "cache")}, now), root)
+    home = {"HOME": str(root), "XDG_CACHE_HOME": str(root.parent / "cache")}
+    workspace = opened(Surroundings(root, home, asked_at(collection)), root)
     if collection.is_talk:
         return workspace, _write_turns(collection, workspace)
     known = {}
@@ -98,13 +97,24 @@ def build(collection: Collection, root: Path) -> tuple[Workspace, dict[tuple[str
     return workspace, known
 
 
+def asked_at(collection: Collection) -> datetime:
+    """Give the day after the last thing was said, when its questions are asked: "last week" must mean something."""
+    latest = max((day for document in collection.documents if (day := _moment(document))), default=None)
+    return (latest or datetime(2026, 1, 1, tzinfo=UTC)) + timedelta(days=1)
+
+
 def write_fact(workspace: Workspace, document: Mapping[str, Any], number: int) -> str:
     """Write a document as an entry; give its path."""
     told = {"type": "fact"}
     moment = _moment(document)
     if moment:
         told["created_at"] = stamp(moment)
-    return entries.write(workspace, told, document["text"], lambda attempt: f"{number:06}{attempt:02}".encode()).path
+    return entries.write(workspace, told, document["text"], lambda attempt: _noise(number, attempt)).path
+
+
+def _noise(*numbers: int) -> bytes:
+    """Give the random part of an id, the same in every run: an id takes the first bits of it."""
+    return blake2b(repr(numbers).encode(), digest_size=8).digest()
 
 
 def _write_turns(collection: Collection, workspace: Workspace) -> dict[tuple[str, int], str]:

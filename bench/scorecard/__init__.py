@@ -1,0 +1,1 @@
+"""Measure mem beside other tools of agent memory."""

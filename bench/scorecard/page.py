@@ -1,0 +1,178 @@
+"""The page of the scorecard, made of the lines that the tests brought and of nothing else."""
+
+import os
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.measures import mean, paired_error
+from bench.scorecard.questions import SETS, Line
+from bench.scorecard.tools import ABSENT, TOOLS
+
+OURS = TOOLS[0].name
+_COLUMNS = [tool.name for tool in TOOLS]
+_RIVALS = [tool.name for tool in TOOLS if tool.folder != OURS]
+Found = Mapping[tuple[str, str], Sequence[Line]]
+"""The lines of each tool and test."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A row of the second table: how many lines of a test are so, or the median of a figure that is no count."""
+
+    told: str
+    test: str
+    name: str  # in a line
+    kind: str = ""  # only lines of this kind
+    is_median: bool = False
+    is_less_better: bool = False
+
+    def of(self, lines: Sequence[Line]) -> tuple[float, str]:
+        """Give the value and how it is told."""
+        found = [line[self.name] for line in lines if not self.kind or line["kind"] == self.kind]
+        if self.is_median:
+            value = statistics.median(found)
+            return value, f"{value:,.0f}" if value == int(value) or value > 20 else f"{value:.1f}"
+        return sum(found), f"{sum(found)} of {len(found)}"
+
+
+def _less(told: str, test: str, name: str, *, is_median: bool = False) -> Measure:
+    return Measure(told, test, name, is_median=is_median, is_less_better=True)
+
+
+MEASURES = (
+    Measure("facts that replace each other: the first hit tells the current value", "facts", "first"),
+    _less("… the first five hits tell a replaced value", "facts", "stale"),
+    *(
+        Measure(f"a note {told} by hand: the next search sees it", "edits", "seen", kind=kind)
+        for kind, told in {"edit": "changed", "delete": "deleted", "add": "added"}.items()
+    ),
+    Measure("20 writers at once: memories on the disk", "writers", "on disk"),
+    Measure("… found by a search", "writers", "found"),
+    _less("… writers that failed", "writers", "failed"),
+    _less("… seconds until the last one ended", "writers", "seconds of all", is_median=True),
+    _less("kill -9 of a writer: a file is torn", "kills", "torn"),
+    _less("… a memory that was there is lost", "kills", "lost"),
+    Measure("… the next search finds what was there", "kills", "found"),
+    Measure("… the next write goes through", "kills", "writes"),
+    _less("one search of 200 notes from cold, milliseconds", "costs", "wall ms", is_median=True),
+    _less("… of a processor", "costs", "processor ms", is_median=True),
+    _less("… peak MB", "costs", "peak MB", is_median=True),
+    _less("index of 200 notes, MB", "costs", "index MB", is_median=True),
+    _less("installed with what it depends on, MB", "costs", "installed MB", is_median=True),
+)
+HEAD = """\
+mem beside other tools of agent memory: the same texts, the same questions, one machine ({cores} cores, shared with
+other work meanwhile). Each tool has its best documented setting that works without a network. Where it takes vectors
+from a server it gets those of the model that mem has built in (all-MiniLM-L6-v2), from a server on loopback that is not
+counted to it."""
+RETRIEVAL = """\
+Recall@5/nDCG@10 over questions that nothing in mem was tuned on, drawn with a seed. mem's rules were chosen
+with the other questions of these sets in sight, those of the other tools without any of them. mem's sessions and dated
+entries know when something was said; its plain files know as much as the files of the others. The difference is of
+nDCG@10, mem against the best of the others, with its standard error over the questions."""
+TRIALS = """\
+Facts are told one after the other by the tool's verb for a new memory; a tool that has none gets a file for each.
+So do writers: those of memsearch and memweave leave a file and have it indexed, so their memories are always on the
+disk. After an edit by hand nothing runs but the search; memsearch looks at files only in `index`, or in `watch` that
+must run all the time. Writers are killed at drawn moments between a fifth of the time of one and its end. Other figures
+are medians; an empty Python took {python} ms beside them."""
+WHY: Mapping[str, str] = {}
+"""Why mem is not first, by set or measure, as far as it was looked into."""
+
+
+def page(lines: Sequence[Line]) -> str:
+    """Write the page."""
+    found = defaultdict[tuple[str, str], list[Line]](list)
+    for line in lines:
+        found[line["tool"], line["test"]].append(line)
+    behind: list[str] = []
+    parts = (_head(), _retrieval(found, behind), _measures(found, behind), _behind(behind), _broken(lines))
+    return "\n".join("\n".join(part) + "\n" for part in map(list, parts) if part)
+
+
+def _head() -> Iterator[str]:
+    yield f"{HEAD.format(cores=os.cpu_count())}\n\n| tool | installed by pip | how it searches |\n|---|---|---|"
+    for tool in TOOLS:
+        yield f"| {tool.name} | {'this source' if tool.folder == OURS else ' '.join(tool.pip)} | {tool.told} |"
+    yield from (f"\nNot measured: {name}, as {why}." for name, why in ABSENT.items())
+
+
+def _retrieval(found: Found, behind: list[str]) -> Iterator[str]:
+    yield f"## Retrieval by kind of talk\n\n{RETRIEVAL}\n"
+    differences = [f"{tool} − best other" for tool in _COLUMNS if tool not in _RIVALS]
+    yield f"| kind of talk | set | questions | {' | '.join((*_COLUMNS, *differences))} |"
+    yield f"|---|---|---|{'---|' * len(_COLUMNS + differences)}"
+    for name, told in {**SETS, "": "all questions"}.items():
+        asked = _asked(found, name)
+        cells = {tool: mean([line["nDCG@10"] for line in lines]) for tool, lines in asked.items()}
+        shown = [_cell(asked[tool], cells[tool] == max(cells.values())) if tool in asked else "–" for tool in _COLUMNS]
+        shown += [_difference(name or told, tool, asked, behind) for tool in _COLUMNS if tool not in _RIVALS]
+        yield f"| {told} | {name} | {max(map(len, asked.values()), default=0)} | {' | '.join(shown)} |"
+
+
+def _asked(found: Found, name: str) -> dict[str, list[Line]]:
+    """Give the lines of a set, or of all, by tool: of those that answered to the end."""
+    asked = {}
+    for tool in _COLUMNS:
+        answered = (line for line in found.get((tool, "retrieval"), ()) if "set" in line)
+        asked[tool] = [line for line in answered if name in (line["set"], "")]
+    most = max(map(len, asked.values()))
+    return {tool: lines for tool, lines in asked.items() if lines and len(lines) == most}
+
+
+def _cell(lines: Sequence[Line], is_best: bool) -> str:
+    told = f"{mean([line['recall@5'] for line in lines]):.3f}/{mean([line['nDCG@10'] for line in lines]):.3f}"
+    return f"**{told}**" if is_best else told
+
+
+def _difference(name: str, tool: str, asked: Mapping[str, Sequence[Line]], behind: list[str]) -> str:
+    gains = {one: [line["nDCG@10"] for line in lines] for one, lines in asked.items()}
+    rivals = [one for one in _RIVALS if one in gains]
+    if tool not in gains or not rivals:
+        return "–"
+    best = max(rivals, key=lambda one: mean(gains[one]))
+    difference, error = mean(gains[tool]) - mean(gains[best]), paired_error(gains[tool], gains[best])
+    if difference < 0:
+        sure = "more" if -difference > 2 * error else "less"
+        behind.append(
+            f"{name}, {tool}: {best} by {-difference:.3f} nDCG@10, {sure} than two standard errors ({error:.3f})"
+        )
+    return f"{difference:+.3f} ± {error:.3f}"
+
+
+def _measures(found: Found, behind: list[str]) -> Iterator[str]:
+    columns = [tool.name for tool in TOOLS if not tool.is_variant]
+    empty = [line["python ms"] for (_, test), lines in found.items() if test == "costs" for line in lines]
+    python = f"{statistics.median(empty):.0f}" if empty else "–"
+    yield f"## What a memory must stand, and what it costs\n\n{TRIALS.format(python=python)}\n"
+    yield f"| what | {' | '.join(columns)} |"
+    yield f"|---|{'---|' * len(columns)}"
+    for one in MEASURES:
+        lines = {tool: found.get((tool, one.test), ()) for tool in columns}
+        cells = {tool: one.of(those) for tool, those in lines.items() if those and "broken" not in those[-1]}
+        best = (min if one.is_less_better else max)((value for value, _ in cells.values()), default=0)
+        first = {tool: told for tool, (value, told) in cells.items() if value == best}
+        shown = [f"**{first[tool]}**" if tool in first else cells.get(tool, (0, "–"))[1] for tool in columns]
+        yield f"| {one.told} | {' | '.join(shown)} |"
+        if OURS in cells and OURS not in first:
+            behind.append(f"{one.told}: {', '.join(first)} with {best:g} against {cells[OURS][0]:g}")
+
+
+def _behind(behind: Sequence[str]) -> Iterator[str]:
+    yield "## Where mem is not first\n"
+    yield from (f"- {told}{_why(told)}." for told in behind)
+    if not behind:
+        yield "Nowhere."
+
+
+def _why(told: str) -> str:
+    return next((f": {why}" for name, why in WHY.items() if told.startswith(name)), "")
+
+
+def _broken(lines: Sequence[Line]) -> Iterator[str]:
+    found = [line for line in lines if "broken" in line]
+    if found:
+        yield "## What broke\n"
+        yield from (f"- {line['tool']}, {line['test']}: `{' '.join(line['broken'].split())[-200:]}`" for line in found)

@@ -1,0 +1,96 @@
+"""Questions to every tool: what answers them among the texts of the sets, and which of two facts is the current one."""
+
+import json
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from bench.beliefs.facts import judged, slot_of
+from bench.beliefs.workspace import flat
+from bench.measures import DEPTH, scores
+from bench.retrieval.kinds import OURS
+from bench.retrieval.sets import Collection, asked_at, collections
+from bench.scorecard.place import Hit, Place
+from bench.timing import say
+
+SETS = {
+    "locomo-turn": "people who write to each other",
+    "locomo-obs": "facts noted about them",
+    "beam-user": "what people tell an assistant",
+    "coding": "developers and a coding agent",
+    "operations": "teams that run something",
+    "everyday": "friends, families, an assistant",
+    "madial-dialogue": "short memories, asked by a dialogue",
+    "openclaw_bm-medium": "an agent's own pages",
+    "qmd-files": "six long documents",
+    "gbrain-pages": "pages on people and companies",
+}
+SEED, SHOWN = 11, 5
+FACTS = "fact-consolidation/6k.json"
+Line = dict[str, Any]
+
+
+def sample(data: Path, questions: int) -> list[Collection]:
+    """Draw questions that nothing was tuned on, of each set: a workspace after the other until there are enough."""
+    by_set: dict[str, list[Collection]] = {name: [] for name in SETS}
+    for one in chain(collections(data, tuple(SETS)), collections(OURS, tuple(SETS))):
+        held = tuple(query for query in one.queries if query.is_held)
+        if held:
+            by_set[one.set].append(replace(one, queries=held))
+    return list(chain.from_iterable(_drawn(found, questions) for found in by_set.values()))
+
+
+def _drawn(found: Sequence[Collection], questions: int) -> Iterator[Collection]:
+    draw, missing = random.Random(SEED), questions
+    for one in draw.sample(found, len(found)):
+        kept = tuple(draw.sample(one.queries, min(missing, len(one.queries))))
+        missing -= len(kept)
+        if kept:
+            yield replace(one, queries=kept)
+
+
+def retrieved(wanted: Sequence[Collection], make: Callable[[str], Place]) -> Iterator[Line]:
+    """Ask a tool all questions; `make` gives a place of that name."""
+    for one in wanted:
+        place = make(f"{one.set}-{one.name}")
+        say(f"{place.tool.name}: {one.set} {one.name}, {len(one.documents)} texts, {len(one.queries)} questions")
+        known = place.fill(one)
+        with place.asking(asked_at(one).isoformat()) as program:
+            for query in one.queries:
+                hits, milliseconds = program.ask(query.text)
+                names = (known.get((hit.path, 0)) or known.get((hit.path, hit.line), "?") for hit in hits)
+                ranking = list(dict.fromkeys(names))[:DEPTH]
+                found = scores(ranking, query.grades)
+                yield {
+                    "set": one.set, "workspace": one.name, "question": query.id, "ranked": ranking,
+                    "gold": dict(query.grades), "recall@5": round(found.recall5, 4),
+                    "nDCG@10": round(found.ndcg10, 4), "ms": round(milliseconds, 1),
+                }  # fmt: skip
+
+
+def replaced(data: Path, place: Place) -> Iterator[Line]:
+    """Tell a tool facts in their order and ask it; nothing says which fact replaces which.
+
+    It is told them by its verb for a new memory, one after the other. A tool that has none gets a file for each.
+    """
+    told = json.loads((data / FACTS).read_text(encoding="utf-8"))
+    facts: list[str] = told["facts"]
+    is_told = bool(place.tool.write)
+    documents = () if is_told else tuple({"id": f"f{number}", "text": fact} for number, fact in enumerate(facts))
+    place.fill(Collection("facts", "6k", documents, ()))
+    newest = {slot_of(fact): fact for fact in facts}
+    with place.asking() as program:
+        for fact in facts if is_told else ():
+            program.write(fact)
+        for question, answers in zip(told["questions"], told["answers"], strict=True):
+            shown = _spoken(program.ask(question)[0], facts)
+            yield {"question": question, "shown": shown, **asdict(judged(shown, answers, facts, newest))}
+
+
+def _spoken(hits: Sequence[Hit], facts: Sequence[str]) -> list[str]:
+    """Give the facts that the first hits tell, without what a tool puts around them."""
+    texts = [hit.text for hit in hits[:SHOWN]]
+    return [max((fact for fact in facts if flat(fact) in flat(text)), key=len, default=text) for text in texts]

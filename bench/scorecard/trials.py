@@ -1,0 +1,167 @@
+"""Trials of what a memory must stand: edits by hand, twenty writers at once, a write that is killed; what it costs."""
+
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from bench.beliefs.workspace import flat
+from bench.retrieval.sets import Collection
+from bench.scorecard.place import Broken, Hit, Place
+from bench.scorecard.questions import Line
+from bench.scorecard.tools import write_note
+from bench.timing import PYTHON, QUERY, Bench, say
+from bench.workspaces import sentence
+
+NOTES, EDITS, WRITERS, KILLS, SEARCHED, ROUNDS = 50, 9, 20, 6, 200, 5
+PATIENCE = 600
+"""Seconds after which a writer counts as one that hangs."""
+
+
+def _sentences(count: int, seed: int) -> list[str]:
+    draw, found = random.Random(seed), dict[str, None]()
+    while len(found) < count:
+        found[sentence(draw)] = None
+    return list(found)
+
+
+def _filled(place: Place, count: int = NOTES) -> list[str]:
+    texts = _sentences(count, seed=1)
+    documents = tuple({"id": f"n{number}.md", "text": text} for number, text in enumerate(texts))
+    place.fill(Collection("notes", "notes", documents, ()))
+    return texts
+
+
+def edited(place: Place, edits: int = EDITS) -> Iterator[Line]:
+    """Edit, delete and add files by hand; does the search that is made next, and nothing before it, see it?"""
+    texts, new = _filled(place), _sentences(edits, seed=2)
+    for number in range(edits):
+        kind = ("edit", "delete", "add")[number % 3]
+        name = f"{place.tool.notes}/n{number if kind != 'add' else NOTES + number}.md"
+        line: Line = {"kind": kind}
+        try:
+            line["seen"] = _is_seen(place, kind, name, texts[number], new[number])
+        except Broken as error:
+            line |= {"seen": False, "said": str(error)}
+        yield line
+
+
+def _is_seen(place: Place, kind: str, name: str, old: str, new: str) -> bool:
+    file = place.root / name
+    if kind == "delete":
+        file.unlink()
+        return not any(hit.path == name or _tells(hit, old) for hit in place.search(old))
+    write_note(file, new)
+    found = any(hit.path == name and _tells(hit, new) for hit in place.search(new))
+    return found and (kind == "add" or not any(_tells(hit, old) for hit in place.search(old)))
+
+
+def _tells(hit: Hit, text: str) -> bool:
+    return flat(text) in flat(hit.text)
+
+
+def crowded(place: Place, writers: int = WRITERS) -> Iterator[Line]:
+    """Let writers write at the same time; what is left of it?"""
+    _filled(place)
+    new = _sentences(writers, seed=3)
+    started = time.monotonic()
+    with ThreadPoolExecutor(writers) as pool:
+        codes = list(pool.map(lambda one: _write(place, *one), enumerate(new)))
+    seconds = round(time.monotonic() - started, 1)
+    kept = _files(place)
+    with place.asking() as program:
+        for code, text in zip(codes, new, strict=True):
+            is_found = any(_tells(hit, text) for hit in program.ask(text)[0])
+            is_kept = any(flat(text) in file for file in kept)
+            yield {"exit": code, "failed": code != 0, "on disk": is_kept, "found": is_found, "seconds of all": seconds}
+
+
+def killed(place: Place, kills: int = KILLS) -> Iterator[Line]:
+    """Kill writes at drawn moments between a fifth of their time and its end.
+
+    Is each file whole, is all there that was there, does a search find it, and does the next write go through?
+    """
+    texts, new = _filled(place), _sentences(2 * kills + 1, seed=4)
+    started = time.monotonic()
+    _started(place, "k-first", new[-1]).wait(PATIENCE)
+    took = time.monotonic() - started
+    draw = random.Random(5)
+    for number in range(kills):
+        process, delay = _started(place, f"k{number}", new[number]), draw.uniform(0.2, 1.0) * took
+        time.sleep(delay)
+        _kill(process)
+        files = _files(place)
+        line: Line = {
+            "after ms": round(1000 * delay),
+            "torn": any(not any(flat(text) in file for text in texts + new) for file in files),
+            "lost": any(not any(flat(text) in file for file in files) for text in texts),
+        }
+        try:
+            line["found"] = any(_tells(hit, texts[number]) for hit in place.search(texts[number]))
+        except Broken as error:
+            line |= {"found": False, "said": str(error)}
+        line["writes"] = _write(place, kills + number, new[kills + number]) == 0
+        yield line
+
+
+def _files(place: Place) -> list[str]:
+    return [flat(path.read_text("utf-8", "replace")) for path in place.notes.rglob("*.md")]
+
+
+def _write(place: Place, number: int, text: str) -> int | None:
+    """Bring a new text into the memory; the exit code, None for a process that hangs."""
+    process = _started(place, f"w{number}", text)
+    try:
+        return process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        _kill(process)
+
+
+def _started(place: Place, name: str, text: str) -> Any:
+    """Start what brings a new text into the memory: the tool's verb, or a file and what takes it up."""
+    if place.tool.write:
+        return place.start(place.tool.write, text=text)
+    file = place.notes / f"{name}.md"
+    write_note(file, text)
+    return place.start(place.tool.add, file=str(file))
+
+
+def _kill(process: Any) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def costs(places: Sequence[Place], rounds: int = ROUNDS) -> Iterator[tuple[str, Line]]:
+    """Search notes once with each tool and start an empty Python, round after round; yield tools and lines."""
+    benches = []
+    for place in places:
+        say(f"{place.tool.name}: {SEARCHED} notes")
+        _filled(place, SEARCHED)
+        benches.append(Bench(place.home, 1, place.root))
+        benches[-1].environ = place.environ
+    for number in range(rounds + 1):
+        for place, bench in zip(places, benches, strict=True):
+            cost = bench.cost(place.words(place.tool.search, query=QUERY))
+            python = bench.cost([PYTHON, "-c", "pass"])
+            made = sum(_size(Path(path)) for path in place.words(place.tool.made))
+            line = {
+                "wall ms": round(cost.elapsed), "processor ms": round(cost.processor), "peak MB": round(cost.peak),
+                "python ms": round(python.elapsed), "index MB": round(made / 1e6, 1),
+                "installed MB": round(_size(place.installed) / 1e6),
+            }  # fmt: skip
+            if number:  # the first round warms up
+                yield place.tool.name, line
+
+
+def _size(path: Path) -> int:
+    found = [path] if path.is_file() else path.rglob("*")
+    return sum(one.stat().st_size for one in found if one.is_file() and not one.is_symlink())
