@@ -5,16 +5,17 @@ changed is for the caller to say.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 from ...errors import RefusedError
-from ..three_way import Merged, merge_texts, plain_sides
+from ..text_lines import lines
+from ..three_way import Merged, merge_lines, merge_texts, plain_sides
 from .document import edit, load_mapping, parse
 from .edit import Removed, same
 
-_REMARK = re.compile(r"(?<=[ \t])#[^\"'\n]*(?=\n?\Z)")
-"""What stands behind a value, without any quote, so that it is no part of one."""
+_REMARK = re.compile(r"\A[ \t]*#.*|(?<=[ \t])#[^\"'\n]*(?=\n?\Z)")
+"""A comment on a line of a value of several: alone, or behind it without any quote, so that it is no part of one."""
 MISSING: Final = Removed()
 """The value of a key that a side does not have."""
 Rule = Callable[[str, Any, Any, Any], Any]
@@ -41,7 +42,7 @@ def merge_values(
     return found
 
 
-def merge_lists(base: list[Any], newer: list[Any], older: list[Any]) -> list[Any]:
+def merge_lists(base: Sequence[Any], newer: Sequence[Any], older: Sequence[Any]) -> list[Any]:
     """Return what stands in either list, but what one side took away and the other left as it was."""
     old, one, other = ([repr(item) for item in side] for side in (base, newer, older))
     kept = [item for item, name in zip(newer, one, strict=True) if name not in old or name in other]
@@ -52,40 +53,81 @@ Head = tuple[str, Mapping[str, Any]]
 """A block of lines and the fields that it says."""
 
 
+class _Block(NamedTuple):
+    """The lines of a key; without a key what stands below the last one."""
+
+    lead: tuple[str, ...] = ()  # comments above it, and the blank lines between
+    text: str = ""  # the key and its value
+
+
 def merge_heads(base: Head, newer: Head, older: Head, values: Mapping[str, Any]) -> str:
-    """Return a head that says these values, as far as possible in the bytes of the sides; lines end in a newline."""
-    blocks = [_blocks(*side) for side in (base, newer, older)]
-    if any(one is None for one in blocks):
-        return newer[0]
-    old, one, other = (found or {} for found in blocks)
-    order = [key for key in one if key in values or not key]
-    before = ""
+    """Return a head that says these values, as far as possible in the bytes of the sides; lines end in a newline.
+
+    Comments are merged by lines, those above each key apart from its value; of a key that goes they stand above the
+    next one.
+    """
+    cut = [_blocks(*side) for side in (base, newer, older)]
+    if any(one is None for one in cut):
+        known = {*lines(base[0]), *lines(newer[0])}
+        return "".join((*(line for line in lines(older[0]) if line[0] == "#" and line not in known), newer[0]))
+    old, one, other = (found or {} for found in cut)
+    order, before = [*one], ""
     for key in other:
-        if key in values and key not in one:
+        if key not in one:
             order.insert(order.index(before) + 1 if before in order else 0, key)
         before = key
-    return "".join(_block(key, old.get(key), one.get(key), other.get(key), values.get(key)) for key in order)
+    merged: list[str] = []
+    for key in sorted(order, key=lambda key: not key):
+        was, *sides = (found.get(key, _Block()) for found in (old, one, other))
+        if sides[0] == sides[1] and key in values:
+            merged += [*sides[0].lead, sides[0].text]
+            continue
+        text, rest = _text(key, was.text, [side.text for side in sides if side.text], values)
+        above = [side.lead for side in sides]
+        lead = merge_lines(was.lead, above[0], above[1], settle=merge_lists)[0] if any(above) else []
+        known = {*lead, *_remarks(was.text), *_remarks(text)}
+        merged += [*lead, *dict.fromkeys(remark for remark in rest if remark not in known), text]
+    return "".join(merged)
 
 
-def _block(key: str, base: str | None, newer: str | None, older: str | None, value: object) -> str:
-    """Return the lines of a key from the side whose value they have; where both have it, from the one that changed."""
-    sides = [side for side in (newer, older) if side is not None]
-    if len({*sides}) == 1:
-        return sides[0] if sides[0].endswith("\n") else f"{sides[0]}\n"
-    told = [side for side in sides if not key or _says(side, key, value)] or sides
-    changed = [side for side in told if side != base] or told
-    text = changed[0] if changed[0].endswith("\n") else f"{changed[0]}\n"
-    return _with_remark(text, base, next((side for side in sides if side != changed[0]), None))
+def _text(key: str, base: str, sides: Sequence[str], values: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return the lines of a key, and comments of the sides for which these have no place.
+
+    They are from the side whose value they have; where both have it, from the one that changed.
+    """
+    told = [side for side in sides if key in values and _says(side, key, values[key])] or sides
+    text = next((side for side in told if side != base), told[0]) if key in values else ""
+    others = [side for side in sides if side != text]
+    if text and all(side.count("\n") == 1 for side in sides):
+        return _with_remark(text, base, "".join(others)), []
+    return text, [remark for side in others for remark in _remarks(side)]
 
 
-def _with_remark(text: str, base: str | None, other: str | None) -> str:
-    """Return the lines of a key with the comment that the other side put, or changed, behind its value."""
-    known, here, there = ((_REMARK.search(side or "") or [""])[0] for side in (base, text, other))
-    if text.count("\n") > 1 or not there or there in (known, here):
+def _remarks(text: str) -> list[str]:
+    """Return the comments among the lines of a key, each a line of its own."""
+    rows = list(lines(text)) if "#" in text else []
+    found = [_remark(text)] if len(rows) == 1 else [mark[0].strip() for mark in map(_REMARK.search, rows) if mark]
+    return [f"{remark}\n" for remark in found if remark]
+
+
+def _with_remark(text: str, base: str, other: str) -> str:
+    """Return the line of a key with the comment that the other side put, or changed, behind its value."""
+    known, here, there = (_remark(side) for side in (base, text, other))
+    if not there or there in (known, here):
         return text
     if here == known:
-        return f"{text.rstrip()[: len(text.rstrip()) - len(here)].rstrip()}  {there.strip()}\n"
-    return f"{text.rstrip()}; {there.strip().lstrip('# ')}\n"
+        return f"{text.rstrip().removesuffix(here).rstrip()}  {there}\n"
+    return f"{text.rstrip()}; {there.lstrip('# ')}\n"
+
+
+def _remark(line: str) -> str:
+    """Return the comment behind a value: what the line says the same without."""
+    said = load_mapping(line)[0] if "#" in line else {}
+    for mark in re.finditer(r"(?<=[ \t])#", line):
+        fields, problem = load_mapping(line[: mark.start()])
+        if problem is None and same(fields, said):
+            return line[mark.start() :].strip()
+    return ""
 
 
 def _says(block: str, key: str, value: object) -> bool:
@@ -93,26 +135,22 @@ def _says(block: str, key: str, value: object) -> bool:
     return problem is None and key in fields and same(fields[key], value)
 
 
-def _blocks(head: str, fields: Mapping[str, Any]) -> dict[str, str] | None:
-    """Cut a head into the lines of each key, comments above it included; None where no lines belong to one key alone.
-
-    What stands below the last key belongs to it; a head of comments alone has one block without a key.
-    """
-    found: dict[str, str] = {}
-    key, lead = "", ""
-    for line in head.splitlines(keepends=True):
+def _blocks(head: str, fields: Mapping[str, Any]) -> dict[str, _Block] | None:
+    """Cut a head into the lines of each key; None where no lines belong to one key alone."""
+    found: dict[str, _Block] = {}
+    key, lead = "", list[str]()
+    for line in lines(head if head.endswith("\n") or not head else f"{head}\n"):
         mark = _KEY.match(line)
         if mark:
             key = next(name for name in mark.groups() if name is not None)
             if key in found:
                 return None
-            found[key], lead = lead + line, ""
-        elif line.startswith("#") or not key:
-            lead += line
+            found[key], lead = _Block(tuple(lead), line), []
+        elif not key or line.startswith("#") or (lead and not line.strip()):
+            lead.append(line)
         else:
-            found[key], lead = found[key] + lead + line, ""
-    if lead:
-        found[key] = found.get(key, "") + lead
+            found[key], lead = found[key]._replace(text="".join((found[key].text, *lead, line))), []
+    found[""] = _Block(tuple(lead))
     return found if [*fields] == [name for name in found if name] else None
 
 
