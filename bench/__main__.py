@@ -19,6 +19,7 @@ NAMES = {
     "speed": "commands as ratios to what they cannot do without",
     "tending": "decay, check and statistics of a large workspace",
     "training.attribution": "train the model of who said a passage",
+    "training.common_words": "make the table of common words of other languages",
     "training.pair_model": "train the comparison of two memories",
     "training.second_look": "train the second look at what is kept",
     "training.worth": "train the score of what is worth keeping",

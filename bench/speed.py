@@ -120,20 +120,27 @@ import json, os, random, sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from bench.workspaces import sentence
-from memcli.index import embedder as module
+from memcli.index import embedder
+from memcli.index.embedding_model import find_model
+from memcli.index.onnx_session import open_session, open_tokenizer
+from memcli.index.text_vectors import batched
 random_ = random.Random(2)
-texts = [" ".join(sentence(random_) for _ in range(random_.choice((1, 1, 2, 3)))) for _ in range(1500)]
-ours = module.open_embedder(None, bulk=True, cache=Path(sys.argv[2]))
+texts = [" ".join(sentence(random_) for _ in range(random_.choice((1, 1, 2, 3)))) for _ in range(int(sys.argv[3]))]
+cache = Path(sys.argv[2])
+ours = embedder.open_embedder(None, bulk=True, cache=cache)
 ours.embed(texts[:64])
-lengths = [len(each) for each in ours._ids(texts)]
-batches = module.batched(lengths, module._BULK_BATCH)
+model = find_model(None, cache)
+tokenizer, _ = open_tokenizer(model.tokenizer, model.max_tokens)
+session = open_session(model.file, model.digest, cache, bulk=True)
+wanted = {each.name for each in session.get_inputs()}
+batches = batched([len(each.ids) for each in tokenizer.encode_batch_fast(texts)], embedder._BULK_BATCH)
 
 def mem():
     ours.embed(texts)
 
 def bare():
     import numpy as np
-    ids = ours._ids(texts)
+    ids = [each.ids for each in tokenizer.encode_batch_fast(texts)]
     for batch in batches:
         longest = max(len(ids[place]) for place in batch)
         tokens = np.zeros((len(batch), longest), np.int64)
@@ -142,7 +149,7 @@ def bare():
             tokens[row, :len(ids[place])] = ids[place]
             mask[row, :len(ids[place])] = 1
         feeds = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(tokens)}
-        ours._session.run(None, {each.name: feeds[each.name] for each in ours._session.get_inputs()})
+        session.run(None, {name: feeds[name] for name in wanted})
 
 best = {"mem": [], "bare": []}
 for _ in range(3):
@@ -224,7 +231,7 @@ def measure(bench: Bench, place: Path, entries: int) -> list[Row]:
     say("refreshing")
     inner = bench.inside(IN_PROCESS, str(big), str(bench.runs))
     say("embedding")
-    speed = bench.inside(EMBEDDING, str(ROOT), str(place / "models"))
+    speed = bench.inside(EMBEDDING, str(ROOT), str(place / "models"), "1500")
     peak = bench.cost(on(big, "search", QUERY)).peak
     rows: list[Row] = [
         row("`mem --version`", start["version"], "`python -c pass`", start["pass"], 3),

@@ -3,11 +3,14 @@
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from bench import measures
+from bench import measures, speed
 from bench.__main__ import NAMES
+from bench.timing import PYTHON, Bench
+from bench.workspaces import make
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -16,6 +19,15 @@ def test_every_subject_says_how_it_is_run(name: str) -> None:
         pytest.importorskip("lightgbm", reason="the extra train is not installed")
     said = subprocess.run([sys.executable, "-m", "bench", name, "--help"], capture_output=True, text=True, check=True)
     assert said.stdout.startswith("usage:")
+
+
+def test_what_is_timed_in_one_process_runs(tmp_path: Path) -> None:
+    bench, root = Bench(tmp_path, 1), tmp_path / "few"
+    make(root, 20)
+    bench.cost([PYTHON, "-m", "memcli", "index", "--workspace", str(root)])
+    for script in (speed.IN_PROCESS, speed.DEDUP):
+        assert all(bench.inside(script, str(root), "1").values())
+    assert all(bench.inside(speed.EMBEDDING, str(speed.ROOT), str(tmp_path / "models"), "20").values())
 
 
 def test_a_graded_ranking_is_measured_against_the_best_one() -> None:

@@ -30,6 +30,7 @@ class Calibration(NamedTuple):
     floor: float = 0.0  # of texts that have nothing in common
     top: float = 1.0  # what counts as 1: from it texts that say the same are as near as with the built-in model
     is_measured: bool = False  # by `mem model calibrate`; else the floor alone, on a few texts
+    is_latin: bool = False  # it reads the Latin script alone; of others every script is taken to be read
 
     def scaled(self, cosine: float) -> float:
         """Return what the built-in model would give for texts as like each other, about."""
@@ -39,8 +40,14 @@ class Calibration(NamedTuple):
         """Return the model's own cosine for one of the built-in model."""
         return self.floor + cosine * (self.top - self.floor)
 
+    def readable(self, text: str) -> float:
+        """Return how far the model reads a text, from 0 to 1: by the share of letters in its script."""
+        from ..language.keyword_tokens import latin_share  # late: most commands compare no texts
 
-BUILT_IN = Calibration(is_measured=True)
+        return latin_share(text) if self.is_latin else 1.0
+
+
+BUILT_IN = Calibration(is_measured=True, is_latin=True)
 _read: dict[str, tuple[Calibration | None, Path | None]] = {}
 """What this process has read, by the name of the model."""
 

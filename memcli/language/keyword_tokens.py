@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter
 from functools import cache
 
-from .lexicon import stop_words
+from .lexicon import NOUNS_IN_CAPITALS, language_of, stop_words
 
 MAX_TERMS = 64
 _MAX_WORD = 128
@@ -29,6 +29,7 @@ _JOINED = re.compile(r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)+|[0-9]{1,3}(?:,[0-9]{3})
 _TURN = r"(?<=[a-z][A-Z])|(?<=[A-Za-z][0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=[A-Z]{2})(?=[a-z])"
 _INNER = re.compile(rf"[A-Z0-9](?:{_TURN})")
 _HIDDEN = re.compile(rf"[A-Z0-9_,-](?:{_TURN}|(?<=[A-Za-z0-9][_-])(?=[A-Za-z0-9])|(?<=[0-9],)(?=[0-9]{{3}}))")
+_WITHIN = re.compile(r"(?<=[^.?!:\n*•>-] )[^\W\d_]{2,}")
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
@@ -48,24 +49,24 @@ def index_text(text: str) -> str:
     tokenizer would not make: the parts of `camelCase` and `E1042`, and `e-mail`, `snake_case`, `2,100` in
     one piece.
     """
-    text = _fold(text)
+    text = fold(text)
     if not text.isascii():
         text = _runs().sub(lambda run: f" {_bigrams(run[0], closed=True)} ", text)
     extra = _hidden_words(text)
     return f"{text}\n{' '.join(extra)}" if extra else text
 
 
-def query_terms(query: str, limit: int = MAX_TERMS) -> tuple[str, ...]:
+def query_terms(query: str, limit: int = MAX_TERMS, language: str = "") -> tuple[str, ...]:
     """Return the words of a question worth asking the keyword index, each once, in the order they came.
 
-    Stop words and question words are dropped unless nothing else is left; a capitalised May or Will inside
-    the sentence and an upper-case word (US, IT) are names and stay. Of more than `limit` words the most
-    frequent and then the longest are kept.
+    Stop words of the language, by default the query's own, are dropped unless nothing else is left; those that are
+    names by their capitals (May, US) stay. Of more than `limit` words the most frequent and then the longest are kept.
     """
-    query = _fold(query)
+    query = fold(query)
+    language = language or spoken(query)
     found = [(word, word.lower()) for word in _query_words(query) if len(word) <= _MAX_WORD]
-    shouted = query.upper() == query
-    kept = [low for word, low in found if low not in stop_words() or (_is_name(word, query) and not shouted)]
+    stop, names = stop_words(language), _names_like_stop_words(query, language)
+    kept = [low for word, low in found if low not in stop or word in names]
     counts = Counter(kept or [low for _, low in found])
     if len(counts) <= limit:
         return tuple(counts)
@@ -79,7 +80,7 @@ def quoted(term: str) -> str:
     It is a quoted string, so no text of a user is ever syntax; several words in one term must stand together. One
     character of an unspaced script is asked for as a prefix.
     """
-    term = _fold(term)
+    term = fold(term)
     if not term.isascii():
         term = _runs().sub(lambda run: f" {_bigrams(run[0], closed=False)} ", term)
     words = " ".join(_words(term))
@@ -106,8 +107,7 @@ def phrases(query: str) -> tuple[str, ...]:
 def latin_share(text: str) -> float:
     """Return the share of a text's letters that are Latin, from 0 to 1; 1 where there are no letters.
 
-    An English model knows no other script: this is how far its vector of the text should count. The first
-    4,000 characters decide.
+    The vector of a model that reads no other script should count as far as that. The first 4,000 characters decide.
     """
     if text.isascii() or max(text) < "\u0250":
         return 1.0
@@ -116,7 +116,20 @@ def latin_share(text: str) -> float:
     return latin / len(letters) if letters else 1.0
 
 
-def _fold(text: str) -> str:
+def spoken(text: str) -> str:
+    """Return the language of a text by its stop words, "en" where no other shows; the first 4,000 characters decide."""
+    return language_of(_words(fold(text[:4000])))
+
+
+def names_in(text: str, language: str) -> frozenset[str]:
+    """Return the words with a capital within a sentence, in lower case without accents; none where nouns have it too.
+
+    The first 4,000 characters are read.
+    """
+    return frozenset() if language in NOUNS_IN_CAPITALS else frozenset(map(str.lower, _capitals(fold(text[:4000]))))
+
+
+def fold(text: str) -> str:
     """Return the clean text without accents; the tokenizer folds them in Latin only, not in Greek."""
     text = clean(text)
     if text.isascii():
@@ -154,10 +167,20 @@ def _query_words(query: str) -> list[str]:
     return found + (_hidden_words(query) if len(query) < 4000 else [])
 
 
-def _is_name(word: str, query: str) -> bool:
-    if len(word) > 1 and word.isupper():
-        return word not in ("AND", "OR", "NOT")
-    return word in ("May", "Will") and not query.lstrip().startswith(word)
+def _capitals(text: str) -> list[str]:
+    return [word for word in _WITHIN.findall(text) if word[0].isupper() and not word.isupper()]
+
+
+def _names_like_stop_words(query: str, language: str) -> frozenset[str]:
+    """Return the stop words that have capitals for being names; in a title or a shout all words have capitals."""
+    stop = stop_words(language)
+    named = [] if language in NOUNS_IN_CAPITALS else [word for word in _capitals(query) if word.lower() in stop]
+    words = _words(query)
+    if sum(map(str.islower, words)) < len(named):
+        named = []
+    if query.upper() != query:
+        named += [word for word in words if len(word) > 1 and word.isupper() and word not in ("AND", "OR", "NOT")]
+    return frozenset(named)
 
 
 def _hidden_words(text: str) -> list[str]:

@@ -104,7 +104,7 @@ class Folding:
         return tuple(dict.fromkeys(name.removeprefix(CONFIRMED) for name in self.folded))
 
     def finish(self, workspace: Workspace) -> None:
-        """Drop what is in the files now, once the changes are applied."""
+        """Note again what no file has taken in, once the changes are applied."""
         access_log.finish_folding(workspace, self.folded)
 
 
@@ -133,7 +133,7 @@ def fold(workspace: Workspace, command: str) -> tuple[str, ...]:
     rows = ask(workspace, listed)
     with exclusive(workspace, command) as held:
         found = begin_folding(workspace, rows)
-        apply(workspace, found.changes, held)
+        apply(workspace, found.changes, held, folded=found.folded)
         found.finish(workspace)
     return found.ids
 

@@ -114,7 +114,7 @@ def decay(
         # Under the lock, since another run may just have archived the same, or having the lock finished a killed one.
         plan, earlier = decay_plan(workspace, entries, noise, fraction)
         folding = begin_folding(workspace, staying)
-        apply(workspace, [*folding.changes, *plan.steps], held)
+        apply(workspace, [*folding.changes, *plan.steps], held, folded=folding.folded)
         folding.finish(workspace)
     problems = list(folding.problems)
     moves = {step.path: step.to for step in plan.steps if isinstance(step, Move)}

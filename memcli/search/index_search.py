@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from heapq import nlargest
 from operator import itemgetter
@@ -68,14 +68,15 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
         key=lambda chunk: 0.4 * near.get(chunk, 0.0) + 0.6 * max(own.get(chunk, 0.0), whole.get(chunk, 0.0)),
     )
     pieces = index.pieces([*called, *best])
-    weigh = candidate(index.workspace, question, called)
+    weigh = candidate(index.workspace, question, called, meaning.readable)
     candidates = [
         weigh(piece, own.get(chunk, 0.0), whole.get(chunk, 0.0), near.get(chunk), pieces_of[piece.file, piece.line])
         for chunk, piece in pieces.items()
     ]
-    share = _vector_share(request, question, has_words=bool(own), has_vectors=bool(near))
+    readable = question.readable(meaning.readable)
+    share = _vector_share(request, readable, has_words=bool(own), has_vectors=bool(near))
     scored = fuse(candidates, question, request.weights, share)
-    enough = [one for one in scored if one.relevance >= _least(request, question, meaning.model)]
+    enough = [one for one in scored if one.relevance >= _least(request, readable, meaning.model)]
     shown, pieces = completed(index, distinct(enough, pieces, request.limit), pieces, request.wanted)
     stand_in = [(term.word, posting) for term, posting in zip(question.terms, postings, strict=True) if posting]
     hits = [
@@ -104,6 +105,7 @@ class _Meaning:
     notices: tuple[str, ...] = ()
     missing: int = 0  # chunks without a vector
     total: int = 0
+    readable: Callable[[str], float] = lambda _: 1.0  # how far the model reads a text
 
 
 _NO_MEANING = _Meaning({})
@@ -126,26 +128,27 @@ def _meaning(
         return _Meaning({}, notices=(f"searching by words alone: {error}",))
     total = index.chunk_count() if missing else 0
     notices = (f"{missing:,} of {total:,} texts not embedded yet: run `mem index`",) if missing else ()
-    return _Meaning(near, tuple(vector.tolist()), index.embedding.embedder().model, notices, missing, total)
+    model = index.embedding.embedder().model
+    return _Meaning(near, tuple(vector.tolist()), model, notices, missing, total, index.embedding.scale().readable)
 
 
-def _vector_share(request: SearchRequest, question: Query, *, has_words: bool, has_vectors: bool) -> float | None:
+def _vector_share(request: SearchRequest, readable: float, *, has_words: bool, has_vectors: bool) -> float | None:
     """Return the share of meaning that is the same for every text, or None where it goes by the text's shape."""
     if request.mode != "hybrid":
         return 1.0 if request.mode == "vector" else 0.0
     if not has_vectors:
         return 0.0
     # Where none of the question's words can be found, meaning alone has something to say.
-    if request.may_mean_alone and not has_words and question.readable > 0:
+    if request.may_mean_alone and not has_words and readable > 0:
         return 1.0
     return request.vector_weight
 
 
-def _least(request: SearchRequest, question: Query, model: str) -> float:
+def _least(request: SearchRequest, readable: float, model: str) -> float:
     """Return the relevance below which nothing is told; for scripts that the model cannot read none was measured."""
     if request.min_score is not None:
         return request.min_score
-    return thresholds(model).shown * question.readable if request.mode == "hybrid" else 0.0
+    return thresholds(model).shown * readable if request.mode == "hybrid" else 0.0
 
 
 def _pool(request: SearchRequest) -> int:
@@ -179,9 +182,7 @@ def _by_meaning(
     also: Collection[int],
 ) -> tuple[Any, dict[int, float]]:
     """Return the query's vector, and the cosines of the chunks nearest to it and of the chunks named."""
-    # How names are told from other words is known of English only.
-    counts = [] if index.workspace.settings["embedding.model"] else _counts(postings)
-    vector = index.embedding.vector(question.parts(counts, request.weights))
+    vector = index.embedding.vector(question.parts(_counts(postings), request.weights))
     near, named = index.embedding.nearest(vector, request.wanted, pool, also)
     return vector, near | named
 

@@ -1,13 +1,21 @@
 """What a query asks for: its words with their forms, its names, its exact phrases, and whether it asks at all."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import log
 
 from ..dataclass import dataclass
-from ..language.keyword_tokens import clean, latin_share, phrases, query_terms
-from ..language.lexicon import common_share, forms, opens_a_question, speakers_asked_of, stop_words, without_task
+from ..language.keyword_tokens import clean, fold, names_in, phrases, query_terms, spoken
+from ..language.lexicon import (
+    ENGLISH,
+    common_share,
+    forms,
+    opens_a_question,
+    speakers_asked_of,
+    stop_words,
+    without_task,
+)
 from .ranking_weights import WEIGHTS, Weights
 
 _PROMPT = 1000
@@ -15,7 +23,7 @@ _PROMPT = 1000
 _WORD = re.compile(r"[^\W_]+")
 _LEAST_SHARE = 0.2
 """Below it a name is too rare to be left out."""
-_NAME = re.compile(r"(?<=[^.?!:\n] )[A-Z][a-z]+\b")
+_NAMED = re.compile(r"([^\W_]+)(?:['’]s\b)?")
 
 
 @dataclass(frozen=True)
@@ -35,7 +43,7 @@ class Query:
     about: str  # the text without what it wants done with what is found
     terms: tuple[Term, ...]
     phrases: tuple[str, ...]  # several words that should stand as they are, lower case
-    readable: float  # how far an English model reads it, from 0 to 1
+    language: str  # "en", "de", …
     is_statement: bool  # it tells something, as a turn of a conversation does, and asks nothing
 
     @cached_property
@@ -46,7 +54,11 @@ class Query:
     @cached_property
     def speakers(self) -> frozenset[str]:
         """Return whom the query may name as the one who said it: its words, `user` for "I", `assistant` for "you"."""
-        return self.words | speakers_asked_of(self.text[:4000])
+        return self.words | (speakers_asked_of(self.text[:4000]) if self.language == ENGLISH else frozenset())
+
+    def readable(self, by_model: Callable[[str], float]) -> float:
+        """Return how far a model reads the query, from 0 to 1; it makes something up of digits and emoji alone."""
+        return by_model(self.text) if any(map(str.isalpha, self.text)) else 0.0
 
     def parts(self, counts: Sequence[int | None] = (), weights: Weights = WEIGHTS) -> tuple[tuple[str, float], ...]:
         """Return the texts to embed and their weights; the query's vector is their weighted sum, scaled to length 1.
@@ -66,19 +78,20 @@ class Query:
         names = {name: share for name, share in shares.items() if share >= _LEAST_SHARE}
         if not 0 < len(names) < len(self.terms):
             return ((self.about, 1.0),)
-        rest = re.sub(rf"\b(?:{'|'.join(names)})(?:['’]s)?\b", "", self.about, flags=re.IGNORECASE)
+        rest = _NAMED.sub(lambda match: "" if fold(match[1]).lower() in names else match[0], self.about)
         return (self.about, 1.0), (" ".join(rest.split()), min(names.values()) * weights.nameless)
 
 
 def parse_query(query: str) -> Query:
     """Return the terms, phrases and form of a query; never raise, whatever the text."""
     text = clean(query).strip()
-    names = {name.lower() for name in _NAME.findall(text[:4000])}
-    about = without_task(text) if len(text) < _PROMPT and "\n" not in text else text
-    terms = tuple(Term(word, forms(word), word in names) for word in query_terms(about))
+    language = spoken(text)
+    names = names_in(text, language)
+    is_prompt = language == ENGLISH and len(text) < _PROMPT and "\n" not in text
+    about = without_task(text) if is_prompt else text
+    terms = tuple(Term(word, forms(word), word in names) for word in query_terms(about, language=language))
     exact = tuple(phrase.lower() for phrase in phrases(query) if len(_WORD.findall(phrase)) > 1)
-    readable = latin_share(text) if any(map(str.isalpha, text)) else 0.0  # a model makes something up of digits, emoji
-    return Query(text, about, terms, exact, readable, _is_statement(text))
+    return Query(text, about, terms, exact, language, language == ENGLISH and _is_statement(text))
 
 
 def term_weights(question: Query, counts: Sequence[int | None], texts: int, weights: Weights = WEIGHTS) -> list[float]:
@@ -90,11 +103,13 @@ def term_weights(question: Query, counts: Sequence[int | None], texts: int, weig
     everyday English. They keep small workspaces sensible and the weights of a growing one steady.
     """
     found = []
+    stop = stop_words(question.language)
     for term, count in zip(question.terms, counts, strict=True):
         if count is None:
             found.append(0.0)
             continue
-        share = 1.0 if term.word in stop_words() and not term.is_name else common_share(term.word)
+        is_stop_word = term.word in stop and not term.is_name
+        share = 1.0 if is_stop_word else common_share(term.word, question.language)
         n = count + weights.everyday_texts * max(share, weights.least_share)
         idf = log(1 + (texts + weights.other_texts - n + 0.5) / (n + 0.5)) ** weights.idf_power
         rare = weights.rare_count / (weights.rare_count + n)  # not a share of the texts, and no jump at any count

@@ -11,7 +11,7 @@ from math import log
 from ..dataclass import dataclass
 from ..formats.times import day_of, parse_time
 from ..index.index import Piece
-from ..language.keyword_tokens import clean, latin_share, query_terms
+from ..language.keyword_tokens import clean, query_terms
 from ..language.lexicon import names_a_time
 from ..language.sentences import QUESTION_MARKS, is_question
 from ..store.workspace import Workspace
@@ -116,14 +116,14 @@ def _vector_share(one: ChunkCandidate, question: Query, weights: Weights) -> flo
 _SENTENCE = re.compile(r"[^.!?。！？؟\n]+[.!?。！？؟]*")
 
 
-def only_asks(text: str, words: Collection[str]) -> bool:
+def only_asks(text: str, words: Collection[str], language: str = "") -> bool:
     """Return whether what a text shares with a query stands in questions, for the most part."""
     if not any(mark in text for mark in QUESTION_MARKS):
         return False
     asked: set[str] = set()
     told: set[str] = set()
     for sentence in _SENTENCE.findall(text):
-        (asked if is_question(sentence) else told).update(query_terms(sentence))
+        (asked if is_question(sentence) else told).update(query_terms(sentence, language=language))
     return len(asked.intersection(words)) > 2 * len(told.intersection(words))
 
 
@@ -131,13 +131,14 @@ Weigh = Callable[[Piece, float, float, float | None, int], ChunkCandidate]
 """Gather what is known of a chunk with its scores by words, its document's, its cosine, and the pieces of its turn."""
 
 
-def candidate(workspace: Workspace, question: Query, called: Container[int] = ()) -> Weigh:
+def candidate(
+    workspace: Workspace, question: Query, called: Container[int] = (), readable: Callable[[str], float] = lambda _: 1.0
+) -> Weigh:
     """Return the function that gathers a chunk's scores and the signs of relevance that its text shows.
 
-    `called` are the chunks that the query calls by name.
+    `called` are the chunks that the query calls by name; `readable` tells how far the model reads a text.
     """
-    # The model that comes with mem reads English only.
-    is_english = not workspace.settings["embedding.model"]
+    asked = question.readable(readable)
     is_dated = _in_time(workspace, question)
 
     def weigh(piece: Piece, own: float, whole: float, cosine: float | None, pieces: int) -> ChunkCandidate:
@@ -152,12 +153,14 @@ def candidate(workspace: Workspace, question: Query, called: Container[int] = ()
             keyword=own,
             whole=whole or own,
             cosine=cosine,
-            readable=min(question.readable, latin_share(piece.text)) if is_english else 1.0,
-            title=frozenset(query_terms(piece.title)) if piece.title and not is_turn else frozenset(),
+            readable=min(asked, readable(piece.text)),
+            title=frozenset(query_terms(piece.title, language=question.language))
+            if piece.title and not is_turn
+            else frozenset(),
             speaker=speaker.strip().lower(),
             pieces=max(pieces, 1),
             is_question=is_turn and is_question(said),
-            only_asks=not is_turn and only_asks(piece.text, question.words),
+            only_asks=not is_turn and only_asks(piece.text, question.words, question.language),
             exact=sum(phrase in text for phrase in phrases) / len(phrases) if phrases else 0.0,
             is_named=piece.chunk in called,
             is_dated=is_dated(piece.timestamp),

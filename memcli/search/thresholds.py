@@ -119,5 +119,7 @@ def telling_count(turn: str) -> int:
     from ..language.lexicon import common_share, stop_words
     from .query import parse_query
 
-    words = (term.word for term in parse_query(turn).terms if term.is_name or term.word not in stop_words())
-    return sum(not common_share(word) and word not in ("ok", "pls", "thx") for word in words)
+    question = parse_query(turn)
+    stop, language = stop_words(question.language), question.language
+    words = (term.word for term in question.terms if term.is_name or term.word not in stop)
+    return sum(not common_share(word, language) and word not in ("ok", "pls", "thx") for word in words)

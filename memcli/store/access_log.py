@@ -141,12 +141,12 @@ def finish_folding(workspace: Workspace, folded: Collection[str]) -> None:
                 rest += f"{line}\n"
             elif name.startswith(CONFIRMED):
                 gone += f"{line}\n"
+    if gone and (watch := watcher.get()):  # first: what is noted twice is noted once, what is gone cannot be noted
+        watch.counted(workspace, gone, is_added=False)
     with suppress(OSError):
         if rest:
             append(workspace, ACCESSES, rest.encode())
         (workspace.derived / TAKEN).unlink()
-        if gone and (watch := watcher.get()):
-            watch.counted(workspace, gone, is_added=False)
 
 
 def _size_of_sums(workspace: Workspace) -> int:

@@ -5,12 +5,13 @@ an editor. Diffs compare what is stored, never files of the worktree, so that no
 """
 
 import os
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..dataclass import dataclass
-from ..errors import GitError, UsageError
+from ..errors import BusyError, GitError, UsageError
 from .workspace import Workspace
 
 SECONDS = 10.0
@@ -67,7 +68,7 @@ def run(
     """Run a reading command of git in a folder and return what it prints.
 
     `hook` is the environment of a git hook, whose repository and index are then used. Raise GitError where git is
-    missing, fails, or needs more than so many seconds.
+    missing, fails, or needs more than so many seconds, BusyError where another git holds the lock of its settings.
     """
     environ = {key: value for key, value in os.environ.items() if key not in REPOSITORY} if hook is None else hook
     first, *rest = words
@@ -90,8 +91,15 @@ def run(
         raise GitError(f"git took more than {seconds:g} s") from None
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"git {first} failed"]
+        if lock := re.search(r"could not lock config file (.+): File exists", said[-1]):
+            raise locked(f"{folder / lock[1]}.lock")
         raise GitError(next((line for line in said if line.startswith("fatal: ")), said[-1]).removeprefix("fatal: "))
     return done.stdout
+
+
+def locked(path: str) -> BusyError:
+    """Return the error of a lock of git's that is there."""
+    return BusyError(f"{path} is there: another git is at work, or was killed", "if none runs, delete that file")
 
 
 def text(folder: Path, *words: str, seconds: float = SECONDS) -> str:

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import BusyError, GitError, MemError, RefusedError, UnavailableError
-from .git import REPOSITORY
+from ..errors import GitError, MemError, RefusedError, UnavailableError
+from .git import REPOSITORY, locked
 
 SECONDS = 60.0
 """For what touches this machine alone."""
@@ -127,11 +127,6 @@ def refused(done: Done, what: str, fix: str) -> MemError:
     """Return the error of a failed command of git, with the first line it said."""
     said = next((line for line in done.lines), "")
     return RefusedError(f"{what} ({said})" if said else what, fix)
-
-
-def locked(path: str) -> BusyError:
-    """Return the error of a lock of git's that is there."""
-    return BusyError(f"{path} is there: another git is at work, or was killed", "if none runs, delete that file")
 
 
 _USELESS = (

@@ -6,8 +6,9 @@ else's text stands, theirs stays and ours goes to the archive. Doing it twice is
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import Context
 from datetime import tzinfo
 from functools import cache, partial
 from itertools import groupby
@@ -90,11 +91,14 @@ def _is_bringing(workspace: Workspace) -> bool:
     return (workspace.derived / BRINGING).exists() and workspace.is_trusted
 
 
-def apply(workspace: Workspace, steps: Sequence[Step], held: Held, *, exactly: bool = False) -> Applied:
+def apply(
+    workspace: Workspace, steps: Sequence[Step], held: Held, *, exactly: bool = False, folded: Collection[str] = ()
+) -> Applied:
     """Do all the steps under the lock held; raise ChangedError, with nothing done, if a text is another.
 
     Raise UnfinishedError if the disk fails once they are noted: `finish` does the rest. Unless they are to be done
-    `exactly`, what enters the archive is recorded, and an emptied folder kept in git.
+    `exactly`, what enters the archive is recorded, and an emptied folder kept in git. `folded` names the counters that
+    the steps bring into files: whoever does the steps ends the folding.
     """
     at = cache(workspace.path)  # following the links of 10,000 paths takes seconds
     steps = [step for step in steps if not is_done(step, at)]
@@ -110,10 +114,12 @@ def apply(workspace: Workspace, steps: Sequence[Step], held: Held, *, exactly: b
     note = workspace.derived / _FOLDER / f"{workspace.stamp.replace(':', '')}-{os.urandom(4).hex()}.json"
     told = [noted(step) for step in steps]
     mark = watch.mark(workspace) if (watch := file_steps.watcher.get()) else None
-    whole = {"steps": told, "seal": seal(workspace, told), "exactly": exactly, "undo": mark}
+    whole = {"steps": told, "seal": seal(workspace, told), "exactly": exactly, "undo": mark, "folded": [*folded]}
     atomic_files.create(note, json.dumps(whole, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     try:
-        return _carry_out(workspace, note, steps, held, at, exactly=exactly)
+        applied = _carry_out(workspace, steps, held, at, exactly=exactly)
+        _end(workspace, note, folded)
+        return applied
     except RefusedError as error:
         fix = f"{error.fix}; " * bool(error.fix) + "the next command finishes what was begun"
         raise UnfinishedError(error.message, fix) from error
@@ -143,7 +149,8 @@ def finish(workspace: Workspace, held: Held) -> Applied:
                 at = cache(workspace.path)
                 for step in filter(partial(is_done, at=at), steps):
                     tell(record, step, at)
-                applied = _carry_out(workspace, note, steps, held, at, exactly=bool(told.get("exactly")))
+                applied = _carry_out(workspace, steps, held, at, exactly=bool(told.get("exactly")))
+                _end(workspace, note, told.get("folded") or ())
         except RefusedError as error:
             fix = f"put that right, or move {note} away to go on without it"
             raise RefusedError(f"what a killed command began cannot be finished: {error.message}", fix) from error
@@ -173,12 +180,20 @@ def seal(workspace: Workspace, told: Sequence[Mapping[str, Any]]) -> str:
     return blake2b(data, digest_size=16, key=key).hexdigest() if key else ""
 
 
-def _carry_out(
-    workspace: Workspace, note: Path, steps: Sequence[Step], held: Held, at: Places, *, exactly: bool
-) -> Applied:
-    """Do what is noted; the note goes when the folders are safe on disk, each of them once.
+def _end(workspace: Workspace, note: Path, folded: Collection[str]) -> None:
+    """Forget a note whose steps are done and safe on disk."""
+    if folded:
+        from .access_log import finish_folding  # late: two commands count
 
-    Until then it holds every text, and no file gives up its old name before the new one is safe.
+        finish_folding(workspace, folded)
+    with suppress(RefusedError):  # all of it is done, so the next command has nothing to do but to remove the note
+        remove(note)
+
+
+def _carry_out(workspace: Workspace, steps: Sequence[Step], held: Held, at: Places, *, exactly: bool) -> Applied:
+    """Do what is noted; the folders are safe on disk then, each of them synced once.
+
+    Until then the note holds every text, and no file gives up its old name before the new one is safe.
     """
     done: list[str] = []
     kept: list[tuple[str, str]] = []
@@ -206,8 +221,6 @@ def _carry_out(
     for folder in folders:
         with file_steps.naming("write", folder):
             file_steps.sync_folder(folder)
-    with suppress(RefusedError):  # all of it is done, so the next command has nothing to do but to remove the note
-        remove(note)
     return Applied(tuple(done), tuple(kept))
 
 
@@ -216,8 +229,12 @@ def _add(target: Path, step: Append, zone: tzinfo) -> None:
     from ..formats.history import with_record  # late: most changes add no record
 
     standing = atomic_files.read(target) if target.exists() else b""
-    kept = standing[: len(standing) - half_written(standing, step)]
-    whole = encoded(with_record(kept.decode("utf-8", "surrogateescape"), step.text, zone))
+    if half := half_written(standing, step):
+        kept = standing[:-half]
+        # Nobody is told: half of a record is nothing to go back to.
+        Context().run(atomic_files.replace, target, kept, atomic_files.digest(standing))
+        standing = kept
+    whole = encoded(with_record(standing.decode("utf-8", "surrogateescape"), step.text, zone))
     if whole == standing + encoded(step.text):
         atomic_files.append(target, encoded(step.text))
     else:

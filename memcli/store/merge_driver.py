@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..errors import GitError, MemError
+from ..errors import BusyError, GitError, MemError
 from ..formats.frontmatter.document import load_mapping
 from ..formats.three_way import MARKER as MARKER_SIZE
 from ..formats.three_way import Merged
@@ -171,13 +171,16 @@ def install(folder: "Path") -> bool:
         known = local_settings(folder)
         for name in (name for name in wanted if known.get(name) != wanted[name]):
             set_locally(folder, name, wanted[name])
-    except GitError:
+    except (BusyError, GitError):
         return False
     return True
 
 
 def uninstall(folder: "Path") -> bool:
-    """Take the driver out of the settings of a repository; return whether it was there. Raise GitError if git fails."""
+    """Take the driver out of the settings of a repository; return whether it was there.
+
+    Raise GitError if git fails, BusyError where another git holds the lock of the settings.
+    """
     from .git import local_settings, set_locally
 
     there = [name for name in local_settings(folder) if name.startswith("merge.mem.")]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..dataclass import dataclass
 from ..errors import GitError, RefusedError, UsageError
-from .git import blobs
-from .git_changes import attempt, change, locked, split, without_passwords
+from .git import blobs, locked
+from .git_changes import attempt, change, split, without_passwords
 from .workspace import MARKER, Workspace
 
 _PATIENCE = 3.0  # seconds in which another git gives up its lock

@@ -254,7 +254,8 @@ class _Writer:
 
 def _change(row: Mapping[str, Any]) -> tuple[str, ...]:
     """Return which change a row tells of."""
-    return tuple(str(row.get(key)) for key in ("op", "path", "to", "was", "now"))
+    keys = ("op", "path", "to", "was", "now", *(("text",) if row.get("path") == COUNTED else ()))
+    return tuple(str(row.get(key)) for key in keys)
 
 
 def _drop_oldest(known: Sequence[tuple[int, Path]], *, is_hook: bool) -> None:

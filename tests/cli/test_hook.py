@@ -232,6 +232,17 @@ def test_gits_scripts_keep_what_is_there_and_come_back_byte_for_byte(mem: Mem, r
     assert scripts(folder) == before
 
 
+def test_a_lock_that_a_killed_git_left_is_named(mem: Mem, repository: Path) -> None:
+    assert mem("hook", "install", "git").code == 0
+    lock = repository / ".git" / "config.lock"
+    lock.touch()
+    said = f"mem: {lock} is there: another git is at work, or was killed: if none runs, delete that file\n"
+    ran = mem("hook", "uninstall", "git")
+    assert (ran.code, ran.err) == (75, said)
+    lock.unlink()
+    assert mem("hook", "uninstall", "git").code == 0
+
+
 @pytest.mark.parametrize(
     ("text", "mode"),
     [("#!/usr/bin/env python3\nprint()\n", 0o755), ("#!/bin/sh\ntrue\n", 0o644), ("#!/bin/sh\r\n", 0o755)],

@@ -1,10 +1,12 @@
 """What the faults found, each with the smallest fault that showed it."""
 
 import errno
+import json
 from dataclasses import replace
 
 import pytest
 
+from tests.faults.commands import Command
 from tests.faults.disk import GIT_KILLED, KILL, Fault, compiler
 from tests.faults.test_commands import ready
 from tests.faults.trial import Trials, command_named
@@ -187,3 +189,33 @@ def test_a_change_that_was_killed_once_it_stood_can_be_taken_back(ready: Trials,
                 assert world.mem("undo", now=LATER).code == 0, at
                 assert world.files()[file] == before[file], at
     assert stood
+
+
+def test_a_decay_that_was_killed_is_taken_back_as_one_that_was_not(ready: Trials) -> None:
+    confirmed = ("write", "The retry limit follows larch", "--source", "user")
+    words = ("decay", "--apply", "--max-fraction", "1")
+    trial = ready.of(Command("decay, of what was confirmed", words, before=(("read", "kai.md"), confirmed)))
+    world = trial.world
+    log = world.memory / ".mem" / "access"
+
+    def left() -> tuple[dict[str, bytes], str]:
+        """Go on, take it back, and return the files and what is counted."""
+        assert world.mem("note", "And the world went on", now=LATER).code == 0
+        noted = json.loads(world.mem("undo", "--list", "--json").out)["commands"]
+        number = next(one["id"] for one in noted if one["command"] == "decay")
+        assert world.mem("undo", str(number), now=LATER).code == 0
+        return {name: data for name, data in world.files().items() if "/.moves/" not in name}, log.read_text()
+
+    world.put(trial.template)
+    assert world.mem(*words).code == 0
+    wanted = left()
+    assert "confirmed:" in wanted[1]  # and not what was read: that stays in no file
+    for place in (world.memory / "HISTORY-2026-11.md", world.memory / ".mem"):
+        world.put(trial.template)
+        calls = world.mem(*words, fault=KILL.hitting(0), below=place).seen.calls
+        for at in range(1, calls + 1, 3 if place == log.parent else 1):
+            world.put(trial.template)
+            before = world.files()
+            assert world.mem(*words, fault=KILL.hitting(at), below=place).code == -9
+            if any((log.parent / "journal").glob("*.json")) or world.files() != before:
+                assert left() == wanted, at

@@ -128,3 +128,9 @@ def test_a_model_that_tells_nothing_apart_cannot_be_calibrated() -> None:
 
     with pytest.raises(UnavailableError, match="blind@"):
         measure(Blind())  # type: ignore[arg-type]
+
+
+def test_what_a_model_can_read_is_a_property_of_the_model() -> None:
+    assert calibration.BUILT_IN.readable("настройки") == 0
+    assert calibration.BUILT_IN.readable("Einstellungen") == 1
+    assert Calibration(0.7, 0.9).readable("настройки") == 1

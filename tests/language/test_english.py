@@ -1,8 +1,16 @@
-"""What is known of English beforehand."""
+"""What is known of English beforehand, and how it is told from other languages."""
 
 import pytest
 
-from memcli.language.lexicon import common_share, common_words, forms, names_a_time, opens_a_question
+from memcli.language.lexicon import (
+    common_share,
+    common_words,
+    forms,
+    language_of,
+    names_a_time,
+    opens_a_question,
+    stop_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,6 +26,28 @@ def test_an_everyday_word_is_in_more_texts_than_a_merely_common_one() -> None:
 
 def test_shares_are_shares() -> None:
     assert all(0 < share < 0.5 and word == word.lower() for word, share in common_words().items())
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("wo ist mein schlussel", "de"),
+        ("where is the key from the hotel in Berlin", "en"),
+        ("donde estan las llaves de la casa", "es"),
+        ("bu is icin ne kadar", "tr"),
+        ("где ключи от дома и что с ними", "ru"),
+        ("Al birthday", "en"),
+        ("Termin in Berlin", "en"),
+        ("", "en"),
+    ],
+)
+def test_a_language_is_told_by_its_stop_words_and_is_english_in_doubt(text: str, language: str) -> None:
+    assert language_of(text.split()) == language
+
+
+def test_everyday_words_and_stop_words_are_those_of_the_language() -> None:
+    assert common_share("jahre", "de") > 0 == common_share("jahre")
+    assert "mit" in stop_words("de") - stop_words()
 
 
 @pytest.mark.parametrize("word", ["go", "went", "gone"])

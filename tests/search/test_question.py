@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memcli.language.keyword_tokens import latin_share
 from memcli.search.query import parse_query, term_weights
 from memcli.search.ranking_weights import WEIGHTS
 
@@ -26,6 +27,35 @@ def test_a_sentence_that_asks_nothing_is_a_statement(query: str, statement: bool
 def test_a_capital_within_a_sentence_makes_a_name() -> None:
     terms = {term.word: term.is_name for term in parse_query("Where did Ingrid meet the board? Later").terms}
     assert terms == {"ingrid": True, "meet": False, "board": False, "later": False}
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("When did Jürgen Müller meet the board?", {"jurgen", "muller"}),
+        ("where does Мария work", {"мария"}),
+        ("When did Can and May move?", {"can", "may"}),
+        ("¿Cuándo se mudó la hermana de Lucía?", {"lucia"}),
+        ("What Is The Name Of My Dog", {"name", "dog"}),
+        ("Wann hat der Nachbar das Auto verkauft?", set()),
+    ],
+)
+def test_names_are_known_by_capitals_in_languages_where_only_names_have_them(query: str, names: set[str]) -> None:
+    assert {term.word for term in parse_query(query).terms if term.is_name} == names
+
+
+def test_a_query_loses_the_stop_words_of_its_own_language_alone() -> None:
+    assert [term.word for term in parse_query("Wann hat der Nachbar das Auto verkauft?").terms][-3:] == [
+        "nachbar",
+        "auto",
+        "verkauft",
+    ]
+    assert "her" in {term.word for term in parse_query("her gün ne için koşuyor ve ne kadar").terms}
+
+
+def test_frequent_names_with_accents_are_left_out_too() -> None:
+    question = parse_query("What are Renée's plans for the summer?")
+    assert question.parts([99, 99, 99])[1][0] == "What are plans for the summer?"
 
 
 def test_irregular_forms_of_a_word_are_asked_for_too() -> None:
@@ -101,5 +131,5 @@ def test_weights_of_a_query_that_tells_anything_sum_to_one() -> None:
 
 
 def test_an_english_model_reads_nothing_out_of_digits_and_emoji() -> None:
-    assert [parse_query(text).readable for text in ("7654", "👍", "12:31", "深色")] == [0, 0, 0, 0]
-    assert [parse_query(text).readable for text in ("port 7654", "Größe", "👍 fine")] == [1, 1, 1]
+    assert [parse_query(text).readable(latin_share) for text in ("7654", "👍", "12:31", "深色")] == [0, 0, 0, 0]
+    assert [parse_query(text).readable(latin_share) for text in ("port 7654", "Größe", "👍 fine")] == [1, 1, 1]
