@@ -6,13 +6,14 @@ Owns the formula. Refuses: searching, reading texts from disk, decay and trust (
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping
+from itertools import chain
 from math import log
 
 from ..dataclass import dataclass
 from ..formats.times import day_of, parse_time
 from ..index.index import Piece
 from ..language.keyword_tokens import clean, query_terms
-from ..language.lexicon import names_a_time
+from ..language.lexicon import common_share, names_a_time
 from ..language.sentences import QUESTION_MARKS, is_question
 from ..store.workspace import Workspace
 from .query import Query
@@ -37,7 +38,7 @@ class ChunkCandidate:
     cosine: float | None  # None where it has no vector
     readable: float = 1.0  # how far the model reads its script and the query's, from 0 to 1
     title: frozenset[str] = frozenset()  # the words of its title, as query_terms gives them
-    speaker: str = ""  # of a turn, lower case
+    speaker: str = ""  # of a turn
     pieces: int = 1  # of a turn
     is_question: bool = False  # of a turn
     only_asks: bool = False  # of anything else: what it shares with the query it asks too
@@ -69,14 +70,31 @@ def fuse(
     documents: dict[Hashable, list[ChunkCandidate]] = defaultdict(list)
     for one in candidates:
         documents[one.document].append(one)
-    found = [_score(chunks, question, weights, vector) for chunks in documents.values()]
+    named = named_speakers({one.speaker for chunks in documents.values() for one in chunks}, question)
+    found = [_score(chunks, question, weights, vector, named) for chunks in documents.values()]
     found = [(order, one) for order, one in found if any(part > 0 for name, part in one.parts.items() if name != "cut")]
     found.sort(key=lambda item: item[0], reverse=True)
     return [scored for _, scored in found]
 
 
+def named_speakers(speakers: Collection[str], question: Query) -> frozenset[str]:
+    """Return those whom a query names: by their whole name, or by a word of it that is no everyday one.
+
+    Of several who share a word those of whose names the query says most: "Dr. Okafor" is not Dr. Lee.
+    """
+    words = {name: frozenset(query_terms(name, language=question.language)) for name in speakers}
+    said = {name: len(parts & question.speakers) / max(len(parts), 1) for name, parts in words.items()}
+    found: set[str] = set()
+    for word in question.speakers.intersection(chain.from_iterable(words.values())):
+        sharing = {name: said[name] for name in speakers if word in words[name]}
+        most = max(sharing.values())
+        if most == 1 or not common_share(word, question.language):
+            found.update(name for name, share in sharing.items() if share == most)
+    return frozenset(found)
+
+
 def _score(
-    chunks: list[ChunkCandidate], question: Query, weights: Weights, vector: float | None
+    chunks: list[ChunkCandidate], question: Query, weights: Weights, vector: float | None, named: Collection[str]
 ) -> tuple[tuple[float, str, int], Scored]:
     share = {id(one): _vector_share(one, question, weights) if vector is None else vector for one in chunks}
     best = max(chunks, key=lambda one: share[id(one)] * (one.cosine or 0.0) + (1 - share[id(one)]) * one.keyword)
@@ -88,7 +106,7 @@ def _score(
         "vector": v * max(cosines, default=0.0),
         "keyword": (1 - v) * words,
         "title": weights.titled * (bool(best.title) and best.title <= question.words),
-        "speaker": weights.speaker * (best.speaker in question.speakers),
+        "speaker": weights.speaker * (best.speaker in named),
         "length": weights.pieces * log(best.pieces),
         "question": weights.asked * best.is_question,
         "exact": weights.exact * max(one.exact for one in chunks),
@@ -157,7 +175,7 @@ def candidate(
             title=frozenset(query_terms(piece.title, language=question.language))
             if piece.title and not is_turn
             else frozenset(),
-            speaker=speaker.strip().lower(),
+            speaker=speaker.strip(),
             pieces=max(pieces, 1),
             is_question=is_turn and is_question(said),
             only_asks=not is_turn and only_asks(piece.text, question.words, question.language),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.search.query import Query, parse_query
-from memcli.search.ranking import LONG, SHORT, TURN, ChunkCandidate, fuse
+from memcli.search.ranking import LONG, SHORT, TURN, ChunkCandidate, fuse, named_speakers
 from memcli.search.ranking_weights import WEIGHTS
 
 ASKED = parse_query("Where did Melanie plant marigolds?")
@@ -23,7 +23,7 @@ CANDIDATE = st.builds(
     cosine=st.none() | st.floats(-1, 1),
     readable=SHARE,
     title=st.sampled_from([frozenset(), frozenset({"marigolds"})]),
-    speaker=st.sampled_from(["", "melanie"]),
+    speaker=st.sampled_from(["", "Melanie", "Melanie Carter"]),
     is_question=st.booleans(),
     exact=SHARE,
     is_dated=st.booleans(),
@@ -63,13 +63,37 @@ def test_more_of_either_arm_is_more_relevant(shape: str) -> None:
         {"exact": 1.0},
         {"is_dated": True},
         {"is_named": True},
-        {"shape": TURN, "speaker": "melanie"},
+        {"shape": TURN, "speaker": "Melanie"},
         {"timestamp": "2026-01-02"},
     ],
 )
 def test_a_sign_lifts_a_text_above_its_like(better: dict[str, Any]) -> None:
     plain = candidate(1, shape=better.get("shape", SHORT), timestamp="2026-01-01")
     assert order(plain, replace(plain, chunk=2, document=2, **better)) == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("What did Mary Ann plant?", {"Mary Ann"}),
+        ("What did Mary plant?", {"Mary Ann", "Mary Beth"}),
+        ("what did ann plant?", {"Mary Ann"}),
+        ("Which dose did Dr. Okafor name?", {"Dr. Okafor"}),
+        ("Which dose did Okafor name?", {"Dr. Okafor"}),
+        ("What did Jose say?", {"José"}),
+        ("Why did the build fail?", set()),
+        ("What did the build bot say?", {"Build Bot"}),
+        ("What did I tell Mary Ann?", {"user", "Mary Ann"}),
+    ],
+)
+def test_a_speaker_of_several_words_is_named_by_one_of_them(query: str, named: set[str]) -> None:
+    everybody = {"Mary Ann", "Mary Beth", "Dr. Okafor", "Dr. Lee", "José", "Build Bot", "user", "assistant", ""}
+    assert named_speakers(everybody, parse_query(query)) == named
+
+
+def test_turns_of_a_speaker_of_two_words_are_lifted() -> None:
+    turns = candidate(1, shape=TURN, speaker="Dr. Lee"), candidate(2, shape=TURN, speaker="Dr. Okafor")
+    assert order(*turns, question=parse_query("Which dose did Okafor name?")) == [2, 1]
 
 
 def test_a_text_for_which_nothing_speaks_is_no_hit() -> None:
