@@ -15,6 +15,7 @@ from bench.scorecard.questions import retrieved, sample
 from bench.scorecard.trials import crowded, edited, killed
 
 SCRIPT = """
+import shutil
 from pathlib import Path
 def ask(query):
     if query == "die":
@@ -23,6 +24,8 @@ def ask(query):
     words = set(query.split())
     files = sorted(Path(here.notes).rglob("*.md"), key=lambda file: -len(words & set(file.read_text().split())))
     return [[os.path.relpath(file, here.root), 0, file.read_text()] for file in files]
+def index(_):
+    shutil.copytree(here.notes, "kept")
 def write(text):
     Path(here.notes, f"{os.getpid()}.md").write_text(text)
 """
@@ -30,7 +33,6 @@ SCRIPTED = tools.Tool(
     name="scripted",
     pip=("scripted==1",),
     told="words",
-    index=("{python}", "-c", "pass"),
     search=("{python}", "-c", "pass"),
     library=programs.program(SCRIPT),
     write=("{python}", "-c", "{library}", "{here}", "{text}"),
@@ -54,7 +56,7 @@ def places(tmp_path: Path) -> Any:
 def test_a_tool_is_asked_by_its_library_and_judged_by_the_labels(places: Any) -> None:
     documents = ({"id": "d1", "text": "The cat is grey."}, {"id": "d2", "text": "The dog sleeps."})
     asked = Collection("set", "one", documents, (Query("q1", "which dog sleeps.", {"d2": 1.0}, "", True),))
-    (line,) = retrieved([asked], lambda _: places(SCRIPTED))
+    (line,) = retrieved(asked, places(SCRIPTED))
     assert (line["question"], line["ranked"]) == ("q1", ["d2", "d1"])
     assert (line["recall@5"], line["nDCG@10"]) == (1.0, 1.0)
 
@@ -88,9 +90,8 @@ def test_mem_sees_what_a_hand_did(places: Any) -> None:
 
 
 def test_a_tool_that_remembers_what_was_there_is_stale(places: Any) -> None:
-    index = ("{python}", "-c", "import shutil; shutil.copytree('notes', 'kept')")
-    library = programs.program(SCRIPT.replace("here.notes", "'kept'"))
-    lines = edited(places(replace(SCRIPTED, index=index, library=library)), 3)
+    library = programs.program(SCRIPT.replace("Path(here.notes).rglob", "Path('kept').rglob"))
+    lines = edited(places(replace(SCRIPTED, library=library)), 3)
     assert [line["seen"] for line in lines] == [False, False, False]
 
 
@@ -108,10 +109,10 @@ def test_only_questions_that_were_held_are_drawn(tmp_path: Path) -> None:
     (folder / "corpus.jsonl").write_text('{"id": "a.md", "text": "A"}\n')
     (folder / "queries.jsonl").write_text("".join(f'{{"id": "q{n}", "text": "?"}}\n' for n in range(10)))
     (folder / "qrels.tsv").write_text("".join(f"q{n}\ta.md\t1\n" for n in range(10)))
-    (one,) = (found for found in sample(tmp_path, 3) if found.set == "qmd-files")
+    one, again = (next(found for found in sample(tmp_path, 3) if found.set == "qmd-files") for _ in range(2))
     assert len(one.queries) == 3
     assert all(query.is_held for query in one.queries)
-    assert one.queries == next(found.queries for found in sample(tmp_path, 3) if found.set == "qmd-files")
+    assert again.queries == one.queries
 
 
 def _asked(tool: str, *gains: float) -> list[dict[str, Any]]:

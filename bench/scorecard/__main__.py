@@ -1,15 +1,16 @@
 """Measure mem and other tools of agent memory on the same texts, the same questions and the same machine.
 
 Each tool runs in an environment of its own below the folder `--tools` (bench/README.md says how they are made) with a
-home of its own. What a test finds is kept in the folder `--lines`, a file of JSON lines for each tool and test, and the
-page is made of all that is there: a tool or a test can be measured again alone.
+home of its own. What is found is kept in the folder `--lines`, a file of JSON lines for each test and tool, and what is
+there is not measured again. The page is made of all that is there.
 """
 
 import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from bench.measures import rows, show
@@ -25,49 +26,50 @@ TESTS = ("retrieval", "facts", "edits", "writers", "kills", "costs")
 
 
 def main() -> None:
-    """Measure what is asked for and print the page of all that is known."""
+    """Measure what is asked for and not there yet, and print the page of all that is."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("data", type=Path, help="folder of the sets")
     options.add_argument("--tools", type=Path, required=True, help="folder with an environment for each tool")
     options.add_argument("--lines", type=Path, required=True, help="folder in which what is found is kept")
-    options.add_argument("--only", nargs="+", metavar="NAME", help=f"of {', '.join(tool.name for tool in TOOLS)}")
     options.add_argument("--tests", nargs="*", default=TESTS, metavar="TEST", help=f"of {', '.join(TESTS)}; none: page")
-    options.add_argument("--questions", type=int, default=40, help="of each set (40)")
+    options.add_argument("--questions", type=int, default=40, help="of each set, at most (40)")
     options.add_argument("--write", action="store_true", help="write the page into bench/results")
     chosen = options.parse_args()
-    wanted = [tool for tool in TOOLS if not chosen.only or tool.name in chosen.only]
     chosen.lines.mkdir(parents=True, exist_ok=True)
     if chosen.tests:
-        measure([tool for tool in wanted if _is_here(tool, chosen.tools)], chosen)
+        measure([tool for tool in TOOLS if _is_here(tool, chosen.tools)], chosen)
     lines = [line for file in sorted(chosen.lines.glob("*.jsonl")) for line in rows(file)]
     show("scorecard", page(lines), write=chosen.write)
 
 
-def measure(wanted: list[Tool], chosen: argparse.Namespace) -> None:
-    """Run the tests that are chosen and keep their lines."""
-
-    def place(tool: Tool, name: str) -> Place:
-        return Place(tool, chosen.tools, Path(folder) / tool.name.replace(", ", "-").replace(" ", "-") / name, address)
-
+def measure(wanted: Sequence[Tool], chosen: argparse.Namespace) -> None:
+    """Run the tests that are chosen, tool after tool, and keep their lines."""
+    real = [tool for tool in wanted if not tool.is_variant]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, endpoint() as address:
-        trials: dict[str, Callable[[Tool], Iterable[Line]]] = {
-            "retrieval": lambda tool: retrieved(
-                sample(chosen.data, chosen.questions), lambda name: place(tool, f"retrieval-{name}")
-            ),
-            "facts": lambda tool: replaced(chosen.data, place(tool, "facts")),
-            "edits": lambda tool: edited(place(tool, "edits")),
-            "writers": lambda tool: crowded(place(tool, "writers")),
-            "kills": lambda tool: killed(place(tool, "kills")),
-        }
-        for test, trial in trials.items():
-            for tool in wanted if test in chosen.tests else ():
-                if test == "retrieval" or not tool.is_variant:
+
+        def run(test: str, trial: Callable[[Place], Iterable[Line]], among: Sequence[Tool]) -> None:
+            for tool in among:
+                file = chosen.lines / f"{test}.{tool.short}.jsonl"
+                if not file.exists():
                     say(f"{tool.name}: {test}")
-                    keep(chosen.lines, tool.name, test, tried(trial(tool)))
-        if "costs" in chosen.tests:
-            found = list(costs([place(tool, "costs") for tool in wanted if not tool.is_variant]))
-            for name in dict(found):
-                keep(chosen.lines, name, "costs", (line for tool, line in found if tool == name))
+                    place = Place(tool, chosen.tools, Path(folder) / test / tool.short, address)
+                    keep(file, tool, test.partition(".")[0], tried(trial(place)))
+
+        trials: dict[str, Callable[[Place], Iterable[Line]]] = {
+            "facts": partial(replaced, chosen.data), "edits": edited, "writers": crowded, "kills": killed,
+        }  # fmt: skip
+        for test in chosen.tests:
+            if test == "retrieval":
+                for one in sample(chosen.data, chosen.questions):
+                    run(f"retrieval.{one.set}.{one.name}", partial(retrieved, one), wanted)
+            elif test in trials:
+                run(test, trials[test], real)
+            elif not all((chosen.lines / f"costs.{tool.short}.jsonl").exists() for tool in real):
+                places = [Place(tool, chosen.tools, Path(folder) / test / tool.short, address) for tool in real]
+                found = list(costs(places))
+                for tool in real:
+                    own = (line for name, line in found if name == tool.name)
+                    keep(chosen.lines / f"costs.{tool.short}.jsonl", tool, "costs", own)
 
 
 def tried(lines: Iterable[Line]) -> Iterable[Line]:
@@ -79,10 +81,10 @@ def tried(lines: Iterable[Line]) -> Iterable[Line]:
         yield {"broken": str(error)}
 
 
-def keep(folder: Path, name: str, test: str, lines: Iterable[Line]) -> None:
+def keep(file: Path, tool: Tool, test: str, lines: Iterable[Line]) -> None:
     """Keep what a test of a tool brought."""
-    text = "".join(json.dumps({"tool": name, "test": test, **line}, ensure_ascii=False) + "\n" for line in lines)
-    (folder / f"{name.replace(', ', '-').replace(' ', '-')}.{test}.jsonl").write_text(text, encoding="utf-8")
+    text = "".join(json.dumps({"tool": tool.name, "test": test, **line}, ensure_ascii=False) + "\n" for line in lines)
+    file.write_text(text, encoding="utf-8")
 
 
 def _is_here(tool: Tool, tools: Path) -> bool:

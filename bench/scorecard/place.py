@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from typing import Any
 from bench.retrieval.sets import Collection
 from bench.scorecard.tools import Known, Tool, write_note
 
-SECONDS = 600
+SECONDS = 1800
+"""Seconds after which a process that is asked counts as one that hangs."""
 
 
 class Broken(Exception):
@@ -55,12 +57,11 @@ class Place:
         self.environ = {**kept, **ours, **told}
 
     def fill(self, collection: Collection) -> Known:
-        """Lay the documents out as the tool wants them, and let it read them."""
+        """Lay the documents out as the tool wants them."""
         known = self.tool.lay(collection, self.root, self.tool.notes)
         for name, text in self.tool.files.items():
             write_note(Path(self._filled(name)), text)
         self.notes.mkdir(exist_ok=True)
-        self.run(self.tool.index)
         return known
 
     def words(self, command: Sequence[str], **values: str) -> list[str]:
@@ -72,18 +73,6 @@ class Place:
         nothing = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
         words = self.words(command, **values)
         return subprocess.Popen(words, env=self.environ, cwd=self.root, start_new_session=True, **nothing)
-
-    def run(self, command: Sequence[str], **values: str) -> None:
-        """Run a command to its end; Broken where it fails."""
-        words = self.words(command, **values)
-        try:
-            done = subprocess.run(
-                words, env=self.environ, cwd=self.root, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS
-            )
-        except subprocess.TimeoutExpired:
-            raise Broken(f"{self.tool.name}: more than {SECONDS} s") from None
-        if done.returncode:
-            raise Broken(f"{self.tool.name}: {done.returncode}: {done.stderr.decode(errors='replace').strip()[-600:]}")
 
     def search(self, query: str) -> list[Hit]:
         """Search once, in a process of its own."""
@@ -97,11 +86,14 @@ class Place:
         words = [self._values["python"], "-c", self.tool.library, here]
         pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         with subprocess.Popen(words, env=self.environ, cwd=self.root, text=True, **pipes) as process:
+            watch = threading.Timer(SECONDS, process.kill)
+            watch.start()
             try:
                 program = Program(self.tool.name, process)
                 program.read()
                 yield program
             finally:
+                watch.cancel()
                 process.kill()
 
     def _here(self, endpoint: str) -> dict[str, str]:
@@ -121,12 +113,16 @@ class Program:
 
     def ask(self, query: str) -> tuple[list[Hit], float]:
         """Give the hits of a query and the milliseconds it took."""
-        hits, milliseconds = self._send({"ask": query})
+        hits, milliseconds = self._send("ask", query)
         return [Hit(*hit) for hit in hits], milliseconds
 
+    def index(self) -> None:
+        """Read all files."""
+        self._send("index", "")
+
     def write(self, text: str) -> None:
-        """Keep a text, if the program can."""
-        self._send({"write": text})
+        """Keep a text, if the tool has a verb for it."""
+        self._send("write", text)
 
     def read(self) -> tuple[Any, float]:
         """Read an answer; Broken where there is none."""
@@ -137,7 +133,7 @@ class Program:
         answer, milliseconds = json.loads(line)
         return answer, milliseconds
 
-    def _send(self, message: Mapping[str, str]) -> tuple[Any, float]:
+    def _send(self, *message: str) -> tuple[Any, float]:
         assert self._process.stdin
         try:
             self._process.stdin.write(json.dumps(message) + "\n")

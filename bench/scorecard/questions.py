@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
@@ -14,61 +14,51 @@ from bench.measures import DEPTH, scores
 from bench.retrieval.kinds import OURS
 from bench.retrieval.sets import Collection, asked_at, collections
 from bench.scorecard.place import Hit, Place
-from bench.timing import say
 
 SETS = {
-    "locomo-turn": "people who write to each other",
-    "locomo-obs": "facts noted about them",
-    "beam-user": "what people tell an assistant",
+    "qmd-files": "six long documents",
+    "openclaw_bm-medium": "an agent's own pages",
+    "gbrain-pages": "pages on people and companies",
+    "madial-dialogue": "short memories, asked by a dialogue",
     "coding": "developers and a coding agent",
     "operations": "teams that run something",
     "everyday": "friends, families, an assistant",
-    "madial-dialogue": "short memories, asked by a dialogue",
-    "openclaw_bm-medium": "an agent's own pages",
-    "qmd-files": "six long documents",
-    "gbrain-pages": "pages on people and companies",
+    "beam-user": "what people tell an assistant",
+    "locomo-obs": "facts noted about people who write to each other",
+    "locomo-turn": "what these people write",
 }
 SEED, SHOWN = 11, 5
 FACTS = "fact-consolidation/6k.json"
 Line = dict[str, Any]
 
 
-def sample(data: Path, questions: int) -> list[Collection]:
-    """Draw questions that nothing was tuned on, of each set: a workspace after the other until there are enough."""
-    by_set: dict[str, list[Collection]] = {name: [] for name in SETS}
-    for one in chain(collections(data, tuple(SETS)), collections(OURS, tuple(SETS))):
-        held = tuple(query for query in one.queries if query.is_held)
-        if held:
-            by_set[one.set].append(replace(one, queries=held))
-    return list(chain.from_iterable(_drawn(found, questions) for found in by_set.values()))
+def sample(data: Path, questions: int) -> Iterator[Collection]:
+    """Draw a workspace of each set, and of its questions some that nothing was tuned on."""
+    found = list(chain(collections(data, tuple(SETS)), collections(OURS, tuple(SETS))))
+    for name in SETS:
+        draw = random.Random(SEED)
+        held = {one: [query for query in one.queries if query.is_held] for one in found if one.set == name}
+        whole = [one for one, queries in held.items() if queries]
+        if whole:
+            one = draw.choice(whole)
+            yield replace(one, queries=tuple(draw.sample(held[one], min(questions, len(held[one])))))
 
 
-def _drawn(found: Sequence[Collection], questions: int) -> Iterator[Collection]:
-    draw, missing = random.Random(SEED), questions
-    for one in draw.sample(found, len(found)):
-        kept = tuple(draw.sample(one.queries, min(missing, len(one.queries))))
-        missing -= len(kept)
-        if kept:
-            yield replace(one, queries=kept)
-
-
-def retrieved(wanted: Sequence[Collection], make: Callable[[str], Place]) -> Iterator[Line]:
-    """Ask a tool all questions; `make` gives a place of that name."""
-    for one in wanted:
-        place = make(f"{one.set}-{one.name}")
-        say(f"{place.tool.name}: {one.set} {one.name}, {len(one.documents)} texts, {len(one.queries)} questions")
-        known = place.fill(one)
-        with place.asking(asked_at(one).isoformat()) as program:
-            for query in one.queries:
-                hits, milliseconds = program.ask(query.text)
-                names = (known.get((hit.path, 0)) or known.get((hit.path, hit.line), "?") for hit in hits)
-                ranking = list(dict.fromkeys(names))[:DEPTH]
-                found = scores(ranking, query.grades)
-                yield {
-                    "set": one.set, "workspace": one.name, "question": query.id, "ranked": ranking,
-                    "gold": dict(query.grades), "recall@5": round(found.recall5, 4),
-                    "nDCG@10": round(found.ndcg10, 4), "ms": round(milliseconds, 1),
-                }  # fmt: skip
+def retrieved(one: Collection, place: Place) -> Iterator[Line]:
+    """Ask a tool the questions of a workspace."""
+    known = place.fill(one)
+    with place.asking(asked_at(one).isoformat()) as program:
+        program.index()
+        for query in one.queries:
+            hits, milliseconds = program.ask(query.text)
+            names = (known.get((hit.path, 0)) or known.get((hit.path, hit.line), "?") for hit in hits)
+            ranking = list(dict.fromkeys(names))[:DEPTH]
+            found = scores(ranking, query.grades)
+            yield {
+                "set": one.set, "workspace": one.name, "question": query.id, "ranked": ranking,
+                "gold": dict(query.grades), "recall@5": round(found.recall5, 4), "nDCG@10": round(found.ndcg10, 4),
+                "ms": round(milliseconds, 1),
+            }  # fmt: skip
 
 
 def replaced(data: Path, place: Place) -> Iterator[Line]:
@@ -83,6 +73,7 @@ def replaced(data: Path, place: Place) -> Iterator[Line]:
     place.fill(Collection("facts", "6k", documents, ()))
     newest = {slot_of(fact): fact for fact in facts}
     with place.asking() as program:
+        program.index()
         for fact in facts if is_told else ():
             program.write(fact)
         for question, answers in zip(told["questions"], told["answers"], strict=True):

@@ -42,7 +42,6 @@ class Tool:
     name: str
     pip: tuple[str, ...]  # what is installed into its environment
     told: str  # how it searches
-    index: tuple[str, ...]
     search: tuple[str, ...]
     library: str  # a program of `programs`
     folder: str = ""  # of its environment below the folder of tools; empty: its name
@@ -58,12 +57,16 @@ class Tool:
     )  # of its environment, a pattern → the folder that takes them
     is_variant: bool = False  # another layout of a tool that stands before it: measured for retrieval alone
 
+    @property
+    def short(self) -> str:
+        """Give a name for files."""
+        return self.name.replace(",", "").replace(" ", "-")
+
 
 _MODEL = "all-MiniLM-L6-v2"
 _MEM: dict[str, Any] = {
     "folder": "mem",
     "pip": (".",),
-    "index": ("{bin}/mem", "index", "--workspace", "{root}"),
     "search": ("{bin}/mem", "search", "--workspace", "{root}", "--limit", "10", "--json", "--", "{query}"),
     "library": programs.MEM,
     "write": ("{bin}/mem", "write", "--workspace", "{root}", "--", "{text}"),
@@ -85,7 +88,6 @@ TOOLS = (
         name="memsearch",
         pip=("memsearch==0.4.23",),
         told="BM25 and vectors by reciprocal rank (Milvus Lite), provider openai",
-        index=("{bin}/memsearch", "index", "{notes}", *_MILVUS),
         search=("{bin}/memsearch", "search", *_MILVUS, "-k", "10", "-j", "--", "{query}"),
         library=programs.MEMSEARCH,
         add=("{bin}/memsearch", "index", "{file}", *_MILVUS),
@@ -95,7 +97,6 @@ TOOLS = (
         name="memweave",
         pip=("memweave==0.2.1", "pysqlite3-binary==0.5.4.post2"),
         told="0.7 vector + 0.3 BM25 (SQLite), `--min-score 0`",
-        index=("{bin}/memweave", "index", "-q", *_WOVEN),
         search=("{bin}/memweave", "search", *_WOVEN, "--max-results", "10", "--min-score", "0", "--json", "{query}"),
         library=programs.MEMWEAVE,
         add=("{bin}/memweave", "add", "-q", *_WOVEN, "{file}"),
@@ -113,7 +114,6 @@ TOOLS = (
         name="agentcairn",
         pip=("agentcairn==0.26.2", "duckdb==1.5.5", "duckdb-extension-fts==1.5.5"),
         told="BM25 and vectors by reciprocal rank, links weighed (DuckDB), `--no-rerank`",
-        index=("{bin}/cairn", "reindex", "{notes}"),
         search=("{bin}/cairn", "recall", "--vault", "{notes}", "--k", "10", "--no-rerank", "--json", "--", "{query}"),
         library=programs.AGENTCAIRN,
         write=("{python}", "-c", "{library}", "{here}", "{text}"),

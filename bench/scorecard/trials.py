@@ -35,6 +35,8 @@ def _filled(place: Place, count: int = NOTES) -> list[str]:
     texts = _sentences(count, seed=1)
     documents = tuple({"id": f"n{number}.md", "text": text} for number, text in enumerate(texts))
     place.fill(Collection("notes", "notes", documents, ()))
+    with place.asking() as program:
+        program.index()
     return texts
 
 
@@ -83,22 +85,21 @@ def crowded(place: Place, writers: int = WRITERS) -> Iterator[Line]:
 
 
 def killed(place: Place, kills: int = KILLS) -> Iterator[Line]:
-    """Kill writes at drawn moments between a fifth of their time and its end.
+    """Kill writes at drawn moments between a fifth of the time that one took and its end.
 
     Is each file whole, is all there that was there, does a search find it, and does the next write go through?
     """
-    texts, new = _filled(place), _sentences(2 * kills + 1, seed=4)
-    started = time.monotonic()
-    _started(place, "k-first", new[-1]).wait(PATIENCE)
-    took = time.monotonic() - started
-    draw = random.Random(5)
+    texts, new, draw = _filled(place), _sentences(2 * kills + 1, seed=4), random.Random(5)
+    took = _timed(place, kills, new[-1])[1]
     for number in range(kills):
         process, delay = _started(place, f"k{number}", new[number]), draw.uniform(0.2, 1.0) * took
         time.sleep(delay)
+        is_running = process.poll() is None
         _kill(process)
         files = _files(place)
         line: Line = {
             "after ms": round(1000 * delay),
+            "running": is_running,
             "torn": any(not any(flat(text) in file for text in texts + new) for file in files),
             "lost": any(not any(flat(text) in file for file in files) for text in texts),
         }
@@ -106,8 +107,14 @@ def killed(place: Place, kills: int = KILLS) -> Iterator[Line]:
             line["found"] = any(_tells(hit, texts[number]) for hit in place.search(texts[number]))
         except Broken as error:
             line |= {"found": False, "said": str(error)}
-        line["writes"] = _write(place, kills + number, new[kills + number]) == 0
+        code, took = _timed(place, kills + number, new[kills + number])
+        line["writes"] = code == 0
         yield line
+
+
+def _timed(place: Place, number: int, text: str) -> tuple[int | None, float]:
+    started = time.monotonic()
+    return _write(place, number, text), time.monotonic() - started
 
 
 def _files(place: Place) -> list[str]:
@@ -144,7 +151,7 @@ def costs(places: Sequence[Place], rounds: int = ROUNDS) -> Iterator[tuple[str, 
     """Search notes once with each tool and start an empty Python, round after round; yield tools and lines."""
     benches = []
     for place in places:
-        say(f"{place.tool.name}: {SEARCHED} notes")
+        say(f"{place.tool.name}: costs")
         _filled(place, SEARCHED)
         benches.append(Bench(place.home, 1, place.root))
         benches[-1].environ = place.environ
