@@ -26,7 +26,7 @@ _OFF: dict[str, dict[str, Any]] = {
     "no speaker in the query": {"speaker": 0.0},
     "a turn that asks answers too": {"asked": 0.0},
     "no exact phrases": {"exact": 0.0},
-    "no lift of the time named": {"dated": 0.0},
+    "the time named is no filter": {"dated": 0.0},
     "a rare name is a word": {"rare_name": 1.0},
     "no texts beside the workspace's": {"everyday_texts": 1, "other_texts": 1},
     "tf saturation of 1.2": {"saturation": 1.2},
@@ -38,7 +38,7 @@ def variants() -> Iterator[Variant]:
     """Give every ranking with something taken away."""
     for name, changes in _OFF.items():
         yield name, WEIGHTS._replace(**changes), "hybrid", nullcontext()
-    yield "no common words known", WEIGHTS, "hybrid", _instead(question, "common_share", lambda word: 0.0)
+    yield "no common words known", WEIGHTS, "hybrid", _instead(question, "common_share", lambda *_: 0.0)
     yield "no irregular forms and clippings", WEIGHTS, "hybrid", _instead(question, "forms", lambda word: (word,))
     yield "question words asked for too", WEIGHTS, "hybrid", _instead(question, "query_terms", _every_word)
     yield "by words alone", WEIGHTS, "keyword", nullcontext()
@@ -47,12 +47,12 @@ def variants() -> Iterator[Variant]:
     yield "tried: the query drawn to its hits", WEIGHTS, "hybrid", _instead(index_search, "_by_meaning", _fed_back)
 
 
-def _every_word(query: str) -> tuple[str, ...]:
+def _every_word(query: str, language: str) -> tuple[str, ...]:
     """Drop the 33 usual stop words only."""
     from bench.retrieval.references import STOP
 
     words = dict.fromkeys(word.lower() for word in question._WORD.findall(query))
-    return tuple(word for word in words if word not in STOP)[:64] or ranking.query_terms(query)
+    return tuple(word for word in words if word not in STOP)[:64] or ranking.query_terms(query, language=language)
 
 
 def _recent(many: Iterable[ranking.ChunkCandidate], *arguments: Any) -> list[ranking.Scored]:

@@ -126,9 +126,6 @@ def _shifted(said: date, unit: str, step: int) -> str:
     return date(months // 12, months % 12 + 1, 1).isoformat()[:7]
 
 
-LATER = timedelta(days=7)
-"""How long after a period something written may still be about it."""
-
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
 _MONTH_NUMBERS = {name: place for place, name in enumerate(_MONTHS, 1)} | {
     name[:3]: place for place, name in enumerate(_MONTHS, 1)
@@ -137,49 +134,89 @@ _MONTH_NAMES = "|".join([*_MONTHS, *(name[:3] for name in _MONTHS)])
 _ISO = r"\b(\d{4})-(\d\d)(?:-(\d\d))?\b"
 _DAY_FIRST = rf"(?i)\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH_NAMES})\b\.?,?(?: (\d{{4}}))?"
 _MONTH_FIRST = rf"(?i)\b({_MONTH_NAMES})\b\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d),?(?: (\d{{4}}))?"
-# A month alone must be capitalised (may, march) or follow a preposition.
+_PREPOSITION = r"[Ii]n|[Ss]ince|[Dd]uring|[Ll]ast|[Tt]his|[Oo]f|[Ee]arly|[Ll]ate|[Ff]rom|[Bb]efore|[Aa]fter|[Uu]ntil"
+# A month alone follows a preposition, or is capitalised (may, march) and ends a clause: the March report is a report.
 _MONTH = (
-    rf"\b(?:(?:[Ii]n|[Ss]ince|[Dd]uring|[Ll]ast|[Tt]his|[Oo]f|[Ee]arly|[Ll]ate) ({_MONTH_NAMES})"
-    rf"|({'|'.join(name.title() for name in _MONTHS)}))\b,?(?: (\d{{4}}))?"
+    rf"\b(?:(?:{_PREPOSITION}) ({_MONTH_NAMES})"
+    rf"|({'|'.join(name.title() for name in _MONTHS)})(?=,? \d{{4}}|\W*$|[,;.?!)]))\b,?(?: (\d{{4}}))?"
 )
-_YEAR = r"(?i)\b(?:in|of|during|since|from) ((?:19|20)\d\d)\b"
+_YEAR = rf"\b(?:{_PREPOSITION}) ((?:19|20)\d\d)\b"
 _AGO = r"(?i)\b(\d{1,3}|a|an|one|two|three|four|five|six|few) (day|week|month|year)s? ago\b"
 _PERIOD_COUNTS = {**_NUMBERS, "few": 3}
 _RELATIVE = r"(?i)\b(today|yesterday|(?:last|this|past|previous) (?:week|weekend|month|year))\b"
 _PERIOD_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
+_RANGE = r"(?i)\b(?:between|from) (\w[^,;.?!]{2,24}?) (?:and|to|until|till) (\w[^;.?!]{2,24})"
+_BOUND = (
+    r"(?i)(?P<unit>\b(?:day|week|month|year)s? )?\b(?:(?P<start>since|after|from)|before|until|till|by) "
+    rf"(?P<time>(?:the )?(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{_MONTH_NAMES})"
+    rf"|\d{{4}}|(?:{_MONTH_NAMES}|last|yesterday)\b).*)"
+)
 
 
 @dataclass(frozen=True)
 class Period:
-    """Days from `first` to `last`, or a month, or a day of a month, of any year."""
+    """Days from `first` to `last`; those of any year where it `is_yearly`."""
 
-    first: date | None = None
-    last: date | None = None
-    month: int = 0
-    day: int = 0
+    first: date
+    last: date
+    is_yearly: bool = False
 
-    def holds(self, day: date) -> bool:
-        """Return whether something written that day may be about the period."""
-        if self.first and self.last:
-            return self.first <= day <= self.last + LATER
-        for year in (day.year - 1, day.year):
-            try:
-                first = date(year, self.month, self.day or 1)
-            except ValueError:  # 29 February
-                continue
-            last = first if self.day else _month_end(first)
-            if first <= day <= last + LATER:
-                return True
-        return False
+    @property
+    def days(self) -> int:
+        """Return how long it is."""
+        return self.last.toordinal() - self.first.toordinal() + 1
+
+    def in_year(self, year: int) -> "Period":
+        """Return the same days of another year; for a 29 February it has not, the day after."""
+        first = date(year, self.first.month, 1) + timedelta(days=self.first.day - 1)
+        return Period(first, first + timedelta(days=self.days - 1))
+
+    def near(self, day: date) -> "Period":
+        """Return the period itself, or of those of all years the one nearest to a day."""
+        if not self.is_yearly:
+            return self
+        years = range(max(day.year - 1, 1), min(day.year + 1, 9998) + 1)
+        return min((self.in_year(year) for year in years), key=lambda one: abs(one.away(Period(day, day))))
+
+    def away(self, other: "Period") -> int:
+        """Return how many days the other comes after it, or, below 0, before it; 0 where they share a day."""
+        return max((other.first - self.last).days, 0) + min((other.last - self.first).days, 0)
 
 
 def period_in(query: str, today: date) -> Period | None:
     """Return the period that a query names; None if it names none. `today` is the user's day."""
     text = query[:2000]
     try:
-        return _written(text) or _relative(text, today)
+        period = _range(text) or _written(text) or _relative(text, today)
+        return period and _opened(period, text, today)
     except (ValueError, OverflowError):  # 31 February, or before the year 1
         return None
+
+
+def _range(text: str) -> Period | None:
+    """Return the period from one time to another: "between May and July 2023"."""
+    found = compiled(_RANGE).search(text)
+    first, last = (_written(f"in {part}") for part in found.groups()) if found else (None, None)
+    if not first or not last:
+        return None
+    if first.is_yearly and not last.is_yearly:
+        first = next(one for back in (0, 1) if (one := first.in_year(last.last.year - back)).first <= last.last)
+    elif not first.is_yearly and last.is_yearly:
+        last = next(one for on in (0, 1) if (one := last.in_year(first.first.year + on)).last >= first.first)
+    end = last.last if last.last >= first.first else last.in_year(last.last.year + 1).last
+    return Period(first.first, end, first.is_yearly and last.is_yearly)
+
+
+def _opened(period: Period, text: str, today: date) -> Period:
+    """Return a period without its end after "since March", without its beginning after "until", else as it is."""
+    found = compiled(_BOUND).search(text)
+    # What came two weeks before a day was near it.
+    if not found or found["unit"] or period not in (_written(f"in {found['time']}"), _relative(found["time"], today)):
+        return period
+    if period.is_yearly:
+        this = period.in_year(today.year)
+        period = this if this.first <= today else period.in_year(today.year - 1)
+    return Period(period.first, date.max) if found["start"] else Period(date.min, period.last)
 
 
 def _written(text: str) -> Period | None:
@@ -199,11 +236,8 @@ def _written(text: str) -> Period | None:
 
 
 def _on(year: str | None, month: int, day: int) -> Period | None:
-    if not year:
-        date(2024, month, day or 1)
-        return Period(month=month, day=day)
-    first = date(int(year), month, day or 1)
-    return Period(first, first if day else _month_end(first))
+    first = date(int(year or 2024), month, day or 1)  # a leap year
+    return Period(first, first if day else _month_end(first), is_yearly=not year)
 
 
 def _relative(text: str, today: date) -> Period | None:

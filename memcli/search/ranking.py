@@ -22,6 +22,8 @@ from .ranking_weights import WEIGHTS, Weights
 ARMS = ("vector", "keyword")
 """Parts that are told even where they are nothing."""
 TURN, SHORT, LONG = "turn", "short", "long"
+_LEAST_EDGE, _MOST_EDGE = 3, 30
+"""Days away from a time at which a text is half outside it: half as many as the time has, but no fewer and no more."""
 SHORT_LENGTH = 600
 """Characters below which a document of one chunk is short."""
 
@@ -44,7 +46,7 @@ class ChunkCandidate:
     only_asks: bool = False  # of anything else: what it shares with the query it asks too
     exact: float = 0.0  # the share of the query's phrases that stand in it
     is_named: bool = False  # the query gives its id, path or address
-    is_dated: bool = False  # written in the time the query names
+    outside: float = 0.0  # how far outside the time that the query names, from 0 to 1
     timestamp: str = ""
 
 
@@ -111,7 +113,7 @@ def _score(
         "question": weights.asked * best.is_question,
         "exact": weights.exact * max(one.exact for one in chunks),
         "name": weights.named * any(one.is_named for one in chunks),
-        "date": weights.dated * any(one.is_dated for one in chunks),
+        "date": weights.dated * min(one.outside for one in chunks),
     }
     parts = {name: slope * part for name, part in parts.items() if part or name in ARMS}
     parts["base"] = weights.base_turn if best.shape == TURN else weights.base
@@ -157,7 +159,7 @@ def candidate(
     `called` are the chunks that the query calls by name; `readable` tells how far the model reads a text.
     """
     asked = question.readable(readable)
-    is_dated = _in_time(workspace, question)
+    outside = _outside(workspace, question)
 
     def weigh(piece: Piece, own: float, whole: float, cosine: float | None, pieces: int) -> ChunkCandidate:
         is_turn = piece.kind == "session"
@@ -181,27 +183,40 @@ def candidate(
             only_asks=not is_turn and only_asks(piece.text, question.words, question.language),
             exact=sum(phrase in text for phrase in phrases) / len(phrases) if phrases else 0.0,
             is_named=piece.chunk in called,
-            is_dated=is_dated(piece.timestamp),
+            outside=outside(piece),
             timestamp=piece.timestamp,
         )
 
     return weigh
 
 
-def _in_time(workspace: Workspace, question: Query) -> Callable[[str], bool]:
-    """Return the function that tells whether an instant is in the time the question names."""
+def _outside(workspace: Workspace, question: Query) -> Callable[[Piece], float]:
+    """Return the function that tells how far outside the time that the question names a text is, from 0 to 1."""
     # What somebody tells of last week is news, no question for what was written then.
     if question.is_statement or not names_a_time(question.text):
-        return lambda timestamp: False
-    from ..language.dates import period_in
+        return lambda piece: 0.0
+    from ..language.dates import Period, period_in
 
     period = period_in(question.text, day_of(workspace.now, workspace.zone))
+    if period is None:
+        return lambda piece: 0.0
+    edge = min(max(period.days // 2, _LEAST_EDGE), _MOST_EDGE)
 
-    def holds(timestamp: str) -> bool:
-        moment = parse_time(timestamp) if period else None
-        return period is not None and moment is not None and period.holds(day_of(moment, workspace.zone))
+    def away(time: Period) -> int:
+        return abs(period.near(time.first).away(time))
 
-    return holds
+    def outside(piece: Piece) -> float:
+        if piece.kind == "memory":  # of its sections nobody knows when they were written
+            return 0.0
+        moments = map(parse_time, (piece.timestamp, piece.entry.get("created_at") or ""))
+        days = {day_of(moment, workspace.zone) for moment in moments if moment}
+        least = min((away(Period(day, day)) for day in days), default=0)
+        if least and names_a_time(piece.text):  # a text may be of another time than the day on which it was told
+            named = (period_in(piece.text, day) for day in days)
+            least = min([least, *(away(time.near(day)) for day, time in zip(days, named, strict=True) if time)])
+        return least / (least + edge)
+
+    return outside
 
 
 def _document(piece: Piece) -> tuple[int, str]:

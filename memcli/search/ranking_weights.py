@@ -46,7 +46,9 @@ class Weights(NamedTuple):
     asked: float = -0.03  # a turn that asks does not answer: LoCoMo turns +.020
     only_asks: float = -0.75  # × the sum: an entry, record or note that repeats the question never outranks its answer
     exact: float = 0.05  # × the share of the query's phrases, identifiers and paths in the text: not in these sets
-    dated: float = 0.02  # written in the time the query names: LoCoMo facts +.003; .05 loses .005
+    dated: float = (
+        -0.08
+    )  # × how far outside the time the query names: .016 on 175 queries that name one, as from .06 to .1
 
     # Relevance = slope × sum + base, a line through how often hits of a sum were right: of turns over six kinds of talk
     # (.6 and -.15 said "nothing found" to 84 of 360 questions to the talk of agents and friends), else the tuned half.

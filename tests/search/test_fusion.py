@@ -26,7 +26,7 @@ CANDIDATE = st.builds(
     speaker=st.sampled_from(["", "Melanie", "Melanie Carter"]),
     is_question=st.booleans(),
     exact=SHARE,
-    is_dated=st.booleans(),
+    outside=SHARE,
 )
 
 
@@ -61,7 +61,6 @@ def test_more_of_either_arm_is_more_relevant(shape: str) -> None:
     [
         {"title": frozenset({"marigolds"})},
         {"exact": 1.0},
-        {"is_dated": True},
         {"is_named": True},
         {"shape": TURN, "speaker": "Melanie"},
         {"timestamp": "2026-01-02"},
@@ -94,6 +93,11 @@ def test_a_speaker_of_several_words_is_named_by_one_of_them(query: str, named: s
 def test_turns_of_a_speaker_of_two_words_are_lifted() -> None:
     turns = candidate(1, shape=TURN, speaker="Dr. Lee"), candidate(2, shape=TURN, speaker="Dr. Okafor")
     assert order(*turns, question=parse_query("Which dose did Okafor name?")) == [2, 1]
+
+
+def test_the_farther_outside_the_time_asked_the_farther_behind_but_never_gone() -> None:
+    assert order(candidate(1, outside=0.9), candidate(2, outside=0.2), candidate(3)) == [3, 2, 1]
+    assert fuse([candidate(1, outside=1.0)], ASKED)[0].relevance > 0
 
 
 def test_a_text_for_which_nothing_speaks_is_no_hit() -> None:
