@@ -5,6 +5,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bench.measures import mean, paired_error
 from bench.scorecard.questions import SETS, Line
@@ -38,8 +39,8 @@ class Measure:
         return sum(found), f"{sum(found)} of {len(found)}"
 
 
-def _less(told: str, test: str, name: str, *, is_median: bool = False) -> Measure:
-    return Measure(told, test, name, is_median=is_median, is_less_better=True)
+def _less(told: str, test: str, name: str, **how: Any) -> Measure:
+    return Measure(told, test, name, is_less_better=True, **how)
 
 
 MEASURES = (
@@ -53,11 +54,11 @@ MEASURES = (
     Measure("… found by a search", "writers", "found"),
     _less("… writers that failed", "writers", "failed"),
     _less("… seconds until the last one ended", "writers", "seconds of all", is_median=True),
-    Measure("kill -9 of a writer: it still ran", "kills", "running", is_judged=False),
-    _less("… a file is torn", "kills", "torn"),
-    _less("… a memory that was there is lost", "kills", "lost"),
-    Measure("… the next search finds what was there", "kills", "found"),
-    Measure("… the next write goes through", "kills", "writes"),
+    Measure("kill -9 of a writer: it still ran", "kills", "running", kind="kill", is_judged=False),
+    _less("… a file is torn", "kills", "torn", kind="kill"),
+    _less("… a memory that was there is lost", "kills", "lost", kind="kill"),
+    Measure("… the next search finds what was there", "kills", "found", kind="kill"),
+    Measure("… a write after all that goes through", "kills", "goes through", kind="write"),
     _less("one search of 200 notes from cold, milliseconds", "costs", "wall ms", is_median=True),
     _less("… of a processor", "costs", "processor ms", is_median=True),
     _less("… peak MB", "costs", "peak MB", is_median=True),
@@ -109,7 +110,7 @@ def _retrieval(found: Found, behind: list[str]) -> Iterator[str]:
     yield f"|---|---|---|{'---|' * len(_COLUMNS + differences)}"
     for name, told in {**SETS, "": "all questions"}.items():
         asked = _asked(found, name)
-        cells = {tool: mean([line["nDCG@10"] for line in lines]) for tool, lines in asked.items()}
+        cells = {tool: round(mean([line["nDCG@10"] for line in lines]), 3) for tool, lines in asked.items()}
         shown = [_cell(asked[tool], cells[tool] == max(cells.values())) if tool in asked else "–" for tool in _COLUMNS]
         shown += [_difference(name or told, tool, asked, behind) for tool in _COLUMNS if tool not in _RIVALS]
         yield f"| {told} | {name} | {max(map(len, asked.values()), default=0)} | {' | '.join(shown)} |"

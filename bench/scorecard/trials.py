@@ -19,7 +19,7 @@ from bench.scorecard.tools import write_note
 from bench.timing import PYTHON, QUERY, Bench, say
 from bench.workspaces import sentence
 
-NOTES, EDITS, WRITERS, KILLS, SEARCHED, ROUNDS = 50, 9, 20, 6, 200, 5
+NOTES, EDITS, WRITERS, KILLS, SEARCHED, ROUNDS = 50, 4, 20, 6, 200, 4
 PATIENCE = 600
 """Seconds after which a writer counts as one that hangs."""
 
@@ -40,28 +40,27 @@ def _filled(place: Place, count: int = NOTES) -> list[str]:
     return texts
 
 
-def edited(place: Place, edits: int = EDITS) -> Iterator[Line]:
-    """Edit, delete and add files by hand; does the search that is made next, and nothing before it, see it?"""
-    texts, new = _filled(place), _sentences(edits, seed=2)
-    for number in range(edits):
-        kind = ("edit", "delete", "add")[number % 3]
-        name = f"{place.tool.notes}/n{number if kind != 'add' else NOTES + number}.md"
-        line: Line = {"kind": kind}
-        try:
-            line["seen"] = _is_seen(place, kind, name, texts[number], new[number])
-        except Broken as error:
-            line |= {"seen": False, "said": str(error)}
-        yield line
+def edited(place: Place, rounds: int = EDITS) -> Iterator[Line]:
+    """Change a note by hand, delete one and add one; does a search that is started then see it?"""
+    texts, new = _filled(place), _sentences(2 * rounds, seed=2)
+    for number in range(0, 2 * rounds, 2):
+        names = [f"{place.tool.notes}/n{at}.md" for at in (number, number + 1, NOTES + number)]
+        write_note(place.root / names[0], new[number])
+        (place.root / names[1]).unlink()
+        write_note(place.root / names[2], new[number + 1])
+        with place.asking() as program:
+            told = [program.ask(text)[0] for text in (new[number], texts[number], texts[number + 1], new[number + 1])]
+        old = any(_tells(hit, texts[number]) for hit in told[1])
+        yield {"kind": "edit", "seen": _is_told(told[0], names[0], new[number]) and not old}
+        yield {
+            "kind": "delete",
+            "seen": not any(hit.path == names[1] or _tells(hit, texts[number + 1]) for hit in told[2]),
+        }
+        yield {"kind": "add", "seen": _is_told(told[3], names[2], new[number + 1])}
 
 
-def _is_seen(place: Place, kind: str, name: str, old: str, new: str) -> bool:
-    file = place.root / name
-    if kind == "delete":
-        file.unlink()
-        return not any(hit.path == name or _tells(hit, old) for hit in place.search(old))
-    write_note(file, new)
-    found = any(hit.path == name and _tells(hit, new) for hit in place.search(new))
-    return found and (kind == "add" or not any(_tells(hit, old) for hit in place.search(old)))
+def _is_told(hits: Sequence[Hit], name: str, text: str) -> bool:
+    return any(hit.path == name and _tells(hit, text) for hit in hits)
 
 
 def _tells(hit: Hit, text: str) -> bool:
@@ -87,10 +86,12 @@ def crowded(place: Place, writers: int = WRITERS) -> Iterator[Line]:
 def killed(place: Place, kills: int = KILLS) -> Iterator[Line]:
     """Kill writes at drawn moments between a fifth of the time that one took and its end.
 
-    Is each file whole, is all there that was there, does a search find it, and does the next write go through?
+    Is each file whole, is all there that was there, does a search find it, and does the last write go through?
     """
-    texts, new, draw = _filled(place), _sentences(2 * kills + 1, seed=4), random.Random(5)
-    took = _timed(place, kills, new[-1])[1]
+    texts, new, draw = _filled(place), _sentences(kills + 2, seed=4), random.Random(5)
+    started = time.monotonic()
+    _write(place, kills, new[-1])
+    took = time.monotonic() - started
     for number in range(kills):
         process, delay = _started(place, f"k{number}", new[number]), draw.uniform(0.2, 1.0) * took
         time.sleep(delay)
@@ -107,14 +108,8 @@ def killed(place: Place, kills: int = KILLS) -> Iterator[Line]:
             line["found"] = any(_tells(hit, texts[number]) for hit in place.search(texts[number]))
         except Broken as error:
             line |= {"found": False, "said": str(error)}
-        code, took = _timed(place, kills + number, new[kills + number])
-        line["writes"] = code == 0
-        yield line
-
-
-def _timed(place: Place, number: int, text: str) -> tuple[int | None, float]:
-    started = time.monotonic()
-    return _write(place, number, text), time.monotonic() - started
+        yield {"kind": "kill", **line}
+    yield {"kind": "write", "goes through": _write(place, kills + 1, new[-2]) == 0}
 
 
 def _files(place: Place) -> list[str]:
