@@ -45,43 +45,45 @@ def _less(told: str, test: str, name: str, **how: Any) -> Measure:
 
 MEASURES = (
     Measure("facts that replace each other: the first hit tells the current value", "facts", "first"),
-    _less("… the first five hits tell a replaced value", "facts", "stale"),
+    _less("facts that replace each other: the first five hits tell a replaced value", "facts", "stale"),
     *(
         Measure(f"a note {told} by hand: the next search sees it", "edits", "seen", kind=kind)
         for kind, told in {"edit": "changed", "delete": "deleted", "add": "added"}.items()
     ),
     Measure("20 writers at once: memories on the disk", "writers", "on disk"),
-    Measure("… found by a search", "writers", "found"),
-    _less("… writers that failed", "writers", "failed"),
-    _less("… seconds until the last one ended", "writers", "seconds of all", is_median=True),
+    Measure("20 writers at once: memories that a search finds", "writers", "found"),
+    _less("20 writers at once: those that failed or hung", "writers", "failed"),
+    Measure(
+        "20 writers at once: seconds until the last one ended", "writers", "seconds of all", "", True, is_judged=False
+    ),
     Measure("kill -9 of a writer: it still ran", "kills", "running", kind="kill", is_judged=False),
-    _less("… a file is torn", "kills", "torn", kind="kill"),
-    _less("… a memory that was there is lost", "kills", "lost", kind="kill"),
-    Measure("… the next search finds what was there", "kills", "found", kind="kill"),
-    Measure("… a write after all that goes through", "kills", "goes through", kind="write"),
+    _less("kill -9 of a writer: a file is torn", "kills", "torn", kind="kill"),
+    _less("kill -9 of a writer: a memory that was there is lost", "kills", "lost", kind="kill"),
+    Measure("kill -9 of a writer: the next search finds what was there", "kills", "found", kind="kill"),
+    Measure("kill -9 of six writers: the next write goes through", "kills", "goes through", kind="write"),
     _less("one search of 200 notes from cold, milliseconds", "costs", "wall ms", is_median=True),
-    _less("… of a processor", "costs", "processor ms", is_median=True),
-    _less("… peak MB", "costs", "peak MB", is_median=True),
+    _less("one search of 200 notes from cold, milliseconds of a processor", "costs", "processor ms", is_median=True),
+    _less("one search of 200 notes from cold, peak MB", "costs", "peak MB", is_median=True),
     _less("index of 200 notes, MB", "costs", "index MB", is_median=True),
     _less("installed with what it depends on, MB", "costs", "installed MB", is_median=True),
 )
 HEAD = """\
 mem beside other tools of agent memory: the same texts, the same questions, one machine ({cores} cores, shared with
-other work meanwhile). Each tool has its best documented setting that works without a network. Where it takes vectors
-from a server it gets those of the model that mem has built in (all-MiniLM-L6-v2), from a server on loopback that is not
-counted to it."""
+other work meanwhile). Each tool has its best documented setting that works without a network. Where it takes
+vectors from a server it gets those of the model that mem has built in (all-MiniLM-L6-v2), from a server on loopback
+that is not counted to it. A dash stands for what was not measured."""
 RETRIEVAL = """\
-Recall@5/nDCG@10 over questions that nothing in mem was tuned on, of one workspace of each set, drawn with a seed. mem's
-rules were chosen with other questions of these sets in sight, those of the other tools without any of them. mem's
-sessions and dated entries know when something was said; its plain files know as much as the files of the others. The
-differences are of nDCG@10, with their standard error over the questions."""
+Recall@5/nDCG@10 over questions that nothing in mem was tuned on, of one workspace of each set, drawn with a seed.
+mem's rules were chosen with other questions of these sets in sight, those of the other tools without any of them.
+mem's sessions and dated entries know when something was said; its plain files know as much as the files of the
+others. The differences are of nDCG@10, with their standard error over the questions."""
 TRIALS = """\
-Facts are told one after the other by the tool's verb for a new memory; a tool that has none gets a file for each. So do
-writers: those of memsearch and memweave leave a file and have it indexed, so their memories are always on the disk.
-After an edit by hand nothing runs but a process that searches: memsearch looks at files only in `index`, or in `watch`
-that must run all the time; agentcairn's server looks at them when it is first asked and not later, its command line
-never. Writers are killed at drawn moments between a fifth of the time of one and its end. Other figures are medians; an
-empty Python took {python} ms beside them."""
+Facts are told one after the other by the tool's verb for a new memory, that of agentcairn's server by its library;
+a tool that has none gets a file for each. So do writers: those of memsearch and memweave leave a file and have it
+indexed, so their memories are always on the disk. After an edit by hand nothing runs but a process that searches:
+memsearch looks at files only in `index`, or in `watch` that must run all the time; agentcairn's server looks at
+them when it is first asked and not later, its command line never. Writers are killed at drawn moments between a
+fifth of the time of one and its end. Other figures are medians; an empty Python took {python} ms beside them."""
 WHY: Mapping[str, str] = {}
 """Why mem is not first, by set or measure, as far as it was looked into."""
 
@@ -108,7 +110,7 @@ def _retrieval(found: Found, behind: list[str]) -> Iterator[str]:
     differences = [f"{tool} − best other" for tool in _COLUMNS if tool not in _RIVALS]
     yield f"| kind of talk | set | questions | {' | '.join((*_COLUMNS, *differences))} |"
     yield f"|---|---|---|{'---|' * len(_COLUMNS + differences)}"
-    for name, told in {**SETS, "": "all questions"}.items():
+    for name, told in {**SETS, "": "all that every tool was asked"}.items():
         asked = _asked(found, name)
         cells = {tool: round(mean([line["nDCG@10"] for line in lines]), 3) for tool, lines in asked.items()}
         shown = [_cell(asked[tool], cells[tool] == max(cells.values())) if tool in asked else "–" for tool in _COLUMNS]
@@ -117,11 +119,14 @@ def _retrieval(found: Found, behind: list[str]) -> Iterator[str]:
 
 
 def _asked(found: Found, name: str) -> dict[str, list[Line]]:
-    """Give the lines of a set, or of all, by tool: of those that answered to the end."""
+    """Give the lines of a set by tool, of those that answered to the end; without a name of all sets that all did."""
+    if not name:
+        each = [_asked(found, one) for one in SETS]
+        every = max(map(len, each))
+        return {tool: [line for one in each if len(one) == every for line in one[tool]] for tool in max(each, key=len)}
     asked = {}
     for tool in _COLUMNS:
-        answered = (line for line in found.get((tool, "retrieval"), ()) if "set" in line)
-        asked[tool] = [line for line in answered if name in (line["set"], "")]
+        asked[tool] = [line for line in found.get((tool, "retrieval"), ()) if line.get("set") == name]
     most = max(map(len, asked.values()))
     return {tool: lines for tool, lines in asked.items() if lines and len(lines) == most}
 

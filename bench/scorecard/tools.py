@@ -52,9 +52,7 @@ class Tool:
     environ: Mapping[str, str] = field(default_factory=dict)
     lay: Callable[[Collection, Path, str], Known] = lay
     files: Mapping[str, str] = field(default_factory=dict)  # what must stand there before it runs
-    copies: Mapping[str, str] = field(
-        default_factory=dict
-    )  # of its environment, a pattern → the folder that takes them
+    copies: Mapping[str, str] = field(default_factory=dict)  # a pattern in its environment → the folder that takes it
     is_variant: bool = False  # another layout of a tool that stands before it: measured for retrieval alone
 
     @property
