@@ -41,7 +41,7 @@ def open_embedder(
     200 and 4. The prepared copy opens in 12 and takes 12, for bulk 50 and 5, and 84 MB less memory.
     """
     model = find_model(folder, cache)
-    require_memory(model)
+    require_memory(model.file)
     tokenizer, pad = _tokenizer(model)
     kept = None if model.tokenizer.name == VOCABULARY else cache  # what mem has made is mapped as it is
     session = open_session(model.file, model.digest, kept, bulk=bulk, provider=provider)

@@ -65,13 +65,13 @@ def _built_in(cache: Path | None) -> EmbeddingModel:
     if digest != BUILT_IN_SHA256:
         raise UnavailableError(f"{file} is damaged or not the model it should be", _INSTALL)
     tokenizer = Path(__file__).with_name("tokenizer.json")
-    return EmbeddingModel(_named(BUILT_IN, digest), file, tokenizer, digest, BUILT_IN_TOKENS, "mean")
+    return EmbeddingModel(named(BUILT_IN, digest), file, tokenizer, digest, BUILT_IN_TOKENS, "mean")
 
 
 def _in_folder(folder: Path, cache: Path | None) -> EmbeddingModel:
     if not folder.is_dir():
         raise UnavailableError(f"there is no model folder {folder}", "bring it back, or choose one of `mem model list`")
-    file = _model_file(folder)
+    file = model_file(folder)
     tokenizer = next((folder / name for name in (VOCABULARY, "tokenizer.json") if (folder / name).is_file()), None)
     if tokenizer is None:
         raise UnavailableError(f"{folder} has no tokenizer.json", "export the model with its fast tokenizer")
@@ -82,11 +82,10 @@ def _in_folder(folder: Path, cache: Path | None) -> EmbeddingModel:
     query, passage = _prompts(folder)
     # A vocabulary that mem has made says nothing that the weights do not, and the library's version is in its file.
     told_by = [part for part in (*weight_files(file), tokenizer) if part.name != VOCABULARY]
-    parts = [_digest(part, cache, "export the model again") for part in told_by]
     told = [query, passage] if query or passage else []
-    digest = _sha256(" ".join(map(str, (parts, pooling, tokens, *told))).encode())
+    digest = digest_of_parts(told_by, cache, pooling, tokens, *told)
     return EmbeddingModel(
-        _named(folder.resolve().name, digest), file, tokenizer, digest, tokens, pooling, query, passage
+        named(folder.resolve().name, digest), file, tokenizer, digest, tokens, pooling, query, passage
     )
 
 
@@ -95,15 +94,21 @@ def weight_files(file: Path) -> list[Path]:
     return [file, *sorted(file.parent.glob(f"{file.name}?*"))]
 
 
-def require_memory(model: EmbeddingModel) -> None:
-    """Raise UnavailableError if the memory that is free does not hold the model's weights: the kernel would kill us."""
-    size = sum(part.stat().st_size for part in weight_files(model.file))
+def digest_of_parts(parts: Sequence[Path], cache: Path | None, *about: object) -> str:
+    """Return the hash of a model by its files and by what else makes it give what it gives."""
+    sums = [_digest(part, cache, "export the model again") for part in parts]
+    return _sha256(" ".join(map(str, (sums, *about))).encode())
+
+
+def require_memory(file: Path) -> None:
+    """Raise UnavailableError if the memory that is free does not hold a model's weights: the kernel would kill us."""
+    size = sum(part.stat().st_size for part in weight_files(file))
     if size < _SMALL:
         return
     free = _free_memory()
     if free < _UNPACKED * size:
         raise UnavailableError(
-            f"{model.file.parent} needs about {_UNPACKED * size / 1e9:.1f} GB of memory, and {free / 1e9:.1f} are free",
+            f"{file.parent} needs about {_UNPACKED * size / 1e9:.1f} GB of memory, and {free / 1e9:.1f} are free",
             "take a smaller model, or one quantized to 8 bits",
         )
 
@@ -121,7 +126,8 @@ def _free_memory() -> float:
     return min(free, default=float("inf"))
 
 
-def _model_file(folder: Path) -> Path:
+def model_file(folder: Path) -> Path:
+    """Find the model in a folder under the names that exports give it; UnavailableError if there is none."""
     for name in _NAMES:
         if (folder / name).is_file():
             return folder / name
@@ -153,21 +159,25 @@ def _pooling(folder: Path) -> str:
 
 
 def _max_tokens(folder: Path) -> int:
-    config = _json(folder / "sentence_bert_config.json")
-    tokens = config.get("max_seq_length") if isinstance(config, Mapping) else None
+    tokens = stated(folder / "sentence_bert_config.json", "max_seq_length")
     return tokens if isinstance(tokens, int) and tokens > 2 else _DEFAULT_TOKENS
 
 
 def _prompts(folder: Path) -> tuple[str, str]:
     """Return what sentence-transformers puts before a query and before a text to be found."""
     path = folder / "config_sentence_transformers.json"
-    config = _json(path)
-    prompts = config.get("prompts") if isinstance(config, Mapping) else None
+    prompts = stated(path, "prompts")
     found = dict(prompts) if isinstance(prompts, Mapping) else {}
     query, passage = found.get("query", ""), found.get("document") or found.get("passage", "")
     if not isinstance(query, str) or not isinstance(passage, str):
         raise UnavailableError(f"{path} has prompts that are no text", 'write "query" and "document" as strings')
     return query, passage
+
+
+def stated(path: Path, key: str) -> Any:
+    """Return what a part of a model's description says of something; None where it says nothing."""
+    described = _json(path)
+    return described.get(key) if isinstance(described, Mapping) else None
 
 
 def _json(path: Path) -> Any:
@@ -180,13 +190,14 @@ def _json(path: Path) -> Any:
         raise UnavailableError(f"{path} cannot be read ({error})", "export the model again") from None
 
 
-def _named(name: str, digest: str) -> str:
+def named(name: str, digest: str) -> str:
+    """Return the name of a model with its fingerprint."""
     return f"{name}@{digest[:8]}"
 
 
 def built_in_name() -> str:
     """Return the name of the built-in model, which is known without looking at its file."""
-    return _named(BUILT_IN, BUILT_IN_SHA256)
+    return named(BUILT_IN, BUILT_IN_SHA256)
 
 
 def _digest(path: Path, cache: Path | None, fix: str) -> str:

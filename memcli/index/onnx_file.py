@@ -53,13 +53,12 @@ class OnnxGraph:
         self._nodes.append(b"".join([*fields, _text(7, domain)]))
         return made
 
-    def model(self, inputs: Sequence[str], output: str, dimension: int) -> bytes:
-        """Return the model; inputs are (texts, tokens) int64, the output is (texts, tokens, dimension) float32."""
-        size = ("texts", "tokens")
+    def model(self, inputs: Sequence[str], output: str, shape: Sequence[int | str]) -> bytes:
+        """Return the model; inputs are (texts, tokens) int64, the output is float32 of a shape."""
         graph = [_bytes(1, node) for node in self._nodes] + [_text(2, "model")]
         graph += [_bytes(5, tensor) for tensor in self._tensors]
-        graph += [_bytes(11, _value(name, INT64, size)) for name in inputs]
-        graph.append(_bytes(12, _value(output, FLOAT, (*size, dimension))))
+        graph += [_bytes(11, _value(name, INT64, ("texts", "tokens"))) for name in inputs]
+        graph.append(_bytes(12, _value(output, FLOAT, shape)))
         opsets = [
             _bytes(8, _text(1, domain) + _number(2, version)) for domain, version in (("", _OPSET), (EXTENSIONS, 1))
         ]

@@ -193,4 +193,4 @@ def _graph(packed: _Packed, graph: OnnxGraph) -> bytes:
         told = [state, product(f"{at}.fo", f"{at}.thought", width), *normal(f"{at}.oln")]
         made = "last_hidden_state" if number == packed.layers - 1 else f"{at}.done"
         state = graph.node("SkipLayerNormalization", told, made, EXTENSIONS, epsilon=epsilon)
-    return graph.model(("input_ids", "attention_mask"), state, width)
+    return graph.model(("input_ids", "attention_mask"), state, ("texts", "tokens", width))

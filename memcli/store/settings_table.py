@@ -122,6 +122,8 @@ TABLE = (
     Setting("search.min_score", -1.0, low=-1, high=1),
     Setting("search.vector_weight", -1.0, low=-1, high=1),
     Setting("search.embed_budget", 2.0, low=0, high=600),
+    Setting("search.rerank", 0, user_only=True, low=0, high=100),
+    Setting("search.reranker", "", user_only=True),
     Setting("decay.enabled", True),
     Setting("decay.auto", False),
     Setting("decay.threshold", 0.1, low=0, high=1),

@@ -259,7 +259,7 @@ def test_a_graph_runs_as_it_was_written(tmp_path: Path) -> None:
         graph = OnnxGraph(file, "weights.bin")
         graph.node("Gather", [graph.tensor("table", table), "input_ids"], "rows")
         graph.node("LeakyRelu", ["rows"], "out", alpha=0.25)
-        (tmp_path / "model.onnx").write_bytes(graph.model(("input_ids",), "out", 8))
+        (tmp_path / "model.onnx").write_bytes(graph.model(("input_ids",), "out", ("texts", "tokens", 8)))
     session = onnxruntime.InferenceSession(str(tmp_path / "model.onnx"))
     assert session.get_outputs()[0].shape == ["texts", "tokens", 8]
     (found,) = session.run(None, {"input_ids": np.array([[3, 299]], np.int64)})
