@@ -41,10 +41,16 @@ class SearchRequest:
     folder: Path | None = None  # from which a query that is a path may be named
     may_mean_alone: bool = False  # a question was asked on purpose: words that stand nowhere need not hold it down
     draws_on_talk: bool = False  # passages of conversations join the hits where those are weak
+    rerank: int = 0  # hits that a reranker is going to read, and that are returned even beyond the limit
+
+    @property
+    def depth(self) -> int:
+        """Return how many hits come back."""
+        return max(self.limit, self.rerank)
 
 
 def search_index(index: Index, request: SearchRequest) -> SearchResults:
-    """Refresh an index from the disk, search it, and return its hits, the best first, at most `request.limit`.
+    """Refresh an index from the disk, search it, and return its hits, the best first, at most `request.depth`.
 
     Raise UnavailableError where the request asks for meaning alone and there is no model.
     """
@@ -77,11 +83,11 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     share = _vector_share(request, readable, has_words=bool(own), has_vectors=bool(near))
     scored = fuse(candidates, question, request.weights, share)
     enough = [one for one in scored if one.relevance >= _least(request, readable, meaning.model)]
-    shown, pieces = completed(index, distinct(enough, pieces, request.limit), pieces, request.wanted)
+    shown, pieces = completed(index, distinct(enough, pieces, request.limit, request.rerank), pieces, request.wanted)
     stand_in = [(term.word, posting) for term, posting in zip(question.terms, postings, strict=True) if posting]
     hits = [
         hit_of(index.workspace, pieces, one, request.query, (word for word, found in stand_in if one.chunk in found))
-        for one in shown[: request.limit]
+        for one in shown[: request.depth]
     ]
     return SearchResults(
         tuple(hits),
@@ -152,7 +158,7 @@ def _least(request: SearchRequest, readable: float, model: str) -> float:
 
 
 def _pool(request: SearchRequest) -> int:
-    return max(POOL, request.limit)
+    return max(POOL, request.depth)
 
 
 def _by_words(

@@ -48,7 +48,7 @@ def search_talk(index: Index, request: SearchRequest, room: int = LIMIT) -> Sear
     budget = _BUDGET * request.embed_budget
     found = search_index(index, replace(request, wanted=wanted, limit=POOL, embed_budget=budget))
     turns = [hit for hit in found.hits if hit.relevance >= LEAST]
-    hits = passages(index, turns[: _EACH * request.limit], request.query, room)
+    hits = passages(index, turns[: _EACH * request.depth], request.query, room)
     # What is not embedded is found by its words; who asks for conversations is told how many there are.
     return SearchResults(hits, found.problems, talk=len(turns))
 
@@ -93,6 +93,7 @@ def _hit(one: _Passage, texts: dict[int, str], query: str, room: int) -> Hit:
         line=min(one.turns),
         summary=snippet("\n".join(telling or said), query, room)[0],
         relevance=one.relevance,
+        text="\n".join(said),
         parts={**best.parts, "passage": one.relevance - best.relevance},
     )
 

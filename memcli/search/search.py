@@ -4,28 +4,73 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from math import sqrt
 
-from ..errors import MemError
+from ..errors import MemError, UnavailableError, UsageError
 from ..index.filters import Filter
 from ..index.index import Index, ask
+from ..store.settings_table import BY_NAME
 from ..store.workspace import Workspace
 from .index_search import SearchRequest, search_index
 from .reference_docs import folders
-from .results import DOCUMENT, Hit, SearchResults, joined, mark_changed
+from .results import DOCUMENT, Hit, SearchResults, joined, side_by_side, watch
 from .thresholds import LIKELY, certainty
 
 
-def search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchResults:
+def search(workspaces: Sequence[Workspace], request: SearchRequest, rerank: int | None = None) -> SearchResults:
     """Return the hits of every workspace for the kinds that the request asks for, merged by relevance.
 
     Where the best hit is more likely wrong than right, passages of conversations compete with the hits. Hits in
     documents have the names `mem read` takes them by; a document has no type, tag, layer, source or project, so none
-    is found where one of these is asked for. Raise UnavailableError where an index fails, or where the request asks
-    for meaning alone and there is no model.
+    is found where one of these is asked for. A reranker reads the first `rerank` hits; None: as many as the settings
+    say, and a notice tells that it cannot be used. Raise UnavailableError where an index fails, or where the request
+    asks for meaning alone or a reranker and there is no model for it.
     """
+    settings = workspaces[0].settings
+    count = settings["search.rerank"] if rerank is None else BY_NAME["search.rerank"].read(rerank, "rerank")
+    if rerank and not settings["search.reranker"]:
+        raise UsageError("no reranker is chosen", "`mem config set --user search.reranker FOLDER` names one")
     # One more than asked for says how far the first is ahead.
-    found = _search(workspaces, replace(request, limit=max(request.limit, 2)))
-    return replace(found, hits=_judged(found.hits)[: request.limit])
+    found = _search(workspaces, replace(request, limit=max(request.limit, 2), rerank=count))
+    found = replace(found, hits=_judged(found.hits))
+    if count and len(found.hits) > 1:
+        try:
+            found = replace(found, hits=_reread(workspaces[0], request.query, found.hits, count))
+        except UnavailableError as error:
+            if rerank is not None:
+                raise
+            found = replace(found, notices=(*found.notices, f"not reranked: {error}"))
+    return replace(found, hits=found.hits[: request.limit])
+
+
+def _reread(where: Workspace, query: str, hits: Sequence[Hit], count: int) -> tuple[Hit, ...]:
+    from ..index.cross_encoder import chosen_cross_encoder  # late: it brings along what runs models
+
+    model = chosen_cross_encoder(where.settings, where.cache)
+    return reranked(hits, model.scores(query, [hit.text for hit in hits[:count]]).tolist())
+
+
+def reranked(hits: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
+    """Return hits with the first in the order of relevance and score together, those without a score behind them.
+
+    Both are standardised over the hits that have a score, and added. Hits flagged with each other stay together.
+    """
+    read = [hit.relevance for hit in hits[: len(scores)]]
+    # Rounded: where one is as far ahead by relevance as the other by score, the order stays as it was.
+    sums = [round(one + other, 6) for one, other in zip(_standard(read), _standard(scores), strict=True)]
+    best = sorted(range(len(scores)), key=lambda place: -sums[place])
+    order = [*(replace(hits[place], score=scores[place], moved=place) for place in best), *hits[len(scores) :]]
+    groups = side_by_side(order, lambda one: one.id, lambda one: one.conflicts_with, lambda one: one.timestamp + one.id)
+    after = enumerate(hit for group in groups for hit in group)
+    return tuple(hit if hit.score is None else replace(hit, moved=hit.moved - place) for place, hit in after)
+
+
+def _standard(values: Sequence[float]) -> list[float]:
+    """Return values with the mean 0 and the deviation 1; all 0 where they hardly differ."""
+    mean = sum(values) / len(values)
+    deviation = sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+    is_flat = deviation <= 1e-6 * max(map(abs, values))  # as far as the numbers of a model go
+    return [0.0 if is_flat else (value - mean) / deviation for value in values]
 
 
 def _judged(hits: Sequence[Hit]) -> tuple[Hit, ...]:
@@ -43,12 +88,12 @@ def _search(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchRe
     found = [_search_memories(workspaces, of_memories)] if kinds else []
     if not request.wanted.asks_entries:
         found += [_search_documents(workspace, request) for workspace in workspaces]
-    return joined(found, request.limit)
+    return joined(found, request.depth)
 
 
 def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) -> SearchResults:
     def asked(index: Index) -> tuple[SearchResults, SearchResults | None]:
-        found = mark_changed(index, search_index(index, request), request.wanted.as_of)
+        found = _mark_changed(index, search_index(index, request), request.wanted.as_of)
         found = replace(found, notices=(*found.notices, *index.model_notices()))
         if not request.draws_on_talk or _is_likely(found):
             return found, None
@@ -58,10 +103,20 @@ def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) ->
         return found, search_talk(index, request) if has_talk(index.workspace) else None
 
     answers = [ask(workspace, asked) for workspace in workspaces]
-    found = joined((own for own, _ in answers), request.limit)
+    found = joined((own for own, _ in answers), request.depth)
     if _is_likely(found):
         return found
-    return joined((found, *(said for _, said in answers if said)), request.limit)
+    return joined((found, *(said for _, said in answers if said)), request.depth)
+
+
+def _mark_changed(index: Index, found: SearchResults, as_of: str) -> SearchResults:
+    """Return the results with the hits marked whose cited lines changed or are gone."""
+    from ..index.lookups import indexed_files
+
+    changes = watch(index.workspace, as_of)
+    texts = indexed_files(index, {hit.path for hit in found.hits if hit.kind == "entry"})
+    news = {path: changes(file.text) for path, file in texts.items()}
+    return replace(found, hits=tuple(replace(hit, changed=news.get(hit.path, ())) for hit in found.hits))
 
 
 def _is_likely(found: SearchResults) -> bool:
@@ -93,6 +148,7 @@ def _search_documents(workspace: Workspace, request: SearchRequest) -> SearchRes
                 kind=DOCUMENT,
                 summary=clean(hit.summary),
                 title=clean(hit.title),
+                text=clean(hit.text),
                 scope=workspace.scope,
             )
             for hit in part.hits
