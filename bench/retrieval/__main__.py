@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -24,11 +24,13 @@ from bench.retrieval.crowd import ADDED, moved, strange
 from bench.retrieval.references import rankings
 from bench.retrieval.sets import Collection, Query, build, collections, languages
 from memcli.index import embeddings, schema
+from memcli.index.cross_encoder import CrossEncoder, find_cross_encoder, open_cross_encoder
 from memcli.index.filters import Filter
 from memcli.index.index import Index
 from memcli.search.index_search import SearchRequest, search_index
 from memcli.search.ranking_weights import WEIGHTS, Weights
 from memcli.search.results import MODES, Hit
+from memcli.search.search import reranked
 
 KINDS = ("entry", "memory", "history", "note", "session")
 OTHERS = ("longmemeval-s20",)
@@ -101,16 +103,33 @@ class Remembering:
             np.savez(self._file, keys=np.array(list(self._known)), vectors=np.array(list(self._known.values())))
 
 
+class Reader:
+    """A reranker and how many hits it reads."""
+
+    def __init__(self, count: int, folder: Path) -> None:
+        """Open the model of a folder."""
+        self.count, model = count, find_cross_encoder(folder)
+        self.name = f"the first {count} read by {model.name}"
+        self._model: CrossEncoder = open_cross_encoder(model)
+
+    def ordered(self, query: str, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+        """Give the first hits of more in their new order."""
+        scores = self._model.scores(query, [hit.text for hit in hits[: self.count]])
+        return reranked(hits, scores.tolist())[:DEPTH]
+
+
 def main() -> None:
     """Measure what is asked for and print it."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("data", type=Path, help="folder of the sets")
     options.add_argument("--sets", nargs="+", default=(), metavar="NAME", help="only these")
     options.add_argument("--ablate", action="store_true", help="what each means of ranking is worth")
+    options.add_argument("--rerank", nargs=2, metavar=("N", "FOLDER"), help="what a reranker of the first N is worth")
     options.add_argument("--explain", metavar="WORDS", help="show the hits of the queries that hold these words")
     options.add_argument("--cache", type=Path, help="folder in which embeddings are kept for the next run")
     options.add_argument("--write", action="store_true", help="write the page into bench/results")
     chosen = options.parse_args()
+    reader = Reader(int(chosen.rerank[0]), Path(chosen.rerank[1])) if chosen.rerank else None
     started = time.monotonic()
     embedder = Remembering(chosen.cache)
     embeddings.open_embedder = lambda *_, **__: embedder  # type: ignore[assignment]
@@ -119,7 +138,7 @@ def main() -> None:
         if chosen.explain:
             explain(made, chosen.explain)
             return
-        page = measured(made, embedder, Path(folder), ablate=chosen.ablate)
+        page = measured(made, embedder, Path(folder), ablate=chosen.ablate, reader=reader)
     embedder.save()
     page += f"\nMade in {time.monotonic() - started:.0f} s.\n"
     print(page)
@@ -128,7 +147,9 @@ def main() -> None:
         PAGE.write_text(page, encoding="utf-8")
 
 
-def measured(made: Sequence[Made], embedder: Remembering, folder: Path, *, ablate: bool) -> str:
+def measured(
+    made: Sequence[Made], embedder: Remembering, folder: Path, *, ablate: bool, reader: Reader | None = None
+) -> str:
     """Ask everything and write the page."""
     say("asking")
     answers = list(answered(made))
@@ -145,14 +166,18 @@ def measured(made: Sequence[Made], embedder: Remembering, folder: Path, *, ablat
     parts.append(report.crowded(crowd))
     with workspaces([languages(LANGUAGES)], folder) as spoken:
         parts.append(report.languages({mode: list(answered(spoken, mode=mode)) for mode in MODES}))
+    rows = []
     if ablate:
         for one in made:
             settle(one.index)
-        rows = []
         for name, weights, mode, changed in variants():
             say(name)
             with changed:
                 rows.append((name, list(answered(made, weights, mode))))
+    if reader:
+        say(reader.name)
+        rows.append((reader.name, list(answered(made, reader=reader))))
+    if rows:
         parts.append(report.ablations(answers, rows))
     return "\n".join(parts)
 
@@ -193,12 +218,18 @@ def settle(index: Any) -> None:
     index.pieces = remembered
 
 
-def answered(made: Sequence[Made], weights: Weights = WEIGHTS, mode: str = "hybrid") -> Iterator[Answer]:
+def answered(
+    made: Sequence[Made], weights: Weights = WEIGHTS, mode: str = "hybrid", reader: Reader | None = None
+) -> Iterator[Answer]:
     """Ask every query."""
     for one in made:
         for query in one.collection.queries:
             request = SearchRequest(query.text, DEPTH, Filter(kinds=KINDS), mode, weights=weights, may_mean_alone=True)
-            hits = search_index(one.index, request).hits
+            if reader:
+                hits = search_index(one.index, replace(request, rerank=reader.count)).hits
+                hits = reader.ordered(query.text, hits) if hits else hits
+            else:
+                hits = search_index(one.index, request).hits
             documents = tuple(map(one.document, hits))
             ranking = tuple(dict.fromkeys(documents))
             yield Answer(one.collection.set, query, hits, documents, scores(ranking, query.grades))
