@@ -19,6 +19,10 @@ from .three_way import MARKER, Merged, merge_lines, merge_texts, plain_sides
 LOST = "merged"
 """The key of `metadata` that holds, by field, the values that did not stay."""
 
+_COUNTED = ("strength", "sources", "access_count", "last_accessed_at", "updated_at")
+_FLAGS = ("conflicts_with", "likely_same", "distinct", "cited")
+_STANDING = ("status", "superseded_by", "superseded_at", "references")  # of what it replaced
+
 ROLLUP = re.compile(
     r"(?ms)^<!-- mem:rollup (?P<made>\w+) (?P<told>[0-9a-f]+) -->\r?\n(?P<body>.*?)"
     r"^<!-- /mem:rollup -->[ \t]*(?:\r?\n|\Z)"
@@ -96,6 +100,38 @@ def is_another(one: str, other: str) -> bool:
         return False
     names = {name for name in {*old.fields, *new.fields} if key_of(name) != "id"}
     return old.body != new.body or any(old.fields.get(name) != new.fields.get(name) for name in names)
+
+
+def is_bookkeeping(before: str, after: str) -> bool:
+    """Return whether an entry was only counted or flagged, and says what it said."""
+    return _changed(before, after) <= {*_COUNTED, *_FLAGS}
+
+
+def says_the_same(before: str, after: str) -> bool:
+    """Return whether an entry was at most counted, flagged or superseded, replaced another or came back into use."""
+    return _changed(before, after) <= {*_COUNTED, *_FLAGS, *_STANDING}
+
+
+def _changed(before: str, after: str) -> set[str]:
+    """Return the keys of an entry that changed, `body` for its text and for what cannot be told."""
+    old, new = parse(before), parse(after)
+    if old.problem or new.problem or old.body != new.body or old.head is None:
+        return {"body"} if before != after else set()
+    names = {name for name in {*old.fields, *new.fields} if old.fields.get(name) != new.fields.get(name)}
+    return {key_of(name) or name for name in names}
+
+
+def is_said_again(before: str, after: str) -> bool:
+    """Return whether an entry was confirmed, and says what it said."""
+    return _strength(after) > _strength(before) and is_bookkeeping(before, after)
+
+
+def _strength(told: str) -> int:
+    fields = parse(told).fields
+    try:
+        return int(FIELDS["strength"].read(fields[spelled(fields, "strength")]))
+    except (KeyError, TypeError, ValueError):
+        return Entry.strength
 
 
 def _made_part(body: str) -> str | None:

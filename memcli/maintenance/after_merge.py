@@ -1,5 +1,7 @@
 """What a merge of two machines leaves to be done: records for what it changed in the archive, and flags for rivals.
 
+What one machine deleted for good leaves the page and `.mem/` of the others.
+
 git changes an archived memory where one side forgot it and the other one changed it, and follows it by itself in a
 plain merge: then no record names its text. Two values of one key are a question for a person.
 """
@@ -9,20 +11,20 @@ from collections.abc import Collection
 from typing import Any
 
 from ..beliefs.merging import slot_of
-from ..beliefs.plan import Plan, applied, without_lines
-from ..beliefs.supersession import over
-from ..formats.entry_merge import LOST
+from ..beliefs.plan import Plan, applied, read_page, without_lines
 from ..index.file_reader import Reading, digest_of, read_file, try_bytes
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import supersession_rows
 from ..store.archive import changed_since, explain
 from ..store.atomic_files import read
+from ..store.git_merge import deleted_for_good
 from ..store.local_log import note_disputed
 from ..store.workspace import Workspace
 from .checks import Checked
 from .invariants import circles, put_away_after
-from .rivals import settle_plan
+from .purging import TAKEN_OFF, forget_deleted, stale_lines
+from .rivals import settle_plan, successors
 
 _MARK = b"superseded_by"
 """Stands in an entry whose place another one took."""
@@ -46,7 +48,10 @@ def name_hidden(workspace: Workspace, paths: Collection[str]) -> list[str]:
     rows = ask(workspace, supersession_rows)
     known = {row[0]: (row[3], row[4]) for row in rows}
     places = {row[0]: row[1] for row in rows}
-    found = []
+    lost = {name: by for name, (status, by) in known.items() if status == "superseded" and places[name] in paths}
+    gone = deleted_for_good(workspace, set(lost.values()) - known.keys() - {""})
+    what = "{0}: superseded by {1} on one side, which the other deleted: `mem restore {0}` brings it back"
+    found = [what.format(places[name], by) for name, by in lost.items() if by in gone]
     for name, (status, _) in known.items():
         last = put_away_after(name, known) if status == "superseded" else ""
         if last and {places[name], places[last]} & set(paths):
@@ -55,23 +60,37 @@ def name_hidden(workspace: Workspace, paths: Collection[str]) -> list[str]:
     return found
 
 
+def settle_deleted(workspace: Workspace, paths: Collection[str]) -> list[str]:
+    """Take the promoted lines of what is deleted for good or no longer in use off the page; forget what was deleted.
+
+    `paths` are those that the exchange changed. Return what there is to say of each line. A line that a person changed
+    stays, as it does where that is done here.
+    """
+    rows = ask(workspace, supersession_rows)
+    ids, active = {row[0] for row in rows}, {row[0] for row in rows if row[3] == "active"}
+    names = stale_lines(workspace, read_page(workspace).text, ids, active)
+    applied(workspace, without_lines(workspace, names), "mem sync")
+    layout, root = workspace.layout, workspace.root
+    gone = {path.removeprefix(layout.archive) for path in paths if layout.kind_of(path) == "entry"}
+    gone = {path for path in gone if not ((root / path).exists() or (root / f"{layout.archive}{path}").exists())}
+    forget_deleted(workspace, wipes=bool(gone))
+    return [TAKEN_OFF.format(workspace.layout.memory, name) for name in names]
+
+
 def settle_rivals(workspace: Workspace, paths: Collection[str]) -> bool:
     """Flag what two machines said of one key, what took one memory's place on each, and what supersedes each other.
 
-    The last is in use again. Promoted lines of what is no longer in use leave the page. `paths` are those that the
-    merge changed. Return whether files changed.
+    The last is in use again. `paths` are those that the merge changed. Return whether files changed.
     """
     wanted = _filling_one_key(workspace, paths)
     readings = {path: one for path in wanted if (one := _reading(workspace, path)) is not None}
     readings |= {path: one for path in paths if (one := _reading(workspace, path, _MARK)) is not None}
-    if names := [name for one in readings.values() for name in _successors(one)]:
+    if names := [name for one in readings.values() if one.entry is not None for name in successors(one.entry)]:
         for place in ask(workspace, lambda index: _places(index, names)):
             if place not in readings and (one := _reading(workspace, place)) is not None:
                 readings[place] = one
     known = [(one.path, one.text, one.entry) for one in readings.values() if one.entry is not None]
     plan = settle_plan(workspace, Checked(tuple(circles(known)), tuple(readings.values())), (), Plan())
-    rows = ask(workspace, supersession_rows)
-    plan += without_lines(workspace, over({"id": row[0], "status": row[3]} for row in rows))
     applied(workspace, plan, "mem sync")
     return bool(plan)
 
@@ -92,13 +111,6 @@ def _filling_one_key(workspace: Workspace, paths: Collection[str]) -> list[str]:
 
 def _places(index: Index, names: Collection[str]) -> list[str]:
     return [row["path"] for row in index.list_entries(Filter(), "path") if row["id"] in names]
-
-
-def _successors(one: Reading) -> list[str]:
-    """Return what took the place of an entry on two machines; nothing where one did."""
-    merged = one.entry.metadata.get(LOST) if one.entry is not None else None
-    others = merged.get("superseded_by") if isinstance(merged, dict) else None
-    return [one.entry.superseded_by, *map(str, others)] if one.entry is not None and others else []
 
 
 def _reading(workspace: Workspace, path: str, having: bytes = b"") -> Reading | None:

@@ -16,12 +16,12 @@ from ..formats.ids import new_id
 from ..formats.times import parse_time
 from ..index import schema
 from ..index.file_reader import Reading
-from ..index.index import ask
 from ..store.journal import Change
 from ..store.sessions.append import end_cut_off
 from ..store.temporary_files import remove_abandoned
 from ..store.workspace import Workspace
 from .invariants import Fault
+from .purging import forget_deleted
 
 
 def mend_plan(
@@ -88,7 +88,7 @@ def fix(workspace: Workspace, faults: Iterable[Fault], plan: Plan) -> tuple[str,
     damaged = [fault for fault in faults if fault.rule == "index"]
     if damaged:
         schema.discard(workspace.derived)
-        ask(workspace, lambda index: index.refresh())
+    forget_deleted(workspace, wipes=True)  # also what plain git deleted, of which nothing tells the index
     anew = [f"{fault.path}: made anew" for fault in damaged]
     ended = [f"{path}: the lines that were cut off ended with …" for path in whole]
     return (*plan.reasons, *(f"{path}: removed" for path in gone), *ended, *anew)

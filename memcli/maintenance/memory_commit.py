@@ -137,9 +137,8 @@ def name_left_behind(workspace: Workspace) -> tuple[str, ...]:
 
 
 def paths_changed(repository: Repository, old: str, new: str) -> list[str]:
-    """Return the files of the workspace that are new or other in the later of two commits."""
-    found = differences(repository, old, new, repository.prefix)
-    return [repository.relative(one.path) for one in found if not one.is_gone]
+    """Return the files of the workspace that are new, other or gone in the later of two commits."""
+    return [repository.relative(one.path) for one in differences(repository, old, new, repository.prefix)]
 
 
 def _unwanted(workspace: Workspace, repository: Repository, found: Sequence[PathChange]) -> list[str]:

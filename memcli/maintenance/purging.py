@@ -15,14 +15,16 @@ from ..beliefs.merging import says
 from ..beliefs.plan import applied, without_lines
 from ..beliefs.supersession import EntryFile, read_entry_file
 from ..errors import MemError, RefusedError
-from ..formats.memory_page import statement_of
+from ..formats.memory_page import read_promoted, statement_of
 from ..index.index import Index, ask
-from ..index.lookups import earlier_than
+from ..index.lookups import earlier_than, supersession_rows
 from ..store import archive, atomic_files, entries, git
-from ..store.undo_records import telling_lines
+from ..store.git_merge import deleted_for_good
+from ..store.undo_records import forget, noted_ids, telling_lines
 from ..store.workspace import Workspace
 from .archiving import Archived, Failure, Named, each, put_away_replaced
 
+TAKEN_OFF = "{0}: the promoted line of {1} taken off"
 _INDEX = "index.db"
 """How the names of the index's files begin."""
 
@@ -94,3 +96,25 @@ def _saying(workspace: Workspace, lines: Collection[str]) -> list[str]:
                 if file.is_file() and any(map(file.read_bytes().__contains__, wanted)):
                     found.append(workspace.relative(file))
     return found
+
+
+def forget_deleted(workspace: Workspace, *, wipes: bool) -> None:
+    """Take what was deleted for good elsewhere out of the notes of `mem undo`, and of the index too.
+
+    The latter is written anew where there was any, or if it `wipes`.
+    """
+    known = {row[0] for row in ask(workspace, supersession_rows)}
+    deleted = deleted_for_good(workspace, noted_ids(workspace).difference(known))
+    forget(workspace, {path: data for texts in deleted.values() for path, data in texts.items()})
+    if deleted or wipes:
+        ask(workspace, _wiped)
+
+
+def stale_lines(workspace: Workspace, page: str, known: Collection[str], active: Collection[str]) -> dict[str, int]:
+    """Return the promoted lines of a page whose memory is put away, superseded or deleted for good: numbers by id.
+
+    All ids that there are have to be `known`. A line that a person changed is that person's.
+    """
+    lines = {line.id: line for line in read_promoted(page).lines if line.is_ours and line.id not in active}
+    gone = deleted_for_good(workspace, lines.keys() - known)
+    return {name: page.count("\n", 0, line.start) + 1 for name, line in lines.items() if name in known or name in gone}

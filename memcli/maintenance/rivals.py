@@ -13,17 +13,17 @@ from ..beliefs.merging import is_same_slot, slot_of
 from ..beliefs.plan import Plan, without_lines
 from ..beliefs.supersession import EntryFile, conflicting_text, restored_text, with_text
 from ..formats.entry import Entry
-from ..formats.entry_merge import LOST
+from ..formats.entry_merge import LOST, is_said_again
 from ..formats.links import bare
-from ..formats.memory_page import read_promoted
 from ..index.file_reader import Reading
 from ..store.archive import CHANGED, is_recorded
 from ..store.git_merge import before_merge
 from ..store.journal import Change, Move
-from ..store.merge_resolution import DISPUTED, is_said_again, text
+from ..store.merge_resolution import DISPUTED, text
 from ..store.workspace import Workspace
 from .checks import Checked
 from .invariants import Fault, line_in_head, shown_name
+from .purging import TAKEN_OFF, stale_lines
 
 
 def at_odds(workspace: Workspace, found: Checked, disputed: Collection[str]) -> Checked:
@@ -31,13 +31,12 @@ def at_odds(workspace: Workspace, found: Checked, disputed: Collection[str]) -> 
     page = workspace.layout.memory
     stale = "{0} is no longer in use: `mem check --fix` takes its promoted line off the page"
     again = f"{DISPUTED}: `mem check --fix` takes it back into use"
-    faults = [one for one in found.faults if one.path not in disputed]
+    lines = _stale_lines(workspace, found.readings)
+    told = {(page, line, "link") for line in lines.values()}
+    faults = [one for one in found.faults if one.path not in disputed and (one.path, one.line, one.rule) not in told]
     faults += [one.as_fault() for one in _unflagged(found.readings)]
     faults += [Fault(path, 1, again, "archive", mends=True) for path in disputed]
-    faults += [
-        Fault(page, line, stale.format(shown_name(name)), "page", mends=True)
-        for name, line in _stale_lines(workspace, found.readings)
-    ]
+    faults += [Fault(page, line, stale.format(shown_name(name)), "page", mends=True) for name, line in lines.items()]
     return Checked(tuple(sorted(faults, key=lambda one: (one.path, one.line, one.reason))), found.readings)
 
 
@@ -55,8 +54,8 @@ def settle_plan(workspace: Workspace, found: Checked, disputed: Collection[str],
         plan += Plan((Move(one.path, place, one.digest),), (reason,))
     if workspace.layout.memory in changed:
         return plan
-    names = [name for name, _ in _stale_lines(workspace, found.readings)]
-    reasons = tuple(f"{workspace.layout.memory}: the promoted line of {name} taken off" for name in names)
+    names = _stale_lines(workspace, found.readings)
+    reasons = tuple(TAKEN_OFF.format(workspace.layout.memory, name) for name in names)
     return plan + without_lines(workspace, names) + Plan((), reasons)
 
 
@@ -75,20 +74,11 @@ def said_again(workspace: Workspace, found: Checked) -> dict[str, str]:
     }
 
 
-def _stale_lines(workspace: Workspace, readings: Sequence[Reading]) -> list[tuple[str, int]]:
-    """Return the ids of promoted lines whose memory is put away or superseded, and the numbers of the lines.
-
-    A line that a person changed is that person's.
-    """
-    gone = {one.entry.id for one in readings if one.entry is not None and one.status != "active"}
-    gone -= {one.entry.id for one in readings if one.entry is not None and one.status == "active"}
-    pages = [one.text for one in readings if one.path == workspace.layout.memory and not one.problems]
-    return [
-        (line.id, text.count("\n", 0, line.start) + 1)
-        for text in pages
-        for line in read_promoted(text).lines
-        if line.is_ours and line.id in gone
-    ]
+def _stale_lines(workspace: Workspace, readings: Sequence[Reading]) -> dict[str, int]:
+    page = next((one.text for one in readings if one.path == workspace.layout.memory and not one.problems), "")
+    known = {one.entry.id for one in readings if one.entry is not None}
+    active = {one.entry.id for one in readings if one.entry is not None and one.status == "active"}
+    return stale_lines(workspace, page, known, active)
 
 
 class Pair(NamedTuple):
@@ -120,14 +110,14 @@ def _unflagged(readings: Sequence[Reading]) -> Iterator[Pair]:
                 reason = f"fills {shown_name(active[second][1].key)} as {shown_name(first)} does"
                 yield Pair(active[second][0], active[first][0], reason)
     for entry in (reading.entry for reading in readings if reading.entry is not None):
-        for first, second in combinations(_successors(entry), 2):
+        for first, second in combinations(successors(entry), 2):
             pair = [active[name][1] for name in (first, second) if name in active]
             if len(pair) == 2 and not is_same_slot(pair[0], pair[1]) and not _are_settled(pair[0], pair[1]):
                 reason = f"took the place of {shown_name(entry.id)} as {shown_name(first)} did"
                 yield Pair(active[second][0], active[first][0], reason)
 
 
-def _successors(entry: Entry) -> list[str]:
+def successors(entry: Entry) -> list[str]:
     """Return what took the place of an entry on all machines, by the marks that a merge left."""
     merged = entry.metadata.get(LOST)
     others = merged.get("superseded_by") if isinstance(merged, Mapping) else None

@@ -22,7 +22,7 @@ from ..store.journal import exclusive, finish_first
 from ..store.lock import alone
 from ..store.repository import ChangedFile, Repository, branch_of, colliding, repository_of, require_free
 from ..store.workspace import MARKER, Workspace
-from .after_merge import explain_merged, name_hidden, settle_rivals
+from .after_merge import explain_merged, name_hidden, settle_deleted, settle_rivals
 from .memory_commit import (
     Commit,
     commit_memory,
@@ -162,22 +162,25 @@ class _Exchange:
 
     def _looked_after(self, ours: str, head: str, theirs: str) -> bool:
         """Do what a merge leaves to be done; return whether files changed, which have to be committed."""
-        sides = [side for side in (ours, theirs) if side and side != head]
-        if self.dry_run or not sides:
+        if self.dry_run:
             return False
-        # Also of merges that a person settled, or made by plain git, since the last exchange: with their parents.
-        span = (head, *([f"^{theirs}"] if theirs else []))
-        listed = change(self.repository.top, "rev-list", "--merges", "--parents", f"--max-count={_MERGES}", *span)
-        merged = set(listed.decode().split())
+        sides = [side for side in (ours, theirs) if side and side != head]
+        merged = self._merged(head, theirs) if sides else set()
         is_merge = not merged <= self.looked
         self.looked |= merged
         sides += sorted(merged) if is_merge else ()
         paths = dict.fromkeys(path for side in sides for path in paths_changed(self.repository, side, head))
-        notices = explain_merged(self.workspace, paths, self.disputed)
+        notices = [*settle_deleted(self.workspace, paths), *explain_merged(self.workspace, paths, self.disputed)]
         told = (*self.told.notices, *notices, *name_hidden(self.workspace, paths))
         self.told = replace(self.told, notices=tuple(dict.fromkeys(told)))
         is_settled = is_merge and settle_rivals(self.workspace, paths)
         return bool(notices) or is_settled
+
+    def _merged(self, head: str, theirs: str) -> set[str]:
+        """Return the merges since the last exchange with their parents, also those that a person or plain git made."""
+        span = (head, *([f"^{theirs}"] if theirs else []))
+        listed = change(self.repository.top, "rev-list", "--merges", "--parents", f"--max-count={_MERGES}", *span)
+        return set(listed.decode().split())
 
     def _left(self, merge: TreeMerge, ours: str, theirs: str, message: str) -> str:
         """Leave a merge in the worktree for a person to settle."""

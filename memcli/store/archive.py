@@ -113,16 +113,25 @@ def explain_folder(workspace: Workspace, path: str, to: str) -> None:
 def unrecord(workspace: Workspace, paths: Collection[str]) -> None:
     """Take files that were deleted for good out of the records of their moves: names are made of what files say."""
     for record in map(Path, _listed(workspace.root / records_folder(workspace.layout))):
-        lines = record.read_text(encoding="utf-8", errors="surrogateescape").splitlines(keepends=True)
-        kept = [line for line in lines if line.rstrip("\r\n").partition("\t")[2] not in paths]
-        if len(kept) == len(lines):
-            continue
-        if kept:
-            data = "".join(kept).encode("utf-8", "surrogateescape")
-            mark = ADOPTED * record.name.startswith(ADOPTED)
+        told = record.read_text(encoding="utf-8", errors="surrogateescape")
+        for name, kept in cleared(os.fspath(record), told, paths).items():
+            if not kept:
+                atomic_files.remove(record, for_good=True)
+                continue
             with suppress(FileExistsError):
-                atomic_files.create(record.with_name(f"{mark}{atomic_files.digest(data)[:20]}.tsv"), data)
-        atomic_files.remove(record, for_good=True)
+                atomic_files.create(Path(name), kept.encode("utf-8", "surrogateescape"))
+
+
+def cleared(record: str, told: str, paths: Collection[str]) -> dict[str, str]:
+    """Return what becomes of a record, given by its path, without some files: texts by path, empty for what goes."""
+    lines = told.splitlines(keepends=True)
+    kept = "".join(line for line in lines if line.rstrip("\r\n").partition("\t")[2] not in paths)
+    if kept == told:
+        return {}
+    folder, slash, name = record.rpartition("/")
+    digest = atomic_files.digest(kept.encode("utf-8", "surrogateescape"))[:20]
+    new = f"{folder}{slash}{ADOPTED * name.startswith(ADOPTED)}{digest}.tsv"
+    return {**({new: kept} if kept else {}), record: ""}
 
 
 def explain(workspace: Workspace, contents: Mapping[str, bytes]) -> None:

@@ -56,7 +56,10 @@ class Watcher(Protocol):
         """Take in that what is changed takes back a command that was noted."""
 
     def destroyed(self, contents: dict[Path, bytes]) -> None:
-        """Forget what is known of files that were deleted for good, given by what stood in them."""
+        """Take in that files were deleted for good, and forget them."""
+
+    def forgotten(self, contents: dict[Path, bytes]) -> None:
+        """Forget what is known of files that are gone for good, given by what stood in them."""
 
     def close(self) -> None:
         """Take in that the command ends."""

@@ -260,6 +260,22 @@ def committed(folder: Path, paths: Sequence[str]) -> list[str]:
     return sorted({name.strip("\n") for name in told.split("\0")} - {""})
 
 
+def deleted(folder: Path) -> list[tuple[str, bytes]]:
+    """Return path and text of the files below a folder that commits deleted or moved, the last ones first.
+
+    Those that a merge under way has deleted are among them. Nothing where there is no repository, or git fails.
+    """
+    how = ("-m", "--no-renames", "--diff-filter=D", "--raw", "-z", "--no-abbrev", "--relative", "--format=")
+    words = ("log", "--ignore-missing", *how, "HEAD", "MERGE_HEAD", "--", ".")
+    try:
+        told = iter(os.fsdecode(run(folder, *words, seconds=_SECONDS)).split("\0"))
+        rows = dict.fromkeys((next(told), row.split(" ")[2]) for row in told if row.strip("\n").startswith(":"))
+        texts = blobs(folder, list({blob for _, blob in rows}))
+    except GitError:
+        return []
+    return [(path, texts[blob]) for path, blob in rows if blob in texts]
+
+
 def versions(file: Path) -> list[Version]:
     """List the commits that changed a file, the newest first, its renames followed."""
     if not any((folder / ".git").exists() for folder in file.parents):

@@ -15,11 +15,11 @@ from tempfile import mkdtemp
 
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
-from .git import blobs
+from .git import blobs, deleted
 from .git_changes import attempt, change
 from .git_commit import OwnIndex, PathChange, commit_of, differences
 from .merge_driver import kind_in, merge_content
-from .merge_resolution import Read, Resolution, Sides, Stages, settle
+from .merge_resolution import Read, Resolution, Sides, Stages, identifier_of, is_readable, settle, text
 from .repository import Repository, repository_of, require_identity
 from .workspace import Workspace
 
@@ -83,6 +83,7 @@ def settle_half_done(workspace: Workspace, unmerged: Mapping[str, Mapping[int, b
     sides = Sides(here, there, Blobs(repository))
     known = defaultdict[str, set[bytes]](set)
     for path, versions in unmerged.items():
+        known[repository.prefix + path] |= set(map(_plain, versions.values()))  # as git wrote it
         if len(versions) == 3:
             merged = merge_content(kind_in(workspace.layout, path), versions[1], versions[2], versions[3])
             known[repository.prefix + path].add(_plain(merged[0] if merged else b""))
@@ -139,6 +140,34 @@ def made_by_merges(workspace: Workspace, path: str) -> list[list[str]]:
         texts = [attempt(repository.top, "cat-file", "blob", f"{commit}{side}:{name}") for side in ("", "^1", "^2")]
         found.append([done.out.decode("utf-8", "replace") for done in texts])
     return found
+
+
+def deleted_for_good(workspace: Workspace, names: Collection[str]) -> dict[str, dict[str, bytes]]:
+    """Return the memories that a commit deleted and no file has now, by id: their last texts by path.
+
+    What git never had is no sign of that: it may lie where git gets nothing, on another machine. Nor is a memory gone
+    while a file that cannot be read has its id.
+    """
+    found = defaultdict[str, dict[str, bytes]](dict)
+    for path, data in deleted(workspace.root) if names else ():
+        if workspace.layout.kind_of(path) == "entry" and (name := _stated(data, names)):
+            found[name].setdefault(path, data)
+    for file in workspace.root.rglob("*.md") if found else ():
+        if workspace.layout.kind_of(workspace.relative(file)) == "entry":
+            try:
+                data = file.read_bytes()
+            except OSError:
+                return {}
+            is_whole = is_readable(text(data))
+            for name in [_stated(data, found)] if is_whole else [one for one in found if one.encode() in data]:
+                found.pop(name, None)
+    return dict(found)
+
+
+def _stated(data: bytes, names: Collection[str]) -> str:
+    """Return the id that a memory states if it is one of some."""
+    name = identifier_of(text(data)) if any(one.encode("utf-8", "replace") in data for one in names) else ""
+    return name if name in names else ""
 
 
 def _plain(data: bytes) -> bytes:

@@ -2,7 +2,8 @@
 
 Pure but for the blobs it asks for: the conflicts of a merge go in, the files as they should be come out. What one side
 put away or deleted and the other one changed is never lost: the change goes with the memory, or into the archive. What
-one side put away and the other one said again stays in use, and a person is asked.
+one side put away and the other one said again stays in use, and a person is asked. What one side deleted is gone where
+the other one left its words as they were.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,11 +11,12 @@ from functools import cached_property
 
 from ..dataclass import dataclass
 from ..errors import MemError
-from ..formats.entry import FIELDS, SPELLINGS, Entry, spelled, stated_id
-from ..formats.entry_merge import is_another
+from ..formats.entry import stated_id
+from ..formats.entry_merge import is_another, is_bookkeeping, is_said_again, says_the_same
 from ..formats.frontmatter import document
+from ..formats.text_lines import conflict_marker
 from ..formats.three_way import Merged, merge_texts
-from .archive import is_archived_entry, records_of
+from .archive import cleared, is_archived_entry, records_folder, records_of
 from .git_commit import PathChange
 from .local_log import DISPUTED as DISPUTED
 from .merge_driver import kind_in, merge_content
@@ -25,9 +27,6 @@ Stages = Mapping[int, tuple[str, str]]
 Read = Callable[[Collection[str]], Mapping[str, bytes]]
 """Returns blobs by their names."""
 _PLAIN = ("100644", "100755")
-_COUNTED = ("strength", "sources", "access_count", "last_accessed_at", "updated_at")
-_FLAGS = ("conflicts_with", "likely_same", "distinct", "cited")
-_BOOKKEEPING = frozenset(name for key in (*_COUNTED, *_FLAGS) for name in (key, *SPELLINGS[key]))
 
 
 @dataclass(frozen=True)
@@ -95,6 +94,7 @@ class _Work:
         self.clashes: list[str] = []
         self.notices: list[str] = []
         self.disputed: list[str] = []
+        self.deleted: list[str] = []  # on one side, and moved on the other
 
     def settle(self, path: str, stages: Stages) -> None:
         """Settle one path."""
@@ -145,10 +145,10 @@ class _Work:
                 self.notices.append(f"{told}: {DISPUTED}: {way}")
             elif not is_bookkeeping(base, changed):
                 self.tell(path, to.path)
-        elif base and is_bookkeeping(base, changed):
+        elif base and says_the_same(base, changed):
             self.files[path] = None
-            if is_said_again(base, changed):
-                self.notices.append(f"{self.within(path)}: deleted on one side and said again on the other: it is gone")
+            if is_said_again(base, changed) or not is_bookkeeping(base, changed):
+                self.tell_gone(path, "said again" if is_said_again(base, changed) else "superseded")
         else:
             kind = self.workspace.layout.kind_of(self.within(path))
             is_kept = kind == "entry" and not self.workspace.layout.is_vault
@@ -159,7 +159,10 @@ class _Work:
             self.tell(path, place)
 
     def moved_twice(self) -> None:
-        """Give one place to each memory that both sides moved, to two places or with two texts."""
+        """Give one place to each memory that both sides moved, to two places or with two texts.
+
+        One that one side moved and the other deleted goes.
+        """
         gone = {one.path: one for one in self.sides.theirs if one.is_gone}
         for one in self.sides.ours:
             if not one.is_gone or one.path not in gone:
@@ -167,7 +170,10 @@ class _Work:
             self.blobs.update(self.sides.read({one.old}))
             base = text(self.blobs.get(one.old, b""))
             here, there = (self.sides.place(stage, one.old, identifier_of(base)) for stage in (2, 3))
-            if here is None or there is None or (here.path, here.new) == (there.path, there.new):
+            if here is None or there is None:
+                self.moved_and_deleted(one.path, base, here or there)
+                continue
+            if (here.path, here.new) == (there.path, there.new):
                 continue
             self.blobs.update(self.sides.read({here.new, there.new}))
             archived = [to for to in (here, there) if self.workspace.layout.is_archived(self.within(to.path))]
@@ -175,6 +181,22 @@ class _Work:
             self.files.update({here.path: None, there.path: None})
             ours, theirs = (text(self.blobs[to.new]) for to in (here, there))
             self.put(stays.path, stays.mode, self.merged(stays.path, base, ours, theirs))
+
+    def moved_and_deleted(self, path: str, base: str, to: PathChange | None) -> None:
+        """Let a memory go that one side deleted, and the other one moved with the words it had."""
+        layout = self.workspace.layout
+        if to is None or not path.startswith(self.prefix) or layout.kind_of(self.within(path)) != "entry":
+            return
+        if [one.path for stage in (2, 3) for one in self.sides.of(stage)].count(to.path) > 1:
+            return  # another memory stands there on the other side
+        self.blobs.update(self.sides.read({to.new}))
+        was, is_now = (layout.is_archived(self.within(place)) for place in (path, to.path))
+        if not says_the_same(base, text(self.blobs[to.new])):
+            self.tell(path if is_now else to.path, to.path)
+            return
+        self.files[to.path] = None
+        self.deleted.append(self.within(to.path))
+        self.tell_gone(path, "moved" if was == is_now else "put away" if is_now else "restored")
 
     def moved_from(self, path: str, identifier: str) -> str:
         """Return the common version of a memory that both sides moved to the same path; empty if there is none."""
@@ -207,6 +229,10 @@ class _Work:
             way = f"`mem restore {place}` brings it back"
             self.notices.append(f"{path}: put away on one side and changed on the other: {way} as it was changed")
 
+    def tell_gone(self, path: str, how: str) -> None:
+        """Say that a memory is gone, though the other side did something with it."""
+        self.notices.append(f"{self.within(path)}: deleted on one side and {how} on the other: it is gone")
+
     def done(self) -> Resolution:
         """Return all files, with the records of what they put into the archive."""
         contents = {
@@ -214,6 +240,11 @@ class _Work:
             for path, file in self.files.items()
             if file and is_archived_entry(self.workspace.layout, self.within(path))
         }
+        folder = f"{self.prefix}{records_folder(self.workspace.layout)}/"
+        made = [one for one in (*self.sides.ours, *self.sides.theirs) if self.deleted and one.path.startswith(folder)]
+        for one in (one for one in made if not one.is_gone):
+            for name, kept in cleared(one.path, text(self.sides.read({one.new})[one.new]), self.deleted).items():
+                self.files[name] = (_PLAIN[0], kept.encode("utf-8", "surrogateescape")) if kept else None
         records = records_of(self.workspace, contents) if contents else {}
         for path, told in records.items():
             if not self.taken(self.prefix + path):
@@ -246,6 +277,11 @@ def text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+def is_readable(told: str) -> bool:
+    """Return whether a file of a memory is whole: its frontmatter can be parsed, and no conflict is left in it."""
+    return conflict_marker(told) is None and not document.parse(told).problem
+
+
 def identifier_of(told: str) -> str:
     """Return the id that a file states; empty for one that states none or cannot be read."""
     try:
@@ -258,25 +294,3 @@ def is_of_two(sides: Mapping[int, bytes]) -> bool:
     """Return whether one side of a conflict has another memory than the base: git took that for a renamed file."""
     base, ours, theirs = (text(sides.get(side, b"")) for side in (1, 2, 3))
     return is_another(base, ours) != is_another(base, theirs)
-
-
-def is_bookkeeping(before: str, after: str) -> bool:
-    """Return whether an entry was only counted or flagged, and says what it said."""
-    old, new = document.parse(before), document.parse(after)
-    if old.problem or new.problem or old.body != new.body or old.head is None:
-        return False
-    changed = {name for name in {*old.fields, *new.fields} if old.fields.get(name) != new.fields.get(name)}
-    return changed <= _BOOKKEEPING
-
-
-def is_said_again(before: str, after: str) -> bool:
-    """Return whether an entry was confirmed, and says what it said."""
-    return _strength(after) > _strength(before) and is_bookkeeping(before, after)
-
-
-def _strength(told: str) -> int:
-    fields = document.parse(told).fields
-    try:
-        return int(FIELDS["strength"].read(fields[spelled(fields, "strength")]))
-    except (KeyError, TypeError, ValueError):
-        return Entry.strength

@@ -123,6 +123,9 @@ class Recording:
             record, name = self._record(path)
             if record:
                 record.add({"op": "set", "path": name, "was": digest(b""), "now": None, "purged": True})
+        self.forgotten(contents)
+
+    def forgotten(self, contents: dict[Path, bytes]) -> None:
         if contents:
             self._scrub(next(iter(contents)), {self._place(path)[1]: data for path, data in contents.items()})
 
@@ -166,7 +169,7 @@ class Recording:
         workspace = self._workspaces[self._place(path)[0]]
         contents |= {name.removeprefix(workspace.layout.archive): data for name, data in contents.items()}
         with suppress(OSError, MemError, ValueError):
-            record = self._records[os.fspath(workspace.root)]
+            record = self._records.get(os.fspath(workspace.root))
             scrub(workspace, contents, but=record.number if record else 0)
             if record:
                 record.scrub(contents)

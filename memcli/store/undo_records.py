@@ -6,6 +6,7 @@ sealed by the user's own key and the line before, so that a record that came wit
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import MemError
+from ..formats.entry import stated_id
+from ..formats.frontmatter import document
 from ..formats.ids import blake2b
 from . import file_steps
 from .privacy import write_private
@@ -25,6 +28,7 @@ HOOK = "hook"
 COUNTED = ".mem/access"
 """Where confirmations are counted, of which lines are noted and not bytes."""
 
+_ID = re.compile(r"(?m)^id: *(\S+)\r?$")
 _SHORTEST = 8  # characters of a line that is known again in another text
 
 
@@ -129,18 +133,45 @@ def scrub(workspace: Workspace, contents: Mapping[str, bytes], but: int = 0) -> 
             os.replace(temporary, path)
 
 
+def noted_ids(workspace: Workspace) -> set[str]:
+    """Return the ids of what records could bring back, of lines that were promoted on the page too."""
+    from ..formats.memory_page import promoted_line  # late: few commands ask
+
+    found = set[str]()
+    for row in (row for record in read_records(workspace)[0] for row in record.changes):
+        text, path = row.get("text"), row["path"]
+        if not isinstance(text, str):
+            continue
+        if path == workspace.layout.memory:
+            found |= {promoted_line(line)[0] for line in text.split("\n")}
+        elif workspace.layout.kind_of(path) == "entry":
+            found.update(_ID.findall(text))  # of both sides of a conflict
+    return found - {""}
+
+
+def forget(workspace: Workspace, contents: Mapping[str, bytes]) -> None:
+    """Take texts that were deleted for good elsewhere out of all records, that of the command that runs included."""
+    files = {workspace.root / path: data for path, data in contents.items()}
+    if watch := file_steps.watcher.get() if files else None:
+        watch.forgotten({path: data for path, data in files.items() if watch.watches(path)})
+
+
 def scrubbed(rows: Sequence[Mapping[str, Any]], contents: Mapping[str, bytes]) -> list[dict[str, Any]] | None:
     """Return the rows of a record without what files said that are gone; None where there is nothing of it."""
     paths = set(contents)
     for row in rows:  # under whichever name it stood
         if row.get("op") == "move" and paths & {row["path"], row["to"]}:
             paths |= {row["path"], row["to"]}
-    lines = {line for data in contents.values() for line in telling_lines(data.decode("utf-8", "replace"))}
+    texts = [data.decode("utf-8", "replace") for data in contents.values()]
+    lines = {line for text in texts for line in telling_lines(text)}
+    marks = [f"<!-- {name} " for text in texts if (name := stated_id(document.parse(text).fields))]  # of promoted lines
     kept = []
     for row in rows:
         told = {**row, **{key: _nameless(row[key]) for key in ("path", "to") if row.get(key) in paths}}
         text = row.get("text") if row.get("op") == "set" else None
-        if text is not None and (row["path"] in paths or not lines.isdisjoint(telling_lines(text))):
+        if text is not None and (
+            row["path"] in paths or not lines.isdisjoint(telling_lines(text)) or any(mark in text for mark in marks)
+        ):
             told |= {"text": None, "purged": True}
         kept.append(told)
     return kept if kept != list(rows) else None
