@@ -42,6 +42,7 @@ _OFF: Mapping[str, Mapping[str, Any]] = {
     "a turn of many pieces is not worth less": {"pieces": 0.0},
     "no speaker in the query": {"speaker": 0.0},
     "a turn that asks answers too": {"asked": 0.0},
+    "the time named is no filter": {"dated": 0.0},
     "a share of meaning of .35": {"vector_turn": 0.35},
     "a share of meaning of .55": {"vector_turn": 0.55},
 }
