@@ -192,8 +192,9 @@ def candidate(
 
 def _outside(workspace: Workspace, question: Query) -> Callable[[Piece], float]:
     """Return the function that tells how far outside the time that the question names a text is, from 0 to 1."""
-    # What somebody tells of last week is news, no question for what was written then.
-    if question.is_statement or not names_a_time(question.text):
+    # What somebody tells of last week is news, no question for what was written then; "tell me what we said" is one.
+    is_news = question.is_statement and question.about == question.text
+    if is_news or not names_a_time(question.text):
         return lambda piece: 0.0
     from ..language.dates import Period, period_in
 

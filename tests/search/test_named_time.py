@@ -43,6 +43,12 @@ def test_what_is_outside_the_time_asked_loses_the_more_the_farther_it_is(mem: Me
 
 
 @pytest.mark.usefixtures("known")
+def test_a_request_names_a_time_and_news_do_not(mem: Mem) -> None:
+    assert found(mem, "Tell me what the harbour board agreed on in March")["far"] < -0.05
+    assert found(mem, "The harbour board has agreed on a pier and that was in March")["far"] == 0
+
+
+@pytest.mark.usefixtures("known")
 def test_a_time_may_have_no_end(mem: Mem) -> None:
     taken = found(mem, "What did the harbour board agree on since March?")
     assert taken.pop("far") < -0.05
