@@ -27,6 +27,7 @@ from memcli.index import embeddings, schema
 from memcli.index.cross_encoder import CrossEncoder, find_cross_encoder, open_cross_encoder
 from memcli.index.filters import Filter
 from memcli.index.index import Index
+from memcli.index.model_catalog import BUILT_IN_CHOICE, choice_of, folder_of
 from memcli.search.index_search import SearchRequest, search_index
 from memcli.search.ranking_weights import WEIGHTS, Weights
 from memcli.search.results import MODES, Hit
@@ -71,11 +72,12 @@ class Answer:
 class Remembering:
     """An embedder that remembers what it has embedded, also from one run to the next."""
 
-    def __init__(self, folder: Path | None) -> None:
-        """Open the model once for all workspaces, and what is kept in a folder."""
+    def __init__(self, folder: Path | None, model: Path | None = None) -> None:
+        """Open the model once for all workspaces, and what is kept in a folder; the built-in one if none is named."""
         import numpy as np
 
-        self._inner = embeddings.open_embedder(None, bulk=True, cache=folder)
+        self.folder = str(model or "")
+        self._inner = embeddings.open_embedder(model, bulk=True, cache=folder)
         self.model = self._inner.model
         self.dimension = self._inner.dimension
         self._file = folder / f"{self.model}.npz" if folder else None
@@ -84,14 +86,14 @@ class Remembering:
             kept = np.load(self._file)
             self._known = dict(zip(kept["keys"].tolist(), kept["vectors"], strict=True))
 
-    def embed(self, texts: Sequence[str], **about: Any) -> Any:
+    def embed(self, texts: Sequence[str], *, is_query: bool = False) -> Any:
         """Give a row of length 1 for each text."""
         import numpy as np
 
-        keys = [blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest() for text in texts]
+        keys = [blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest() + "?" * is_query for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
         if new:
-            self._known.update(zip(new, self._inner.embed(list(new.values())), strict=True))
+            self._known.update(zip(new, self._inner.embed(list(new.values()), is_query=is_query), strict=True))
         return np.array([self._known[key] for key in keys], np.float32).reshape(-1, self.dimension)
 
     def save(self) -> None:
@@ -124,6 +126,7 @@ def main() -> None:
     options.add_argument("data", type=Path, help="folder of the sets")
     options.add_argument("--sets", nargs="+", default=(), metavar="NAME", help="only these")
     options.add_argument("--ablate", action="store_true", help="what each means of ranking is worth")
+    options.add_argument("--model", default=BUILT_IN_CHOICE, help="an embedding model, as `mem model use` names it")
     options.add_argument("--rerank", nargs=2, metavar=("N", "FOLDER"), help="what a reranker of the first N is worth")
     options.add_argument("--explain", metavar="WORDS", help="show the hits of the queries that hold these words")
     options.add_argument("--cache", type=Path, help="folder in which embeddings are kept for the next run")
@@ -131,14 +134,16 @@ def main() -> None:
     chosen = options.parse_args()
     reader = Reader(int(chosen.rerank[0]), Path(chosen.rerank[1])) if chosen.rerank else None
     started = time.monotonic()
-    embedder = Remembering(chosen.cache)
-    embeddings.open_embedder = lambda *_, **__: embedder  # type: ignore[assignment]
     wanted = collections(chosen.data, tuple(chosen.sets))
-    with tempfile.TemporaryDirectory() as folder, workspaces(wanted, Path(folder)) as made:
-        if chosen.explain:
-            explain(made, chosen.explain)
-            return
-        page = measured(made, embedder, Path(folder), ablate=chosen.ablate, reader=reader)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        embedder = Remembering(chosen.cache, folder_of(choice_of(chosen.model, Path.cwd()), folder))
+        embeddings.open_embedder = lambda *_, **__: embedder  # type: ignore[assignment]
+        with workspaces(wanted, folder, embedder.folder) as made:
+            if chosen.explain:
+                explain(made, chosen.explain)
+                return
+            page = measured(made, embedder, folder, ablate=chosen.ablate, reader=reader)
     embedder.save()
     page += f"\nMade in {time.monotonic() - started:.0f} s.\n"
     print(page)
@@ -164,7 +169,7 @@ def measured(
     parts = [report.head(answers), report.sets(answers, theirs), report.categories(answers)]
     parts += [report.reliability(answers), report.certainties(answers), report.thresholds(answers)]
     parts.append(report.crowded(crowd))
-    with workspaces([languages(LANGUAGES)], folder) as spoken:
+    with workspaces([languages(LANGUAGES)], folder, embedder.folder) as spoken:
         parts.append(report.languages({mode: list(answered(spoken, mode=mode)) for mode in MODES}))
     rows = []
     if ablate:
@@ -183,12 +188,12 @@ def measured(
 
 
 @contextmanager
-def workspaces(wanted: Iterable[Collection], folder: Path) -> Iterator[list[Made]]:
+def workspaces(wanted: Iterable[Collection], folder: Path, model: str = "") -> Iterator[list[Made]]:
     """Make the workspaces, index and embed them."""
     made = []
     for collection in wanted:
         say(f"indexing {collection.set} {collection.name}")
-        workspace, known = build(collection, folder / collection.set / collection.name)
+        workspace, known = build(collection, folder / collection.set / collection.name, model)
         workspace.derived.mkdir()
         index = Index(workspace, *schema.connect(workspace.derived))
         index.refresh(talk=True)

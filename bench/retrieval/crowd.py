@@ -34,7 +34,8 @@ def moved(made: Sequence[Any], folder: Path, crowds: Mapping[str, Sequence[str]]
             continue
         found[name] = {}
         for title, texts in crowds.items():
-            workspace, known = build(one.collection, folder / name / title)
+            model = one.index.workspace.settings["embedding.model"]
+            workspace, known = build(one.collection, folder / name / title, model)
             for number, text in enumerate(texts):
                 write_fact(workspace, {"text": text}, len(known) + number)
             workspace.derived.mkdir()

@@ -8,7 +8,7 @@ import math
 import re
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ _LONG, _PIECE = 3000, 700
 _WORD = re.compile(r"\w\w+")
 
 
-def rankings(collection: Collection, embed: Callable[[Sequence[str]], Any]) -> dict[str, dict[str, Scores]]:
+def rankings(collection: Collection, embed: Callable[..., Any]) -> dict[str, dict[str, Scores]]:
     """Measure every reference on every query of a collection: name → query → scores."""
     texts = {document["id"]: document["text"] for document in collection.documents}
     references = References(texts, embed, cut=sum(map(len, texts.values())) > _LONG * len(texts))
@@ -45,7 +45,7 @@ def rankings(collection: Collection, embed: Callable[[Sequence[str]], Any]) -> d
 class References:
     """The reference rankings of one collection of texts."""
 
-    def __init__(self, texts: Mapping[str, str], embed: Callable[[Sequence[str]], Any], *, cut: bool) -> None:
+    def __init__(self, texts: Mapping[str, str], embed: Callable[..., Any], *, cut: bool) -> None:
         """Take the texts by their ids; `cut` ranks long ones by their best piece."""
         pieces = [
             (name, text[start:stop])
@@ -66,7 +66,7 @@ class References:
 
     def rankings(self, query: str) -> dict[str, list[str]]:
         """Rank the documents in every way, the first ten of each."""
-        cosines = self._matrix @ self._embed([query])[0]
+        cosines = self._matrix @ self._embed([query], is_query=True)[0]
         words, fewer = self._bm25(query, STOP), self._bm25(query, _QUESTION)
         places = np.empty((2, len(cosines)))
         for row, values in enumerate((cosines, words)):

@@ -72,14 +72,14 @@ def languages(file: Path) -> Collection:
     return Collection("languages", "languages", documents, queries)
 
 
-def build(collection: Collection, root: Path) -> tuple[Workspace, dict[tuple[str, int], str]]:
+def build(collection: Collection, root: Path, model: str = "") -> tuple[Workspace, dict[tuple[str, int], str]]:
     """Fill a new folder with the documents; give the workspace, and the document of each path and line.
 
-    Line 0 stands for the whole file.
+    Line 0 stands for the whole file. `model` is the embedding model as the settings name it.
     """
     root.mkdir(parents=True)
     (root / "mem.yaml").write_text("timezone: UTC\n", encoding="utf-8")
-    home = {"HOME": str(root), "XDG_CACHE_HOME": str(root.parent / "cache")}
+    home = {"HOME": str(root), "XDG_CACHE_HOME": str(root.parent / "cache"), "MEM_EMBEDDING_MODEL": model}
     workspace = opened(Surroundings(root, home, asked_at(collection)), root)
     if collection.is_talk:
         return workspace, _write_turns(collection, workspace)
