@@ -32,6 +32,8 @@ class NewEntry:
     """The slot it fills, such as `staging/port`: what filled it before is superseded."""
     title: str | None = None
     tags: Sequence[str] | None = None
+    aliases: Sequence[str] | None = None
+    """Other names of what the title names, or names of one thing."""
     project: str | None = None
     source: str | None = None
     """Who said it: `user`, `observed` or `inferred`."""

@@ -61,6 +61,9 @@ def write(
     tag: Annotated[
         list[str] | None, typer.Option("--tag", "--tags", help="A tag; repeat it or separate tags with commas.")
     ] = None,
+    alias: Annotated[
+        list[str] | None, typer.Option("--alias", help="Another name of what the title names; repeat it.")
+    ] = None,
     project: Annotated[str | None, typer.Option(help="The project it belongs to.")] = None,
     source: Annotated[
         str | None,
@@ -139,6 +142,7 @@ def write(
         key=key,
         title=title,
         tags=_split(tag),
+        aliases=_split(alias),
         project=project,
         source=source,
         trust=trust,

@@ -1,7 +1,7 @@
 """An entry: one memory, read from a markdown file's frontmatter and body, whoever wrote it."""
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -72,6 +72,9 @@ class Entry:
     """A short name."""
     tags: tuple[str, ...] = stated((), read_tags, "tag", "keywords", "labels", merge=JOINED, branches=UNION)
     """A list of words."""
+    aliases: tuple[str, ...] = stated((), read_texts, "alias", merge=JOINED, branches=UNION)
+    """Other names of what the title names, or names of one thing, such as `[Kate, Emi]`: a search for one of them, or
+    for the title, finds what names another too, and `mem read` and `[[links]]` take each of them for the entry."""
     project: str = stated("")
     """What it belongs to."""
     created_at: str = stated("", read_time, "createdAt", "created", "date", merge=KEPT, branches=EARLIEST)
@@ -290,11 +293,7 @@ def listed(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _line_of(document: Document, key: str) -> int:
-    for number, line in enumerate(_head_lines(document), document.head_line):
+    for number, line in enumerate((document.head or "").splitlines(), document.head_line):
         if line.startswith((f"{key}:", f'"{key}"', f"'{key}'")):
             return number
     return max(document.head_line, 1)
-
-
-def _head_lines(document: Document) -> Iterator[str]:
-    yield from (document.head or "").splitlines()

@@ -13,8 +13,8 @@ from .schema import TOKENIZE
 _FORMS = 16  # of one word, at most
 _LAST = "\U0010ffff"
 
-Posting = dict[int, int]
-"""Chunk → how often a word occurs in it, in any of its forms."""
+Posting = Mapping[int, float]
+"""Chunk → how often a word occurs in it, in any of its forms; another name for the same counts less."""
 
 
 TurnPiece = tuple[int, int, int]

@@ -293,6 +293,7 @@ def _rows(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
     found = [dict(zip(names, row, strict=True)) for row in cursor]
     for row in found:
         row["tags"] = json.loads(row["tags"] or "[]")
+        row["aliases"] = row["aliases"].split("\n") if row["aliases"] else []
         row["pinned"] = bool(row["pinned"])
         row["conflicts_with"] = (row["conflicts_with"] or "").split()
         row["likely_same"] = (row["likely_same"] or "").split()

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from math import log
+from pathlib import PurePosixPath
 from typing import Any
 
 from ..dataclass import dataclass
@@ -33,27 +34,26 @@ def files_called(index: Index, name: str) -> list[tuple[str, str]]:
     """Return (id, path) of the files with a title, alias or name, as a wiki link gives it, in any case."""
     wanted = bindable(name).removesuffix(".md").casefold()
     rows = index.connection.execute(
-        "select coalesce(id, path), path, coalesce(title, ''), case when text like '%alias%' then text else '' end"
-        " from files join texts using(file) left join entries using(file) where files.kind <> 'session' order by path"
+        "select coalesce(id, path), path, coalesce(title, ''), coalesce(aliases, '')"
+        " from files left join entries using(file) where files.kind <> 'session' order by path"
     )
     found = []
-    for identifier, path, title, text in rows:
+    for identifier, path, title, aliases in rows:
         place = f"/{path.removesuffix('.md').casefold()}"
-        if place.endswith(f"/{wanted}") or title.casefold() == wanted or wanted in map(str.casefold, aliases(text)):
+        if place.endswith(f"/{wanted}") or wanted in (title.casefold(), *aliases.casefold().split("\n")):
             found.append((identifier, path))
     return found
 
 
-def aliases(text: str) -> list[str]:
-    """Return the other names that a file's frontmatter states."""
-    if "alias" not in text:
-        return []
-    from ..formats.frontmatter import document
-
-    fields = document.parse(text).fields
-    said = fields.get("aliases") or fields.get("alias") or ()
-    every = said.split(",") if isinstance(said, str) else said
-    return [str(one).strip() for one in every] if isinstance(every, list | tuple) else []
+def names_of_one(index: Index) -> list[tuple[str, ...]]:
+    """List the names of each active entry that has aliases: these and its title, or in a vault its file's name."""
+    rows = index.connection.execute(
+        "select path, title, aliases from entries join files using(file)"
+        " where aliases <> '' and files.status = 'active' order by path"
+    )
+    is_vault = index.workspace.layout.is_vault
+    named = ((title or (PurePosixPath(path).stem if is_vault else ""), aliases) for path, title, aliases in rows)
+    return [tuple(name for name in (first, *aliases.split("\n")) if name) for first, aliases in named]
 
 
 def keys_in_use(index: Index) -> list[tuple[str, str]]:

@@ -239,24 +239,10 @@ class Writer:
         if entry is None:
             return ""
         self.connection.execute(
-            "insert into entries values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"insert into entries values({'?, ' * 26}?)",
             (
-                *(
-                    file,
-                    entry.id,
-                    entry.type,
-                    entry.layer,
-                    entry.title,
-                    _as_json(entry.tags),
-                ),
-                *(
-                    entry.project,
-                    entry.created_at,
-                    entry.updated_at,
-                    entry.source,
-                    reading.status,
-                    entry.trust,
-                ),
+                *(file, entry.id, entry.type, entry.layer, entry.title, _as_json(entry.tags)),
+                *(entry.project, entry.created_at, entry.updated_at, entry.source, reading.status, entry.trust),
                 *(entry.confidence, entry.salience, entry.strength, entry.pinned, entry.expires_at),
                 *(
                     entry.superseded_by,
@@ -265,13 +251,12 @@ class Writer:
                     entry.access_count,
                     entry.last_accessed_at,
                 ),
-                *(entry.summary, entry.key, entry.superseded_at, entry.version_of),
+                *(entry.summary, entry.key, entry.superseded_at, entry.version_of, "\n".join(entry.aliases)),
             ),
         )
         status = "" if reading.status == "active" else reading.status
-        return index_text(
-            " ".join([*entry.tags, entry.key, entry.project, entry.type, status, _path_words(reading.path)])
-        )
+        names = [*entry.tags, *entry.aliases, entry.key, entry.project]
+        return index_text(" ".join([*names, entry.type, status, _path_words(reading.path)]))
 
     def _begin(self) -> None:
         self.connection.execute("begin immediate")

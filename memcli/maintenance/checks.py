@@ -15,7 +15,6 @@ from ..index.database import out_of_step
 from ..index.file_reader import Reading, digest_of, read_file, try_bytes
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..index.lookups import aliases
 from ..index.scan import abandoned, scan
 from ..store.archive import strays
 from ..store.git import Staged, in_repository, staged
@@ -132,7 +131,7 @@ def _names(
     history: Sequence[str] = (),
 ) -> Names:
     own = [(one.entry.id, one.path, one.entry.title) for one in readings if one.entry is not None]
-    own += [(one.entry.id, one.path, alias) for one in readings if one.entry is not None for alias in aliases(one.text)]
+    own += [(one.entry.id, one.path, alias) for one in readings if one.entry is not None for alias in one.entry.aliases]
     texts = [*history, *(one.text for one in readings if one.kind == "history")]
     return names_of(
         [*own, *entries], [*(one.path for one in readings), *(path for _, path, _ in entries)], texts, is_file

@@ -14,9 +14,9 @@ from ..errors import UnavailableError
 from ..index.filters import Filter
 from ..index.full_text import Posting, TurnPiece, scores
 from ..index.index import Index
-from ..index.lookups import chunks_named
+from ..index.lookups import chunks_named, names_of_one
 from ..store.addresses import prefixes
-from .query import Query, parse_query, term_weights
+from .query import OtherName, Query, parse_query, term_weights, with_other_names
 from .ranking import candidate, fuse
 from .ranking_weights import WEIGHTS, Weights
 from .results import SearchResults, completed, distinct, hit_of
@@ -59,8 +59,13 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
         from ..store.sessions.sessions import compacted
 
         request = replace(request, wanted=replace(request.wanted, besides=compacted(index.workspace)))
-    question = parse_query(request.query)
+    question = with_other_names(parse_query(request.query), names_of_one(index))
     postings = index.postings([term.forms for term in question.terms]) if question.terms else []
+    stand_in = [(term.word, posting) for term, posting in zip(question.terms, postings, strict=True) if posting]
+    for other in question.other_names:
+        named = _places(index, other)
+        postings = _joined(question, postings, other, named, request.weights.other_word)
+        stand_in.append((other.name, named))
     turns = index.turns(request.wanted) if _asks_talk(request) else {}
     pieces_of = Counter((session, line) for session, line, _ in turns.values())
     own, whole = ({}, {}) if request.mode == "vector" else _by_words(index, question, postings, turns, request)
@@ -84,9 +89,9 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     scored = fuse(candidates, question, request.weights, share)
     enough = [one for one in scored if one.relevance >= _least(request, readable, meaning.model)]
     shown, pieces = completed(index, distinct(enough, pieces, request.limit, request.rerank), pieces, request.wanted)
-    stand_in = [(term.word, posting) for term, posting in zip(question.terms, postings, strict=True) if posting]
+    told = " ".join((request.query, *(other.name for other in question.other_names)))
     hits = [
-        hit_of(index.workspace, pieces, one, request.query, (word for word, found in stand_in if one.chunk in found))
+        hit_of(index.workspace, pieces, one, told, (word for word, found in stand_in if one.chunk in found))
         for one in shown[: request.depth]
     ]
     return SearchResults(
@@ -159,6 +164,25 @@ def _least(request: SearchRequest, readable: float, model: str) -> float:
 
 def _pool(request: SearchRequest) -> int:
     return max(POOL, request.depth)
+
+
+def _places(index: Index, other: OtherName) -> Posting:
+    """Return how often a name of one or more words stands in each chunk that has all of them."""
+    held = [posting for posting in index.postings([(word,) for word in other.words]) if posting is not None]
+    first, *more = held or [{}]
+    return {chunk: min(one[chunk] for one in held) for chunk in first if all(chunk in one for one in more)}
+
+
+def _joined(
+    question: Query, postings: Sequence[Posting | None], other: OtherName, named: Posting, share: float
+) -> list[Posting | None]:
+    """Return the postings of a query's words, those of a name with a share of the places of its other name."""
+    return [
+        {**own, **{chunk: own.get(chunk, 0) + share * count for chunk, count in named.items()}}
+        if own is not None and term.word in other.said_words
+        else own
+        for term, own in zip(question.terms, postings, strict=True)
+    ]
 
 
 def _by_words(

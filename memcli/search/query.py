@@ -1,7 +1,8 @@
 """What a query asks for: its words with their forms, its names, its exact phrases, and whether it asks at all."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import log
 
@@ -23,6 +24,8 @@ _PROMPT = 1000
 _WORD = re.compile(r"[^\W_]+")
 _LEAST_SHARE = 0.2
 """Below it a name is too rare to be left out."""
+_MOST_NAMES = 6
+"""Other names that are searched for; each is embedded with the query."""
 _NAMED = re.compile(r"([^\W_]+)(?:['’]s\b)?")
 
 
@@ -36,6 +39,21 @@ class Term:
 
 
 @dataclass(frozen=True)
+class OtherName:
+    """Another name of whom or what a query names."""
+
+    name: str
+    words: tuple[str, ...]
+    said: str  # the name in the query
+    said_words: tuple[str, ...]
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """Return what finds the name in the query."""
+        return re.compile(rf"(?<!\w){re.escape(self.said)}(?!\w)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
 class Query:
     """A parsed query."""
 
@@ -45,11 +63,12 @@ class Query:
     phrases: tuple[str, ...]  # several words that should stand as they are, lower case
     language: str  # "en", "de", …
     is_statement: bool  # it tells something, as a turn of a conversation does, and asks nothing
+    other_names: tuple[OtherName, ...] = ()
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Return the words asked for."""
-        return frozenset(term.word for term in self.terms)
+        """Return the words asked for, those of other names too."""
+        return frozenset(term.word for term in self.terms).union(*(one.words for one in self.other_names))
 
     @cached_property
     def speakers(self) -> frozenset[str]:
@@ -65,7 +84,8 @@ class Query:
 
         The last line of a query of several lines counts once more: in a pasted dialogue it is where things stand.
         So does the query without the names that many texts hold, by `counts` as for `term_weights`: the model takes
-        a name for half of what is asked, and would answer with anything about Melanie.
+        a name for half of what is asked, and would answer with anything about Melanie. And so does the query with
+        each other name in the place of the one it says.
         """
         lines = [line.strip() for line in self.text.splitlines() if line.strip()]
         if len(lines) > 1:
@@ -76,10 +96,14 @@ class Query:
             if term.is_name
         }
         names = {name: share for name, share in shares.items() if share >= _LEAST_SHARE}
-        if not 0 < len(names) < len(self.terms):
-            return ((self.about, 1.0),)
-        rest = _NAMED.sub(lambda match: "" if fold(match[1]).lower() in names else match[0], self.about)
-        return (self.about, 1.0), (" ".join(rest.split()), min(names.values()) * weights.nameless)
+        found = [(self.about, 1.0)]
+        if 0 < len(names) < len(self.terms):
+            rest = _NAMED.sub(lambda match: "" if fold(match[1]).lower() in names else match[0], self.about)
+            found.append((" ".join(rest.split()), min(names.values()) * weights.nameless))
+        for one in self.other_names:
+            told = one.pattern.sub(lambda _, name=one.name: name, self.about)  # type: ignore[misc]
+            found.append((told, weights.other_name / len(self.other_names)))
+        return tuple(found)
 
 
 def parse_query(query: str) -> Query:
@@ -92,6 +116,25 @@ def parse_query(query: str) -> Query:
     terms = tuple(Term(word, forms(word), word in names) for word in query_terms(about, language=language))
     exact = tuple(phrase.lower() for phrase in phrases(query) if len(_WORD.findall(phrase)) > 1)
     return Query(text, about, terms, exact, language, language == ENGLISH and _is_statement(text))
+
+
+def with_other_names(question: Query, known: Iterable[Sequence[str]]) -> Query:
+    """Return a query with the other names of whom or what it names; `known` holds the names of one each."""
+    text, words = fold(question.text).lower(), question.words
+    found: list[OtherName] = []
+    for names in known:
+        if not any(fold(name).lower() in text for name in names):
+            continue
+        parts = {name: part for name in names if (part := query_terms(name, language=question.language))}
+        said = [name for name, part in parts.items() if words.issuperset(part)]
+        if said:
+            most = max(said, key=lambda name: len(parts[name]))
+            found += [OtherName(name, part, most, parts[most]) for name, part in parts.items() if name not in said]
+    if not found:
+        return question
+    called = {word for one in found for word in one.said_words}
+    terms = tuple(replace(term, is_name=True) if term.word in called else term for term in question.terms)
+    return replace(question, terms=terms, other_names=tuple(found[:_MOST_NAMES]))
 
 
 def term_weights(question: Query, counts: Sequence[int | None], texts: int, weights: Weights = WEIGHTS) -> list[float]:

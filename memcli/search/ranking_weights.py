@@ -21,12 +21,15 @@ class Weights(NamedTuple):
     nameless: float = 1.0  # of the query without its frequent names: LoCoMo facts +.023, sessions +.005
     frequent: int = 20  # texts with a name from which on that counts whole; no share of them, which others would move
 
+    other_name: float = 0.5  # of the query with the other names of whom it names, see `other_word`
+
     # Keywords.
     saturation: float = (
         0.4  # tf / (tf + this), whatever the length: 1.2 is as good there, and .009 worse on the tuned half
     )
     window: tuple[float, ...] = (0.4, 0.25, 0.15, 0.1)  # the words 1, 2, … turns away
     reach: int = 100  # characters of a turn, from which on its words count less for the turns around it
+    other_word: float = 0.5  # what a word counts where another name for the same stands
     whole: float = (
         0.4  # share of the whole document's words, the best chunk's being the rest: OpenClaw +.007, sessions +.003
     )

@@ -40,7 +40,8 @@ def entries(draw: st.DrawFn) -> Entry:
     source = draw(st.sampled_from(SOURCES))
     created = draw(TIMES)
     optional: dict[str, st.SearchStrategy[Any]] = {
-        "title": PLAIN, "tags": LISTS, "project": PLAIN, "trust": SHARES, "confidence": SHARES, "salience": SHARES,
+        "title": PLAIN, "tags": LISTS, "aliases": LISTS,
+        "project": PLAIN, "trust": SHARES, "confidence": SHARES, "salience": SHARES,
         "strength": st.integers(1, 10**6), "sources": LISTS, "references": LISTS, "files": LISTS,
         "status": st.sampled_from(STATUSES), "superseded_by": PLAIN, "conflicts_with": LISTS, "pinned": st.booleans(),
         "expires_at": TIMES, "access_count": st.integers(0, 10**6), "last_accessed_at": TIMES,
