@@ -1,11 +1,18 @@
 """What a relevance says: 1 for what is called by its name, little for what is not in memory, and parts that add up."""
 
+import os
+import random
 import shutil
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from memcli.index.filters import Filter
+from memcli.index.index import ask
+from memcli.search.index_search import SearchRequest, search_index
+from memcli.store.workspace import Surroundings, opened
 from tests.conftest import FIXTURES, Mem
 
 Hit = dict[str, object]
@@ -109,3 +116,17 @@ def test_hits_below_the_default_are_told_of_not_shown(mem: Mem, year: Path) -> N
     ran = mem("search", "quagga okapi xylophone", "--min-score", "0.9")
     assert ran.code == 1
     assert "--min-score 0 shows them" in ran.err
+
+
+def test_queries_drawn_by_chance_bring_the_ids_that_the_ranking_function_gives(mem: Mem, year: Path) -> None:
+    draw = random.Random(16)
+    texts = [path.read_text().rpartition("---\n")[2].split() for path in sorted(year.glob("entries/**/*.md"))]
+    queries = [" ".join(draw.sample(words, min(len(words), 5))) for words in draw.sample(texts, 20)]
+    where = opened(Surroundings(year, os.environ, datetime.now(UTC)), year)
+    kinds = Filter(kinds=("entry", "memory", "history", "note", "session"))
+    for query in queries:
+        request = SearchRequest(query, 10, kinds, may_mean_alone=True)
+        expected = [hit.id for hit in ask(where, lambda index, request=request: search_index(index, request)).hits]  # type: ignore[misc]
+        found = hits(mem, query, "--kind", "all", "--min-score", "0", "-n", "10")
+        assert [hit["id"] for hit in found] == expected, query
+        assert expected, query
