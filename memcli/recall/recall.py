@@ -131,6 +131,7 @@ def _joined(found: Sequence[Matches]) -> Matches:
         tuple(dict.fromkeys(notice for one in found for notice in one.notices)),
         next((one.vector for one in found if one.vector), ()),
         next((one.model for one in found if one.model), ""),
+        tuple(sorted((rule for one in found for rule in one.rules), key=lambda rule: -rule.score)),
     )
 
 

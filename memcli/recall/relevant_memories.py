@@ -11,7 +11,7 @@ from ..index.lookups import IndexedFile, indexed_files
 from ..search.index_search import SearchRequest, search_index
 from ..search.passages import has_talk, search_parts, search_talk
 from ..search.results import Hit, SearchResults, side_by_side
-from ..search.thresholds import asks_memory, gate_of
+from ..search.thresholds import asks_memory, gate_of, is_telling
 from ..store.layouts import SESSION_FOLDER as SESSIONS
 from ..store.sessions.event_file import EVENTS
 from ..store.workspace import Workspace
@@ -25,6 +25,8 @@ PASSAGES = 5
 LATEST = 20
 """Turns of a session that are still before its eyes."""
 KINDS = ("entry", "memory", "history", "note")
+RULES = ("preference", "constraint", "instruction")
+"""Types that guide whoever works on their subject: they are wanted unasked, and share few words with what is asked."""
 
 
 def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, mode: str, seconds: float) -> Matches:
@@ -38,10 +40,9 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
     folder = f"{SESSIONS}/{folder_name(session)}/" if session else ""
     # Looked for only where it exists: conversations are long, and most are not kept here.
     is_kept = bool(folder) and (workspace.root / folder).is_dir()
-
     answers: dict[str, str] = {}
 
-    def asked(index: Index) -> tuple[SearchResults, list[tuple[Hit, IndexedFile]]]:
+    def asked(index: Index) -> tuple[SearchResults, list[tuple[Hit, IndexedFile]], list[tuple[Hit, IndexedFile]]]:
         request = SearchRequest(
             query,
             POOL,
@@ -54,6 +55,7 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
         found, parts = search_parts(index, request, settings["recall.gate"])
         answers.update(parts)
         hits = list(found.hits)
+        rules = _rules(index, request, found)
         if is_kept:
             talk = Filter(kinds=("session",), paths=(folder,))
             said = search_index(index, SearchRequest(query, POOL, talk, mode, request.min_score, None, seconds)).hits
@@ -61,13 +63,17 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
             hits += [hit for hit in said if is_fresh or hit.line <= seen_from]
         if settings["search.conversations"] and not recall.as_of and not _has_enough(workspace, query, found):
             hits += [hit for hit in _told_before(index, request) if not hit.path.startswith(folder or "/")]
-        texts = indexed_files(index, {hit.path for hit in hits if hit.kind != "session"} | {workspace.layout.memory})
+        paths = {hit.path for hit in (*hits, *rules) if hit.kind != "session"} | {workspace.layout.memory}
+        texts = indexed_files(index, paths)
         page = texts.get(workspace.layout.memory)
         promoted = {line.id for line in read_promoted(page.text).lines} if page and not recall.as_of else set()
         # An entry that is a line of MEMORY.md is there already.
-        return found, [(hit, texts.get(hit.path, NOTHING)) for hit in hits if hit.id not in promoted]
+        told, also = (
+            [(one, texts.get(one.path, NOTHING)) for one in some if one.id not in promoted] for some in (hits, rules)
+        )
+        return found, told, also
 
-    found, hits = ask(workspace, asked)
+    found, hits, rules = ask(workspace, asked)
     reader = MemoryReader(workspace, query, session, folder, recall.as_of)
     in_view = workspace.layout.notes.format(date=day_of(workspace.now, workspace.zone).isoformat()) if session else ""
     memories = [
@@ -80,7 +86,17 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
     groups = side_by_side(memories, lambda one: one.id, lambda one: one.conflicts, lambda one: one.date + one.id)
     # Ordered by their score again where several workspaces meet, so that a pair has one.
     memories = [replace(one, score=max(each.score for each in group)) for group in groups for one in group]
-    return Matches(tuple(memories), found.problems, found.notices, found.vector, found.model)
+    binding = tuple(memory for hit, file in rules if (memory := reader.memory(hit, file, "")) is not None)
+    return Matches(tuple(memories), found.problems, found.notices, found.vector, found.model, binding)
+
+
+def _rules(index: Index, request: SearchRequest, found: SearchResults) -> tuple[Hit, ...]:
+    """Return the rules and preferences whose subject a prompt is about, by meaning alone."""
+    most = index.workspace.settings["recall.limit.rules"]
+    if not (most and found.vector and is_telling(request.query)):
+        return ()
+    wanted = replace(request.wanted, kinds=("entry",), types=RULES)
+    return search_index(index, replace(request, wanted=wanted, mode="vector", limit=most)).hits
 
 
 def _has_enough(workspace: Workspace, query: str, found: SearchResults) -> bool:

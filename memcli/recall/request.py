@@ -55,6 +55,7 @@ class Matches:
     notices: tuple[str, ...] = ()
     vector: tuple[float, ...] = ()
     model: str = ""
+    rules: tuple[Memory, ...] = ()  # that hold for the subject of the prompt, asked for or not
 
     @property
     def best(self) -> float:

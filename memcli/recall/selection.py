@@ -93,7 +93,16 @@ def _offered(
     caps = {layer: settings[f"recall.limit.{layer}"] for layer in (*LAYERS, DOCUMENTS)}
     sections[RELEVANT], over = limited(new([one for one in fitting if _place(one) not in in_view]), caps)
     sections[DOCUMENTS], papers_over = limited(new(papers), caps)
-    return sections, [*over, *papers_over]
+    # A rule is wanted where no memory is asked for, and least where one answers well.
+    least = settings["recall.cutoff"] * max(
+        (one.relevance for one in (*found.fitting.memories, *found.fitting.rules)), default=0
+    )
+    there = {memory.id for memory in sections[RELEVANT]}
+    rules = [one for one in found.fitting.rules if one.id not in there and one.relevance >= least]
+    sections[RELEVANT] += new(rules)
+    told = {one.id for one in rules}
+    out[:] = [one for one in out if one.id not in told or one.why == "shown"]
+    return sections, [*(one for one in over if one.id not in told), *papers_over]
 
 
 def _limits(settings: Settings, request: RecallRequest) -> CharacterBudget:

@@ -141,6 +141,7 @@ TABLE = (
     Setting("recall.limit.semantic", 6, low=0, high=1000),
     Setting("recall.limit.procedural", 4, low=0, high=1000),
     Setting("recall.limit.documents", 3, low=0, high=1000),
+    Setting("recall.limit.rules", 3, low=0, high=1000),
     Setting("recall.days", 7, low=0, high=366),
     Setting("recall.recency_weight", 0.3, low=0, high=1),
     Setting("recall.min_score", 0.12, low=0, high=1),
