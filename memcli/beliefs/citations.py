@@ -11,7 +11,8 @@ from ..formats.frontmatter import document
 from ..formats.links import KEY, Citation, read_citation
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..store.entries import revised
+from ..store.atomic_files import read
+from ..store.entries import decoded, revised
 from ..store.journal import Change
 from ..store.privacy import require_open, shut_out
 from ..store.project import Project, root_of
@@ -99,7 +100,7 @@ def refresh_plan(workspace: Workspace, found: Sequence[Cited]) -> Plan:
     steps = []
     reasons = []
     for path in dict.fromkeys(one.path for one in found if one.now):
-        before = workspace.path(path).read_bytes().decode("utf-8")
+        before = decoded(path, read(workspace.path(path)))
         news = {one.was: one.now for one in found if one.path == path and one.now}
         entry, _ = read_entry(document.parse(before), path, workspace.now)
         places = {(read_citation(was) or now).place: now.place for was, now in news.items()}

@@ -173,7 +173,7 @@ def _settings(workspace: Workspace) -> list[Fault]:
     marker = workspace.root / MARKER
     prefix = f"{marker}: "
     told = [line.removeprefix(prefix) for line in workspace.settings.ignored if line.startswith(prefix)]
-    lines = marker.read_text(encoding="utf-8", errors="replace").split("\n") if told else []
+    lines = small_text(workspace.root, MARKER).split("\n") if told else []
     found = []
     for reason in told:
         words = [word.rpartition(".")[2] for word in reason.split() if "." in word] or reason.split()[-1:]

@@ -13,6 +13,7 @@ from ..errors import MemError
 from ..formats.text_lines import conflict_marker, underlines
 from ..formats.three_way import sides_of
 from ..index.file_reader import Reading
+from ..store import atomic_files
 from ..store.git import unmerged
 from ..store.git_merge import add, made_by_merges, settle_half_done
 from ..store.journal import Change
@@ -132,7 +133,7 @@ def half_merge(workspace: Workspace, readings: Sequence[Reading]) -> HalfMerge:
     }
     settings = workspace.root / SETTINGS
     if settings.is_file():
-        text = settings.read_bytes().decode("utf-8", "replace")
+        text = atomic_files.read(settings).decode("utf-8", "replace")
         if SETTINGS in stages or conflict_marker(text) is not None:
             texts[SETTINGS] = text
     one_sided = {path: sides for path, sides in stages.items() if not {2, 3} <= sides.keys() or is_of_two(sides)}

@@ -107,13 +107,15 @@ def explain_folder(workspace: Workspace, path: str, to: str) -> None:
     """Record that the files of a folder are about to be archived, each below another folder."""
     base = os.fspath(workspace.path(path))
     names = [os.path.relpath(name, base).replace(os.sep, "/") for name in _files_below(Path(base))]
-    explain(workspace, {f"{to}/{name}": Path(base, name).read_bytes() for name in names if Path(base, name).is_file()})
+    explain(
+        workspace, {f"{to}/{name}": atomic_files.read(Path(base, name)) for name in names if Path(base, name).is_file()}
+    )
 
 
 def unrecord(workspace: Workspace, paths: Collection[str]) -> None:
     """Take files that were deleted for good out of the records of their moves: names are made of what files say."""
     for record in map(Path, _listed(workspace.root / records_folder(workspace.layout))):
-        told = record.read_text(encoding="utf-8", errors="surrogateescape")
+        told = atomic_files.read(record).replace(b"\r\n", b"\n").decode("utf-8", "surrogateescape")
         for name, kept in cleared(os.fspath(record), told, paths).items():
             if not kept:
                 atomic_files.remove(record, for_good=True)

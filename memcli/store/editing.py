@@ -61,7 +61,7 @@ class EditCopy:
 
     def take(self) -> EntryChange:
         """Put the edited text in the file's place and remove the copy; where it is refused the error names the copy."""
-        data = self.file.read_bytes()
+        data = atomic_files.read(self.file)
         try:
             done = edit_text(
                 self.workspace,

@@ -282,7 +282,7 @@ def _put_aside(workspace: Workspace, step: Change) -> str:
     stem, _, ending = step.path.removeprefix(archive).rpartition(".")
     text = step.after or ""
     for other in workspace.path(f"{archive}{stem}").parent.glob("*"):
-        if other.is_file() and other.read_bytes() == text.encode():
+        if other.is_file() and atomic_files.read(other) == text.encode():
             return workspace.relative(other)
     place = workspace.free_name(f"{archive}{stem}-not-applied.{ending}")
     put(workspace, place, text.encode())

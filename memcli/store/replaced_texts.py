@@ -10,6 +10,7 @@ from ..formats.entry import as_spelled, spelled, stated_id
 from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import blake2b, new_id
 from .archive import put
+from .atomic_files import read
 from .workspace import Workspace
 
 _VERSION = re.compile(
@@ -115,7 +116,7 @@ def _version(workspace: Workspace, path: str, old: str) -> tuple[str, str]:
     stem = path.removeprefix(workspace.layout.archive).removesuffix(".md")
     place = f"{workspace.layout.archive}{stem}-{identifier[-6:]}.md"
     standing = workspace.root / place
-    if standing.is_file() and _told(standing.read_bytes().decode("utf-8", "surrogateescape")) == _told(text):
+    if standing.is_file() and _told(read(standing).decode("utf-8", "surrogateescape")) == _told(text):
         return place, text
     return workspace.free_name(place), text
 

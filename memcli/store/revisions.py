@@ -18,6 +18,7 @@ from ..errors import GitError, UsageError
 from ..formats.text_lines import conflict_marker
 from . import file_steps, git
 from .layouts import DERIVED, LAYOUTS, Layout, adjusted
+from .privacy import small_text
 from .settings import stated_settings
 from .temporary_files import is_temporary
 from .workspace import MARKER, Workspace
@@ -130,10 +131,10 @@ def left_behind(workspace: Workspace) -> dict[str, str]:
     settings counts as it is now: a merge may have changed it since the workspace was opened.
     """
     marker = workspace.root / MARKER
-    text = marker.read_bytes() if marker.is_file() else b""
+    text = small_text(workspace.root, MARKER)
     is_stated = workspace.settings.places["paths.entries"] in ("default", str(marker))
-    is_whole = text and not conflict_marker(text.decode("utf-8", "replace"))
-    now = _layout_of(workspace, text) if is_stated and is_whole else workspace.layout
+    is_whole = text and not conflict_marker(text)
+    now = _layout_of(workspace, text.encode()) if is_stated and is_whole else workspace.layout
     others = [path for path in _pages(workspace.root) if now.kind_of(path) is None]
     told = edits(workspace, MARKER) if others else []
     texts = {text for *_, pair in told for text in (pair.before, pair.after) if text is not None}

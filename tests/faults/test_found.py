@@ -219,3 +219,26 @@ def test_a_decay_that_was_killed_is_taken_back_as_one_that_was_not(ready: Trials
             assert world.mem(*words, fault=KILL.hitting(at), below=place).code == -9
             if any((log.parent / "journal").glob("*.json")) or world.files() != before:
                 assert left() == wanted, at
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("check --fix", "mem.yaml"),
+        ("check --fix, of a conflict", "mem.yaml"),
+        ("check --refresh", "entries/cites.md"),
+        ("sync, only theirs", "mem.yaml"),
+    ],
+)
+def test_a_file_that_cannot_be_opened_is_told_in_a_line(ready: Trials, name: str, file: str) -> None:
+    trial = ready.of(command_named(name))
+    world = trial.world
+    fault = Fault("too many open files", 0, errno.EMFILE, ("open",), lasting=True)
+    world.put(trial.template)
+    opened = world.mem(*trial.words, fault=fault, below=world.memory / file).seen.calls
+    for at in range(1, opened + 1):
+        world.put(trial.template)
+        ran = world.mem(*trial.words, fault=fault.hitting(at), below=world.memory / file)
+        assert not ran.is_broken, (at, ran.err)
+        assert trial.promised.lost(world.files()) == set()
+    assert opened
