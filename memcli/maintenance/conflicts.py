@@ -12,8 +12,7 @@ from ..dataclass import dataclass, field
 from ..errors import MemError
 from ..formats.text_lines import conflict_marker, underlines
 from ..formats.three_way import sides_of
-from ..index.file_reader import Reading
-from ..store import atomic_files
+from ..index.file_reader import Reading, try_bytes
 from ..store.git import unmerged
 from ..store.git_merge import add, made_by_merges, settle_half_done
 from ..store.journal import Change
@@ -131,9 +130,9 @@ def half_merge(workspace: Workspace, readings: Sequence[Reading]) -> HalfMerge:
         for one in readings
         if (one.path in stages or conflict_marker(one.text) is not None) and len(one.text.encode()) == one.stat[2]
     }
-    settings = workspace.root / SETTINGS
-    if settings.is_file():
-        text = atomic_files.read(settings).decode("utf-8", "replace")
+    settings = try_bytes(workspace, SETTINGS)
+    if not isinstance(settings, str) and len(settings[0]) == settings[1][2]:
+        text = settings[0].decode("utf-8", "replace")
         if SETTINGS in stages or conflict_marker(text) is not None:
             texts[SETTINGS] = text
     one_sided = {path: sides for path, sides in stages.items() if not {2, 3} <= sides.keys() or is_of_two(sides)}

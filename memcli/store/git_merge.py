@@ -15,6 +15,7 @@ from tempfile import mkdtemp
 
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
+from . import file_steps
 from .git import blobs, deleted
 from .git_changes import attempt, change
 from .git_commit import OwnIndex, PathChange, commit_of, differences
@@ -53,7 +54,8 @@ def merge_trees(repository: Repository, workspace: Workspace, ours: str, theirs:
     settled = settle(workspace, repository.prefix, conflicts, Sides(here, there, read), paths.has)
     if nested := paths.nested([one.path for one in here if not one.is_gone]):
         settled = replace(settled, clashes=(*settled.clashes, *nested))
-    folder = Path(mkdtemp(prefix="merge-", dir=workspace.derived))
+    with file_steps.naming("write", workspace.derived):
+        folder = Path(mkdtemp(prefix="merge-", dir=workspace.derived))
     try:
         stored = {path: read.store(file[1], theirs) for path, file in settled.files.items() if file}
         read.flush()

@@ -242,3 +242,17 @@ def test_a_file_that_cannot_be_opened_is_told_in_a_line(ready: Trials, name: str
         assert not ran.is_broken, (at, ran.err)
         assert trial.promised.lost(world.files()) == set()
     assert opened
+
+
+def test_a_merge_that_has_no_room_for_its_files_is_told_in_a_line(ready: Trials) -> None:
+    trial = ready.of(command_named("sync, one sentence on both sides"))
+    world = trial.world
+    fault = Fault("no permission", 0, errno.EACCES, ("mkdir",))
+    world.put(trial.template)
+    made = world.mem(*trial.words, fault=fault, below=world.memory / ".mem").seen.calls
+    for at in range(1, made + 1):
+        world.put(trial.template)
+        ran = world.mem(*trial.words, fault=fault.hitting(at), below=world.memory / ".mem")
+        assert not ran.is_broken, (at, ran.err)
+        assert trial.promised.lost(world.files()) == set()
+    assert made
