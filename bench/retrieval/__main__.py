@@ -22,6 +22,7 @@ from bench.retrieval import report
 from bench.retrieval.ablations import variants
 from bench.retrieval.crowd import ADDED, moved, strange
 from bench.retrieval.references import rankings
+from bench.retrieval.same import compared
 from bench.retrieval.sets import Collection, Query, build, collections, languages
 from memcli.index import embeddings, schema
 from memcli.index.cross_encoder import CrossEncoder, find_cross_encoder, open_cross_encoder
@@ -129,6 +130,7 @@ def main() -> None:
     options.add_argument("--model", default=BUILT_IN_CHOICE, help="an embedding model, as `mem model use` names it")
     options.add_argument("--rerank", nargs=2, metavar=("N", "FOLDER"), help="what a reranker of the first N is worth")
     options.add_argument("--explain", metavar="WORDS", help="show the hits of the queries that hold these words")
+    options.add_argument("--same", type=int, metavar="N", help="ask N random queries of each set by the command too")
     options.add_argument("--cache", type=Path, help="folder in which embeddings are kept for the next run")
     options.add_argument("--write", action="store_true", help="write the page into bench/results")
     chosen = options.parse_args()
@@ -142,6 +144,9 @@ def main() -> None:
         with workspaces(wanted, folder, embedder.folder) as made:
             if chosen.explain:
                 explain(made, chosen.explain)
+                return
+            if chosen.same:
+                print("\n".join(compared(made, chosen.same, answered)))
                 return
             page = measured(made, embedder, folder, ablate=chosen.ablate, reader=reader)
     embedder.save()

@@ -21,7 +21,7 @@ class Weights(NamedTuple):
     nameless: float = 1.0  # of the query without its frequent names: LoCoMo facts +.023, sessions +.005
     frequent: int = 20  # texts with a name from which on that counts whole; no share of them, which others would move
 
-    other_name: float = 0.5  # of the query with the other names of whom it names, see `other_word`
+    other_name: float = 0.5  # of the query with the other names of whom it names: as good as 0 or 1, see `other_word`
 
     # Keywords.
     saturation: float = (
@@ -29,7 +29,9 @@ class Weights(NamedTuple):
     )
     window: tuple[float, ...] = (0.4, 0.25, 0.15, 0.1)  # the words 1, 2, … turns away
     reach: int = 100  # characters of a turn, from which on its words count less for the turns around it
-    other_word: float = 0.5  # what a word counts where another name for the same stands
+    other_word: float = (
+        0.5  # what a word counts where another name for the same stands: LoCoMo facts asked by nicknames +.035
+    )
     whole: float = (
         0.4  # share of the whole document's words, the best chunk's being the rest: OpenClaw +.007, sessions +.003
     )
