@@ -1,10 +1,16 @@
 """A memory is found by each name of whom it is about, where an entry says that these are names of one."""
 
+import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from memcli.index import schema
+from memcli.index.index import Index
+from memcli.index.lookups import names_of_one
 from memcli.search.query import parse_query, with_other_names
+from memcli.store.workspace import Surroundings, opened
 from tests.conftest import Mem
 
 TEXTS = ("Kate was born on the third of May.", "Tom was born on the ninth of June.", "Kate keeps bees in Porto.")
@@ -75,6 +81,20 @@ def test_a_name_is_said_by_all_its_words(query: str, names: tuple[str, ...], oth
 def test_the_query_is_embedded_with_the_other_name_too() -> None:
     told = with_other_names(parse_query("When did emi choose a premium plan?"), [("Kate", "Emi", "…")])
     assert [text for text, _ in told.parts()] == [told.text, "When did Kate choose a premium plan?"]
+
+
+def test_where_no_entry_has_aliases_none_is_looked_at(people: Path) -> None:
+    where = opened(Surroundings(people, os.environ, datetime.now(UTC)), people)
+    index = Index(where, *schema.connect(None))
+    run = index.connection.executemany
+    numbers = [(number, f"{number}.md") for number in range(500)]
+    run("insert into files values(?, ?, 'entry', 'active', 0, 0, 0, 0, 0, '')", numbers)
+    run("insert into entries(file, id, aliases) values(?, ?, '')", numbers)
+    steps: list[int] = []
+    index.connection.set_progress_handler(lambda: steps.append(1), 100)
+    assert names_of_one(index) == []
+    assert len(steps) < 3
+    index.close()
 
 
 def test_an_alias_that_is_no_text_is_named_by_check(mem: Mem, workspace: Path) -> None:
