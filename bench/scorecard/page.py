@@ -85,7 +85,7 @@ memsearch looks at files only in `index`, or in `watch` that must run all the ti
 them when it is first asked and not later, its command line never. Writers are killed at drawn moments between a
 fifth of the time of one and its end. Other figures are medians; an empty Python took {python} ms beside them."""
 WHY: Mapping[str, str] = {
-    "one search of 200 notes from cold, peak MB": "mem runs the model itself, the others ask the server that is not counted"
+    "one search of 200 notes from cold, peak MB": "mem runs the model itself, the others ask a server not counted here"
 }
 """Why mem is not first, by set or measure, as far as it was looked into."""
 
