@@ -238,6 +238,16 @@ def without_article(text: str) -> str:
     return text.strip()[4:] if text.strip()[:4].lower() == "the " else text
 
 
+def plain_form(text: str) -> str:
+    """Return a text as all are that say the same in another form; so are some that do not, by a sign that counts."""
+    plain = in_full(" ".join(_tokens(without_preamble(text))))
+    if not any(map(str.isdigit, plain)):
+        return plain
+    from .pair_words import with_one_notation
+
+    return " ".join(with_one_notation(plain).split())
+
+
 def are_in_other_form(one: str, other: str) -> bool:
     """Tell whether two texts are the same but for punctuation, short forms, and how times and amounts are written.
 

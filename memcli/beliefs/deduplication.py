@@ -5,7 +5,7 @@ Doing it again finds nothing.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import heappush, heappushpop
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from ..index.index import Index, ask
 from ..index.lookups import paths_of_chunks
 from ..store.journal import Change
 from ..store.workspace import Workspace
-from .comparison import are_twins, compare, is_comparable, normalized, without_article
+from .comparison import are_twins, compare, is_comparable, normalized, plain_form, without_article
 from .merging import are_apart, are_of_one_kind, says, told_anew
 from .plan import Plan
 from .supersession import EntryFile, read_entry_file, revised_entry, superseded_text
@@ -42,6 +42,21 @@ class DuplicateGroup:
     kept: str
     merged: tuple[str, ...]
     says: str
+
+
+@dataclass(frozen=True)
+class Fold:
+    """An entry that takes in others which say the same."""
+
+    kept: EntryFile
+    whole: EntryFile  # as it stands then
+    taken: tuple[EntryFile, ...]
+
+    def steps(self, workspace: Workspace, moment: str) -> list[Change]:
+        """Return the changes that do it, at a moment."""
+        name = self.kept.entry.id
+        gone = [Change(one.path, one.text, superseded_text(workspace, one, name, moment)) for one in self.taken]
+        return [Change(self.kept.path, self.kept.text, self.whole.text), *gone]
 
 
 @dataclass(frozen=True)
@@ -79,20 +94,17 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None) -> Tidied:
         return known[path]
 
     judged, unheard = _judged(seen, read, judge) if judge else (frozenset(), "")
+
+    def are_one(one: EntryFile, other: EntryFile) -> bool:
+        return are_duplicates(one.entry, other.entry) or frozenset((one.path, other.path)) in judged
+
     for paths in _connected([*seen.alike, *map(sorted, judged)]):
-        rows = sorted((seen.rows[path] for path in paths), key=_rank)
-        members = [one for row in rows if (one := read(row["path"]))]
-        strengths = {row["id"]: row["strength"] for row in rows}  # with the confirmations that wait beside the files
-        while members:
-            kept, *others = members
-            whole, taken = _gathered(workspace, kept, others, strengths, judged)
-            members = [one for one in others if one not in taken]
-            if not taken:
-                continue
-            steps.append(Change(kept.path, kept.text, whole.text))
-            steps += [Change(one.path, one.text, superseded_text(workspace, one, kept.entry.id)) for one in taken]
-            ids = tuple(one.entry.id for one in taken)
-            groups.append(DuplicateGroup(kept.entry.id, ids, shorten(whole.entry.body, 120)))
+        members = [one for path in paths if (one := read(path))]
+        strengths = {seen.rows[path]["id"]: seen.rows[path]["strength"] for path in paths}  # with those that wait
+        for fold in folds(workspace, members, strengths, are_one):
+            steps += fold.steps(workspace, workspace.stamp)
+            ids = tuple(one.entry.id for one in fold.taken)
+            groups.append(DuplicateGroup(fold.kept.entry.id, ids, shorten(fold.whole.entry.body, 120)))
     reasons = tuple(f"{group.kept} takes in {', '.join(group.merged)}: {group.says}" for group in groups)
     return Tidied(Plan(tuple(steps), reasons), tuple(groups), tuple(problems), seen.notices, unheard)
 
@@ -106,7 +118,7 @@ def _look(index: Index, *, with_near: bool) -> _Seen:
         document = parse(text)
         if path in rows and not document.problem:
             entry, _ = read_entry(document, path, index.workspace.now)
-            for said in {normalized(without_article(one)) for one in (entry.body, *entry.wordings)}:
+            for said in _texts(entry):
                 by_text[said].append(path)
     seen = _Seen(rows, [paths for said, paths in by_text.items() if said and len(paths) > 1])
     return _with_near(index, seen) if with_near else seen
@@ -183,26 +195,53 @@ def _read(workspace: Workspace, path: str, problems: list[tuple[str, str]]) -> E
         return None
 
 
-def _rank(row: Mapping[str, Any]) -> tuple[float, str, str]:
-    return -row["trust"], row["created_at"], row["path"]
+def alike(entries: Sequence[EntryFile]) -> list[list[EntryFile]]:
+    """Return those of some active entries that share a text or a wording, in groups."""
+    by_text: dict[str, list[str]] = defaultdict(list)
+    by_path = {one.path: one for one in entries if one.entry.type not in EPISODIC}
+    for path, one in by_path.items():
+        for said in _texts(one.entry) - {""}:
+            by_text[said].append(path)
+    groups = _connected(paths for paths in by_text.values() if len(paths) > 1)
+    return [[by_path[path] for path in paths] for paths in groups]
 
 
-def _gathered(
+def _texts(entry: Entry) -> set[str]:
+    """Return what an entry says, in a form by which those are found that may say the same."""
+    texts = [without_article(one) for one in (entry.body, *entry.wordings)]
+    return {form(one) for form in (normalized, plain_form) for one in texts if is_comparable(one) or form is normalized}
+
+
+def _rank(one: EntryFile) -> tuple[float, str, str]:
+    return -one.entry.trust, one.entry.created_at, one.path
+
+
+def folds(
     workspace: Workspace,
-    kept: EntryFile,
-    others: Sequence[EntryFile],
+    members: Sequence[EntryFile],
     strengths: Mapping[str, int],
-    judged: Collection[frozenset[str]],
-) -> tuple[EntryFile, list[EntryFile]]:
-    """Let an entry take in those that say the same as it does; `judged` are paths of pairs that do in other words."""
-    whole, taken = kept, []
-    for one in others:
-        is_one = _is_one(whole.entry, one.entry) or frozenset((kept.path, one.path)) in judged
-        if not is_one or not could_be_one(whole.entry, one.entry):
-            continue
-        whole = taking_in(workspace, whole, one.entry, strengths.get(one.entry.id, one.entry.strength))
-        taken.append(one)
-    return whole, taken
+    are_one: Callable[[EntryFile, EntryFile], bool],
+) -> Iterator[Fold]:
+    """Yield which of these entries takes in which others; `strengths` by id count for more than those of the files.
+
+    Nothing takes in what it was found distinct from, or what is about something else by name.
+    """
+    members = sorted(members, key=_rank)
+    while members:
+        kept, *others = members
+        whole, taken = kept, list[EntryFile]()
+        for one in others:
+            if are_one(whole, one) and could_be_one(whole.entry, one.entry) and not _distinct(whole.entry, one.entry):
+                whole = taking_in(workspace, whole, one.entry, strengths.get(one.entry.id, one.entry.strength))
+                taken.append(one)
+        members = [one for one in others if one not in taken]
+        if taken:
+            yield Fold(kept, whole, tuple(taken))
+
+
+def _distinct(one: Entry, other: Entry) -> bool:
+    """Tell whether a person, or who was asked, found two entries distinct."""
+    return one.id in other.distinct or other.id in one.distinct
 
 
 def taking_in(workspace: Workspace, kept: EntryFile, other: Entry, strength: int) -> EntryFile:
@@ -223,7 +262,7 @@ def could_be_one(kept: Entry, other: Entry) -> bool:
     return all(are_twins(ours, theirs) for ours, theirs in names if ours and theirs)
 
 
-def _is_one(kept: Entry, other: Entry) -> bool:
+def are_duplicates(kept: Entry, other: Entry) -> bool:
     """Tell whether two entries say the same by their words alone."""
     verdict = compare(kept.body, other.body)
     return says(kept, other.body) or says(other, kept.body) or (verdict.kind == "same" and verdict.sure)

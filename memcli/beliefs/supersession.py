@@ -56,9 +56,9 @@ def with_text(workspace: Workspace, old: EntryFile, text: str) -> EntryFile:
     return EntryFile(old.path, text, read_entry(frontmatter.parse(text), old.path, workspace.now)[0])
 
 
-def superseded_text(workspace: Workspace, old: EntryFile, by: str) -> str:
-    """Return the text of an entry that another one takes the place of; its age stays."""
-    told = {"status": "superseded", "superseded_by": by, "superseded_at": workspace.stamp}
+def superseded_text(workspace: Workspace, old: EntryFile, by: str, moment: str = "") -> str:
+    """Return the text of an entry that another one takes the place of, now or at a moment; its age stays."""
+    told = {"status": "superseded", "superseded_by": by, "superseded_at": moment or workspace.stamp}
     return entries.revised(workspace, old.path, old.text, told, touch=False)
 
 

@@ -14,6 +14,7 @@ from .frontmatter.document import Document, parse
 from .frontmatter.edit import same
 from .frontmatter.key_merge import MISSING, merge_heads, merge_lists, merge_values, with_values
 from .ids import blake2b
+from .links import bare
 from .three_way import MARKER, Merged, merge_lines, merge_texts, plain_sides
 
 LOST = "merged"
@@ -132,6 +133,13 @@ def _strength(told: str) -> int:
         return int(FIELDS["strength"].read(fields[spelled(fields, "strength")]))
     except (KeyError, TypeError, ValueError):
         return Entry.strength
+
+
+def successors(entry: Entry) -> list[str]:
+    """Return what took the place of an entry on all machines, by the marks that a merge left."""
+    merged = entry.metadata.get(LOST)
+    others = merged.get("superseded_by") if isinstance(merged, Mapping) else None
+    return list(dict.fromkeys(bare(str(name)) for name in (entry.superseded_by, *(others or ()))))
 
 
 def _made_part(body: str) -> str | None:

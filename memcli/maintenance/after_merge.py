@@ -24,7 +24,7 @@ from ..store.workspace import Workspace
 from .checks import Checked
 from .invariants import circles, put_away_after
 from .purging import TAKEN_OFF, forget_deleted, stale_lines
-from .rivals import settle_plan, successors
+from .rivals import settle_plan, successors, twins, twins_plan
 
 _MARK = b"superseded_by"
 """Stands in an entry whose place another one took."""
@@ -77,22 +77,28 @@ def settle_deleted(workspace: Workspace, paths: Collection[str]) -> list[str]:
     return [TAKEN_OFF.format(workspace.layout.memory, name) for name in names]
 
 
-def settle_rivals(workspace: Workspace, paths: Collection[str]) -> bool:
-    """Flag what two machines said of one key, what took one memory's place on each, and what supersedes each other.
+def settle_rivals(workspace: Workspace, paths: Collection[str]) -> tuple[bool, tuple[str, ...]]:
+    """Make one of each memory that two machines wrote, and flag rivals.
 
-    The last is in use again. `paths` are those that the merge changed. Return whether files changed.
+    These are what two machines said of one key, what took one memory's place on each, and what supersedes each other:
+    that is in use again. `paths` are those that the merge
+    changed. Return whether files changed, and what there is to say of the first.
     """
+    pairs = twins(workspace, [one for path in paths if (one := _reading(workspace, path)) is not None])
+    twice = twins_plan(workspace, pairs)
+    applied(workspace, twice, "mem sync")
     wanted = _filling_one_key(workspace, paths)
     readings = {path: one for path in wanted if (one := _reading(workspace, path)) is not None}
     readings |= {path: one for path in paths if (one := _reading(workspace, path, _MARK)) is not None}
-    if names := [name for one in readings.values() if one.entry is not None for name in successors(one.entry)]:
+    found = [successors(one.entry) for one in readings.values() if one.entry is not None]
+    if names := [name for several in found if len(several) > 1 for name in several]:
         for place in ask(workspace, lambda index: _places(index, names)):
             if place not in readings and (one := _reading(workspace, place)) is not None:
                 readings[place] = one
     known = [(one.path, one.text, one.entry) for one in readings.values() if one.entry is not None]
     plan = settle_plan(workspace, Checked(tuple(circles(known)), tuple(readings.values())), (), Plan())
     applied(workspace, plan, "mem sync")
-    return bool(plan)
+    return bool(twice + plan), twice.reasons
 
 
 def _filling_one_key(workspace: Workspace, paths: Collection[str]) -> list[str]:

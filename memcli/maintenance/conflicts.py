@@ -22,7 +22,7 @@ from ..store.merge_resolution import Resolution, is_of_two
 from ..store.workspace import Workspace
 from .checks import Checked
 from .invariants import Fault, left_over
-from .rivals import at_odds, said_again, settle_plan
+from .rivals import Fold, at_odds, said_again, settle_plan, twins, twins_plan
 
 RULE = "conflict"
 MARKER = "a git conflict marker"
@@ -71,6 +71,7 @@ class HalfMerge:
     changes: tuple[Change, ...] = ()
     settled: Resolution = Resolution({})
     disputed: Mapping[str, str] = field(default_factory=dict)  # path and id of what one side forgot, see `said_again`
+    twins: tuple[Fold, ...] = ()  # entries that both sides wrote
 
     def plan(self, workspace: Workspace, found: Checked, before: Plan) -> Plan:
         """Return a plan with the changes that merge what can be merged, and what follows from a merge.
@@ -86,7 +87,9 @@ class HalfMerge:
                 steps.append(Change(one.path, one.text, one.merged))
                 left = f", but for {one.clashes} place{'s' if one.clashes > 1 else ''} that both sides changed"
                 reasons.append(f"{one.path}: merged{left if one.clashes else ''}")
-        return settle_plan(workspace, found, self.disputed, before + Plan(tuple(steps), tuple(reasons)))
+        plan = before + Plan(tuple(steps), tuple(reasons))
+        plan += twins_plan(workspace, self.twins, {step.path for step in plan.steps})
+        return settle_plan(workspace, found, self.disputed, plan)
 
     def finish(self, workspace: Workspace) -> None:
         """Tell git, once the changes are applied, which files are settled, and note what a person has to say."""
@@ -110,7 +113,9 @@ def with_conflicts(workspace: Workspace, found: Checked) -> tuple[Checked, HalfM
         one for reading in found.readings if reading.path not in named for one in _left_by_merge(workspace, reading)
     ]
     disputed = said_again(workspace, found)
-    return at_odds(workspace, Checked(tuple(faults), found.readings), disputed), replace(merge, disputed=disputed)
+    pairs = twins(workspace, found.readings)
+    merge = replace(merge, disputed=disputed, twins=pairs)
+    return at_odds(workspace, Checked(tuple(faults), found.readings), disputed, pairs), merge
 
 
 def _left_by_merge(workspace: Workspace, reading: Reading) -> Iterator[Fault]:

@@ -1,23 +1,25 @@
-"""Memories that a merge of git left at odds: two of one key, two successors of one, lines of what is put away.
+"""Memories that a merge of git left at odds: two of one key, two successors of one, one written twice, stale lines.
 
 No file of these is damaged, and no check of a single file sees them. A person has to say which one holds.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
+from ..beliefs.deduplication import Fold as Fold
+from ..beliefs.deduplication import alike, are_duplicates, folds
 from ..beliefs.merging import is_same_slot, slot_of
 from ..beliefs.plan import Plan, without_lines
 from ..beliefs.supersession import EntryFile, conflicting_text, restored_text, with_text
 from ..formats.entry import Entry
-from ..formats.entry_merge import LOST, is_said_again
-from ..formats.links import bare
+from ..formats.entry_merge import is_said_again
+from ..formats.entry_merge import successors as successors
 from ..index.file_reader import Reading
 from ..store.archive import CHANGED, is_recorded
-from ..store.git_merge import before_merge
+from ..store.git_commit import Merging, before_merge, last_merges
 from ..store.journal import Change, Move
 from ..store.merge_resolution import DISPUTED, text
 from ..store.workspace import Workspace
@@ -25,8 +27,11 @@ from .checks import Checked
 from .invariants import Fault, line_in_head, shown_name
 from .purging import TAKEN_OFF, stale_lines
 
+_TWIN = "says the same as {0}, written on another machine: `mem check --fix` makes one memory of them"
+_TAKEN = "written on another machine too: now one memory with {0}"
 
-def at_odds(workspace: Workspace, found: Checked, disputed: Collection[str]) -> Checked:
+
+def at_odds(workspace: Workspace, found: Checked, disputed: Collection[str], twins: Collection[Fold]) -> Checked:
     """Return what a check found with what there is to say of all of these; `disputed` are paths of `said_again`."""
     page = workspace.layout.memory
     stale = "{0} is no longer in use: `mem check --fix` takes its promoted line off the page"
@@ -34,7 +39,9 @@ def at_odds(workspace: Workspace, found: Checked, disputed: Collection[str]) -> 
     lines = _stale_lines(workspace, found.readings)
     told = {(page, line, "link") for line in lines.values()}
     faults = [one for one in found.faults if one.path not in disputed and (one.path, one.line, one.rule) not in told]
-    faults += [one.as_fault() for one in _unflagged(found.readings)]
+    taken = {one.path: fold.kept for fold in twins for one in fold.taken}
+    faults += [one.as_fault() for one in _unflagged([one for one in found.readings if one.path not in taken])]
+    faults += [Fault(path, 1, _TWIN.format(kept.path), "twin", mends=True) for path, kept in taken.items()]
     faults += [Fault(path, 1, again, "archive", mends=True) for path in disputed]
     faults += [Fault(page, line, stale.format(shown_name(name)), "page", mends=True) for name, line in lines.items()]
     return Checked(tuple(sorted(faults, key=lambda one: (one.path, one.line, one.reason))), found.readings)
@@ -57,6 +64,61 @@ def settle_plan(workspace: Workspace, found: Checked, disputed: Collection[str],
     names = _stale_lines(workspace, found.readings)
     reasons = tuple(TAKEN_OFF.format(workspace.layout.memory, name) for name in names)
     return plan + without_lines(workspace, names) + Plan((), reasons)
+
+
+def twins_plan(workspace: Workspace, twins: Collection[Fold], changed: Collection[str] = ()) -> Plan:
+    """Return a plan that makes one of each memory that two machines wrote; what is `changed` waits for another run.
+
+    Every machine that merges them makes the same files of them.
+    """
+    plan = Plan()
+    for fold in twins:
+        entries = [one.entry for one in (fold.kept, *fold.taken)]
+        steps = fold.steps(workspace, max(moment for one in entries for moment in (one.created_at, one.updated_at)))
+        if not {step.path for step in steps} & {*changed}:
+            reasons = (f"{one.path}: {_TAKEN.format(fold.kept.path)}" for one in fold.taken)
+            plan += Plan(tuple(steps), tuple(reasons))
+    return plan
+
+
+def twins(workspace: Workspace, readings: Sequence[Reading]) -> tuple[Fold, ...]:
+    """Return how active entries are to be folded that say the same, and that no machine had both of before a merge.
+
+    They are as that merge made them: what somebody took apart since stays apart.
+    """
+    merges = last_merges(workspace) if workspace.layout.is_mems else []
+    changed = {path for merge in merges for side in merge.sides for path in side}
+    groups = alike(
+        [
+            EntryFile(one.path, one.text, one.entry)
+            for one in readings
+            if one.path in changed and one.entry is not None and one.status == "active" and not one.problems
+        ]
+    )
+
+    def are_one(one: EntryFile, other: EntryFile) -> bool:
+        return any(_brings(workspace, merge, one, other) for merge in merges) and are_duplicates(one.entry, other.entry)
+
+    return tuple(fold for group in groups for fold in folds(workspace, group, {}, are_one))
+
+
+def _brings(workspace: Workspace, merge: Merging, *pair: EntryFile) -> bool:
+    """Return whether a merge made two entries as they are, none of its sides having both active and saying the same."""
+    if merge.made is not None:
+        made = [merge.made.get(one.path, "") for one in pair]
+        data = merge.read([*filter(None, made)])
+        texts = [text(data.get(blob, b"")) for blob in made]
+        if [told.replace("\r\n", "\n") for told in texts] != [one.text.replace("\r\n", "\n") for one in pair]:
+            return False
+    for side in merge.sides:
+        if all(one.path in side for one in pair):
+            data = merge.read([side[one.path] for one in pair])
+            if len(data) < len({side[one.path] for one in pair}):
+                return False  # a partial clone lacks it
+            one, other = (with_text(workspace, one, text(data[side[one.path]])).entry for one in pair)
+            if one.status == other.status == "active" and are_duplicates(one, other):
+                return False
+    return True
 
 
 def said_again(workspace: Workspace, found: Checked) -> dict[str, str]:
@@ -115,13 +177,6 @@ def _unflagged(readings: Sequence[Reading]) -> Iterator[Pair]:
             if len(pair) == 2 and not is_same_slot(pair[0], pair[1]) and not _are_settled(pair[0], pair[1]):
                 reason = f"took the place of {shown_name(entry.id)} as {shown_name(first)} did"
                 yield Pair(active[second][0], active[first][0], reason)
-
-
-def successors(entry: Entry) -> list[str]:
-    """Return what took the place of an entry on all machines, by the marks that a merge left."""
-    merged = entry.metadata.get(LOST)
-    others = merged.get("superseded_by") if isinstance(merged, Mapping) else None
-    return list(dict.fromkeys(bare(str(name)) for name in (entry.superseded_by, *(others or ()))))
 
 
 def _are_settled(one: Entry, other: Entry) -> bool:

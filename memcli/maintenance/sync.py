@@ -173,7 +173,8 @@ class _Exchange:
         notices = [*settle_deleted(self.workspace, paths), *explain_merged(self.workspace, paths, self.disputed)]
         told = (*self.told.notices, *notices, *name_hidden(self.workspace, paths))
         self.told = replace(self.told, notices=tuple(dict.fromkeys(told)))
-        is_settled = is_merge and settle_rivals(self.workspace, paths)
+        is_settled, more = settle_rivals(self.workspace, paths) if is_merge else (False, ())
+        self.told = replace(self.told, notices=(*self.told.notices, *more))
         return bool(notices) or is_settled
 
     def _merged(self, head: str, theirs: str) -> set[str]:

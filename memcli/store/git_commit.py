@@ -1,16 +1,22 @@
 """Commit the files of a workspace through an index of our own: what others have staged stays staged, and as it is."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shutil import copy2
 from typing import NamedTuple
 
+from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
 from . import file_steps
+from .git import blobs
 from .git_changes import Done, attempt, change, joined, refused
-from .repository import Repository
+from .repository import Repository, repository_of
+from .workspace import Workspace
+
+_MERGES = 5  # that are looked at
 
 
 class PathChange(NamedTuple):
@@ -42,6 +48,85 @@ def differences(repository: Repository, old: str, new: str, below: str = "") -> 
         PathChange(path, *head.removeprefix(":").split(" ")[:4])
         for head, path in zip(words[::2], words[1::2], strict=False)
     ]
+
+
+def differences_of(repository: Repository, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[PathChange]]:
+    """Compare the trees of pairs of commits, below the workspace and at once: processes do not grow with the pairs."""
+    pairs = [*pairs]
+    names = list(dict.fromkeys(name for pair in pairs for name in pair))
+    if not names:
+        return {}
+    trees = change(repository.top, "rev-parse", *(f"{name}^{{tree}}" for name in names)).decode().split()
+    tree_of = dict(zip(names, trees, strict=True))
+    given = "".join(f"{tree_of[old]} {tree_of[new]}\n" for old, new in pairs).encode()
+    where = ("--", repository.prefix) if repository.prefix else ()
+    words = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", *where)
+    told = iter(os.fsdecode(change(repository.top, *words, given=given)).split("\0"))
+    found = defaultdict[str, list[PathChange]](list)
+    compared = ""
+    for word in told:
+        *heads, head = word.split("\n")  # the pair stands before its first file, and alone where there is none
+        compared = heads[-1] if heads else compared
+        if head:
+            found[compared].append(PathChange(next(told), *head.removeprefix(":").split(" ")[:4]))
+    return {(old, new): found[f"{tree_of[old]} {tree_of[new]}"] for old, new in pairs}
+
+
+def before_merge(workspace: Workspace, path: str) -> list[bytes]:
+    """Return the versions of a file that the last merge, done or under way, began with; none outside a repository."""
+    try:
+        repository = repository_of(workspace)
+    except MemError:
+        return []
+    names = (f"{side}:{repository.prefix}{path}" for side in ("HEAD", "HEAD^1", "HEAD^2", "MERGE_HEAD"))
+    found = [attempt(repository.top, "cat-file", "blob", name) for name in names]
+    return [done.out for done in found if not done.code]
+
+
+@dataclass(frozen=True)
+class Merging:
+    """The files of a workspace that a merge brought together: the blob of each by path, where there is one."""
+
+    made: Mapping[str, str] | None  # None while it is under way
+    sides: Sequence[Mapping[str, str]]
+    read: Callable[[Collection[str]], Mapping[str, bytes]]
+
+
+def last_merges(workspace: Workspace) -> list[Merging]:
+    """Return the last merges, one that is under way among them; none without a repository that has all of them."""
+    try:
+        return _last_merges(repository_of(workspace))
+    except MemError:
+        return []
+
+
+def _last_merges(repository: Repository) -> list[Merging]:
+
+    def read(names: Collection[str]) -> Mapping[str, bytes]:
+        return blobs(repository.top, [*names])
+
+    told = attempt(repository.top, "rev-list", "--merges", "--parents", f"--max-count={_MERGES}", "HEAD").out
+    made = [(commit, parents) for commit, *parents in map(str.split, told.decode().splitlines())]
+    theirs = commit_of(repository, "MERGE_HEAD")
+    under_way = [("HEAD", theirs)] if theirs else []
+    found = differences_of(
+        repository, [*under_way, *((parent, commit) for commit, several in made for parent in several)]
+    )
+    changes = {pair: {repository.relative(one.path): one for one in files} for pair, files in found.items()}
+    merges = []
+    for files in (changes[pair] for pair in under_way):
+        sides = [{path: one.old for path, one in files.items()}, {path: one.new for path, one in files.items()}]
+        merges.append(Merging(None, [*map(_blobs, sides)], read))
+    for commit, parents in made:
+        since = [changes[parent, commit] for parent in parents]
+        whole = {path: one.new for files in since for path, one in files.items()}
+        sides = [whole | {path: one.old for path, one in files.items()} for files in since]
+        merges.append(Merging(_blobs(whole), [*map(_blobs, sides)], read))
+    return merges
+
+
+def _blobs(files: Mapping[str, str]) -> dict[str, str]:
+    return {path: blob for path, blob in files.items() if blob.strip("0")}
 
 
 class CommittedFile(NamedTuple):

@@ -118,17 +118,6 @@ def add(workspace: Workspace, paths: Iterable[str]) -> None:
     change(repository.top, "add", "--all", "--", *(repository.prefix + path for path in paths))
 
 
-def before_merge(workspace: Workspace, path: str) -> list[bytes]:
-    """Return the versions of a file that the last merge, done or under way, began with; none outside a repository."""
-    try:
-        repository = repository_of(workspace)
-    except MemError:
-        return []
-    names = (f"{side}:{repository.prefix}{path}" for side in ("HEAD", "HEAD^1", "HEAD^2", "MERGE_HEAD"))
-    found = [attempt(repository.top, "cat-file", "blob", name) for name in names]
-    return [done.out for done in found if not done.code]
-
-
 def made_by_merges(workspace: Workspace, path: str) -> list[list[str]]:
     """Return what the last merges made of a file that both sides had changed, each with the texts of its sides."""
     try:

@@ -133,6 +133,14 @@ def test_twins_are_shown_as_a_diff_and_merged_when_told(place: Workspace) -> Non
     assert maintain.dedup(place).tidied.groups == ()
 
 
+def test_what_differs_in_form_alone_is_merged_and_what_was_found_distinct_is_not(place: Workspace) -> None:
+    put(place, "mem_1", "The pilot boat leaves at 18:00.", source="user")
+    put(place, "mem_2", "the pilot boat leaves at 6 pm!", source="user", created_at="2026-02-28T08:00:00Z")
+    put(place, "mem_3", "The pilot boat leaves at 18:00.", created_at="2026-02-28T08:00:00Z", distinct=["mem_1"])
+    [group] = maintain.dedup(place).tidied.groups
+    assert (group.kept, group.merged) == ("mem_1", ("mem_2",))
+
+
 def test_the_index_and_the_numbers_count_the_same_entries(place: Workspace) -> None:
     for name in ("a", "b"):
         put(place, f"mem_{name}", f"Berth {name} is for ferries.")
