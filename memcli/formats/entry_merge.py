@@ -12,7 +12,7 @@ from .entry import FIELDS, Entry, key_of, spelled, stated_id
 from .entry_values import EARLIEST, EITHER, LATEST, LOWER, NEWER, SUM, TRUST, UNION, read_time
 from .frontmatter.document import Document, parse
 from .frontmatter.edit import same
-from .frontmatter.key_merge import MISSING, merge_heads, merge_lists, merge_values, with_values
+from .frontmatter.key_merge import MISSING, comments, merge_heads, merge_lists, merge_values, with_values
 from .ids import blake2b
 from .links import bare
 from .three_way import MARKER, Merged, merge_lines, merge_texts, plain_sides
@@ -118,6 +118,8 @@ def _changed(before: str, after: str) -> set[str]:
     old, new = parse(before), parse(after)
     if old.problem or new.problem or old.body != new.body or old.head is None:
         return {"body"} if before != after else set()
+    if "#" in (new.head or "") and not comments(new.head or "", new.fields) <= comments(old.head, old.fields):
+        return {"body"}  # a person's words
     names = {name for name in {*old.fields, *new.fields} if old.fields.get(name) != new.fields.get(name)}
     return {key_of(name) or name for name in names}
 

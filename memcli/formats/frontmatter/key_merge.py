@@ -110,6 +110,12 @@ def _remarks(text: str) -> list[str]:
     return [f"{remark}\n" for remark in found if remark]
 
 
+def comments(head: str, fields: Mapping[str, Any]) -> set[str]:
+    """Return the comments of a head; none where no lines belong to one key alone."""
+    found = (_blocks(head, fields) or {}).values()
+    return {line for one in found for line in (*one.lead, *_remarks(one.text)) if line.strip()}
+
+
 def _with_remark(text: str, base: str, other: str) -> str:
     """Return the line of a key with the comment that the other side put, or changed, behind its value."""
     known, here, there = (_remark(side) for side in (base, text, other))

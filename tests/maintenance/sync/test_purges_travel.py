@@ -271,4 +271,19 @@ def test_words_that_the_other_machine_changed_are_kept_and_told(
     for machine in (laptop, desktop):
         assert "with zebra." in (machine.root / f"archive/{path}").read_text()
     assert f"{path}:" in told
+
+
+@WAYS
+def test_a_comment_that_a_person_put_into_a_memory_purged_elsewhere_is_not_lost(
+    laptop: Machine, desktop: Machine, merge: Merge
+) -> None:
+    path = put(laptop, "01aa", "Backups go to Ghent.")
+    put(laptop, "01cc", "Lena prefers tabs.")
+    laptop.sync()
+    desktop.sync()
+    laptop.mem("forget", "--purge", path)
+    text = (desktop.root / path).read_text().replace("type: fact", "# ask Kai first\ntype: fact")
+    (desktop.root / path).write_text(text)
+    told = merge(laptop, desktop)
+    assert (desktop.root / f"archive/{path}").read_text() == text
     assert f"mem restore archive/{path}" in told
