@@ -36,11 +36,12 @@ class Memory(NamedTuple):
 
 
 def memories(root: Path) -> list[Memory]:
-    """Read every entry of a workspace, archived ones too; one with conflict markers in its head is left out."""
+    """Read every entry of a workspace, archived ones too; one that waits for a person is left out."""
     found = []
     for path in sorted(root.rglob("mem_*.md")):
-        match = _ENTRY.fullmatch(path.read_text())
-        if match and "<<<<<<< " not in match["head"]:
+        text = path.read_text()
+        match = _ENTRY.fullmatch(text)
+        if match and "<<<<<<< " not in text:
             fields = yaml.load(match["head"], yaml.BaseLoader)
             found.append(Memory(path.relative_to(root).as_posix(), fields, match["body"].strip()))
     return found
