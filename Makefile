@@ -24,7 +24,7 @@ demo: setup ## set up, then search, edit, recall and consolidate a copy of fixtu
 test: setup ## set up, then run the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-faults: setup ## fail every call of every command, and cut the power after it (an hour; MOST=20 for a sample)
+faults: setup ## fail every call of every command, and cut the power after it (hours; MOST=20 for a sample)
 	$(BIN)/python -m tests.faults $(if $(MOST),--most $(MOST))
 
 fuzz: setup ## try thousands of nearly right texts on every parser; what breaks one is kept in tests/corpora
