@@ -65,7 +65,10 @@ def query_terms(query: str, limit: int = MAX_TERMS, language: str = "") -> tuple
     query = fold(query)
     language = language or spoken(query)
     found = [(word, word.lower()) for word in _query_words(query) if len(word) <= _MAX_WORD]
-    stop, names = stop_words(language), _names_like_stop_words(query, language)
+    stop = stop_words(language)
+    # A sentence begins with a capital, and few have another: what tells a name is looked for where one may be.
+    has_name = any(low != word and low in stop and (place or word.isupper()) for place, (word, low) in enumerate(found))
+    names = _names_like_stop_words(query, language) if has_name else ()
     kept = [low for word, low in found if low not in stop or word in names]
     counts = Counter(kept or [low for _, low in found])
     if len(counts) <= limit:
