@@ -6,6 +6,7 @@ the same two commits make the same file of them.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .entry import FIELDS, Entry, key_of, spelled, stated_id
@@ -55,6 +56,12 @@ class _Side(NamedTuple):
         return str(FIELDS["status"].read(self.fields.get(spelled(self.fields, "status")) or "active"))
 
 
+@lru_cache(maxsize=4)
+def _read(text: str) -> Document:
+    """Take an entry apart, once for all that is asked of its three versions; nobody may change what comes back."""
+    return parse(text)
+
+
 def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER, *, is_half_merged: bool = False) -> Merged:
     """Merge an entry that two branches changed, or both made (`base` is empty).
 
@@ -69,7 +76,7 @@ def merge_entry(base: str, ours: str, theirs: str, size: int = MARKER, *, is_hal
     if (is_another(base, ours) or is_another(base, theirs)) and is_another(ours, theirs):
         return merge_texts("", ours, theirs, size)
     texts, written = plain_sides(base, ours, theirs)
-    old, here, there = (_Side(text, parse(text)) for text in texts)
+    old, here, there = (_Side(text, _read(text)) for text in texts)
     newer, older = sorted((here, there), key=lambda side: (side.time("updated_at"), side.text), reverse=True)
     parts = [_made_part(side.document.body) for side in (newer, older)]
     is_page = not base and None not in parts  # both machines summed up one project
@@ -96,7 +103,7 @@ def is_another(one: str, other: str) -> bool:
 
     git takes a new memory that reads like a deleted one for the same file under another name.
     """
-    old, new = parse(one), parse(other)
+    old, new = _read(one), _read(other)
     if old.problem or new.problem or len({stated_id(old.fields), stated_id(new.fields)} - {""}) < 2:
         return False
     names = {name for name in {*old.fields, *new.fields} if key_of(name) != "id"}
@@ -115,7 +122,7 @@ def says_the_same(before: str, after: str) -> bool:
 
 def _changed(before: str, after: str) -> set[str]:
     """Return the keys of an entry that changed, `body` for its text and for what cannot be told."""
-    old, new = parse(before), parse(after)
+    old, new = _read(before), _read(after)
     if old.problem or new.problem or old.body != new.body or old.head is None:
         return {"body"} if before != after else set()
     if "#" in (new.head or "") and not comments(new.head or "", new.fields) <= comments(old.head, old.fields):
@@ -130,7 +137,7 @@ def is_said_again(before: str, after: str) -> bool:
 
 
 def _strength(told: str) -> int:
-    fields = parse(told).fields
+    fields = _read(told).fields
     try:
         return int(FIELDS["strength"].read(fields[spelled(fields, "strength")]))
     except (KeyError, TypeError, ValueError):
@@ -263,7 +270,10 @@ def _head(values: Mapping[str, Any], base: _Side, newer: _Side, older: _Side) ->
     if like.document.head is None:
         return ""
     heads = [(side.document.head or "", side.fields) for side in (base, newer, older)]
-    head = with_values(merge_heads(heads[0], heads[1], heads[2], values), values)
+    if heads[0][0] == heads[1][0] == heads[2][0]:
+        head: str | None = heads[0][0]
+    else:
+        head = with_values(merge_heads(heads[0], heads[1], heads[2], values), values)
     start = like.text.index("\n") + 1
     closing = like.text[start + len(like.document.head) : len(like.text) - len(like.document.body)]
     return None if head is None else like.text[:start] + head + closing
