@@ -104,7 +104,9 @@ def is_another(one: str, other: str) -> bool:
     git takes a new memory that reads like a deleted one for the same file under another name.
     """
     old, new = _read(one), _read(other)
-    if old.problem or new.problem or len({stated_id(old.fields), stated_id(new.fields)} - {""}) < 2:
+    if old.head == new.head or old.problem or new.problem:
+        return False
+    if len({stated_id(old.fields), stated_id(new.fields)} - {""}) < 2:
         return False
     names = {name for name in {*old.fields, *new.fields} if key_of(name) != "id"}
     return old.body != new.body or any(old.fields.get(name) != new.fields.get(name) for name in names)
