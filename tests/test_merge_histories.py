@@ -11,7 +11,7 @@ from tests import merge_judge
 from tests.merge_histories import History
 
 COUNT = int(os.environ.get("MERGE_HISTORIES", "40"))
-"""How many are tried; `MERGE_HISTORIES=1000` takes a quarter of an hour."""
+"""How many are tried; `MERGE_HISTORIES=1000` takes five minutes on two cores."""
 
 
 @pytest.mark.parametrize("seed", range(COUNT))

@@ -81,8 +81,8 @@ def settle_rivals(workspace: Workspace, paths: Collection[str]) -> tuple[bool, t
     """Make one of each memory that two machines wrote, and flag rivals.
 
     These are what two machines said of one key, what took one memory's place on each, and what supersedes each other:
-    that is in use again. `paths` are those that the merge
-    changed. Return whether files changed, and what there is to say of the first.
+    that is in use again. `paths` are those that the merge changed. Return whether files changed, and what there is to
+    say of the first.
     """
     pairs = twins(workspace, [one for path in paths if (one := _reading(workspace, path)) is not None])
     twice = twins_plan(workspace, pairs)

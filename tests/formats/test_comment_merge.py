@@ -122,3 +122,10 @@ def test_comments_within_a_value_that_both_changed_stand_above_it() -> None:
     assert parse(merged).fields["tags"] in (["a", "b", "c"], ["a", "c", "b"])
     assert "# b too" in merged
     assert "# c too" in merged
+
+
+def test_what_stood_at_the_end_stands_once_above_what_both_put_below_it() -> None:
+    base = "mine: 1\n# last\n"
+    merged = merge_settings(base, f"{base}one: 2\n", f"{base}other: 3\n").text
+    assert merged.count("# last\n") == 1
+    assert load_mapping(merged)[0] == {"mine": 1, "one": 2, "other": 3}

@@ -77,6 +77,7 @@ def merge_heads(base: Head, newer: Head, older: Head, values: Mapping[str, Any])
             order.insert(order.index(before) + 1 if before in order else 0, key)
         before = key
     merged: list[str] = []
+    stood = {line for block in old.values() for line in block.lead if line[0] == "#"}
     for key in sorted(order, key=lambda key: not key):
         was, *sides = (found.get(key, _Block()) for found in (old, one, other))
         if sides[0] == sides[1] and key in values:
@@ -85,6 +86,8 @@ def merge_heads(base: Head, newer: Head, older: Head, values: Mapping[str, Any])
         text, rest = _text(key, was.text, [side.text for side in sides if side.text], values)
         above = [side.lead for side in sides]
         lead = merge_lines(was.lead, above[0], above[1], settle=merge_lists)[0] if any(above) else []
+        if key not in old:  # what stood at the end stands above the first of the keys that both sides put below it
+            lead = [line for line in lead if line not in stood or line not in merged]
         known = {*lead, *_remarks(was.text), *_remarks(text)}
         merged += [*lead, *dict.fromkeys(remark for remark in rest if remark not in known), text]
     return "".join(merged)
