@@ -28,7 +28,7 @@ IN_PROCESS = """
 import json, os, statistics, sys, time
 from datetime import UTC, datetime
 from pathlib import Path
-from memcli.index import schema
+from memcli.index import schema, updater
 from memcli.index.index import Index
 from memcli.index.scan import scan
 from memcli.store.workspace import Surroundings, opened
@@ -64,12 +64,12 @@ def median(work, times):
     return statistics.median(spent)
 
 index = Index(workspace, schema.connect(None)[0], None)
-index.refresh()
+updater.refresh(index.connection, workspace, talk=False)
 time.sleep(0.1)
-index.refresh()
+updater.refresh(index.connection, workspace, talk=False)
 refresh, bare = [], []
 for _ in range(runs):
-    refresh.append(median(index.refresh, 1))
+    refresh.append(median(lambda: updater.refresh(index.connection, workspace, talk=False), 1))
     bare.append(median(walk, 1))
 
 def anew():

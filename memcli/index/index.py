@@ -54,6 +54,8 @@ class Index(Database):
     """The index of one workspace, open for one command: the questions it answers."""
 
     _embedding: "Embedding | None" = None
+    _seen: Refreshed | None = None
+    _has_talk = False
 
     @property
     def embedding(self) -> "Embedding":
@@ -71,24 +73,23 @@ class Index(Database):
     def refresh(self, progress: Progress | None = None, *, talk: bool = False) -> Refreshed:
         """Read what changed on disk and return what was found; if another process writes the index, do so in a copy.
 
-        Conversations, which are long and asked for seldom, only with `talk`.
+        Conversations, which are long and asked for seldom, only with `talk`. The disk is looked at once: what several
+        searches say to one question is of one moment.
         """
+        if self._seen is None or (talk and not self._has_talk):
+            self._seen, self._has_talk = self._refresh(progress, talk), talk
+        return self._seen
+
+    def _refresh(self, progress: Progress | None, talk: bool) -> Refreshed:
+        look = self._seen.look if self._seen else None
         try:
-            return updater.refresh(self.connection, self.workspace, progress, talk=talk)
+            return updater.refresh(self.connection, self.workspace, progress, talk=talk, look=look)
         except sqlite3.OperationalError as error:  # locked, read-only or no space left
             if self.folder is None:
                 raise
             self.is_overtaken = schema.is_busy(error)
         self.detach()
-        return updater.refresh(self.connection, self.workspace, progress, talk=talk)
-
-    def is_embedded(self) -> bool:
-        """Return whether every text has a vector of the model that the settings name, as far as a glance tells."""
-        from .embedding_model import built_in_name  # late: few look
-
-        chosen = self.workspace.settings["embedding.model"]
-        known = self.meta("choice") == chosen if chosen else self.meta("model") == built_in_name()
-        return known and not self.health().not_embedded
+        return updater.refresh(self.connection, self.workspace, progress, talk=talk, look=look)
 
     def documents(self, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
         """Map each chunk that passes the filter, and is in `among` if given, to the number of its document."""
@@ -110,11 +111,6 @@ class Index(Database):
         from .full_text import postings
 
         return postings(self.connection, terms)
-
-    def chunk_count(self) -> int:
-        """Return the number of chunks."""
-        count: int = self.connection.execute("select count(*) from chunks").fetchone()[0]
-        return count
 
     def pieces(self, chunks: Collection[int]) -> dict[int, Piece]:
         """Map the numbers of chunks to the chunks with their texts."""

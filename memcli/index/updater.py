@@ -20,30 +20,49 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
+class Look:
+    """What the disk looked like."""
+
+    listing: FileListing
+    began: int  # nanoseconds since 1970
+    version: object  # of the index, before
+
+
+@dataclass(frozen=True)
 class Refreshed:
     """What a refresh found."""
 
-    files: int = 0
+    look: Look
     added: int = 0
     changed: int = 0
     removed: int = 0
 
+    @property
+    def files(self) -> int:
+        """Return the number of files there are."""
+        return len(self.look.listing.stats)
+
 
 def refresh(
-    connection: sqlite3.Connection, workspace: Workspace, progress: Progress | None = None, *, talk: bool = True
+    connection: sqlite3.Connection,
+    workspace: Workspace,
+    progress: Progress | None = None,
+    *,
+    talk: bool = True,
+    look: Look | None = None,
 ) -> Refreshed:
     """Take in every file that is new, changed or gone since the last time; conversations only with `talk`.
 
-    Raises sqlite3.OperationalError when another process holds the index's lock.
+    Files are those of `look` where it is given. Raises sqlite3.OperationalError when another process holds the
+    index's lock.
     """
     layout = workspace.layout
     _heed_settings(connection, workspace)
-    began = time.time_ns()
-    version = connection.execute("pragma data_version").fetchone()
-    listing = scan(workspace.root, layout)
+    look = look or _look(connection, workspace)
+    listing = look.listing
     key = "seen talk" if talk else "seen"
     if connection.execute("select value from meta where key = ?", (key,)).fetchone() == (_look_of(listing),):
-        return Refreshed(len(listing.stats))
+        return Refreshed(look)
     known = {
         row[0]: row for row in connection.execute("select path, file, mtime, ctime, size, inode, noted from files")
     }
@@ -60,12 +79,12 @@ def refresh(
         known[path]
         for path in known.keys() - listing.stats.keys() - odd
         # What another process took in since the scan began is no file that went away.
-        if known[path][6] < began and not _is_unread(path, listing.unread)
+        if known[path][6] < look.began and not _is_unread(path, listing.unread)
     ]
     _note_folders(connection, layout, listing)
     if not fresh and not gone:
-        _note_seen(connection, key, listing, version)
-        return Refreshed(len(listing.stats))
+        _note_seen(connection, key, look)
+        return Refreshed(look)
     # Late: most refreshes find nothing, and need not know how a file is read.
     from .file_updater import take_in
     from .writer import Writer
@@ -83,7 +102,13 @@ def refresh(
             if progress:
                 progress(done + 1, len(fresh))
             writer.breathe()
-    return Refreshed(len(listing.stats), counts["added"], counts["changed"], counts["removed"])
+    return Refreshed(look, counts["added"], counts["changed"], counts["removed"])
+
+
+def _look(connection: sqlite3.Connection, workspace: Workspace) -> Look:
+    began = time.time_ns()
+    version = connection.execute("pragma data_version").fetchone()
+    return Look(scan(workspace.root, workspace.layout), began, version)
 
 
 def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None:
@@ -120,18 +145,18 @@ def _look_of(listing: FileListing) -> bytes:
     return blake2b(marshal.dumps((listing.stats, listing.problems, listing.unread), 2), digest_size=16).digest()
 
 
-def _note_seen(connection: sqlite3.Connection, key: str, listing: FileListing, version: object) -> None:
+def _note_seen(connection: sqlite3.Connection, key: str, look: Look) -> None:
     """Note what the disk looks like when nothing on it is new, so that the next refresh has one thing to compare.
 
     Whoever writes to the index takes the note away in the same transaction. It is made only if nobody has since
-    `version` was read, and never waited for.
+    it was looked at, and never waited for.
     """
     (wait,) = connection.execute("pragma busy_timeout").fetchone()
     connection.execute("pragma busy_timeout = 0")
     try:
         connection.execute("begin immediate")
-        if connection.execute("pragma data_version").fetchone() == version:
-            connection.execute("insert or replace into meta values(?, ?)", (key, _look_of(listing)))
+        if connection.execute("pragma data_version").fetchone() == look.version:
+            connection.execute("insert or replace into meta values(?, ?)", (key, _look_of(look.listing)))
         connection.execute("commit")
     except sqlite3.OperationalError:  # somebody else writes, or nobody can
         if connection.in_transaction:

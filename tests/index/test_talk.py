@@ -10,11 +10,13 @@ import pytest
 
 from memcli.formats.chunking import Chunk
 from memcli.formats.session_event import Event, render_event
-from memcli.index import writer
+from memcli.index import updater, writer
 from memcli.index.file_reader import PREVIOUS, Talk
 from memcli.index.full_text import scores
 from memcli.index.index import Index, ask
+from memcli.index.scan import FileListing, scan
 from memcli.index.text_vectors import CONTEXT_END
+from memcli.store.layouts import Layout
 from memcli.store.workspace import Workspace
 from tests.conftest import Mem
 from tests.fakes import CountingEmbedder
@@ -49,6 +51,27 @@ def test_a_conversation_is_not_read_until_it_is_asked_for(mem: Mem, workspace: P
     hits = mem("search", "herons", "--kind", "session", "--mode", "keyword", "--json").json["hits"]
     assert hits[0]["id"] == "session:s#1"
     assert hits[0]["summary"] == "user: where do herons sleep"
+
+
+def test_the_disk_is_looked_at_once_for_a_question(here: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    say(here.root, "where do herons sleep", "In the reeds.")
+    looks: list[Path] = []
+
+    def looked(root: Path, layout: Layout) -> FileListing:
+        looks.append(root)
+        return scan(root, layout)
+
+    monkeypatch.setattr(updater, "scan", looked)
+
+    def answer(index: Index) -> tuple[int, int]:
+        first = index.refresh()
+        say(here.root, "where do owls sleep", session="later")
+        assert index.refresh() is first
+        return first.files, index.refresh(talk=True).files
+
+    assert ask(here, answer) == (2, 2)
+    assert len(looks) == 1
+    assert turns(here)[-1] == ("1", "user: where do owls sleep")
 
 
 def turns_held(workspace: Path) -> int:

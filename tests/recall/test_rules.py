@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from memcli.index import updater
+from memcli.index.scan import scan
 from tests.conftest import Mem
 
 PNPM = "In JavaScript repositories install packages with pnpm."
@@ -65,3 +67,13 @@ def test_no_rule_comes_so_where_that_is_switched_off(mem: Mem, rules: Path) -> N
     with (rules / "mem.yaml").open("a") as settings:
         settings.write("recall:\n  limit:\n    rules: 0\n")
     assert PNPM not in texts(recalled(mem, ADDING))
+
+
+def test_a_prompt_that_is_searched_for_several_times_looks_at_the_disk_once(
+    mem: Mem, rules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem("session", "append", "s1", "--role", "user", "where do herons sleep")
+    looks: list[Path] = []
+    monkeypatch.setattr(updater, "scan", lambda root, layout: [looks.append(root), scan(root, layout)][1])
+    recalled(mem, "Where do herons sleep? And which package manager do we use?", "--session", "s1")
+    assert looks == [rules]
