@@ -16,7 +16,7 @@ from .frontmatter.edit import same
 from .frontmatter.key_merge import MISSING, comments, merge_heads, merge_lists, merge_values, with_values
 from .ids import blake2b
 from .links import bare
-from .three_way import MARKER, Merged, merge_lines, merge_texts, plain_sides
+from .three_way import MARKER, Merged, merge_lines, merge_texts, plain_sides, sides_of
 
 LOST = "merged"
 """The key of `metadata` that holds, by field, the values that did not stay."""
@@ -144,6 +144,11 @@ def _strength(told: str) -> int:
         return int(FIELDS["strength"].read(fields[spelled(fields, "strength")]))
     except (KeyError, TypeError, ValueError):
         return Entry.strength
+
+
+def stated_ids(text: str) -> set[str]:
+    """Return the ids that a file states, under any spelling; those of each side where a conflict is left in it."""
+    return {stated_id(parse(side).fields) for side in sides_of(text) or (text,)} - {""}
 
 
 def successors(entry: Entry) -> list[str]:

@@ -1,7 +1,6 @@
 """Resolve a name to the one place it means: an id, part of one, a path, a title, a key or a hit's address."""
 
 import os
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from ..index.lookups import Value
 
 
-_STATED_ID = re.compile(r"""^id:[ \t]*["']?([\w-]+)""", re.MULTILINE)
 SHORTEST = 4
 """Characters of a part of an id, for what changes files: a slip of the finger must not name a memory."""
 
@@ -122,11 +120,12 @@ def _with_id(index: "Index", name: str, strict: bool) -> list[tuple[str, str]]:
 
 def _require_unconflicted(index: "Index", name: str) -> None:
     """Refuse the id of a file that is passed over, since git left conflict markers in it."""
+    from ..formats.entry_merge import stated_ids  # late: it can merge too, and few names are not found
+
     for path in sorted({problem.path for problem in index.problems() if problem.left_out}):
         with suppress(OSError, UnicodeDecodeError):
             text = index.workspace.path(path).read_text(encoding="utf-8")
-            stated = {found[1] for found in _STATED_ID.finditer(text)}
-            if any(one == name or (len(name) >= SHORTEST and name in one) for one in stated):
+            if any(one == name or (len(name) >= SHORTEST and name in one) for one in stated_ids(text)):
                 require_no_conflict(path, text)
 
 

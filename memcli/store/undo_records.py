@@ -6,7 +6,6 @@ sealed by the user's own key and the line before, so that a record that came wit
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -28,7 +27,6 @@ HOOK = "hook"
 COUNTED = ".mem/access"
 """Where confirmations are counted, of which lines are noted and not bytes."""
 
-_ID = re.compile(r"(?m)^id: *(\S+)\r?$")
 _SHORTEST = 8  # characters of a line that is known again in another text
 
 
@@ -135,7 +133,8 @@ def scrub(workspace: Workspace, contents: Mapping[str, bytes], but: int = 0) -> 
 
 def noted_ids(workspace: Workspace) -> set[str]:
     """Return the ids of what records could bring back, of lines that were promoted on the page too."""
-    from ..formats.memory_page import promoted_line  # late: few commands ask
+    from ..formats.entry_merge import stated_ids  # late: few commands ask
+    from ..formats.memory_page import promoted_line
 
     found = set[str]()
     for row in (row for record in read_records(workspace)[0] for row in record.changes):
@@ -145,7 +144,7 @@ def noted_ids(workspace: Workspace) -> set[str]:
         if path == workspace.layout.memory:
             found |= {promoted_line(line)[0] for line in text.split("\n")}
         elif workspace.layout.kind_of(path) == "entry":
-            found.update(_ID.findall(text))  # of both sides of a conflict
+            found |= stated_ids(text)
     return found - {""}
 
 

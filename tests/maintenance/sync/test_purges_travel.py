@@ -157,14 +157,12 @@ def kept(machine: Machine, *words: str) -> list[str]:
 def secretive(laptop: Machine, desktop: Machine) -> str:
     """Write a memory that the second machine changed and promoted, which it could take back; give its path."""
     path = laptop.write("The vault of Ines opens with otter.\n\nShe wrote it down in Porto.", "--path", "key.md")
-    laptop.sync()
-    desktop.sync()
+    finish(laptop, desktop)
     desktop.mem("edit", path, "--replace", "otter", "zebra")
     name = promoted(desktop, path)
     desktop.mem("promote", "--demote", name)
     desktop.mem("search", "vault")
-    desktop.sync()
-    laptop.sync()
+    finish(laptop, desktop)
     assert any(path.startswith(".mem/undo/") for path in kept(desktop, "otter"))
     return path
 
@@ -178,6 +176,19 @@ def test_of_what_the_other_machine_purged_no_word_stays_in_the_notes_of_undo_or_
     merge(laptop, desktop)
     finish(laptop, desktop)
     assert kept(laptop, "otter", "zebra", "Porto") == kept(desktop, "otter", "zebra", "Porto") == []
+
+
+@pytest.mark.parametrize("line", ['id: "mem_01aa"', "uuid: mem_01aa", "id: mem_01aa # vault"])
+def test_the_notes_of_undo_are_rid_of_it_however_its_id_is_spelled(
+    laptop: Machine, desktop: Machine, line: str
+) -> None:
+    (laptop.root / "entries/key.md").write_text(f"---\n{line}\n---\n\nThe vault of Ines opens with otter.\n")
+    finish(laptop, desktop)
+    desktop.mem("edit", "mem_01aa", "--replace", "otter", "zebra")
+    finish(laptop, desktop)
+    laptop.mem("forget", "--purge", "mem_01aa")
+    finish(laptop, desktop)
+    assert kept(desktop, "otter", "zebra") == []
 
 
 def test_a_page_that_could_be_taken_back_loses_the_line_of_what_is_purged(laptop: Machine) -> None:
