@@ -136,14 +136,14 @@ class Index(Database):
     def turns_around(self, path: str, line: int) -> list[tuple[int, str, int]]:
         """List the turn of a conversation that stands in a line of its file, and those before and behind it.
 
-        Each as its line, its number in the conversation and a chunk; a long turn has several.
+        Each as its line, its number in the conversation and the chunk of it that is next to the line.
         """
         run = self.connection.execute
         (file,) = run("select file from files where path = ?", (path,)).fetchone() or (0,)
         return run(
-            "select line, anchor, chunk from chunks where file = ?1 and line between"
+            "select line, anchor, iif(line < ?2, max(chunk), min(chunk)) from chunks where file = ?1 and line between"
             " coalesce((select max(line) from chunks where file = ?1 and line < ?2), ?2) and"
-            " coalesce((select min(line) from chunks where file = ?1 and line > ?2), ?2) order by chunk",
+            " coalesce((select min(line) from chunks where file = ?1 and line > ?2), ?2) group by line order by line",
             (file, line),
         ).fetchall()
 

@@ -22,7 +22,9 @@ from .thresholds import asks_memory, gate_of, is_telling
 LONGEST = 6
 """Turns of a passage."""
 LEAST = 0.1
-"""Relevance of a turn that joins others unasked: below it one in ten is right whatever it is, so it tells nothing."""
+"""Relevance of a turn that joins others unasked: below it one in ten is right whatever it is, so it tells nothing.
+
+Where there is nothing to join, a turn with a word asked for comes in too."""
 KIND = "session"
 _EACH = 2  # turns looked at for each hit asked for
 _BUDGET = 0.25  # share of the time for embedding: most of a workspace is not conversations
@@ -34,6 +36,7 @@ class _Passage:
 
     best: Hit
     turns: dict[int, tuple[str, int]]  # number and chunk, by the line
+    found: dict[int, str]  # what fits of those that were found, by the line
     relevance: float
 
 
@@ -42,12 +45,12 @@ def has_talk(workspace: Workspace) -> bool:
     return any((workspace.root / place).is_dir() for place in (FOLDER, f"{workspace.layout.archive}{FOLDER}"))
 
 
-def search_talk(index: Index, request: SearchRequest, room: int = LIMIT) -> SearchResults:
+def search_talk(index: Index, request: SearchRequest, room: int = LIMIT, *, joins_others: bool = True) -> SearchResults:
     """Search the conversations of a workspace; return passages, the best first, each of at most `room` characters."""
     wanted = replace(request.wanted, kinds=(KIND,))
     budget = _BUDGET * request.embed_budget
     found = search_index(index, replace(request, wanted=wanted, limit=POOL, embed_budget=budget))
-    turns = [hit for hit in found.hits if hit.relevance >= LEAST]
+    turns = [hit for hit in found.hits if hit.relevance >= LEAST or (hit.matched and not joins_others)]
     hits = passages(index, turns[: _EACH * request.depth], request.query, room)
     # What is not embedded is found by its words; who asks for conversations is told how many there are.
     return SearchResults(hits, found.problems, talk=len(turns))
@@ -66,9 +69,10 @@ def passages(index: Index, hits: Sequence[Hit], query: str, room: int = LIMIT) -
         turns = {line: (number, chunk) for line, number, chunk in index.turns_around(hit.path, hit.line)}
         one = next((each for each in found if _meet(each, hit, turns)), None)
         if one is None:
-            found.append(_Passage(hit, turns, hit.relevance))
+            found.append(_Passage(hit, turns, {hit.line: hit.text}, hit.relevance))
         else:
             one.turns |= turns
+            one.found[hit.line] = hit.text
             one.relevance += (1 - one.relevance) * hit.relevance
     pieces = index.pieces(set(chain.from_iterable((chunk for _, chunk in one.turns.values()) for one in found)))
     texts = {chunk: piece.text for chunk, piece in pieces.items()}
@@ -82,9 +86,9 @@ def _meet(one: _Passage, hit: Hit, turns: dict[int, tuple[str, int]]) -> bool:
 def _hit(one: _Passage, texts: dict[int, str], query: str, room: int) -> Hit:
     from ..store.sessions.reading import session_address  # it brings along all that writes conversations
 
-    turns = [one.turns[line] for line in sorted(one.turns)]
+    turns = [(*one.turns[line], one.found.get(line)) for line in sorted(one.turns)]
     ends = dict.fromkeys((turns[0][0], turns[-1][0]))
-    said = [texts[chunk] for _, chunk in turns]
+    said = [found or texts[chunk] for _, chunk, found in turns]
     telling = [text for text in said if not is_question(text)]  # the question is no answer
     best = one.best
     return replace(

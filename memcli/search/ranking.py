@@ -109,7 +109,7 @@ def _score(
         "keyword": (1 - v) * words,
         "title": weights.titled * (bool(best.title) and best.title <= question.words),
         "speaker": weights.speaker * (best.speaker in named),
-        "length": weights.pieces * log(best.pieces),
+        "length": weights.pieces * log(min(best.pieces, weights.most_pieces)),
         "question": weights.asked * best.is_question,
         "exact": weights.exact * max(one.exact for one in chunks),
         "name": weights.named * any(one.is_named for one in chunks),

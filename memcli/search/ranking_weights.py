@@ -48,6 +48,7 @@ class Weights(NamedTuple):
     titled: float = 0.06  # every word of the title is in the query: gbrain +.007
     speaker: float = 0.06  # the query names who speaks, or says "I" or "did you" of user and assistant
     pieces: float = -0.05  # × ln(pieces of a turn): the best of many pieces fits by chance alone
+    most_pieces: int = 20  # that are counted: one turn in 100 has more, and one without an end must be found too
     asked: float = -0.03  # a turn that asks does not answer: LoCoMo turns +.020
     only_asks: float = -0.75  # × the sum: an entry, record or note that repeats the question never outranks its answer
     exact: float = 0.05  # × the share of the query's phrases, identifiers and paths in the text: not in these sets

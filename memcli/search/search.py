@@ -100,7 +100,8 @@ def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) ->
         from .passages import has_talk, search_talk
 
         # While the index is open with its model: opening both again would take a third of the time of a search.
-        return found, search_talk(index, request) if has_talk(index.workspace) else None
+        said = search_talk(index, request, joins_others=bool(found.hits)) if has_talk(index.workspace) else None
+        return found, said
 
     answers = [ask(workspace, asked) for workspace in workspaces]
     found = joined((own for own, _ in answers), request.depth)

@@ -58,6 +58,39 @@ def test_what_was_said_comes_in_beside_weak_entries(mem: Mem, talked: Path, aske
     assert answer in read_first(mem, asked)
 
 
+def test_in_conversations_alone_whatever_has_a_word_asked_for_is_a_hit(mem: Mem, talked: Path) -> None:
+    said(
+        mem,
+        ("user", "for the kitchen we then decided on tiles, of slate as it seems"),
+        ("assistant", "Slate lasts."),
+        session="floors",
+    )
+    said(mem, ("user", "the hallway gets oak parquet on the floor"), ("assistant", "Oak is warm."), session="wood")
+    asked = "compare the floors that we chose for hallway, stairs, cellar and kitchen"
+    assert {"session:floors", "session:wood"} <= {row[1].split("#")[0] for row in mem("search", asked).rows}
+    assert mem("write", "The floors of the hallway are swept on Mondays.", "--no-dedup").code == 0
+    assert "session:floors" not in mem("search", asked).out
+
+
+def test_of_a_long_turn_what_fits_is_shown(mem: Mem, workspace: Path) -> None:
+    plan = "The stall opens at six and we need ice, crates and a scale by then. "
+    answer = f"{plan * 9}The oyster knives are in the blue crate. {plan * 9}"
+    said(mem, ("user", "make us a plan for the market"), ("assistant", answer), ("user", f"{plan * 9}Thanks!"))
+    asked = "where are the oyster knives?"
+    ((*_, summary),) = mem("search", asked, "--mode", "keyword").rows
+    assert "in the blue crate" in summary
+    assert "in the blue crate" in mem("recall", asked, "--only", "relevant").out
+
+
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+def test_what_stands_deep_in_an_endless_turn_is_found(mem: Mem, workspace: Path, mode: str) -> None:
+    herd = [f"cow {number} gave {number % 29} litres of milk today." for number in range(9000)]
+    herd[7000] = "the vet keeps the ear tags in a tin by the weathervane."
+    said(mem, ("user", " ".join(herd)))
+    ((_, _, _, _, _, summary),) = mem("search", "where does the vet keep the ear tags?", "--mode", mode).rows
+    assert "in a tin by the weathervane" in summary
+
+
 def test_a_good_entry_keeps_conversations_out(mem: Mem, talked: Path) -> None:
     assert mem("write", "The oyster knives are in the blue crate behind the van.", "--no-dedup").code == 0
     found = mem("search", "are the oyster knives in the blue crate behind the van?")
