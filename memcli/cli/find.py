@@ -47,7 +47,7 @@ def search(
     code 1. --kind document looks in the folders that the setting index.include names. Where the best hit is
     below 0.5, passages of conversations compete with the others, and stderr says how many more turns match;
     --kind session shows these alone.
-    A time in the query ("in March", "last week", "between May and July", "since 2026-03-10") puts behind what is of
+    A time in the query ("in March", "last Friday", "before Christmas", "since 2026-03-10") puts behind what is of
     another time, the farther the more; --explain says how much.
     """
     if query == "-":

@@ -1,10 +1,11 @@
-"""Resolve relative dates in a text, such as "yesterday", and find the period of time that a query names.
+"""Resolve relative dates in a text, such as "yesterday"; and the days of the calendar, as periods.
 
 A phrase is resolved only if it has one reading. "On Friday" may be before or after, "hardens in 28 days" has no
 beginning, and "Next Friday" with a capital within a sentence is a name: they stay as they are.
 """
 
 import re
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 
 from ..data import compiled
@@ -122,44 +123,17 @@ def _shifted(said: date, unit: str, step: int) -> str:
         return (said + timedelta(days=step * (7 if unit == "week" else 1))).isoformat()
     if unit == "year":
         return date(said.year + step, 1, 1).isoformat()[:4]
-    months = said.year * 12 + said.month - 1 + step
-    return date(months // 12, months % 12 + 1, 1).isoformat()[:7]
-
-
-_MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
-_MONTH_NUMBERS = {name: place for place, name in enumerate(_MONTHS, 1)} | {
-    name[:3]: place for place, name in enumerate(_MONTHS, 1)
-}
-_MONTH_NAMES = "|".join([*_MONTHS, *(name[:3] for name in _MONTHS)])
-_ISO = r"\b(\d{4})-(\d\d)(?:-(\d\d))?\b"
-_DAY_FIRST = rf"(?i)\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_MONTH_NAMES})\b\.?,?(?: (\d{{4}}))?"
-_MONTH_FIRST = rf"(?i)\b({_MONTH_NAMES})\b\.? (\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d),?(?: (\d{{4}}))?"
-_PREPOSITION = r"[Ii]n|[Ss]ince|[Dd]uring|[Ll]ast|[Tt]his|[Oo]f|[Ee]arly|[Ll]ate|[Ff]rom|[Bb]efore|[Aa]fter|[Uu]ntil"
-# A month alone follows a preposition, or is capitalised (may, march) and ends a clause: the March report is a report.
-_MONTH = (
-    rf"\b(?:(?:{_PREPOSITION}) ({_MONTH_NAMES})"
-    rf"|({'|'.join(name.title() for name in _MONTHS)})(?=,? \d{{4}}|\W*$|[,;.?!)]))\b,?(?: (\d{{4}}))?"
-)
-_YEAR = rf"\b(?:{_PREPOSITION}) ((?:19|20)\d\d)\b"
-_AGO = r"(?i)\b(\d{1,3}|a|an|one|two|three|four|five|six|few) (day|week|month|year)s? ago\b"
-_PERIOD_COUNTS = {**_NUMBERS, "few": 3}
-_RELATIVE = r"(?i)\b(today|yesterday|(?:last|this|past|previous) (?:week|weekend|month|year))\b"
-_PERIOD_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
-_RANGE = r"(?i)\b(?:between|from) (\w[^,;.?!]{2,24}?) (?:and|to|until|till) (\w[^;.?!]{2,24})"
-_BOUND = (
-    r"(?i)(?P<unit>\b(?:day|week|month|year)s? )?\b(?:(?P<start>since|after|from)|before|until|till|by) "
-    rf"(?P<time>(?:the )?(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{_MONTH_NAMES})"
-    rf"|\d{{4}}|(?:{_MONTH_NAMES}|last|yesterday)\b).*)"
-)
+    return month_from(said, step).isoformat()[:7]
 
 
 @dataclass(frozen=True)
 class Period:
-    """Days from `first` to `last`; those of any year where it `is_yearly`."""
+    """Days from `first` to `last`; those of each year where `yearly` gives the first of them; or those of `others`."""
 
     first: date
     last: date
-    is_yearly: bool = False
+    yearly: Callable[[int], date] | None = None
+    others: "tuple[Period, ...]" = ()
 
     @property
     def days(self) -> int:
@@ -167,102 +141,46 @@ class Period:
         return self.last.toordinal() - self.first.toordinal() + 1
 
     def in_year(self, year: int) -> "Period":
-        """Return the same days of another year; for a 29 February it has not, the day after."""
-        first = date(year, self.first.month, 1) + timedelta(days=self.first.day - 1)
+        """Return the same days of another year."""
+        first = self.yearly(year) if self.yearly else self.first
         return Period(first, first + timedelta(days=self.days - 1))
 
     def near(self, day: date) -> "Period":
-        """Return the period itself, or of those of all years the one nearest to a day."""
-        if not self.is_yearly:
-            return self
-        years = range(max(day.year - 1, 1), min(day.year + 1, 9998) + 1)
-        return min((self.in_year(year) for year in years), key=lambda one: abs(one.away(Period(day, day))))
+        """Return the period itself, or of those of all years, and of several, the one nearest to a day."""
+        here = Period(day, day)
+        return min(
+            (near for one in (self, *self.others) for near in one._around(day)), key=lambda one: abs(one.away(here))
+        )
 
     def away(self, other: "Period") -> int:
         """Return how many days the other comes after it, or, below 0, before it; 0 where they share a day."""
         return max((other.first - self.last).days, 0) + min((other.last - self.first).days, 0)
 
+    def part(self, start: float, end: float) -> "Period":
+        """Return the days between two shares of it, such as its last third."""
+        skipped, days = int(self.days * start), max(int(self.days * end) - int(self.days * start), 1)
+        first, yearly = self.first + timedelta(days=skipped), self.yearly
+        moved = yearly and (lambda year: yearly(year) + timedelta(days=skipped))
+        return Period(first, first + timedelta(days=days - 1), moved)
 
-def period_in(query: str, today: date) -> Period | None:
-    """Return the period that a query names; None if it names none. `today` is the user's day."""
-    text = query[:2000]
-    try:
-        period = _range(text) or _written(text) or _relative(text, today)
-        return period and _opened(period, text, today)
-    except (ValueError, OverflowError):  # 31 February, or before the year 1
-        return None
-
-
-def _range(text: str) -> Period | None:
-    """Return the period from one time to another: "between May and July 2023"."""
-    found = compiled(_RANGE).search(text)
-    first, last = (_written(f"in {part}") for part in found.groups()) if found else (None, None)
-    if not first or not last:
-        return None
-    if first.is_yearly and not last.is_yearly:
-        first = next(one for back in (0, 1) if (one := first.in_year(last.last.year - back)).first <= last.last)
-    elif not first.is_yearly and last.is_yearly:
-        last = next(one for on in (0, 1) if (one := last.in_year(first.first.year + on)).last >= first.first)
-    end = last.last if last.last >= first.first else last.in_year(last.last.year + 1).last
-    return Period(first.first, end, first.is_yearly and last.is_yearly)
+    def _around(self, day: date) -> "Iterator[Period]":
+        if not self.yearly:
+            yield Period(self.first, self.last)
+            return
+        for year in range(max(day.year - 1, 1), min(day.year + 1, 9998) + 1):
+            yield self.in_year(year)
 
 
-def _opened(period: Period, text: str, today: date) -> Period:
-    """Return a period without its end after "since March", without its beginning after "until", else as it is."""
-    found = compiled(_BOUND).search(text)
-    # What came two weeks before a day was near it.
-    if not found or found["unit"] or period not in (_written(f"in {found['time']}"), _relative(found["time"], today)):
-        return period
-    if period.is_yearly:
-        this = period.in_year(today.year)
-        period = this if this.first <= today else period.in_year(today.year - 1)
-    return Period(period.first, date.max) if found["start"] else Period(date.min, period.last)
+def month_from(day: date, months: int) -> date:
+    """Return the first day of the month that is so many months later."""
+    number = day.year * 12 + day.month - 1 + months
+    return date(number // 12, number % 12 + 1, 1)
 
 
-def _written(text: str) -> Period | None:
-    if found := compiled(_ISO).search(text):
-        year, month, day = int(found[1]), int(found[2]), int(found[3] or 0)
-        first = date(year, month, day or 1)
-        return Period(first, first if day else _month_end(first))
-    if found := compiled(_DAY_FIRST).search(text):
-        return _on(found[3], _MONTH_NUMBERS[found[2].lower()], int(found[1]))
-    if found := compiled(_MONTH_FIRST).search(text):
-        return _on(found[3], _MONTH_NUMBERS[found[1].lower()], int(found[2]))
-    if found := compiled(_MONTH).search(text):
-        return _on(found[3], _MONTH_NUMBERS[(found[1] or found[2]).lower()], 0)
-    if found := compiled(_YEAR).search(text):
-        return Period(date(int(found[1]), 1, 1), date(int(found[1]), 12, 31))
-    return None
-
-
-def _on(year: str | None, month: int, day: int) -> Period | None:
-    first = date(int(year or 2024), month, day or 1)  # a leap year
-    return Period(first, first if day else _month_end(first), is_yearly=not year)
-
-
-def _relative(text: str, today: date) -> Period | None:
-    if found := compiled(_AGO).search(text):
-        count = _PERIOD_COUNTS.get(found[1].lower()) or int(found[1])
-        unit = _PERIOD_DAYS[found[2].lower()]
-        middle = today - timedelta(days=count * unit)
-        return Period(middle - timedelta(days=unit // 2), middle + timedelta(days=unit // 2))
-    if not (found := compiled(_RELATIVE).search(text)):
-        return None
-    word = found[1].lower()
-    if word in ("today", "yesterday"):
-        day = today - timedelta(days=word == "yesterday")
-        return Period(day, day)
-    which, unit_name = word.split()
-    back = 0 if which == "this" else 1
-    if unit_name in ("week", "weekend"):
-        monday = today - timedelta(days=today.weekday() + 7 * back)
-        return Period(monday + timedelta(days=5 if unit_name == "weekend" else 0), monday + timedelta(days=6))
-    if unit_name == "month":
-        first = today.replace(day=1)
-        first = (first - timedelta(days=1)).replace(day=1) if back else first
-        return Period(first, _month_end(first))
-    return Period(date(today.year - back, 1, 1), date(today.year - back, 12, 31))
-
-
-def _month_end(first: date) -> date:
-    return (first.replace(day=28) + timedelta(days=4)).replace(day=1) - timedelta(days=1)
+def easter(year: int) -> date:
+    """Return the day of Easter Sunday (the anonymous Gregorian algorithm, Nature 1876)."""
+    a, (b, c) = year % 19, divmod(year, 100)
+    h = (19 * a + b - b // 4 - (b - (b + 8) // 25 + 1) // 3 + 15) % 30
+    k = (32 + 2 * (b % 4) + 2 * (c // 4) - h - c % 4) % 7
+    month, day = divmod(h + k - 7 * ((a + 11 * h + 22 * k) // 451) + 114, 31)
+    return date(year, month, day + 1)

@@ -19,6 +19,7 @@ _STOP, _TELLING = 0.12, 0.05
 """Share of texts from which on a word of another language than English is a stop word, and tells the language."""
 _SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _WORD = re.compile(r"[^\W_]{2,}")
+_CLAUSES = re.compile(r"[,;:–—.]\s+([^\W_]+)")
 _ENDINGS = (
     ("", ""),
     ("s", ""),
@@ -77,7 +78,7 @@ def common_share(word: str, language: str = ENGLISH) -> float:
 
 
 def names_a_time(text: str) -> bool:
-    """Return whether a text may name a time, a quick check before `dates.period_in`."""
+    """Return whether a text may name a time, a quick check before `periods.period_in`."""
     return data.pattern(_FILE, "times").search(text) is not None
 
 
@@ -108,6 +109,11 @@ def without_task(prompt: str) -> str:
 def opens_a_question(word: str) -> bool:
     """Return whether a sentence that begins with the word is a question."""
     return word.lower() in data.words(_FILE, "openers")
+
+
+def asks_within(text: str) -> bool:
+    """Return whether a question begins within a sentence: "the boiler on Monday, what did he find"."""
+    return any(map(opens_a_question, _CLAUSES.findall(text)))
 
 
 @cache

@@ -9,8 +9,8 @@ from ..formats.frontmatter import document
 from ..formats.memory_page import says_something, strip_comments
 from ..formats.times import day_of, parse_time
 from ..index.lookups import IndexedFile
+from ..search.query import snippet
 from ..search.results import Hit, watch
-from ..search.snippets import snippet
 from ..store import access_log
 from ..store.addresses import Place, part
 from ..store.workspace import Workspace

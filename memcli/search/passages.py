@@ -15,8 +15,8 @@ from ..store.layouts import SESSION_FOLDER as FOLDER
 from ..store.layouts import is_records
 from ..store.workspace import Workspace
 from .index_search import POOL, SearchRequest, search_index
+from .query import LIMIT, snippet
 from .results import Hit, SearchResults
-from .snippets import LIMIT, snippet
 from .thresholds import asks_memory, gate_of, is_telling
 
 LONGEST = 6

@@ -13,7 +13,7 @@ from ..dataclass import dataclass
 from ..formats.times import day_of, parse_time
 from ..index.index import Piece
 from ..language.keyword_tokens import clean, query_terms
-from ..language.lexicon import common_share, names_a_time
+from ..language.lexicon import asks_within, common_share, names_a_time
 from ..language.sentences import QUESTION_MARKS, is_question
 from ..store.workspace import Workspace
 from .query import Query
@@ -190,32 +190,40 @@ def candidate(
     return weigh
 
 
+def _is_news(question: Query) -> bool:
+    """Return whether a query tells of a time: "last week I …" is no question for what was written then."""
+    if not question.is_statement or question.about != question.text:  # "tell me what we said" asks
+        return False
+    is_talk = "\n" in question.text  # a pasted conversation, whatever is asked in it
+    return is_talk or not (is_question(question.text) or asks_within(question.text))
+
+
 def _outside(workspace: Workspace, question: Query) -> Callable[[Piece], float]:
     """Return the function that tells how far outside the time that the question names a text is, from 0 to 1."""
-    # What somebody tells of last week is news, no question for what was written then; "tell me what we said" is one.
-    is_news = question.is_statement and question.about == question.text
-    if is_news or not names_a_time(question.text):
+    if _is_news(question) or not names_a_time(question.text):
         return lambda piece: 0.0
-    from ..language.dates import Period, period_in
+    from ..language.dates import Period
+    from ..language.periods import period_in
 
     period = period_in(question.text, day_of(workspace.now, workspace.zone))
     if period is None:
         return lambda piece: 0.0
-    edge = min(max(period.days // 2, _LEAST_EDGE), _MOST_EDGE)
 
-    def away(time: Period) -> int:
-        return abs(period.near(time.first).away(time))
+    def beyond(time: Period) -> float:
+        named = period.near(time.first)
+        days = abs(named.away(time))
+        return days / (days + min(max(named.days // 2, _LEAST_EDGE), _MOST_EDGE))
 
     def outside(piece: Piece) -> float:
         if piece.kind == "memory":  # of its sections nobody knows when they were written
             return 0.0
         moments = map(parse_time, (piece.timestamp, piece.entry.get("created_at") or ""))
         days = {day_of(moment, workspace.zone) for moment in moments if moment}
-        least = min((away(Period(day, day)) for day in days), default=0)
+        least = min((beyond(Period(day, day)) for day in days), default=0.0)
         if least and names_a_time(piece.text):  # a text may be of another time than the day on which it was told
-            named = (period_in(piece.text, day) for day in days)
-            least = min([least, *(away(time.near(day)) for day, time in zip(days, named, strict=True) if time)])
-        return least / (least + edge)
+            named = ((day, period_in(piece.text, day)) for day in days)
+            least = min([least, *(beyond(time.near(day)) for day, time in named if time)])
+        return least
 
     return outside
 

@@ -220,7 +220,7 @@ def hit_of(
     workspace: Workspace, pieces: "Mapping[int, Piece]", one: "Scored", query: str, matched: Iterable[str]
 ) -> Hit:
     """Return the hit of a chunk that was found; `pieces` hold the memories it is flagged with too."""
-    from .snippets import snippet
+    from .query import snippet
 
     piece = pieces[one.chunk]
     entry: Mapping[str, Any] = piece.entry

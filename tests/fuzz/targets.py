@@ -30,8 +30,9 @@ from memcli.formats.session_event import parse_event, read_item, render_event
 from memcli.formats.session_metadata import read_metadata, render_metadata
 from memcli.formats.three_way import Merged, merge_texts
 from memcli.formats.times import parse_time, parse_when
-from memcli.language.dates import dated, period_in
+from memcli.language.dates import dated
 from memcli.language.keyword_tokens import index_text, phrases, query_terms, quoted
+from memcli.language.periods import period_in
 from memcli.llm.lenient_json import fields_by_pattern, loads_lenient
 from memcli.search.grep import Pattern, finder
 from memcli.search.query import parse_query

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.language.dates import Period, period_in
+from memcli.language.dates import Period
+from memcli.language.periods import period_in
 
 TODAY = date(2026, 11, 21)  # a Saturday
 
@@ -37,6 +38,31 @@ TODAY = date(2026, 11, 21)  # a Saturday
         ("who left after 2023-05-07?", date(2023, 5, 7), date.max),
         ("what was said until last week", date.min, date(2026, 11, 15)),
         ("what did he do two weeks before August 11, 2023", date(2023, 8, 11), date(2023, 8, 11)),
+        ("the audit in November last year", date(2025, 11, 1), date(2025, 11, 30)),
+        ("what did last year bring us in autumn?", date(2025, 9, 1), date(2025, 11, 30)),
+        ("sales in the second quarter of 2025", date(2025, 4, 1), date(2025, 6, 30)),
+        ("the roof in summer 2024", date(2024, 6, 1), date(2024, 8, 31)),
+        ("what broke last winter", date(2025, 12, 1), date(2026, 2, 28)),
+        ("guests last Easter", date(2026, 4, 3), date(2026, 4, 6)),
+        ("who came before Christmas", date.min, date(2025, 12, 24)),
+        ("readings since spring", date(2026, 3, 1), date.max),
+        ("fixes after the outage in June", date(2026, 6, 30), date.max),
+        ("the wording at the end of 2025", date(2025, 9, 1), date(2025, 12, 31)),
+        ("trips in the first half of 2024", date(2024, 1, 1), date(2024, 7, 1)),
+        ("the last week of March 2025", date(2025, 3, 25), date(2025, 3, 31)),
+        ("what failed last Wednesday", date(2026, 11, 18), date(2026, 11, 18)),
+        ("who called on Thursday? she left a number", date(2026, 11, 19), date(2026, 11, 19)),
+        ("what did the plumber charge on the 17th", date(2026, 11, 17), date(2026, 11, 17)),
+        ("errors within the last 10 days", date(2026, 11, 11), date(2026, 11, 21)),
+        ("half a year ago", date(2026, 2, 21), date(2026, 8, 22)),
+        ("a couple of weeks ago", date(2026, 11, 4), date(2026, 11, 10)),
+        ("what is up next week", date(2026, 11, 23), date(2026, 11, 29)),
+        ("3-9 March 2025", date(2025, 3, 3), date(2025, 3, 9)),
+        ("March 3rd to 9th, 2025", date(2025, 3, 3), date(2025, 3, 9)),
+        ("2026-08-01..2026-08-31", date(2026, 8, 1), date(2026, 8, 31)),
+        ("after 3 May 2025 and before 7 June 2025", date(2025, 5, 3), date(2025, 6, 7)),
+        ("minutes of 9.3.2026", date(2026, 3, 9), date(2026, 3, 9)),
+        ("2026年3月の会議", date(2026, 3, 1), date(2026, 3, 31)),
     ],
 )
 def test_a_query_names_days(query: str, first: date, last: date) -> None:
@@ -53,6 +79,18 @@ def test_a_query_names_days(query: str, first: date, last: date) -> None:
             "did April say so",
             "between 9 and 10",
             "from Berlin to Rome",
+            "not in March",
+            "this may take long",
+            "step 3 may fail",
+            "beans in Spring Boot",
+            "the parking rules of the autumn fair",
+            "in the Monday meeting",
+            "who is on duty on Friday?",
+            "on the 5th floor",
+            "a 30-day trial",
+            "the film Yesterday",
+            "the last week of the project",
+            "at 10:30 by the 24/7 shop",
         ),
     ],
 )
@@ -75,6 +113,19 @@ def test_a_month_without_a_year_is_that_month_of_any_year() -> None:
     assert away("on 29 February", date(2023, 3, 3)) == 2
     assert away("between December and February", date(2023, 1, 3)) == 0
     assert away("between December and February", date(2023, 11, 29)) == -2
+
+
+def test_a_feast_is_on_its_days_of_any_year() -> None:
+    assert away("dinner at Easter", date(2019, 4, 21)) == 0 == away("dinner at Easter", date(2024, 3, 31))
+    assert away("dinner at Christmas", date(2025, 12, 28)) == 2
+    assert away("guests in late December", date(2024, 12, 20)) == -1
+
+
+def test_of_several_times_each_is_meant() -> None:
+    for day in (date(2025, 10, 4), date(2025, 11, 4), date(2026, 11, 20)):
+        assert away("in October or November, or was it yesterday", day) == 0
+    assert away("in October or November, or was it yesterday", date(2025, 9, 28)) == -3
+    assert away("in winter 2025", date(2025, 1, 5)) == 0 == away("in winter 2025", date(2026, 1, 5))
 
 
 def test_times_that_share_a_day_are_not_away_from_each_other() -> None:

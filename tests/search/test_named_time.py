@@ -45,6 +45,8 @@ def test_what_is_outside_the_time_asked_loses_the_more_the_farther_it_is(mem: Me
 @pytest.mark.usefixtures("known")
 def test_a_request_names_a_time_and_news_do_not(mem: Mem) -> None:
     assert found(mem, "Tell me what the harbour board agreed on in March")["far"] < -0.05
+    assert found(mem, "the pier of last March, which wood did the harbour board agree on")["far"] < -0.05
+    assert found(mem, "This is about the pier in March: oak, or was it larch?")["far"] < -0.05
     assert found(mem, "The harbour board has agreed on a pier and that was in March")["far"] == 0
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcli.search.snippets import LIMIT, snippet
+from memcli.search.query import LIMIT, snippet
 
 PIECES = st.sampled_from(
     ["The quagga sleeps. ", "\n", "\n\n", "# Head\n", "- item\n", "word " * 30, "日本語。" * 20, "x" * 200, "```\n"]

@@ -1,0 +1,283 @@
+"""Find the time that a query names: a day, a month of any year, all from one time to another, or several of these.
+
+Most words for times mean something else as well: "the March report" is a report, "May said" tells of a person, "2000
+lines" is a count. So a word is taken for a time only behind one that leads to it ("in", "since", "last"), other than a
+date. What leads to it also says which days are meant: those before it, its end, the last one there was.
+"""
+
+import re
+from contextlib import suppress
+from dataclasses import replace
+from datetime import date, timedelta
+
+from ..data import pattern
+from ..dataclass import dataclass
+from .dates import Period, easter, month_from
+from .lexicon import stop_words
+
+_FILE = "times.toml"
+_LONGEST = 2000
+"""Characters of a query that are looked at."""
+_LEAD = 60
+"""Characters before a time that may lead to it."""
+_TEMPLATE = 2024
+"""The year of what comes every year: a leap year."""
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_FEASTS = {"christmas": (12, 24, 3), "new": (1, 1, 1), "halloween": (10, 31, 1), "valentine": (2, 14, 1)}
+"""Month, day and how many days, by the first word."""
+_BY_EASTER = {"good": (-2, 1), "easter": (-2, 4), "pentecost": (49, 2), "whitsun": (49, 2), "whit": (50, 1)}
+"""Days after Easter Sunday and how many days, by the first word."""
+_NUMBERS = ("half", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COUNTS = {word: float(number) for number, word in enumerate(_NUMBERS)} | {"half": 0.5, "a": 1, "an": 1}
+_COUNTS |= {"couple": 2, "few": 3, "several": 4}
+_NTH = ("fi", "se", "th", "fo", "la")
+_SURE = (
+    *("iso_year", "point_day", "slash_month", "first", "from", "cjk_only", "its_year", "short_year"),
+    *("word", "ago", "side"),
+)
+"""What names a time whatever leads to it."""
+_YEARS = ("day_year", "month_year", "its_year", "short_year")
+_RANGES = (("between", ""), ("since", "before"), ("since", "until"), ("after", "before"), ("after", "until"))
+"""What stands before two times that are listed, where all from one to the other is meant."""
+_DAYS = {"day": 1, "week": 7, "fortnight": 14, "weekend": 2, "month": 30, "quarter": 91, "year": 365}
+_WORDS = {"yesterday": -1, "last night": -1, "tomorrow": 1, "day before yesterday": -2, "day after tomorrow": 2}
+
+
+@dataclass(frozen=True)
+class _Time:
+    """A time, where it ends, and what leads to it."""
+
+    end: int
+    period: Period
+    bound: str = ""  # "since", "before", …
+    is_left_out: bool = False
+
+
+def period_in(query: str, today: date) -> Period | None:
+    """Return the time that a query names; None if it names none. `today` is the user's day."""
+    found: list[_Time] = []
+    for match in pattern(_FILE, "time").finditer(query[:_LONGEST]):
+        with suppress(ValueError, OverflowError):  # 31 February, or before the year 1
+            _add(found, match, today)
+    with suppress(ValueError, OverflowError):
+        named = [_bounded(one.period, one.bound, today) for one in _of_years(found) if not one.is_left_out]
+        return replace(named[0], others=(*named[0].others, *named[1:])) if named else None
+    return None
+
+
+def _add(found: list[_Time], match: re.Match[str], today: date) -> None:
+    """Add what a match means to the times found before it, if it names one."""
+    text = match.string
+    lead = pattern(_FILE, "lead").search(text, max(match.start() - _LEAD, 0), match.start())
+    assert lead  # nothing in it must be there
+    bound = (lead["bound"] or "").strip().lower()
+    before = found[-1] if found else None
+    gap = text[before.end : lead.start()] if before else ""
+    is_listed = pattern(_FILE, "list").fullmatch(gap) is not None
+    is_range = before is not None and (
+        (not bound and pattern(_FILE, "range").fullmatch(gap) is not None)
+        or (not gap.strip() and bound in ("until", "till"))
+        or (is_listed and (before.bound, bound) in _RANGES)
+    )
+    if not _is_led(match, lead, is_joined=is_range or is_listed):
+        return
+    which = (lead["which"] or "").strip().lower()
+    period = _dated(match, which, today) or _relative(match, today)
+    if period is None:
+        return
+    period = _turned(_cut(period, lead), which, today)
+    if before and is_range:
+        found[-1] = _Time(match.end(), _from_to(before.period, period), "", before.is_left_out)
+        return
+    is_left_out = bool(lead["without"]) or (is_listed and before is not None and before.is_left_out and not bound)
+    found.append(_Time(match.end(), period, "" if lead["near"] else bound, is_left_out))
+
+
+def _is_led(match: re.Match[str], lead: re.Match[str], *, is_joined: bool) -> bool:
+    """Return whether a match names a time where it stands, behind another one or by what leads to it."""
+    text, said = match.string, match[0]
+    if said[0].isupper() and (match["season"] or match["side"] or match["word"]) and _is_inside(text, match.start()):
+        return False  # a name: the film Yesterday, the framework Spring
+    is_verb = any(match[name] in ("may", "march") for name in ("day_month", "month_day", "month"))
+    if any(match[name] for name in (_YEARS if is_verb else _SURE)):
+        return True
+    behind = pattern(_FILE, "behind").match(text, match.end())
+    if behind and behind["year"]:
+        return True
+    is_attribute = behind is not None and behind["word"].lower() not in stop_words()
+    if is_joined and not is_verb:
+        return not is_attribute
+    if match["whole"] and match["whole"].lower() != "weekend":
+        return bool(lead["part"])
+    if lead["which"]:
+        return not (is_verb and lead["which"].lower() == "this ")
+    if is_attribute and (lead["the"] or match["season"]):
+        return False
+    if lead["part"] or (lead["bound"] and lead["bound"].lower() != "by "):
+        return True
+    is_of_any_week = match["weekday"] or match["ordinal"] or match["whole"]
+    return bool(lead["preposition"]) and (not is_of_any_week or pattern(_FILE, "past").search(text) is not None)
+
+
+def _is_inside(text: str, start: int) -> bool:
+    """Return whether something stands before a place in its sentence."""
+    before = text[:start].rstrip()
+    return bool(before) and before[-1] not in ".!?:;\n\"'“„»)-–—"
+
+
+def _dated(match: re.Match[str], which: str, today: date) -> Period | None:
+    """Return what a date, a month, a season, a quarter, a feast, a year or a day of the week means."""
+    said = {name: text.lower() for name, text in match.groupdict().items() if text}
+
+    def told(*names: str) -> str:
+        return next((said[name] for name in names if name in said), "")
+
+    if "weekday" in said:
+        ahead = (_WEEKDAYS.index(said["weekday"][:3]) - today.weekday()) % 7
+        found = today + timedelta(days=(ahead or 7) if which == "next" else ahead - 7)
+        return Period(found, found)
+    if "year" in said:
+        last = int(told("year_until", "year")) + 9 * ("decade" in said)
+        return Period(date(int(said["year"]), 1, 1), date(last, 12, 31))
+    year = told("iso_year", "point_year", "slash_year", "day_year", "month_year", "its_year")
+    year = f"20{said['short_year']}" if "short_year" in said else year
+    if "feast" in said:
+        return _in(_feast(said["feast"]), year)
+    day, months = int(_digits(told("iso_day", "cjk_day", "cjk_date", "point_day", "first", "from")) or 0), 1
+    if written := told("day_month", "month_day", "month"):
+        month = _MONTHS.index(written[:3]) + 1
+    elif "season" in said:
+        month, months = _SEASONS[said["season"]], 3
+    elif "quarter" in said:
+        number = int(_digits(said["quarter"]) or _NTH.index(said["quarter"][:2]) + 1) - 1
+        month, months = 3 * number + 1, 3
+    elif counted := told("iso_month", "cjk_month", "cjk_only", "point_month", "slash_month"):
+        month = int(counted)
+    else:
+        return None
+    first = date(int(year or _TEMPLATE), month, day or 1)
+    until = int(_digits(told("last", "until")) or day)
+    end = first.replace(day=until) if day else month_from(first, months) - timedelta(days=1)
+    return _in(Period(first, end, lambda one: date(one, month, 1) + timedelta(days=(day or 1) - 1)), year)
+
+
+def _relative(match: re.Match[str], today: date) -> Period | None:
+    """Return what "two weeks ago", "the past month" or "the 14th" means on a day."""
+    if match["ordinal"]:
+        back = 0 if int(match["ordinal"]) <= today.day else -1
+        day = month_from(today, back).replace(day=int(match["ordinal"]))
+        return Period(day, day)
+    if match["word"]:
+        day = today + timedelta(days=_WORDS.get(match["word"].lower(), 0))
+        return Period(day, day)
+    if match["ago"]:
+        count, days = _count(match["ago"]), _DAYS[match["ago_unit"].lower()]
+        middle, days = today - timedelta(days=int(count * days)), int(min(count, 1) * days)
+        return Period(middle - timedelta(days=days // 2), middle + timedelta(days=days // 2))
+    side, unit = (match["side"] or "").lower(), (match["side_unit"] or match["whole"] or "").lower()
+    if match["side_count"] or side == "past" or unit == "fortnight":
+        days = int(_count(match["side_count"] or "a") * _DAYS[unit])
+        other = today + timedelta(days=days if side == "next" else -days)
+        return Period(min(today, other), max(today, other))
+    step = {"last": -1, "previous": -1, "next": 1}.get(side, 0)
+    if match["whole"] == "weekend":  # the last one that has begun
+        step = -1 if today.weekday() < 5 else 0
+    if unit in ("week", "weekend"):
+        monday = today - timedelta(days=today.weekday() - 7 * step)
+        return Period(monday + timedelta(days=5 if unit == "weekend" else 0), monday + timedelta(days=6))
+    if months := {"month": 1, "quarter": 3, "year": 12}.get(unit, 0):
+        first = month_from(today, months * step - (today.month - 1) % months)
+        return Period(first, month_from(first, months) - timedelta(days=1))
+    return None
+
+
+def _feast(name: str) -> Period:
+    word = re.split(r"\W", name)[0]
+    month, day, days = (12, 31, 1) if word == "new" and name.endswith(" eve") else _FEASTS.get(word, (0, 0, 0))
+    ahead, days = _BY_EASTER.get(word, (0, days))
+
+    def first(year: int) -> date:
+        return date(year, month, day) if month else easter(year) + timedelta(days=ahead)
+
+    return Period(first(_TEMPLATE), first(_TEMPLATE) + timedelta(days=days - 1), first)
+
+
+def _in(period: Period, year: int | str) -> Period:
+    """Return what comes every year in one year, both winters of it; without a year as it is."""
+    if not year or not period.yearly:
+        return period
+    one, before = period.in_year(int(year)), period.in_year(int(year) - 1)
+    return replace(one, others=(before,)) if before.last.year == int(year) else one
+
+
+def _cut(period: Period, lead: re.Match[str]) -> Period:
+    """Return the part of a period that is named: early, the second half of."""
+    if not lead["part"]:
+        return period
+    if lead["seven"]:
+        number, week = _NTH.index(lead["seven"][:2].lower()), 7 / period.days
+        return period.part(1 - week, 1) if number > 3 else period.part(number * week, (number + 1) * week)
+    if lead["half"]:
+        return period.part(0, 0.5) if lead["half"].lower() == "first" else period.part(0.5, 1)
+    number = 0 if lead["early"] else 1 if lead["middle"] else 2
+    return period.part(number / 3, (number + 1) / 3)
+
+
+def _turned(period: Period, which: str, today: date) -> Period:
+    """Return the last, this or the next one of what comes every year."""
+    if not period.yearly or not which:
+        return period
+    if which == "this":
+        return period.near(today)
+    years = [period.in_year(today.year + step) for step in (-2, -1, 0, 1)]
+    if which == "next":
+        return next((one for one in years if one.first > today), period.in_year(today.year + 2))
+    return [one for one in years if one.last < today][-1]
+
+
+def _from_to(first: Period, last: Period) -> Period:
+    """Return the period from one time to another; a year that only one of them has holds for both."""
+    if first.yearly and not last.yearly:
+        first = next(one for back in (0, 1) if (one := first.in_year(last.last.year - back)).first <= last.last)
+    elif last.yearly and not first.yearly:
+        last = next(one for on in (0, 1) if (one := last.in_year(first.first.year + on)).last >= first.first)
+    end = last.last if last.last >= first.first else last.in_year(last.last.year + 1).last
+    if end < first.first:
+        raise ValueError("ends before it begins")
+    return Period(first.first, end, first.yearly if last.yearly else None)
+
+
+def _of_years(found: list[_Time]) -> list[_Time]:
+    """Take the one year that a query names for the year of the months, seasons and feasts that it names."""
+    years = [one for one in found if not one.bound and _is_year(one.period)]
+    if len(years) != 1 or not any(one.period.yearly for one in found):
+        return found
+    year = years[0].period.first.year
+    return [replace(one, period=_in(one.period, year)) for one in found if one is not years[0]]
+
+
+def _is_year(period: Period) -> bool:
+    return (period.first.month, period.first.day, period.last) == (1, 1, period.first.replace(month=12, day=31))
+
+
+def _bounded(period: Period, bound: str, today: date) -> Period:
+    """Return a period without its end after "since March", without its beginning after "until", else as it is."""
+    if bound in ("", "between"):
+        return period
+    if period.yearly:
+        this = period.in_year(today.year)
+        period = this if this.first <= today else period.in_year(today.year - 1)
+    if bound in ("since", "after"):
+        return Period(period.first if bound == "since" else period.last, date.max)
+    return Period(date.min, period.first if bound == "before" else period.last)
+
+
+def _count(words: str) -> float:
+    first, *_, last = (words := words.lower().replace(" of", "")).split() * 2
+    return float(words) if words.isdigit() else _COUNTS[first if first == "half" else last]
+
+
+def _digits(text: str) -> str:
+    return "".join(filter(str.isdigit, text))
