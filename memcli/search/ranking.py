@@ -43,7 +43,7 @@ class ChunkCandidate:
     speaker: str = ""  # of a turn
     pieces: int = 1  # of a turn
     is_question: bool = False  # of a turn
-    only_asks: bool = False  # of anything else: what it shares with the query it asks too
+    only_asks: bool = False  # of anything else: it asks the query again and says little else
     exact: float = 0.0  # the share of the query's phrases that stand in it
     is_named: bool = False  # the query gives its id, path or address
     outside: float = 0.0  # how far outside the time that the query names, from 0 to 1
@@ -133,18 +133,27 @@ def _vector_share(one: ChunkCandidate, question: Query, weights: Weights) -> flo
     return share * one.readable if one.cosine is not None else 0.0
 
 
+_LITTLE = 8
+"""Words besides the query's with which a text says little else; or twice those it shares, if that is more."""
+_STAMP = re.compile(r"\A\[[^]\n]*\]")  # before what a record says
 _SENTENCE = re.compile(r"[^.!?。！？؟\n]+[.!?。！？؟]*")
 
 
 def only_asks(text: str, words: Collection[str], language: str = "") -> bool:
-    """Return whether what a text shares with a query stands in questions, for the most part."""
+    """Return whether a text asks a query again: what they share stands in its questions, and it says little else.
+
+    A request that tells a lot before it asks is what was said of the matter.
+    """
     if not any(mark in text for mark in QUESTION_MARKS):
         return False
     asked: set[str] = set()
     told: set[str] = set()
-    for sentence in _SENTENCE.findall(text):
+    for sentence in _SENTENCE.findall(_STAMP.sub("", text, 1)):
         (asked if is_question(sentence) else told).update(query_terms(sentence, language=language))
-    return len(asked.intersection(words)) > 2 * len(told.intersection(words))
+    shared = len(asked.intersection(words))
+    if shared <= 2 * len(told.intersection(words)):
+        return False
+    return len((asked | told).difference(words)) <= max(2 * shared, _LITTLE)
 
 
 Weigh = Callable[[Piece, float, float, float | None, int], ChunkCandidate]
