@@ -114,7 +114,8 @@ def test_only_questions_that_were_held_are_drawn(tmp_path: Path) -> None:
 
 
 def _asked(tool: str, *gains: float) -> list[dict[str, Any]]:
-    return [{"tool": tool, "test": "retrieval", "set": "coding", "recall@5": gain, "nDCG@10": gain} for gain in gains]
+    asked = {"tool": tool, "test": "retrieval", "set": "coding", "workspace": "chat02", "commit": "c0ffee1"}
+    return [{**asked, "question": f"q{at}", "recall@5": gain, "nDCG@10": gain} for at, gain in enumerate(gains)]
 
 
 def test_the_page_says_where_mem_is_not_first_and_what_broke() -> None:
@@ -130,6 +131,7 @@ def test_the_page_says_where_mem_is_not_first_and_what_broke() -> None:
     assert "- coding, mem: memweave by 0.300 nDCG@10, more than two standard errors" in told
     assert "the first hit tells the current value | **1 of 2** | 0 of 2 | – | – |" in told
     assert "- memweave, facts: `it said no`" in told
+    assert "| mem | this source, c0ffee1 |" in told
 
 
 def test_an_empty_page_names_the_tools_and_how_they_are_installed() -> None:

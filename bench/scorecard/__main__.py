@@ -16,8 +16,8 @@ from pathlib import Path
 from bench.measures import rows, show
 from bench.scorecard.endpoint import endpoint
 from bench.scorecard.page import page
-from bench.scorecard.place import Broken, Place, environment
-from bench.scorecard.questions import Line, replaced, retrieved, sample
+from bench.scorecard.place import Broken, Place, commit, environment
+from bench.scorecard.questions import MOST, Line, replaced, retrieved, sample
 from bench.scorecard.tools import TOOLS, Tool
 from bench.scorecard.trials import costs, crowded, edited, killed
 from bench.timing import say
@@ -32,7 +32,7 @@ def main() -> None:
     options.add_argument("--tools", type=Path, required=True, help="folder with an environment for each tool")
     options.add_argument("--lines", type=Path, required=True, help="folder in which what is found is kept")
     options.add_argument("--tests", nargs="*", default=TESTS, metavar="TEST", help=f"of {', '.join(TESTS)}; none: page")
-    options.add_argument("--questions", type=int, default=40, help="of each set, at most (40)")
+    options.add_argument("--questions", type=int, default=MOST, help=f"of each workspace, at most ({MOST})")
     options.add_argument("--write", action="store_true", help="write the page into bench/results")
     chosen = options.parse_args()
     chosen.lines.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def measure(wanted: Sequence[Tool], chosen: argparse.Namespace) -> None:
                 if not file.exists():
                     say(f"{tool.name}: {test}")
                     place = Place(tool, chosen.tools, Path(folder) / test / tool.short, address)
-                    keep(file, tool, test.partition(".")[0], tried(trial(place)))
+                    keep(file, place, test.partition(".")[0], tried(trial(place)))
 
         trials: dict[str, Callable[[Place], Iterable[Line]]] = {
             "facts": partial(replaced, chosen.data), "edits": edited, "writers": crowded, "kills": killed,
@@ -67,9 +67,9 @@ def measure(wanted: Sequence[Tool], chosen: argparse.Namespace) -> None:
             elif not all((chosen.lines / f"costs.{tool.short}.jsonl").exists() for tool in real):
                 places = [Place(tool, chosen.tools, Path(folder) / test / tool.short, address) for tool in real]
                 found = list(costs(places))
-                for tool in real:
-                    own = (line for name, line in found if name == tool.name)
-                    keep(chosen.lines / f"costs.{tool.short}.jsonl", tool, "costs", own)
+                for place in places:
+                    own = (line for name, line in found if name == place.tool.name)
+                    keep(chosen.lines / f"costs.{place.tool.short}.jsonl", place, "costs", own)
 
 
 def tried(lines: Iterable[Line]) -> Iterable[Line]:
@@ -81,9 +81,10 @@ def tried(lines: Iterable[Line]) -> Iterable[Line]:
         yield {"broken": str(error)}
 
 
-def keep(file: Path, tool: Tool, test: str, lines: Iterable[Line]) -> None:
+def keep(file: Path, place: Place, test: str, lines: Iterable[Line]) -> None:
     """Keep what a test of a tool brought."""
-    text = "".join(json.dumps({"tool": tool.name, "test": test, **line}, ensure_ascii=False) + "\n" for line in lines)
+    head = {"tool": place.tool.name, "test": test, "commit": commit(place.installed)}
+    text = "".join(json.dumps({**head, **line}, ensure_ascii=False) + "\n" for line in lines)
     file.write_text(text, encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.measures import mean, paired_error
-from bench.scorecard.questions import SETS, Line
+from bench.scorecard.questions import MOST, SETS, Line
 from bench.scorecard.tools import ABSENT, TOOLS
 
 OURS = TOOLS[0].name
@@ -60,7 +60,7 @@ MEASURES = (
     _less("kill -9 of a writer: a file is torn", "kills", "torn", kind="kill"),
     _less("kill -9 of a writer: a memory that was there is lost", "kills", "lost", kind="kill"),
     Measure("kill -9 of a writer: the next search finds what was there", "kills", "found", kind="kill"),
-    Measure("kill -9 of six writers: the next write goes through", "kills", "goes through", kind="write"),
+    Measure("kill -9 of writers: the next write goes through", "kills", "goes through", kind="write"),
     _less("one search of 200 notes from cold, milliseconds", "costs", "wall ms", is_median=True),
     _less("one search of 200 notes from cold, milliseconds of a processor", "costs", "processor ms", is_median=True),
     _less("one search of 200 notes from cold, peak MB", "costs", "peak MB", is_median=True),
@@ -73,7 +73,8 @@ other work meanwhile). Each tool has its best documented setting that works with
 vectors from a server it gets those of the model that mem has built in (all-MiniLM-L6-v2), from a server on loopback
 that is not counted to it. A dash stands for what was not measured."""
 RETRIEVAL = """\
-Recall@5/nDCG@10 over questions that nothing in mem was tuned on, of one workspace of each set, drawn with a seed.
+Recall@5/nDCG@10 over questions that nothing in mem was tuned on: of each conversation that was held, and of each other
+set, all of them, or {most} drawn with a seed where there are more.
 mem's rules were chosen with other questions of these sets in sight, those of the other tools without any of them.
 mem's sessions and dated entries know when something was said; its plain files know as much as the files of the
 others. The differences are of nDCG@10, with their standard error over the questions."""
@@ -96,19 +97,21 @@ def page(lines: Sequence[Line]) -> str:
     for line in lines:
         found[line["tool"], line["test"]].append(line)
     behind: list[str] = []
-    parts = (_head(), _retrieval(found, behind), _measures(found, behind), _behind(behind), _broken(lines))
+    parts = (_head(lines), _retrieval(found, behind), _measures(found, behind), _behind(behind), _broken(lines))
     return "\n".join("\n".join(part) + "\n" for part in map(list, parts) if part)
 
 
-def _head() -> Iterator[str]:
+def _head(lines: Sequence[Line]) -> Iterator[str]:
     yield f"{HEAD.format(cores=os.cpu_count())}\n\n| tool | installed by pip | how it searches |\n|---|---|---|"
     for tool in TOOLS:
-        yield f"| {tool.name} | {'this source' if tool.folder == OURS else ' '.join(tool.pip)} | {tool.told} |"
+        commits = dict.fromkeys(line["commit"] for line in lines if line["tool"] == tool.name and line.get("commit"))
+        told = f"this source, {' and '.join(commits) or 'no commit'}" if tool.folder == OURS else " ".join(tool.pip)
+        yield f"| {tool.name} | {told} | {tool.told} |"
     yield from (f"\nNot measured: {name}, as {why}." for name, why in ABSENT.items())
 
 
 def _retrieval(found: Found, behind: list[str]) -> Iterator[str]:
-    yield f"## Retrieval by kind of talk\n\n{RETRIEVAL}\n"
+    yield f"## Retrieval by kind of talk\n\n{RETRIEVAL.format(most=MOST)}\n"
     differences = [f"{tool} − best other" for tool in _COLUMNS if tool not in _RIVALS]
     yield f"| kind of talk | set | questions | {' | '.join((*_COLUMNS, *differences))} |"
     yield f"|---|---|---|{'---|' * len(_COLUMNS + differences)}"
@@ -128,7 +131,8 @@ def _asked(found: Found, name: str) -> dict[str, list[Line]]:
         return {tool: [line for one in each if len(one) == every for line in one[tool]] for tool in max(each, key=len)}
     asked = {}
     for tool in _COLUMNS:
-        asked[tool] = [line for line in found.get((tool, "retrieval"), ()) if line.get("set") == name]
+        lines = [line for line in found.get((tool, "retrieval"), ()) if line.get("set") == name]
+        asked[tool] = sorted(lines, key=lambda line: (line["workspace"], line["question"]))
     most = max(map(len, asked.values()))
     return {tool: lines for tool, lines in asked.items() if lines and len(lines) == most}
 

@@ -146,3 +146,11 @@ class Program:
 def environment(tool: Tool, tools: Path) -> Path:
     """Give the folder of the environment that a tool is installed into."""
     return tools.absolute() / (tool.folder or tool.name)
+
+
+def commit(installed: Path) -> str:
+    """Give the commit that an environment has its tool from, as pip noted it; empty for a package of a registry."""
+    for file in installed.glob("lib/*/site-packages/*.dist-info/direct_url.json"):
+        noted = json.loads(file.read_text(encoding="utf-8"))
+        return str(noted.get("vcs_info", {}).get("commit_id", ""))[:7]
+    return ""

@@ -27,20 +27,19 @@ SETS = {
     "locomo-obs": "facts noted about people who write to each other",
     "locomo-turn": "what these people write",
 }
-SEED, SHOWN = 11, 5
+SEED, SHOWN, MOST = 11, 5, 40
 FACTS = "fact-consolidation/6k.json"
 Line = dict[str, Any]
 
 
 def sample(data: Path, questions: int) -> Iterator[Collection]:
-    """Draw a workspace of each set, and of its questions some that nothing was tuned on."""
+    """Draw some of the questions that nothing was tuned on from each workspace that has such."""
     found = list(chain(collections(data, tuple(SETS)), collections(OURS, tuple(SETS))))
     for name in SETS:
         draw = random.Random(SEED)
         held = {one: [query for query in one.queries if query.is_held] for one in found if one.set == name}
         whole = [one for one, queries in held.items() if queries]
-        if whole:
-            one = draw.choice(whole)
+        for one in draw.sample(whole, len(whole)):
             yield replace(one, queries=tuple(draw.sample(held[one], min(questions, len(held[one])))))
 
 

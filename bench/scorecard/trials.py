@@ -19,7 +19,7 @@ from bench.scorecard.tools import write_note
 from bench.timing import PYTHON, QUERY, Bench, say
 from bench.workspaces import sentence
 
-NOTES, EDITS, WRITERS, KILLS, SEARCHED, ROUNDS = 50, 4, 20, 6, 200, 4
+NOTES, EDITS, WRITERS, KILLS, SEARCHED, ROUNDS = 50, 4, 20, 30, 200, 4
 PATIENCE = 240
 """Seconds after which a writer counts as one that hangs."""
 
