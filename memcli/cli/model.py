@@ -16,7 +16,7 @@ model_app = typer.Typer(help="List, choose and watch over embedding models.", no
 
 @model_app.command("list")
 def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
-    """Print the models that can be used: the built-in one, and the folders that settings name.
+    """Print the models that can be used: the built-in one, the one of the extra, and the folders that settings name.
 
     The model in use is marked with *. A folder is added by `mem model use FOLDER`, and stays listed when another model
     is used.
@@ -25,6 +25,7 @@ def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
     if as_json:
         output.say_json(found.as_dict())
         return
+    is_table = output.is_watched()  # it is as wide as the terminal, and would cut what mends a problem
     cells = [
         (
             "*" if one.is_chosen else "",
@@ -33,12 +34,14 @@ def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
             f"{one.size / 1e6:.0f} MB",
             f"{one.dimension or '?'}",
             one.calibrated,
-            one.name or one.problem or "installed",
+            one.name or (is_table and one.problem and "cannot be used") or one.problem or "installed",
         )
         for one in found.models
     ]
-    if output.is_watched():
+    if is_table:
         output.table(("", "model", "licence", "size", "numbers", "calibrated", "name"), cells, flexible=6)
+        for problem in filter(None, (one.problem for one in found.models)):
+            output.note(problem)
     else:
         for row in cells:
             output.say_row(row)
@@ -46,7 +49,7 @@ def list_(workspace: InWorkspace = "", as_json: AsJson = False) -> None:
 
 @model_app.command("use")
 def use(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The folder of a model, or built-in.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="built-in, multilingual, or the folder of a model.")],
     wait: Annotated[bool, typer.Option("--wait", help="Embed everything before it returns.")] = False,
     workspace: InWorkspace = "",
     scope: InScope = "",
@@ -118,7 +121,7 @@ def status(workspace: InWorkspace = "", scope: InScope = "", as_json: AsJson = F
 
 @model_app.command("calibrate")
 def calibrate(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The folder of a model, or multilingual-e5-small.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The folder of a model, or multilingual.")],
     as_json: AsJson = False,
 ) -> None:
     """Measure where the cosines of a model lie, so that relevance and thresholds hold for it.

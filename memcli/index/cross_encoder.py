@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import UnavailableError
 from ..store.settings import Settings
-from .embedding_model import digest_of_parts, model_file, named, require_memory, stated, weight_files
+from .embedding_model import digest_of_parts, model_file, named, stated, weight_files
 from .onnx_session import blaming, open_session, open_tokenizer, readable, run_batches, run_session, usable
 from .text_vectors import batched
 
@@ -67,9 +67,8 @@ def find_cross_encoder(folder: Path, cache: Path | None = None) -> CrossEncoderM
 def open_cross_encoder(model: CrossEncoderModel, *, threads: int = 0, cache: Path | None = None) -> "CrossEncoder":
     """Open a model, from a prepared copy in the cache; the one opened last stays open.
 
-    Raise UnavailableError if it cannot be used, or the memory that is free does not hold it.
+    Raise UnavailableError if it cannot be used.
     """
-    require_memory(model.file)
     tokenizer, pad = open_tokenizer(model.tokenizer, model.max_tokens)
     # Copies of a folder of their own: preparing one removes those beside it that are out of use.
     kept = cache / "rerankers" if cache else None

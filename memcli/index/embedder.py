@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnavailableError
-from .embedding_model import VOCABULARY, EmbeddingModel, built_in_name, find_model, require_memory
+from .embedding_model import VOCABULARY, EmbeddingModel, built_in_name, find_model
 from .onnx_session import blaming, open_session, open_tokenizer, readable, run_batches, run_session, usable
 from .text_vectors import CONTEXT_END, TokenVectors, batched
 
@@ -41,7 +41,6 @@ def open_embedder(
     200 and 4. The prepared copy opens in 12 and takes 12, for bulk 50 and 5, and 84 MB less memory.
     """
     model = find_model(folder, cache)
-    require_memory(model.file)
     tokenizer, pad = _tokenizer(model)
     kept = None if model.tokenizer.name == VOCABULARY else cache  # what mem has made is mapped as it is
     session = open_session(model.file, model.digest, kept, bulk=bulk, provider=provider)

@@ -5,7 +5,8 @@ Opens no model and imports nothing heavy; a check of 23 MB is remembered, so tha
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +25,8 @@ VOCABULARY = "unigram.db"  # in the place of tokenizer.json, in a folder that me
 _CHECKED = "models.json"  # in the user's cache: file → what it looked like when it was hashed, and the hash
 _DEFAULT_TOKENS = 256  # for a folder that does not say
 _SMALL = 300_000_000  # bytes of weights that any machine holds
+_GRAPH = 8_000_000  # bytes of a model's own file below which its weights may lie in others
+_LOCATION = rb"\x0a\x08location\x12([\x01-\x7f])"  # and the name of a file, of that length
 _UNPACKED = 1.3  # memory that a model takes when it is open, for a byte of its files
 _KNOWN_PARTS = ("Transformer", "Pooling", "Normalize")
 
@@ -90,25 +93,44 @@ def _in_folder(folder: Path, cache: Path | None) -> EmbeddingModel:
 
 
 def weight_files(file: Path) -> list[Path]:
-    """Return the files of a model: its own, and model.onnx_data of one that keeps its weights outside."""
-    return [file, *sorted(file.parent.glob(f"{file.name}?*"))]
+    """Return the files of a model: its own, and those in which it keeps weights, such as model.onnx_data."""
+    outside = set(file.parent.glob(f"{file.name}?*"))
+    with suppress(OSError):
+        if file.stat().st_size < _GRAPH:
+            outside.update(_named_in(file.read_bytes(), file.parent))
+    return [file, *sorted(outside)]
+
+
+def _named_in(graph: bytes, folder: Path) -> Iterator[Path]:
+    """Yield the files whose names a graph gives for its tensors (`external_data` of onnx.proto)."""
+    for name in {graph[one.end() : one.end() + one[1][0]] for one in re.finditer(_LOCATION, graph, re.DOTALL)}:
+        path = folder / name.decode("utf-8", "replace")
+        if path.is_file():
+            yield path
 
 
 def digest_of_parts(parts: Sequence[Path], cache: Path | None, *about: object) -> str:
-    """Return the hash of a model by its files and by what else makes it give what it gives."""
+    """Return the hash of a model by its files and by what else makes it give what it gives.
+
+    Raise UnavailableError if the memory that is free does not hold them: reading 40 GB takes minutes.
+    """
+    _require_memory(parts)
     sums = [_digest(part, cache, "export the model again") for part in parts]
     return _sha256(" ".join(map(str, (sums, *about))).encode())
 
 
-def require_memory(file: Path) -> None:
-    """Raise UnavailableError if the memory that is free does not hold a model's weights: the kernel would kill us."""
-    size = sum(part.stat().st_size for part in weight_files(file))
+def _require_memory(parts: Sequence[Path]) -> None:
+    """Raise UnavailableError if the memory that is free does not hold a model: the kernel would kill us."""
+    try:
+        size = sum(part.stat().st_size for part in parts)
+    except OSError:
+        return  # who reads it says what is wrong
     if size < _SMALL:
         return
     free = _free_memory()
     if free < _UNPACKED * size:
         raise UnavailableError(
-            f"{file.parent} needs about {_UNPACKED * size / 1e9:.1f} GB of memory, and {free / 1e9:.1f} are free",
+            f"{parts[0].parent} needs about {_UNPACKED * size / 1e9:.1f} GB of memory, and {free / 1e9:.1f} are free",
             "take a smaller model, or one quantized to 8 bits",
         )
 
@@ -159,15 +181,20 @@ def _pooling(folder: Path) -> str:
 
 
 def _max_tokens(folder: Path) -> int:
-    tokens = stated(folder / "sentence_bert_config.json", "max_seq_length")
-    return tokens if isinstance(tokens, int) and tokens > 2 else _DEFAULT_TOKENS
+    path = folder / "sentence_bert_config.json"
+    tokens = stated(path, "max_seq_length")
+    if tokens is None:
+        return _DEFAULT_TOKENS
+    if not isinstance(tokens, int) or tokens < 3:
+        raise UnavailableError(f"{path} has a max_seq_length of {tokens!r}", "write how many word pieces it takes")
+    return tokens
 
 
 def _prompts(folder: Path) -> tuple[str, str]:
     """Return what sentence-transformers puts before a query and before a text to be found."""
     path = folder / "config_sentence_transformers.json"
     prompts = stated(path, "prompts")
-    found = dict(prompts) if isinstance(prompts, Mapping) else {}
+    found = prompts if isinstance(prompts, Mapping) else {"query": prompts or ""}
     query, passage = found.get("query", ""), found.get("document") or found.get("passage", "")
     if not isinstance(query, str) or not isinstance(passage, str):
         raise UnavailableError(f"{path} has prompts that are no text", 'write "query" and "document" as strings')

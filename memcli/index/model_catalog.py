@@ -28,6 +28,8 @@ BUILT_IN_CHOICE = "built-in"
 """What names the model that comes with mem where another one is named by its folder."""
 _SMALLEST = 16
 """Numbers of a vector from which it can tell texts apart; a model with fewer outputs rates texts, or sorts them."""
+_ALIKE = 0.9999
+"""Cosine of two texts about different things above which a model tells nothing apart."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +91,19 @@ def try_model(choice: str, cache: Path) -> KnownModel:
     """Open a model and embed a text with it; raise UnavailableError if its vectors are not what they should be."""
     folder = folder_of(choice, cache)
     embedder = open_embedder(folder, bulk=False, cache=cache)
-    size = embedder.embed(["Tea is served at four."]).shape[1]
+    # As long as each other: to a tokenizer of another model both are words that it does not know.
+    one, other = embedder.embed(["Tea is served at four.", "Ships carry coal to Narvik."])
+    size = len(one)
     stated = _dimension(folder)
     if size < _SMALLEST:
         raise UnavailableError(f"{folder} gives {size} numbers for a text", "name a model that embeds sentences")
     if stated not in (0, size):
         raise UnavailableError(
             f"{folder} says that its vectors have {stated} numbers, and they have {size}", "export the model again"
+        )
+    if one @ other > _ALIKE:
+        raise UnavailableError(
+            f"{folder} gives all texts the same numbers", "export the model again, with its tokenizer"
         )
     return KnownModel(embedder.model, folder)
 
@@ -121,7 +129,8 @@ def _listed(choice: str, cache: Path, *, is_chosen: bool) -> ListedModel:
             return ListedModel(shown, "", licence, PACKAGED_SIZE, PACKAGED_DIMENSION, is_chosen, "yes")
         found = find_model(folder, cache)
     except UnavailableError as error:
-        return ListedModel(shown, "", licence, 0, 0, is_chosen, problem=str(error))
+        size, dimension = (PACKAGED_SIZE, PACKAGED_DIMENSION) if choice == PACKAGED else (0, 0)
+        return ListedModel(shown, "", licence, size, dimension, is_chosen, problem=str(error))
     calibrated = calibrated_how(found.name, folder)
     return ListedModel(shown, found.name, licence, _size(found), _dimension(folder), is_chosen, calibrated)
 

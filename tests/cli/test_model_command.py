@@ -121,6 +121,12 @@ def without(name: str) -> Callable[[Path], object]:
     return lambda folder: (folder / name).unlink()
 
 
+NO_WORDS = {
+    "version": "1.0",
+    "added_tokens": [],
+    "pre_tokenizer": {"type": "Whitespace"},
+    "model": {"type": "WordLevel", "vocab": {"[UNK]": 100}, "unk_token": "[UNK]"},
+}
 UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "no folder": (shutil.rmtree, "there is no model folder"),
     "no weights": (without("model.onnx"), "has no model.onnx: export the model to ONNX"),
@@ -152,6 +158,22 @@ UNUSABLE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: put(folder, "1_Pooling/config.json", {"word_embedding_dimension": 768, "pooling_mode": "mean"}),
         "says that its vectors have 768 numbers, and they have 384: export the model again",
     ),
+    "a tokenizer that knows no word": (
+        lambda folder: put(folder, "tokenizer.json", NO_WORDS),
+        "gives all texts the same numbers: export the model again, with its tokenizer",
+    ),
+    "a length in words": (
+        lambda folder: put(folder, "sentence_bert_config.json", {"max_seq_length": "many"}),
+        "has a max_seq_length of 'many': write how many word pieces it takes",
+    ),
+    "no length": (
+        lambda folder: put(folder, "sentence_bert_config.json", {"max_seq_length": -1}),
+        "has a max_seq_length of -1",
+    ),
+    "prompts in a list": (
+        lambda folder: put(folder, "config_sentence_transformers.json", {"prompts": ["query: "]}),
+        "has prompts that are no text",
+    ),
     "a config that is no JSON": (lambda folder: (folder / "modules.json").write_text("{"), "cannot be read"),
 }
 
@@ -172,16 +194,19 @@ def test_a_folder_that_cannot_be_used_is_named_with_a_fix_and_changes_nothing(
     assert json.loads(mem("model", "use", str(other), "--json").err)["error"]["code"] == "unavailable"
 
 
-def test_a_model_of_two_gigabytes_on_a_small_machine_is_refused_before_it_is_opened(
+def test_a_model_of_two_gigabytes_on_a_small_machine_is_refused_before_it_is_read(
     mem: Mem, memories: Path, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (other / "model.onnx_data").open("wb") as file:
         file.truncate(2_000_000_000)
-    monkeypatch.setattr(embedding_model, "_sha256_of", lambda path: "00" * 32)  # half a minute of zeros
+    read: list[Path] = []
+    hashed = embedding_model._sha256_of
+    monkeypatch.setattr(embedding_model, "_sha256_of", lambda path: read.append(path) or hashed(path))
     monkeypatch.setattr(embedding_model, "_free_memory", lambda: 900e6)
     ran = mem("model", "use", str(other))
     assert (ran.code, len(ran.err.splitlines())) == (6, 1)
     assert "needs about 2.6 GB of memory, and 0.9 are free: take a smaller model" in ran.err
+    assert [path for path in read if path.is_relative_to(other)] == []
 
 
 def test_the_memory_that_is_free_is_known_here() -> None:
@@ -195,3 +220,15 @@ def test_a_listed_folder_that_is_gone_is_said_to_be(mem: Mem, memories: Path, ot
     *_, row = mem("model", "list").rows
     assert "there is no model folder" in row[-1]
     assert best(mem, "pet") == ("User's cat is called Miso", [])
+
+
+def test_on_a_terminal_what_mends_a_model_is_not_cut_off(
+    mem: Mem, memories: Path, other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mem("model", "use", str(other), "--wait").code == 0
+    assert mem("model", "use", "built-in", "--wait").code == 0
+    (other / "tokenizer.json").unlink()
+    monkeypatch.setattr("memcli.cli.output.is_watched", lambda: True)
+    ran = mem("model", "list")
+    assert f"mem: {other} has no tokenizer.json: export the model with its fast tokenizer" in ran.err.splitlines()
+    assert ran.out.splitlines()[-1].endswith("cannot be used")

@@ -8,7 +8,8 @@ import pytest
 
 from memcli.errors import UnavailableError
 from memcli.index import embedding_model
-from memcli.index.embedding_model import built_in_name, find_model
+from memcli.index.embedding_model import built_in_name, find_model, weight_files
+from tests.cross_encoders import cross_encoder
 
 
 @pytest.fixture
@@ -178,3 +179,15 @@ def test_prompts_that_are_no_text_are_refused(folder: Path) -> None:
     put(folder, "config_sentence_transformers.json", {"prompts": {"query": 1}})
     with pytest.raises(UnavailableError, match=r"config_sentence_transformers\.json has prompts that are no text"):
         find_model(folder)
+
+
+def test_weights_in_a_file_of_any_name_are_a_part_of_the_model(tmp_path: Path) -> None:
+    folder = cross_encoder(tmp_path / "made", {"roof": "barn"})
+    (weights,) = folder.glob("*.bin")
+    (folder / "notes.bin").write_bytes(b"no part of it")
+    before = find_model(folder)
+    assert weight_files(before.file) == [before.file, weights]
+    data = bytearray(weights.read_bytes())
+    data[0] ^= 1
+    weights.write_bytes(data)
+    assert find_model(folder).name != before.name

