@@ -20,8 +20,8 @@ from ..index.index import Index, ask
 from ..index.lookups import paths_of_chunks
 from ..store.journal import Change
 from ..store.workspace import Workspace
-from .comparison import are_twins, compare, is_comparable, normalized, plain_form, without_article
-from .merging import are_apart, are_of_one_kind, says, told_anew
+from .comparison import are_twins, compare, is_comparable
+from .merging import are_apart, are_of_one_kind, says, sharing, told_anew
 from .plan import Plan
 from .supersession import EntryFile, read_entry_file, revised_entry, superseded_text
 
@@ -113,14 +113,13 @@ def _look(index: Index, *, with_near: bool) -> _Seen:
     """Return the active entries that share a text or a wording, and those that are near in meaning."""
     index.refresh()
     rows = {row["path"]: row for row in index.list_entries(_ENTRIES, "path") if row["type"] not in EPISODIC}
-    by_text: dict[str, list[str]] = defaultdict(list)
+    texts: dict[str, Sequence[str]] = {}
     for path, text in index.texts(_ENTRIES):
         document = parse(text)
         if path in rows and not document.problem:
             entry, _ = read_entry(document, path, index.workspace.now)
-            for said in _texts(entry):
-                by_text[said].append(path)
-    seen = _Seen(rows, [paths for said, paths in by_text.items() if said and len(paths) > 1])
+            texts[path] = entry.body, *entry.wordings
+    seen = _Seen(rows, sharing(texts))
     return _with_near(index, seen) if with_near else seen
 
 
@@ -197,19 +196,9 @@ def _read(workspace: Workspace, path: str, problems: list[tuple[str, str]]) -> E
 
 def alike(entries: Sequence[EntryFile]) -> list[list[EntryFile]]:
     """Return those of some active entries that share a text or a wording, in groups."""
-    by_text: dict[str, list[str]] = defaultdict(list)
     by_path = {one.path: one for one in entries if one.entry.type not in EPISODIC}
-    for path, one in by_path.items():
-        for said in _texts(one.entry) - {""}:
-            by_text[said].append(path)
-    groups = _connected(paths for paths in by_text.values() if len(paths) > 1)
-    return [[by_path[path] for path in paths] for paths in groups]
-
-
-def _texts(entry: Entry) -> set[str]:
-    """Return what an entry says, in a form by which those are found that may say the same."""
-    texts = [without_article(one) for one in (entry.body, *entry.wordings)]
-    return {form(one) for form in (normalized, plain_form) for one in texts if is_comparable(one) or form is normalized}
+    groups = sharing({path: (one.entry.body, *one.entry.wordings) for path, one in by_path.items()})
+    return [[by_path[path] for path in paths] for paths in _connected(groups)]
 
 
 def _rank(one: EntryFile) -> tuple[float, str, str]:

@@ -4,13 +4,14 @@ Precedence goes by what they are about by name, who said them, and when. Merging
 again is counted beside the file, and what it brings along (another wording, tags, files) goes into the file.
 """
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..formats.entry import FIELDS, SEMANTIC, TRUST, Entry, same_key
 from ..formats.entry_values import FILLED, JOINED, MOST
-from .change_phrases import starts
-from .comparison import are_twins, normalized, opened_by
+from .change_phrases import starts, without_preamble
+from .comparison import are_twins, is_comparable, normalized, opened_by, plain_form, without_article
 
 _PLAIN = "fact"  # what a memory is where nobody says more exactly
 
@@ -28,6 +29,25 @@ def kind_of(name: str) -> str:
 def says(entry: Entry, text: str) -> bool:
     """Tell whether an entry has a text already, as its body or as another wording."""
     return any(are_twins(one, text) for one in (entry.body, *entry.wordings))
+
+
+def sharing(texts: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Group the paths whose texts may say the same; `texts` are the text and the wordings of each path."""
+    from .pair_words import lasting_words  # late: it brings along the lists of amounts
+
+    by_form: dict[str, dict[str, None]] = defaultdict(dict)  # paths in order
+    by_words: dict[frozenset[str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for path, said in texts.items():
+        for text in map(without_article, said):
+            by_form[normalized(text)][path] = None
+            if is_comparable(text):
+                by_words[lasting_words(without_preamble(text))][path].append(text)
+    # The form of a text takes ten times as long to tell as its long words.
+    for some in by_words.values():
+        for path, said in some.items() if len(some) > 1 else ():
+            for text in said:
+                by_form[plain_form(text)][path] = None
+    return [list(paths) for form, paths in by_form.items() if form and len(paths) > 1]
 
 
 def told_anew(old: Entry, new: Entry) -> tuple[dict[str, Any], str | None]:

@@ -8,6 +8,7 @@ from itertools import groupby, pairwise
 from .. import data as files
 from ..dataclass import dataclass
 from .amounts import Amounts, NumberWords, amounts, in_one_form, is_sign, number_words
+from .change_phrases import in_full
 
 KINDS = ("negation", "change", "addition", "hedge", "past", "habit", "kin", "place", "calendar", "self")
 """Lists of words that are counted, in the order of the features."""
@@ -20,6 +21,7 @@ DAY = 3
 """Letters to which the names of days and months are cut."""
 _NUMBER = "#"
 _WORD = re.compile(r"[\w@#+/.’'-]*[\w+#]")
+_LONG = re.compile(r"\b[a-z]{6,}\b", re.ASCII)
 _SIGN = re.compile(r"(?<!\S)(?:[./~-][\w./-]+|[^\s,;]*[_=<>$@\\][^\s,;]*|\w[\w.-]*/[\w./-]+)")
 _CAPITAL = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÀ-ÖØ-Þ][\w.+#/-]*")
 
@@ -251,6 +253,13 @@ def _turned(side: Words) -> list[str]:
     """Return the words of a text that turn two things round."""
     turns = _lists().turns
     return sorted(["'s"] * side.text.replace("’", "'").count("'s") + [word for word in side.words if word in turns])
+
+
+def lasting_words(text: str) -> frozenset[str]:
+    """Return words that a text has in every form: long ones that are in no amount."""
+    numbers = _lists().numbers
+    found = frozenset(_LONG.findall(in_full(text)))
+    return found.difference(numbers.values, numbers.scales, numbers.units)
 
 
 def with_one_notation(text: str) -> str:

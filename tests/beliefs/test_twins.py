@@ -3,6 +3,7 @@
 import pytest
 
 from memcli.beliefs.comparison import are_in_other_form, are_twins, compare
+from memcli.beliefs.pair_words import lasting_words
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,8 @@ from memcli.beliefs.comparison import are_in_other_form, are_twins, compare
         ("The bus takes two hours.", "The bus takes 2 hours"),
         ("The lease ends in 2 weeks.", "The lease ends in 14 days."),
         ("The cat, Momo, is three.", "The cat (Momo) is three …"),
+        ("The greenhouse thermometer shouldn’t show fourteen", "The greenhouse thermometer should not show 14!"),
+        ("The attachment fails in seventeen minutes.", "The attachment fails in 17 minutes."),
         ("The pot is called `Hugo`.", 'The pot is called "Hugo".'),
     ],
 )
@@ -25,6 +28,7 @@ def test_what_differs_in_form_alone_is_said_again(one: str, other: str) -> None:
     assert are_in_other_form(one, other)
     assert are_in_other_form(other, one)
     assert not are_twins(one, other), "its wording has to be kept"
+    assert lasting_words(one) == lasting_words(other)
     verdict = compare(one, other)
     assert (verdict.kind, verdict.sure) == ("same", True)
 
