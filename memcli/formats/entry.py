@@ -74,7 +74,8 @@ class Entry:
     """A list of words."""
     aliases: tuple[str, ...] = stated((), read_texts, "alias", merge=JOINED, branches=UNION)
     """Other names of what the title names, or names of one thing, such as `[Kate, Emi]`: a search for one of them, or
-    for the title, finds what names another too, and `mem read` and `[[links]]` take each of them for the entry."""
+    for the title, finds what names another too, and `mem read` and `[[links]]` take each of them for the entry. "Kate
+    = Emi" is two, "(until 2021)" and "formerly" are left out, an everyday word such as Will is one as it is spelt."""
     project: str = stated("")
     """What it belongs to."""
     created_at: str = stated("", read_time, "createdAt", "created", "date", merge=KEPT, branches=EARLIEST)

@@ -4,9 +4,10 @@ And the passage of a text that fits it, short enough for a line or a prompt.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from math import log
 
 from ..dataclass import dataclass
@@ -35,6 +36,11 @@ LIMIT = 160
 _LEAD = re.compile(r"(?:#{1,6}\s+|>\s*|[-*+]\s+)*")
 _MARK = re.compile(r"<!-- (?:/?mem:|mem_|hist_)[^\n]*?-->")
 """What mem writes for itself into a page."""
+_ASIDE = re.compile(r"\s*[(\[（][^()\[\]（）]*[)\]）]")
+_FORMERLY = re.compile(r"(?:formerly|previously|ex|née|nee|aka|a\.k\.a\.)\s+(?=\S)", re.IGNORECASE)
+"""What stands in an alias and is no part of a name."""
+_UNSPACED = "\u0e00"
+"""The first character of the scripts without blanks between words."""
 _NAMED = re.compile(r"([^\W_]+)(?:['’]s\b)?")
 
 
@@ -129,21 +135,56 @@ def parse_query(query: str) -> Query:
 
 def with_other_names(question: Query, known: Iterable[Sequence[str]]) -> Query:
     """Return a query with the other names of whom or what it names; `known` holds the names of one each."""
-    text, words = fold(question.text).lower(), question.words
+    every = [list(dict.fromkeys(name for told in names for name in _names_in(told))) for names in known]
+    said = _said(question, every)
     found: list[OtherName] = []
-    for names in known:
-        if not any(fold(name).lower() in text for name in names):
-            continue
+    for names in every:
         parts = {name: part for name in names if (part := query_terms(name, language=question.language))}
-        said = [name for name, part in parts.items() if words.issuperset(part)]
-        if said:
-            most = max(said, key=lambda name: len(parts[name]))
-            found += [OtherName(name, part, most, parts[most]) for name, part in parts.items() if name not in said]
+        most = max((name for name in parts if name in said), key=len, default="")
+        if most:
+            others = {name: part for name, part in parts.items() if name not in said and not {*part} <= {*parts[most]}}
+            found += [OtherName(name, part, most, parts[most]) for name, part in others.items()]
     if not found:
         return question
     called = {word for one in found for word in one.said_words}
     terms = tuple(replace(term, is_name=True) if term.word in called else term for term in question.terms)
     return replace(question, terms=terms, other_names=tuple(found[:_MOST_NAMES]))
+
+
+def _names_in(told: str) -> Iterator[str]:
+    """Yield the names in an alias: one of "Ada Bell (until 2021)" and of "formerly Ada Bell", two of "Kate = Emi"."""
+    for name in _ASIDE.sub(" ", told).split(" = "):
+        if plain := _FORMERLY.sub("", name.strip()):
+            yield plain
+
+
+def _said(question: Query, known: Iterable[Iterable[str]]) -> set[str]:
+    """Return the names that a query says, none of them within a longer one, nor as the everyday word that it is too."""
+    text, rest = clean(question.text), fold(question.text).lower()
+    spelt: dict[str, set[str]] = {}
+    for name in chain.from_iterable(known):
+        if (folded := fold(name).lower()) in rest:
+            spelt.setdefault(folded, set()).add(name)
+    found: set[str] = set()
+    for folded in sorted(spelt, key=len, reverse=True):
+        # Where no blanks stand between words, a name has no beginning and no end.
+        before, behind = (r"(?<![^\W_])" * (folded[0] < _UNSPACED), r"(?![^\W_])" * (folded[-1] < _UNSPACED))
+        place = re.compile(f"{before}{re.escape(folded)}{behind}")
+        if not place.search(rest) or not question.words.issuperset(query_terms(folded, language=question.language)):
+            continue
+        spellings = spelt[folded]
+        as_written = {name for name in spellings if name in text}
+        as_written = as_written or {name for name in spellings if text.startswith(name[0].upper() + name[1:])}
+        if as_written or not _is_everyday(folded, question.language):
+            found |= as_written or spellings
+            rest = place.sub("\0", rest)
+    return found
+
+
+def _is_everyday(name: str, language: str) -> bool:
+    """Return whether a name is made of everyday words alone, such as Will, May and the Old Man."""
+    stop = stop_words(language)
+    return all(word in stop or common_share(word, language) for word in _WORD.findall(name))
 
 
 def term_weights(question: Query, counts: Sequence[int | None], texts: int, weights: Weights = WEIGHTS) -> list[float]:

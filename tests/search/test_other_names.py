@@ -71,11 +71,32 @@ def test_a_hit_says_which_name_stands_in_it_and_its_parts_add_up(mem: Mem, peopl
         ("恵美さんの誕生日", ("恵美", "Emi"), ["Emi"]),
         ("Quand José est-il né ?", ("Jose", "Pepe"), ["Pepe"]),
         ("Kate Emi", ("Kate", "Emi"), []),
+        ("Emi's birthday", ("Kate (our neighbour)", "formerly Emi"), ["Kate"]),
+        ("a song of the good old home", ("Kate", "The Good Old Home"), []),
+        ("What did The Good Old Home cost?", ("Kate", "The Good Old Home"), ["Kate"]),
+        ("it will rain", ("William", "Will"), []),
+        ("is it the grey one", ("Tilda", "the grey"), ["Tilda"]),
+        ("where is pg set up", ("database", "PG = Postgres"), ["database", "Postgres"]),
+        ("Emi Sato", ("Kate", "Emi", "Emi Sato"), ["Kate"]),
     ],
 )
 def test_a_name_is_said_by_all_its_words(query: str, names: tuple[str, ...], others: list[str]) -> None:
     told = with_other_names(parse_query(query), [names, ("Tom", "Tommy")])
     assert [one.name for one in told.other_names] == others
+
+
+@pytest.mark.parametrize(
+    ("query", "others"),
+    [
+        ("Ann Lee's desk", ["Nan"]),  # not that of the other Ann
+        ("Ann's desk", ["Annabel"]),
+        ("the coral reef", ["reefs"]),  # neither the language nor Mrs Coral
+        ("Coral's desk", ["Corinne"]),
+    ],
+)
+def test_a_name_of_two_is_the_one_that_is_written(query: str, others: list[str]) -> None:
+    known = [("Ann", "Annabel"), ("Ann Lee", "Nan"), ("coral", "reefs"), ("Coral", "Corinne")]
+    assert [one.name for one in with_other_names(parse_query(query), known).other_names] == others
 
 
 def test_the_query_is_embedded_with_the_other_name_too() -> None:
