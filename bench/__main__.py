@@ -13,6 +13,7 @@ NAMES = {
     "packs": "what recall gives a turn, and how much of it is right",
     "retrieval": "search on labelled sets, beside plain references",
     "retrieval.kinds": "search on kinds of talk, each left out of tuning",
+    "retrieval.strangers": "times and other names as people say them",
     "scorecard": "mem beside other tools of agent memory",
     "secrets": "secrets found and false alarms, beside other scanners",
     "sessions": "long conversations",

@@ -40,6 +40,7 @@ class Collection:
     name: str
     documents: tuple[Mapping[str, Any], ...]
     queries: tuple[Query, ...]
+    now: datetime | None = None  # when they are asked, if that is known
 
     @property
     def is_talk(self) -> bool:
@@ -99,13 +100,15 @@ def build(collection: Collection, root: Path, model: str = "") -> tuple[Workspac
 
 def asked_at(collection: Collection) -> datetime:
     """Give the day after the last thing was said, when its questions are asked: "last week" must mean something."""
+    if collection.now:
+        return collection.now
     latest = max((day for document in collection.documents if (day := _moment(document))), default=None)
     return (latest or datetime(2026, 1, 1, tzinfo=UTC)) + timedelta(days=1)
 
 
 def write_fact(workspace: Workspace, document: Mapping[str, Any], number: int) -> str:
     """Write a document as an entry; give its path."""
-    told = {"type": "fact"}
+    told = {"type": "fact"} | {name: document[name] for name in ("title", "aliases") if document.get(name)}
     moment = _moment(document)
     if moment:
         told["created_at"] = stamp(moment)
