@@ -32,9 +32,9 @@ class Weights(NamedTuple):
     other_word: float = (
         0.5  # what a word counts where another name for the same stands: LoCoMo facts asked by nicknames +.035
     )
-    whole: float = (
-        0.4  # share of the whole document's words, the best chunk's being the rest: OpenClaw +.007, sessions +.003
-    )
+    # Of an entry of several chunks alone (turns, sections, records and notes are each found by their own words): share
+    # of the words of the whole, the best chunk's being the rest. OpenClaw +.007, sessions that are entries +.003.
+    whole: float = 0.4
     everyday_texts: int = 1000  # see term_weights: +.004 with the next
     other_texts: int = 3000  # see term_weights: as good as 1000, and a third steadier when texts are added
     least_share: float = 0.002  # every word is in two of them: +.0003, and steadier when texts are added
