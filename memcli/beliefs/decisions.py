@@ -182,14 +182,17 @@ def _kept_apart(workspace: Workspace, one: EntryFile, others: Sequence[str]) -> 
     return revised_entry(workspace, one, told)
 
 
-def _settled(workspace: Workspace, question: Question, loser: EntryFile, winner: EntryFile) -> Plan:
+def _settled(
+    workspace: Workspace, question: Question, loser: EntryFile, winner: EntryFile, *, is_folded: bool = False
+) -> Plan:
     """Let one of a pair take the other's place, and its key where it has none."""
     if loser.entry.key and not winner.entry.key and loser.entry.project == winner.entry.project:
         winner = revised_entry(workspace, winner, {"key": loser.entry.key})
     plan = supersede_plan(workspace, loser, winner)
     texts = {step.path: step.after for step in plan.steps if isinstance(step, Change)}
     changed = [replace(one, text=texts.get(one.path) or one.text) for one in (loser, winner)]
-    return replace(_steps(question, changed), reasons=plan.reasons) + without_lines(workspace, [loser.entry.id])
+    page = without_lines(workspace, [loser.entry.id], {loser.entry.id: winner.entry} if is_folded else None)
+    return replace(_steps(question, changed), reasons=plan.reasons) + page
 
 
 def _same(workspace: Workspace, question: Question, one: EntryFile, other: EntryFile, *, by_person: bool) -> Plan:
@@ -198,7 +201,7 @@ def _same(workspace: Workspace, question: Question, one: EntryFile, other: Entry
     waiting = confirmations(workspace).get(merged.entry.id)
     strength = merged.entry.strength + (waiting.count if waiting else 0)
     whole = taking_in(workspace, kept, merged.entry, strength if by_person else 0)
-    return _settled(workspace, question, merged, whole)
+    return _settled(workspace, question, merged, whole, is_folded=True)
 
 
 def _forgetting(workspace: Workspace, question: Question) -> Plan:

@@ -22,7 +22,7 @@ from ..store.journal import Change
 from ..store.workspace import Workspace
 from .comparison import are_twins, compare, is_comparable
 from .merging import are_apart, are_of_one_kind, says, sharing, told_anew
-from .plan import Plan
+from .plan import Plan, without_lines
 from .supersession import EntryFile, read_entry_file, revised_entry, superseded_text
 
 if TYPE_CHECKING:
@@ -51,6 +51,11 @@ class Fold:
     kept: EntryFile
     whole: EntryFile  # as it stands then
     taken: tuple[EntryFile, ...]
+
+    @property
+    def heirs(self) -> dict[str, Entry]:
+        """Map the ids of the others to what they are now."""
+        return {one.entry.id: self.whole.entry for one in self.taken}
 
     def steps(self, workspace: Workspace, moment: str) -> list[Change]:
         """Return the changes that do it, at a moment."""
@@ -85,6 +90,7 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None) -> Tidied:
     problems: list[tuple[str, str]] = []
     groups: list[DuplicateGroup] = []
     steps: list[Change] = []
+    heirs: dict[str, Entry] = {}
     seen = ask(workspace, lambda index: _look(index, with_near=judge is not None))
     known: dict[str, EntryFile | None] = {}
 
@@ -103,10 +109,12 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None) -> Tidied:
         strengths = {seen.rows[path]["id"]: seen.rows[path]["strength"] for path in paths}  # with those that wait
         for fold in folds(workspace, members, strengths, are_one):
             steps += fold.steps(workspace, workspace.stamp)
+            heirs |= fold.heirs
             ids = tuple(one.entry.id for one in fold.taken)
             groups.append(DuplicateGroup(fold.kept.entry.id, ids, shorten(fold.whole.entry.body, 120)))
     reasons = tuple(f"{group.kept} takes in {', '.join(group.merged)}: {group.says}" for group in groups)
-    return Tidied(Plan(tuple(steps), reasons), tuple(groups), tuple(problems), seen.notices, unheard)
+    plan = Plan(tuple(steps), reasons) + without_lines(workspace, heirs, heirs)
+    return Tidied(plan, tuple(groups), tuple(problems), seen.notices, unheard)
 
 
 def _look(index: Index, *, with_near: bool) -> _Seen:

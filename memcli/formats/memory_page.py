@@ -172,12 +172,17 @@ def promoted_line(line: str) -> tuple[str, bool]:
 
 
 def with_lines(
-    text: str, put: Mapping[str, str], drop: Collection[str] = (), headings: Mapping[str, str] | None = None
+    text: str,
+    put: Mapping[str, str],
+    drop: Collection[str] = (),
+    headings: Mapping[str, str] | None = None,
+    heirs: Mapping[str, str] | None = None,
 ) -> str:
     """Return the page with the statements of `put` by id, and without the lines of `drop`.
 
-    A line that is there already is changed in place; new ones go below the others under their heading, one of
-    `headings` by id. A line that a person changed stays. Raises RefusedError for a page that ends within code or a part
+    A line that is there already is changed in place, and becomes that of the id that `heirs` has for its own, of
+    several the first; new ones go below the others under their heading, one of `headings` by id. A line that a person
+    changed stays. Raises RefusedError for a page that ends within code or a part
     to be kept, where nothing new could be found again.
     """
     page = read_promoted(text)
@@ -186,12 +191,13 @@ def with_lines(
     seen: set[str] = set()
     at = 0
     for line in page.lines:
-        twice = line.id in seen
-        seen.add(line.id)
-        if line.id in drop or (line.is_ours and twice):
+        name = (heirs or {}).get(line.id, line.id) if line.is_ours else line.id
+        twice = name in seen
+        seen.add(name)
+        if name in drop or (line.is_ours and twice):
             new = ""
-        elif line.is_ours and line.id in put:
-            new = page_line(line.id, put[line.id]) + newline
+        elif line.is_ours and name in put:
+            new = page_line(name, put[name]) + newline
         else:
             continue
         if new.rstrip() != text[line.start : line.end].rstrip():

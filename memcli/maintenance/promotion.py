@@ -9,13 +9,13 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..beliefs.plan import Plan
+from ..beliefs.plan import Plan, promotable
 from ..beliefs.supersession import is_in_conflict, over
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
 from ..formats.entry import read_entry
 from ..formats.frontmatter import document as frontmatter
-from ..formats.memory_page import Promoted, heading_of, page_line, read_promoted, size_of_ours, statement_of, with_lines
+from ..formats.memory_page import Promoted, heading_of, page_line, read_promoted, size_of_ours, with_lines
 from ..formats.times import parse_time
 from ..store import atomic_files
 from ..store.access_log import Access
@@ -214,19 +214,11 @@ def _is_a_persons(row: Row) -> bool:
 def _said(workspace: Workspace, row: Row) -> tuple[str, str, str]:
     """Read an entry's file: its statement, why it cannot be promoted, and the text."""
     path = row["path"]
-    if "-->" in row["id"] or not row["id"].isprintable():
-        return "", "its id cannot stand on the page", ""
     text = decoded(path, atomic_files.read(workspace.path(path)))
     document = frontmatter.parse(text)
     if document.problem:
         return "", f"line {document.problem.line}: {document.problem.reason}", text
-    entry, _ = read_entry(document, path, workspace.now)
-    statement = statement_of(entry.title, entry.body)
-    from ..secrets.scanner import scan
-
-    if found := scan(statement):
-        return statement, f"looks like a secret ({found[0].rule})", text
-    return statement, "" if statement else "says nothing", text
+    return *promotable(read_entry(document, path, workspace.now)[0]), text
 
 
 def _over_budget(

@@ -67,7 +67,8 @@ def fuse(
 
     sum = v × cosine + (1 − v) × words + bonuses, with v by the shape of the text (`vector` overrides it: 1 asks by
     meaning alone, 0 by words alone), the best cosine of the document's chunks, and words
-    the best chunk's, mixed with the whole entry's where it has several. Relevance is a line over the sum, cut to [0, 1].
+    the best chunk's, mixed with the whole entry's where it has several. Relevance is a line over the sum, cut to
+    [0, 1].
     """
     documents: dict[Hashable, list[ChunkCandidate]] = defaultdict(list)
     for one in candidates:

@@ -108,3 +108,34 @@ def test_facts_and_a_preference_that_say_the_same_become_a_preference(mem: Mem, 
     (group,) = mem("dedup", "--apply", "--json").json["groups"]
     assert len(group["merged"]) == len(SAME)
     assert mem("read", group["kept"], "--json").json["fields"]["type"] == "preference"
+
+
+@pytest.mark.parametrize("promoted", [(SAME[1],), (SAME[1], SAME[2]), (SAME[0], SAME[1])])
+def test_the_promoted_line_of_what_is_folded_is_that_of_what_takes_it_in(
+    mem: Mem, workspace: Path, doubled: dict[str, str], promoted: tuple[str, ...]
+) -> None:
+    page = workspace / "MEMORY.md"
+    mem("promote", doubled["Deploys run on Fly"], *(doubled[text] for text in promoted))
+    mem("promote", doubled["Use 4 spaces for indentation"])
+    before = page.read_text()
+    assert mem("dedup", "--apply").code == 0
+    after = page.read_text()
+    (line,) = (line for line in after.splitlines() if "tabs" in line)
+    assert line.startswith(f"- {SAME[0]} <!-- {doubled[SAME[0]]} ")
+    first = next(number for number, one in enumerate(before.splitlines()) if "tabs" in one)
+    assert after.splitlines().index(line) == first
+    assert mem("check").out == ""
+    assert mem("promote", "--auto").out == ""
+    for text in (before, after):
+        ran = mem("undo", str(mem("undo", "--list", "--json").json["commands"][0]["id"]))
+        assert ran.code == 0, ran.err
+        assert page.read_text() == text
+
+
+def test_a_folded_line_that_a_person_changed_stays_as_it_is(mem: Mem, workspace: Path, doubled: dict[str, str]) -> None:
+    page = workspace / "MEMORY.md"
+    mem("promote", doubled[SAME[1]])
+    page.write_text(page.read_text().replace("prefers tabs", "loves tabs"))
+    before = page.read_text()
+    mem("dedup", "--apply")
+    assert page.read_text() == before

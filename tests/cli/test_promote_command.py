@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from memcli.formats.memory_page import page_line
+from tests.cli.test_review import answer, flagged
 from tests.conftest import Mem
 
 
@@ -73,3 +75,11 @@ def test_a_mistake_is_one_clear_line(mem: Mem, tabs: str, arguments: tuple[str, 
 def test_switched_off_it_refuses(mem: Mem, tabs: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEM_PROMOTE_ENABLED", "no")
     assert mem("promote", tabs).code == 5
+
+
+def test_a_line_is_that_of_the_memory_its_own_is_made_one_with(mem: Mem, workspace: Path) -> None:
+    kept, gone = flagged(mem, "Tests run in parallel.", "The tests are run side by side.", source="user")
+    assert mem("promote", gone).code == 0
+    answer(mem, "same", "--source", "user")
+    (line,) = (line for line in (workspace / "MEMORY.md").read_text().splitlines() if "ests" in line)
+    assert line == page_line(kept, "Tests run in parallel.")

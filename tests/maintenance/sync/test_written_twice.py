@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memcli.formats.frontmatter.document import parse
+from memcli.formats.memory_page import page_line
 from tests.conftest import Mem
 from tests.machines import Machine, Merge, by_git, by_sync, other_machine
 
@@ -54,6 +55,25 @@ def test_a_text_written_on_both_machines_is_one_memory(
     assert desktop.mem("check").out == ""
     desktop.git("add", "-A")
     desktop.git("commit", "-qm", "more", "--allow-empty")
+    desktop.sync()
+    laptop.sync()
+    assert laptop.texts() == desktop.texts()
+
+
+@pytest.mark.parametrize("promotes", [("laptop",), ("desktop",), ("laptop", "desktop")])
+@WAYS
+def test_its_promoted_line_stays_whichever_of_the_two_was_promoted(
+    laptop: Machine, desktop: Machine, merge: Merge, promotes: tuple[str, ...]
+) -> None:
+    for name, machine in (("laptop", laptop), ("desktop", desktop)):
+        written = machine.mem("write", TEXT, "--json").json["id"]
+        if name in promotes:
+            machine.mem("promote", written)
+    merge(laptop, desktop)
+    [kept] = active(desktop)
+    page = (desktop.root / "MEMORY.md").read_text()
+    assert [line for line in page.splitlines() if "bakery" in line] == [page_line(kept["id"], TEXT)]
+    assert desktop.mem("check").out == ""
     desktop.sync()
     laptop.sync()
     assert laptop.texts() == desktop.texts()
