@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from .schema import TOKENIZE
 
 _FORMS = 16  # of one word, at most
+_SHORTEST = 4  # word that has other endings
 _LAST = "\U0010ffff"
 
 Posting = Mapping[int, float]
@@ -69,6 +70,23 @@ def _posting(connection: sqlite3.Connection, stems: list[str], *, is_prefix: boo
         values,
     ).fetchone()
     return Counter(map(int, chunks.split(","))) if chunks else {}
+
+
+def begun_alike(connection: sqlite3.Connection, word: str) -> Posting:
+    """Find where words stand that begin as a word does and differ at the end: its other forms, and words of its kind.
+
+    A third of its letters may be others, three at most, and three be added; one below four letters has no such forms.
+    """
+    if len(word) < _SHORTEST or not word.isalpha():
+        return {}
+    begins = word[: max(_SHORTEST, -(-2 * len(word) // 3), len(word) - 3)]
+    connection.execute("create virtual table temp.postings using fts5vocab(main, words, 'instance')")
+    try:
+        where, values = "term >= ? and term < ? and length(term) <= ?", (begins, begins + _LAST, len(word) + 3)
+        found = connection.execute(f"select doc from temp.postings where {where}", values).fetchall()
+    finally:
+        connection.execute("drop table temp.postings")
+    return Counter(chunk for (chunk,) in found)
 
 
 def scores(

@@ -12,9 +12,10 @@ from typing import Any
 from ..dataclass import dataclass
 from ..errors import UnavailableError
 from ..index.filters import Filter
-from ..index.full_text import Posting, TurnPiece, scores
+from ..index.full_text import Posting, TurnPiece, begun_alike, scores
 from ..index.index import Index
 from ..index.lookups import chunks_named, names_of_one
+from ..language.lexicon import ENGLISH
 from ..store.addresses import prefixes
 from .query import OtherName, Query, parse_query, term_weights, with_other_names
 from .ranking import candidate, fuse
@@ -60,7 +61,7 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
 
         request = replace(request, wanted=replace(request.wanted, besides=compacted(index.workspace)))
     question = with_other_names(parse_query(request.query), names_of_one(index))
-    postings = index.postings([term.forms for term in question.terms]) if question.terms else []
+    postings = _postings(index, question, request.weights.other_word)
     stand_in = [(term.word, posting) for term, posting in zip(question.terms, postings, strict=True) if posting]
     for other in question.other_names:
         named = _places(index, other)
@@ -164,6 +165,19 @@ def _least(request: SearchRequest, readable: float, model: str) -> float:
 
 def _pool(request: SearchRequest) -> int:
     return max(POOL, request.depth)
+
+
+def _postings(index: Index, question: Query, share: float) -> list[Posting | None]:
+    """Return how often each term stands in each chunk; None if its stem came before.
+
+    The index stems English alone: of another language's word that stands nowhere, those that begin alike count a share.
+    """
+    found = index.postings([term.forms for term in question.terms]) if question.terms else []
+    for place, (term, posting) in enumerate(zip(question.terms, found, strict=True)):
+        if posting is not None and not posting and not (question.language == ENGLISH and term.word.isascii()):
+            alike = begun_alike(index.connection, term.word)
+            found[place] = {chunk: share * count for chunk, count in alike.items()}
+    return found
 
 
 def _places(index: Index, other: OtherName) -> Posting:

@@ -29,6 +29,27 @@ def test_every_question_finds_its_memory_first(mem: Mem, memories: Path, mode: s
     assert missed == []
 
 
+@pytest.mark.parametrize(
+    ("memory", "question"),
+    [
+        ("Резервная копия бухгалтерии лежит в сейфе у Ольги.", "кто хранит бухгалтерию?"),
+        ("Резервная копия бухгалтерии лежит в сейфе у Ольги.", "что лежит в сейфах у Ольгу?"),
+        ("Лифт в третьем подъезде чинят осенью.", "что с лифтом"),
+        ("Die Heizung im Keller wird im Herbst entlüftet.", "Was ist mit den Heizungen?"),
+        ("Το κλειδί της αποθήκης το έχει η Ελένη.", "κλειδιά αποθήκη"),
+    ],
+)
+def test_a_word_is_found_in_another_form(mem: Mem, memories: Path, memory: str, question: str) -> None:
+    assert mem("write", memory, "--no-dedup").code == 0
+    assert mem("search", question, "--mode", "keyword").rows[0][-1] == memory
+
+
+def test_what_only_begins_alike_is_behind_the_word_itself(mem: Mem, memories: Path) -> None:
+    for text in ("Ольга ведёт склад.", "Складчина на подарок у Ивана."):
+        assert mem("write", text, "--no-dedup").code == 0
+    assert [row[-1] for row in mem("search", "склад", "--mode", "keyword").rows] == ["Ольга ведёт склад."]
+
+
 def test_a_substring_of_two_characters_finds_what_holds_it(mem: Mem, memories: Path) -> None:
     for part, memory in (("西湖", 4), ("無勤", None), ("在宅", 10), ("제주", 22), ("เชียงใหม่", 25)):
         hits = mem("search", part, "--mode", "keyword", "--json").json["hits"]
