@@ -27,6 +27,8 @@ LATEST = 20
 KINDS = ("entry", "memory", "history", "note")
 RULES = ("preference", "constraint", "instruction")
 """Types that guide whoever works on their subject: they are wanted unasked, and share few words with what is asked."""
+RULE_SHARE = 0.5
+"""Of the least relevance of a memory that of a rule: one that is missed is broken, one too many costs a line."""
 
 
 def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, mode: str, seconds: float) -> Matches:
@@ -92,11 +94,13 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
 
 def _rules(index: Index, request: SearchRequest, found: SearchResults) -> tuple[Hit, ...]:
     """Return the rules and preferences whose subject a prompt is about, by meaning alone."""
-    most = index.workspace.settings["recall.limit.rules"]
+    settings = index.workspace.settings
+    most = settings["recall.limit.rules"]
     if not (most and found.vector and is_telling(request.query)):
         return ()
     wanted = replace(request.wanted, kinds=("entry",), types=RULES)
-    return search_index(index, replace(request, wanted=wanted, mode="vector", limit=most)).hits
+    least = RULE_SHARE * settings["recall.min_score"]
+    return search_index(index, replace(request, wanted=wanted, mode="vector", limit=most, min_score=least)).hits
 
 
 def _has_enough(workspace: Workspace, query: str, found: SearchResults) -> bool:
