@@ -13,4 +13,37 @@ NAMES = {
     "packs": "what recall gives a turn, and how much of it is right",
     "retrieval": "search on labelled sets, beside plain references",
     "retrieval.kinds": "search on kinds of talk, each left out of tuning",
+    "retrieval.strangers": "times and other names as people say them",
     "rules": "standing rules that come with the prompts they bind",
+    "scorecard": "mem beside other tools of agent memory",
+    "secrets": "secrets found and false alarms, beside other scanners",
+    "sessions": "long conversations",
+    "speed": "commands as ratios to what they cannot do without",
+    "tending": "decay, check and statistics of a large workspace",
+    "training.attribution": "train the model of who said a passage",
+    "training.common_words": "make the table of common words",
+    "training.pair_model": "train the comparison of two memories",
+    "training.second_look": "train the second look at what is kept",
+    "training.worth": "train the score of what is worth keeping",
+}
+
+
+def main() -> None:
+    """Run the subject with what follows its name."""
+    if len(sys.argv) < 2 or sys.argv[1] not in NAMES:
+        width = max(map(len, NAMES))
+        known = "\n".join(f"  {name:{width}}  {told}" for name, told in NAMES.items())
+        raise SystemExit(f"python -m bench NAME …\n\n{known}")
+    name = sys.argv.pop(1)
+    sys.argv[0] = f"python -m bench {name}"
+    import_module(module_of(name)).main()
+
+
+def module_of(name: str) -> str:
+    """Return the module whose `main` measures a subject; of a package that is its `__main__`."""
+    found = find_spec(f"bench.{name}")
+    return f"bench.{name}.__main__" if found and found.submodule_search_locations else f"bench.{name}"
+
+
+if __name__ == "__main__":
+    main()

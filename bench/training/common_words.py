@@ -1,7 +1,7 @@
 """Make the table of common words: `python -m bench training.common_words [--write]`; `pip install wordfreq` first.
 
 From how often a word is used (wordfreq, Speer 2022) follows the share of short texts that hold it: a text of
-`LENGTH` words holds one of frequency f with probability 1 − (1 − f)^LENGTH. English has a table of its own. Writes
+`LENGTH` words holds one of frequency f with probability 1 − (1 − f)^LENGTH. Writes
 `memcli/data/common_words.toml`. Deterministic.
 """
 
@@ -15,14 +15,14 @@ from memcli.language.lexicon import COMMON_WORDS
 
 LENGTH = 30
 """Words of a short text: a note, a turn of a conversation."""
-CLASSES = (0.12, 0.05, 0.02, 0.01)
+CLASSES = (0.12, 0.05, 0.03, 0.02, 0.01, 0.006, 0.003)
 """The least share of the words of a class; what is rarer weighs as any other word, almost."""
-LANGUAGES = "cs da de el es fi fr hu id it nl pl pt ro ru sv tr uk".split()  # noqa: SIM905
+LANGUAGES = "cs da de el en es fi fr hu id it nl pl pt ro ru sv tr uk".split()  # noqa: SIM905
 MOST = 5000
 """Words of a language that are looked at."""
 HEAD = """\
 # Words of everyday texts, by language and by the least share of texts of thirty words that hold them; without accents.
-# The first class are a language's stop words; those of English, and its common words, are in english.toml.
+# The first class are a language's stop words; those of English are in english.toml.
 # Made by bench/training/common_words.py from the frequencies of wordfreq 3.1.1 (Robyn Speer 2022,
 # https://doi.org/10.5281/zenodo.7199437), whose data are CC BY-SA 4.0 (https://creativecommons.org/licenses/by-sa/4.0/),
 # and so is this file. They come from Wikipedia, ParaCrawl, the Leeds Internet Corpus, OPUS OpenSubtitles 2018

@@ -1,4 +1,4 @@
-"""Facts about languages: common words of twenty, by which one is told from another, and of English much more.
+"""Facts about languages: common words of twenty, by which one is told from another, and of English more.
 
 A workspace of a hundred texts does not show that "make" is common and "marigold" is not; these tables do. Of English
 are known besides: irregular forms, words that begin a question or name a time, what a prompt wants done.
@@ -20,22 +20,16 @@ _STOP, _TELLING = 0.12, 0.05
 _SENTENCES = re.compile(r"(?<=[.!?])\s+")
 _WORD = re.compile(r"[^\W_]{2,}")
 _CLAUSES = re.compile(r"[,;:–—.]\s+([^\W_]+)")
-_ENDINGS = (
-    ("", ""),
-    ("s", ""),
-    ("es", ""),
-    ("d", ""),
-    ("ed", ""),
-    ("ing", ""),
-    ("ing", "e"),
-    ("ies", "y"),
-    ("ied", "y"),
-)
 
 
 def stop_words(language: str = ENGLISH) -> frozenset[str]:
     """Return the stop words of a language, in lower case: they say nothing about the subject of a text."""
     return data.words(_FILE, "stop_words") if language == ENGLISH else _held_by(language, _STOP)
+
+
+def acknowledgements() -> frozenset[str]:
+    """Return the words, in lower case, by which an English turn says yes, thanks or go on."""
+    return data.words(_FILE, "acknowledgements")
 
 
 def language_of(words: Collection[str]) -> str:
@@ -46,7 +40,7 @@ def language_of(words: Collection[str]) -> str:
     found = frozenset(words)
     best, most = ENGLISH, len(found & stop_words())
     for language in data.table(COMMON_WORDS):
-        count = len(found & _held_by(language, _TELLING))
+        count = len(found & _held_by(language, _TELLING)) if language != ENGLISH else 0
         if count > most:
             best, most = language, count
     return best
@@ -55,13 +49,14 @@ def language_of(words: Collection[str]) -> str:
 @cache
 def common_words(language: str = ENGLISH) -> dict[str, float]:
     """Return for each common word of a language the share of everyday texts that hold it, in rough classes."""
-    shares = data.table(_FILE)["common"] if language == ENGLISH else data.table(COMMON_WORDS)[language]
-    return {word: float(share) for share, words in shares.items() for word in words.split()}
+    classes = data.table(COMMON_WORDS)[language]
+    return {word: float(share) for share, words in classes.items() for word in words.split()}
 
 
 @cache
 def _held_by(language: str, least: float) -> frozenset[str]:
-    return frozenset(word for word, share in common_words(language).items() if share >= least)
+    classes = data.table(COMMON_WORDS)[language]
+    return frozenset(word for share, words in classes.items() if float(share) >= least for word in words.split())
 
 
 def forms(word: str) -> tuple[str, ...]:
@@ -71,10 +66,7 @@ def forms(word: str) -> tuple[str, ...]:
 
 def common_share(word: str, language: str = ENGLISH) -> float:
     """Return the share of everyday texts that hold a lower-case word; 0 for words not in the table."""
-    common = common_words(language)
-    if language != ENGLISH:
-        return common.get(word, 0.0)
-    return max(common.get(word.removesuffix(ending) + base, 0.0) for ending, base in _ENDINGS if word.endswith(ending))
+    return common_words(language).get(word, 0.0)
 
 
 def names_a_time(text: str) -> bool:

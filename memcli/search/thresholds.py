@@ -21,6 +21,8 @@ _ALONE = 0.7, 0.85
 """Share of its relevance that the next hit has at most, behind a clear one and behind a likely one."""
 _NEAR = 0.8
 """Share of the best hit's relevance that a possible one has."""
+EVERYDAY = 0.006
+"""Share of short texts that hold a word from which on it names no subject: "idea" names none, "orbit" does."""
 ENOUGH_WORDS = 2
 """Words that are not everyday ones, from which a turn can leave a topic."""
 
@@ -116,10 +118,10 @@ def is_other_topic(turn: str, vector: Sequence[float], context: Sequence[float],
 
 def telling_count(turn: str) -> int:
     """Return the number of words of a turn that are not everyday ones."""
-    from ..language.lexicon import common_share, stop_words
+    from ..language.lexicon import acknowledgements, common_share, stop_words
     from .query import parse_query
 
     question = parse_query(turn)
-    stop, language = stop_words(question.language), question.language
-    words = (term.word for term in question.terms if term.is_name or term.word not in stop)
-    return sum(not common_share(word, language) and word not in ("ok", "pls", "thx") for word in words)
+    empty, language = stop_words(question.language) | acknowledgements(), question.language
+    words = (term.word for term in question.terms if term.is_name or term.word not in empty)
+    return sum(common_share(word, language) < EVERYDAY for word in words)

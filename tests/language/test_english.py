@@ -14,14 +14,14 @@ from memcli.language.lexicon import (
 
 
 @pytest.mark.parametrize(
-    ("word", "known"), [("make", True), ("makes", True), ("making", True), ("families", True), ("marigold", False)]
+    ("word", "known"), [("make", True), ("makes", True), ("making", True), ("build", True), ("marigold", False)]
 )
-def test_a_common_word_is_known_in_its_regular_forms(word: str, known: bool) -> None:
+def test_a_common_word_is_known_as_it_is_used(word: str, known: bool) -> None:
     assert (common_share(word) > 0) is known
 
 
 def test_an_everyday_word_is_in_more_texts_than_a_merely_common_one() -> None:
-    assert common_share("good") > common_share("family") > common_share("weekend") > common_share("deadlock") == 0
+    assert common_share("good") > common_share("family") > common_share("build") > common_share("deadlock") == 0
 
 
 def test_shares_are_shares() -> None:
