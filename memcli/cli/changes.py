@@ -8,12 +8,11 @@ import typer
 from ..api import changes as api
 from ..api.read import Which
 from ..errors import UsageError
-from . import context, output, value_completion
-from .options import AsJson, EntryKey, EntryName, InScope, InWorkspace
+from . import context, output
+from .options import AsJson, EntryKey, EntryName, InScope, InWorkspace, in_format
 
 _WIDTH = 18
 """Columns of a time and the gap after it."""
-_FORMATS = ("text", "markdown")
 
 
 def diff(
@@ -26,13 +25,7 @@ def diff(
         ),
     ] = "",
     format_: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            autocompletion=value_completion.among(_FORMATS),
-            help="text, or markdown for a comment on a pull request.",
-        ),
+        str, in_format(("text", "markdown"), "text, or markdown for a comment on a pull request.")
     ] = "text",
     workspace: InWorkspace = "",
     scope: InScope = "",
@@ -46,8 +39,6 @@ def diff(
 
     In markdown no text of a memory can be anything but text: it stands in code, where it mentions and links nobody.
     """
-    if format_ not in _FORMATS:
-        raise UsageError(f"no --format {format_!r}", f"use one of {', '.join(_FORMATS)}")
     if as_json and format_ != "text":
         raise UsageError("--json and --format", "give one of them")
     found = api.diff(context.writing(workspace, scope, "compared in", even_off=True), revisions)

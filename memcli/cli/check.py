@@ -10,9 +10,7 @@ from ..api import check as api
 from ..api.workspace import Workspace
 from ..errors import UsageError
 from . import context, output, value_completion
-from .options import AsJson, InScope, InWorkspace
-
-FORMATS = ("text", "github", "sarif")
+from .options import AsJson, InScope, InWorkspace, in_format
 
 
 def check(
@@ -34,12 +32,7 @@ def check(
     ] = "",
     format_: Annotated[
         str,
-        typer.Option(
-            "--format",
-            metavar="FORMAT",
-            autocompletion=value_completion.among(FORMATS),
-            help="text; github for annotations of a workflow; sarif for code scanning.",
-        ),
+        in_format(("text", "github", "sarif"), "text; github for annotations of a workflow; sarif for code scanning."),
     ] = "text",
     recall: Annotated[
         str,
@@ -88,8 +81,6 @@ def check(
         raise UsageError("--dry-run shows what --fix or --refresh would do", "give both")
     if since and (fix or in_index or recall or keys or cited or refresh):
         raise UsageError("--since looks at what changed since a commit", "give it alone, or with --format")
-    if format_ not in FORMATS:
-        raise UsageError(f"no --format {format_!r}", f"use one of {', '.join(FORMATS)}")
     if format_ != "text" and (as_json or dry_run or recall or keys or cited or refresh):
         raise UsageError(
             f"--format {format_} writes what is wrong with files", "give it with --staged or --since alone"

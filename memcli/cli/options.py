@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import wraps
 from typing import Annotated, Any, get_type_hints
@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from ..api.choice import KINDS, LAYERS, SOURCES, STATUSES, Choice
+from ..errors import UsageError
 from . import value_completion
 
 InWorkspace = Annotated[
@@ -56,6 +57,18 @@ EntryKey = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing unless something is wrong.")]
 _Many = list[str] | None
+
+
+def in_format(formats: Sequence[str], help_: str) -> Any:
+    """Return the option `--format`, which takes one of some formats."""
+
+    def required(form: str) -> str:
+        if form not in formats:
+            raise UsageError(f"no --format {form!r}", f"use {', '.join(formats[:-1])} or {formats[-1]}")
+        return form
+
+    offered = value_completion.among(formats)
+    return typer.Option("--format", metavar="FORMAT", autocompletion=offered, callback=required, help=help_)
 
 
 class _ChoiceOptions:

@@ -8,9 +8,8 @@ import typer
 from ..api import recall as api
 from ..api.recall import FORMATS, Budget, Proof
 from ..api.reference import shorten
-from ..errors import UsageError
 from . import context, output
-from .options import AsJson, InScope, InWorkspace
+from .options import AsJson, InScope, InWorkspace, in_format
 from .session_show import Id
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def recall(
     within: Annotated[
         int | None, typer.Option("--within", metavar="MS", help="Answer within this time with what there is.")
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="markdown, block or json.")] = "markdown",
+    form: Annotated[str, in_format(FORMATS, "markdown, block or json.")] = "markdown",
     gate: Annotated[bool, typer.Option("--gate", help="Give nothing for a prompt that asks for no memory.")] = False,
     only: Annotated[
         list[str] | None,
@@ -63,8 +62,6 @@ def recall(
     tells what was chosen, what was left out and why.
     """
     form = "json" if as_json else form
-    if form not in FORMATS:
-        raise UsageError(f"no format {form!r}", f"use one of {', '.join(FORMATS)}")
     if query == "-":
         query = context.standard_input("the prompt")
     found_in = context.reading(workspace, scope)

@@ -15,7 +15,7 @@ from ..errors import UsageError
 from . import context, output
 from .admission import AllowSecret, Judge, judge_progress, relations, tell_redacted, tell_unheard
 from .app import STYLE
-from .options import AsJson, InScope, InWorkspace, choosing
+from .options import AsJson, InScope, InWorkspace, choosing, in_format
 
 TOLD = 10
 """Lines on stderr about what was not taken in; the rest is counted."""
@@ -23,9 +23,7 @@ TOLD = 10
 
 @choosing
 def export(
-    form: Annotated[
-        str, typer.Option("--format", metavar="FORMAT", help=f"{' or '.join(api.FORMATS)}; only jsonl can be imported.")
-    ] = "jsonl",
+    form: Annotated[str, in_format(api.FORMATS, f"{' or '.join(api.FORMATS)}; only jsonl can be imported.")] = "jsonl",
     file: Annotated[
         str,
         typer.Option("-o", "--output", metavar="FILE", help="Write to a file, whole or not at all.", show_default="-"),

@@ -62,6 +62,13 @@ def test_a_type_that_there_is_not_is_refused_by_every_command(
     assert not list(workspace.glob("entries/**/*.md"))
 
 
+@pytest.mark.parametrize("command", ["check", "diff", "export", "recall"])
+def test_a_format_that_there_is_not_is_refused_by_every_command(mem: Mem, workspace: Path, command: str) -> None:
+    ran = mem(command, "--format", "blah")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("mem: no --format 'blah': use ")
+
+
 def test_a_type_of_another_tool_that_is_in_use_is_known(mem: Mem, workspace: Path) -> None:
     (workspace / "entries").mkdir(exist_ok=True)
     (workspace / "entries" / "own.md").write_text("---\nid: mem_own\ntype: recipe\n---\n\nBread.\n")
