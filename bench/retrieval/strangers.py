@@ -102,7 +102,7 @@ def _names(file: Path, *, lines: bool) -> Iterator[str]:
             answers = list(answered(made))
         yield f"| {way} | {_cells(answers)} |"
         if lines:
-            yield from (f"{one.scores.reciprocal:.2f} {one.query.text}" for one in answers)
+            yield from (f"{one.scores.reciprocal:.2f} {one.query.text}" for one in answers if one.scores.reciprocal < 1)
 
 
 def _query(name: str, text: str, right: Sequence[str], kind: str) -> Query:

@@ -126,6 +126,10 @@ def _shifted(said: date, unit: str, step: int) -> str:
     return month_from(said, step).isoformat()[:7]
 
 
+TEMPLATE = 2024
+"""The year of what comes every year: a leap year."""
+
+
 @dataclass(frozen=True)
 class Period:
     """Days from `first` to `last`; those of each year where `yearly` gives the first of them; or those of `others`."""
@@ -156,12 +160,11 @@ class Period:
         """Return how many days the other comes after it, or, below 0, before it; 0 where they share a day."""
         return max((other.first - self.last).days, 0) + min((other.last - self.first).days, 0)
 
-    def part(self, start: float, end: float) -> "Period":
-        """Return the days between two shares of it, such as its last third."""
-        skipped, days = int(self.days * start), max(int(self.days * end) - int(self.days * start), 1)
-        first, yearly = self.first + timedelta(days=skipped), self.yearly
-        moved = yearly and (lambda year: yearly(year) + timedelta(days=skipped))
-        return Period(first, first + timedelta(days=days - 1), moved)
+    def moved(self, ahead: int, days: int) -> "Period":
+        """Return so many days that begin so long after its own do."""
+        first, yearly = self.first + timedelta(days=ahead), self.yearly
+        moved = yearly and (lambda year: yearly(year) + timedelta(days=ahead))
+        return Period(first, first + timedelta(days=max(days, 1) - 1), moved)
 
     def _around(self, day: date) -> "Iterator[Period]":
         if not self.yearly:
@@ -177,10 +180,35 @@ def month_from(day: date, months: int) -> date:
     return date(number // 12, number % 12 + 1, 1)
 
 
-def easter(year: int) -> date:
+def _easter(year: int) -> date:
     """Return the day of Easter Sunday (the anonymous Gregorian algorithm, Nature 1876)."""
     a, (b, c) = year % 19, divmod(year, 100)
     h = (19 * a + b - b // 4 - (b - (b + 8) // 25 + 1) // 3 + 15) % 30
     k = (32 + 2 * (b % 4) + 2 * (c // 4) - h - c % 4) % 7
     month, day = divmod(h + k - 7 * ((a + 11 * h + 22 * k) // 451) + 114, 31)
     return date(year, month, day + 1)
+
+
+_FEASTS = {"christmas": (12, 24, 3), "boxing": (12, 26, 1), "new": (1, 1, 1), "halloween": (10, 31, 1)}
+_FEASTS |= {"valentine": (2, 14, 1)}
+"""Month, day and how many days, by how the name begins."""
+_BY_EASTER = {"good": (-2, 1), "easter": (-2, 4), "pentecost": (49, 2), "whitsun": (49, 2), "whit": (50, 1)}
+"""Days after Easter Sunday and how many days."""
+_BY_WEEKDAY = {"mother": (5, 8, 6), "thanksgiving": (11, 22, 3), "black": (11, 23, 4)}
+"""Month, the earliest day it may fall on, and the day of the week from 0."""
+
+
+def feast(name: str) -> Period:
+    """Return a feast of each year, by its name in lower case."""
+    word = next(one for one in (*_FEASTS, *_BY_EASTER, *_BY_WEEKDAY) if name.startswith(one))
+    month, day, days = (12, 31, 1) if word == "new" and name.endswith(" eve") else _FEASTS.get(word, (0, 0, 1))
+    ahead, days = _BY_EASTER.get(word, (0, days))
+
+    def first(year: int) -> date:
+        if word in _BY_WEEKDAY:
+            in_month, earliest, weekday = _BY_WEEKDAY[word]
+            begun = date(year, in_month, earliest)
+            return begun + timedelta(days=(weekday - begun.weekday()) % 7)
+        return date(year, month, day) if month else _easter(year) + timedelta(days=ahead)
+
+    return Period(first(TEMPLATE), first(TEMPLATE) + timedelta(days=days - 1), first)

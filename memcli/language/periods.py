@@ -12,7 +12,7 @@ from datetime import date, timedelta
 
 from ..data import pattern
 from ..dataclass import dataclass
-from .dates import Period, easter, month_from
+from .dates import TEMPLATE, Period, feast, month_from
 from .lexicon import stop_words
 
 _FILE = "times.toml"
@@ -20,22 +20,16 @@ _LONGEST = 2000
 """Characters of a query that are looked at."""
 _LEAD = 60
 """Characters before a time that may lead to it."""
-_TEMPLATE = 2024
-"""The year of what comes every year: a leap year."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
-_FEASTS = {"christmas": (12, 24, 3), "new": (1, 1, 1), "halloween": (10, 31, 1), "valentine": (2, 14, 1)}
-"""Month, day and how many days, by the first word."""
-_BY_EASTER = {"good": (-2, 1), "easter": (-2, 4), "pentecost": (49, 2), "whitsun": (49, 2), "whit": (50, 1)}
-"""Days after Easter Sunday and how many days, by the first word."""
 _NUMBERS = ("half", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _COUNTS = {word: float(number) for number, word in enumerate(_NUMBERS)} | {"half": 0.5, "a": 1, "an": 1}
-_COUNTS |= {"couple": 2, "few": 3, "several": 4}
+_COUNTS |= {"couple": 2, "few": 3, "several": 4, "some": 3}
 _NTH = ("fi", "se", "th", "fo", "la")
 _SURE = (
     *("iso_year", "point_day", "slash_month", "first", "from", "cjk_only", "its_year", "short_year"),
-    *("word", "ago", "side"),
+    *("word", "ago", "before_last", "side", "its_month", "possessive"),
 )
 """What names a time whatever leads to it."""
 _YEARS = ("day_year", "month_year", "its_year", "short_year")
@@ -72,7 +66,7 @@ def _add(found: list[_Time], match: re.Match[str], today: date) -> None:
     text = match.string
     lead = pattern(_FILE, "lead").search(text, max(match.start() - _LEAD, 0), match.start())
     assert lead  # nothing in it must be there
-    bound = (lead["bound"] or "").strip().lower()
+    bound = (lead["bound"] or "").lower()
     before = found[-1] if found else None
     gap = text[before.end : lead.start()] if before else ""
     is_listed = pattern(_FILE, "list").fullmatch(gap) is not None
@@ -89,10 +83,14 @@ def _add(found: list[_Time], match: re.Match[str], today: date) -> None:
         return
     period = _turned(_cut(period, lead), which, today)
     if before and is_range:
+        if match["weekday"] and period.first < before.period.first:
+            period = period.moved(7, 1)
         found[-1] = _Time(match.end(), _from_to(before.period, period), "", before.is_left_out)
         return
     is_left_out = bool(lead["without"]) or (is_listed and before is not None and before.is_left_out and not bound)
-    found.append(_Time(match.end(), period, "" if lead["near"] else bound, is_left_out))
+    if lead["beside"]:
+        period, bound = _beside(period, bound, lead), ""
+    found.append(_Time(match.end(), period, bound, is_left_out))
 
 
 def _is_led(match: re.Match[str], lead: re.Match[str], *, is_joined: bool) -> bool:
@@ -113,12 +111,13 @@ def _is_led(match: re.Match[str], lead: re.Match[str], *, is_joined: bool) -> bo
         return bool(lead["part"])
     if lead["which"]:
         return not (is_verb and lead["which"].lower() == "this ")
-    if is_attribute and (lead["the"] or match["season"]):
+    if is_attribute and (lead["the"] or match["season"] or (match["weekday"] and not lead["preposition"])):
         return False
-    if lead["part"] or (lead["bound"] and lead["bound"].lower() != "by "):
+    if lead["part"] or (lead["bound"] and lead["bound"].lower() != "by"):
         return True
-    is_of_any_week = match["weekday"] or match["ordinal"] or match["whole"]
-    return bool(lead["preposition"]) and (not is_of_any_week or pattern(_FILE, "past").search(text) is not None)
+    if match["weekday"] or match["ordinal"] or match["whole"]:
+        return bool(lead["preposition"] or match["weekday"]) and pattern(_FILE, "past").search(text) is not None
+    return bool(lead["preposition"])
 
 
 def _is_inside(text: str, start: int) -> bool:
@@ -144,7 +143,7 @@ def _dated(match: re.Match[str], which: str, today: date) -> Period | None:
     year = told("iso_year", "point_year", "slash_year", "day_year", "month_year", "its_year")
     year = f"20{said['short_year']}" if "short_year" in said else year
     if "feast" in said:
-        return _in(_feast(said["feast"]), year)
+        return _in(feast(said["feast"]), year)
     day, months = int(_digits(told("iso_day", "cjk_day", "cjk_date", "point_day", "first", "from")) or 0), 1
     if written := told("day_month", "month_day", "month"):
         month = _MONTHS.index(written[:3]) + 1
@@ -157,7 +156,7 @@ def _dated(match: re.Match[str], which: str, today: date) -> Period | None:
         month = int(counted)
     else:
         return None
-    first = date(int(year or _TEMPLATE), month, day or 1)
+    first = date(int(year or TEMPLATE), month, day or 1)
     until = int(_digits(told("last", "until")) or day)
     end = first.replace(day=until) if day else month_from(first, months) - timedelta(days=1)
     return _in(Period(first, end, lambda one: date(one, month, 1) + timedelta(days=(day or 1) - 1)), year)
@@ -166,8 +165,8 @@ def _dated(match: re.Match[str], which: str, today: date) -> Period | None:
 def _relative(match: re.Match[str], today: date) -> Period | None:
     """Return what "two weeks ago", "the past month" or "the 14th" means on a day."""
     if match["ordinal"]:
-        back = 0 if int(match["ordinal"]) <= today.day else -1
-        day = month_from(today, back).replace(day=int(match["ordinal"]))
+        is_last = match["its_month"] == "last" or (not match["its_month"] and int(match["ordinal"]) > today.day)
+        day = month_from(today, -is_last).replace(day=int(match["ordinal"]))
         return Period(day, day)
     if match["word"]:
         day = today + timedelta(days=_WORDS.get(match["word"].lower(), 0))
@@ -176,12 +175,15 @@ def _relative(match: re.Match[str], today: date) -> Period | None:
         count, days = _count(match["ago"]), _DAYS[match["ago_unit"].lower()]
         middle, days = today - timedelta(days=int(count * days)), int(min(count, 1) * days)
         return Period(middle - timedelta(days=days // 2), middle + timedelta(days=days // 2))
-    side, unit = (match["side"] or "").lower(), (match["side_unit"] or match["whole"] or "").lower()
+    side, unit = (
+        (match["side"] or "").lower(),
+        (match["side_unit"] or match["before_last"] or match["whole"] or "").lower(),
+    )
     if match["side_count"] or side == "past" or unit == "fortnight":
         days = int(_count(match["side_count"] or "a") * _DAYS[unit])
         other = today + timedelta(days=days if side == "next" else -days)
         return Period(min(today, other), max(today, other))
-    step = {"last": -1, "previous": -1, "next": 1}.get(side, 0)
+    step = -2 if match["before_last"] else {"last": -1, "previous": -1, "next": 1}.get(side, 0)
     if match["whole"] == "weekend":  # the last one that has begun
         step = -1 if today.weekday() < 5 else 0
     if unit in ("week", "weekend"):
@@ -193,17 +195,6 @@ def _relative(match: re.Match[str], today: date) -> Period | None:
     return None
 
 
-def _feast(name: str) -> Period:
-    word = re.split(r"\W", name)[0]
-    month, day, days = (12, 31, 1) if word == "new" and name.endswith(" eve") else _FEASTS.get(word, (0, 0, 0))
-    ahead, days = _BY_EASTER.get(word, (0, days))
-
-    def first(year: int) -> date:
-        return date(year, month, day) if month else easter(year) + timedelta(days=ahead)
-
-    return Period(first(_TEMPLATE), first(_TEMPLATE) + timedelta(days=days - 1), first)
-
-
 def _in(period: Period, year: int | str) -> Period:
     """Return what comes every year in one year, both winters of it; without a year as it is."""
     if not year or not period.yearly:
@@ -213,16 +204,27 @@ def _in(period: Period, year: int | str) -> Period:
 
 
 def _cut(period: Period, lead: re.Match[str]) -> Period:
-    """Return the part of a period that is named: early, the second half of."""
+    """Return the part of a period that is named: early, the second half of, the last two weeks of."""
     if not lead["part"]:
         return period
-    if lead["seven"]:
-        number, week = _NTH.index(lead["seven"][:2].lower()), 7 / period.days
-        return period.part(1 - week, 1) if number > 3 else period.part(number * week, (number + 1) * week)
-    if lead["half"]:
-        return period.part(0, 0.5) if lead["half"].lower() == "first" else period.part(0.5, 1)
-    number = 0 if lead["early"] else 1 if lead["middle"] else 2
-    return period.part(number / 3, (number + 1) / 3)
+    days = period.days
+    if lead["nth"]:
+        count = _count(lead["nth_count"] or ("few" if lead["nth_many"] else "a"))
+        size, number = min(int(count * _DAYS[lead["nth_unit"].lower()]), days), _NTH.index(lead["nth"][:2].lower())
+        return period.moved(days - size if number > 3 else number * size, size)
+    parts = 2 if lead["half"] else 3
+    number = lead["half"].lower() == "second" if lead["half"] else 0 if lead["early"] else 1 if lead["middle"] else 2
+    skipped = days * number // parts
+    return period.moved(skipped, days * (number + 1) // parts - skipped)
+
+
+def _beside(period: Period, bound: str, lead: re.Match[str]) -> Period:
+    """Return the time shortly before or after a period; of "two weeks before" the period, which is near."""
+    unit = lead["beside_unit"]
+    if unit and not lead["one"]:
+        return period
+    days = _DAYS.get((unit or "").lower(), 7) * (3 if lead["beside_many"] else 1)
+    return period.moved(-days, days) if bound == "before" else period.moved(period.days, days)
 
 
 def _turned(period: Period, which: str, today: date) -> Period:
@@ -268,7 +270,8 @@ def _bounded(period: Period, bound: str, today: date) -> Period:
         return period
     if period.yearly:
         this = period.in_year(today.year)
-        period = this if this.first <= today else period.in_year(today.year - 1)
+        begun = this.last if bound == "after" else this.first
+        period = this if begun <= today else period.in_year(today.year - 1)
     if bound in ("since", "after"):
         return Period(period.first if bound == "since" else period.last, date.max)
     return Period(date.min, period.first if bound == "before" else period.last)

@@ -62,6 +62,18 @@ TODAY = date(2026, 11, 21)  # a Saturday
         ("2026-08-01..2026-08-31", date(2026, 8, 1), date(2026, 8, 31)),
         ("after 3 May 2025 and before 7 June 2025", date(2025, 5, 3), date(2025, 6, 7)),
         ("minutes of 9.3.2026", date(2026, 3, 9), date(2026, 3, 9)),
+        ("the weekend before last", date(2026, 11, 7), date(2026, 11, 8)),
+        ("bugs of the first two weeks of May 2025", date(2025, 5, 1), date(2025, 5, 14)),
+        ("mail of the 14th of last month", date(2026, 10, 14), date(2026, 10, 14)),
+        ("from the 1st to the 5th of June 2025", date(2025, 6, 1), date(2025, 6, 5)),
+        ("what was read between Monday and Thursday", date(2026, 11, 16), date(2026, 11, 19)),
+        ("Monday's standup", date(2026, 11, 16), date(2026, 11, 16)),
+        ("what was served Wednesday evening", date(2026, 11, 18), date(2026, 11, 18)),
+        ("just before 7 May 2025", date(2025, 4, 30), date(2025, 5, 6)),
+        ("the month after 7 May 2025", date(2025, 5, 8), date(2025, 6, 6)),
+        ("readings since about mid April", date(2026, 4, 11), date.max),
+        ("bills after autumn", date(2025, 11, 30), date.max),
+        ("up to 3 May 2025", date.min, date(2025, 5, 3)),
         ("2026年3月の会議", date(2026, 3, 1), date(2026, 3, 31)),
     ],
 )
@@ -118,6 +130,7 @@ def test_a_month_without_a_year_is_that_month_of_any_year() -> None:
 def test_a_feast_is_on_its_days_of_any_year() -> None:
     assert away("dinner at Easter", date(2019, 4, 21)) == 0 == away("dinner at Easter", date(2024, 3, 31))
     assert away("dinner at Christmas", date(2025, 12, 28)) == 2
+    assert away("at Thanksgiving", date(2024, 11, 28)) == 0 == away("on Mother's Day", date(2025, 5, 11))
     assert away("guests in late December", date(2024, 12, 20)) == -1
 
 
