@@ -91,8 +91,7 @@ def without_task(prompt: str) -> str:
     for sentence in _SENTENCES.split(prompt):
         said, before = sentence, ""
         while said != before:
-            said, before = openers.sub("", said, count=1), said
-        said = tails.sub(" ", said).strip(" ,;:-(")
+            said, before = tails.sub(" ", openers.sub("", said, count=1)).strip(" ,;:-("), said
         if any(word.lower() not in stop_words() for word in _WORD.findall(said)):
             kept.append(said)
     return " ".join(kept) or prompt
