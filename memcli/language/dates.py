@@ -66,6 +66,15 @@ def dated(text: str, said: date | None) -> str:
     )
 
 
+def day_abroad(text: str, today: date) -> "Period | None":
+    """Return the day that a text in another language than English names: "gestern", "lundi dernier", "昨天"."""
+    match = compiled(_ABROAD).search(text)
+    if match is None or _is_name(match):
+        return None
+    day = date.fromisoformat(_abroad(match, today))
+    return Period(day, day)
+
+
 def _is_name(match: re.Match[str]) -> bool:
     """Return whether a match is a title or a name, such as the film Yesterday: it has a capital within a sentence."""
     before = match.string[: match.start()].rstrip()

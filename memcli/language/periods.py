@@ -18,6 +18,8 @@ from .lexicon import stop_words
 _FILE = "times.toml"
 _LONGEST = 2000
 """Characters of a query that are looked at."""
+_MOST = 20
+"""Times that are looked at besides the first: each is compared with each text."""
 _LEAD = 60
 """Characters before a time that may lead to it."""
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -57,7 +59,7 @@ def period_in(query: str, today: date) -> Period | None:
             _add(found, match, today)
     with suppress(ValueError, OverflowError):
         named = [_bounded(one.period, one.bound, today) for one in _of_years(found) if not one.is_left_out]
-        return replace(named[0], others=(*named[0].others, *named[1:])) if named else None
+        return replace(named[0], others=(*named[0].others, *named[1:])[:_MOST]) if named else None
     return None
 
 

@@ -6,18 +6,23 @@ Owns the formula. Refuses: searching, reading texts from disk, decay and trust (
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping
+from datetime import date
 from itertools import chain
 from math import log
+from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
 from ..formats.times import day_of, parse_time
 from ..index.index import Piece
 from ..language.keyword_tokens import clean, query_terms
-from ..language.lexicon import asks_within, common_share, names_a_time
+from ..language.lexicon import ENGLISH, asks_within, common_share, names_a_time
 from ..language.sentences import QUESTION_MARKS, is_question
 from ..store.workspace import Workspace
 from .query import Query
 from .ranking_weights import WEIGHTS, Weights
+
+if TYPE_CHECKING:
+    from ..language.dates import Period
 
 ARMS = ("vector", "keyword")
 """Parts that are told even where they are nothing."""
@@ -208,16 +213,23 @@ def _is_news(question: Query) -> bool:
     return is_talk or not (is_question(question.text) or asks_within(question.text))
 
 
+def _time_named(question: Query, today: date) -> "Period | None":
+    is_english = question.language == ENGLISH and question.text.isascii()
+    if is_english and not names_a_time(question.text):
+        return None
+    from ..language.dates import day_abroad
+    from ..language.periods import period_in
+
+    return period_in(question.text, today) or (None if is_english else day_abroad(question.text[:4000], today))
+
+
 def _outside(workspace: Workspace, question: Query) -> Callable[[Piece], float]:
     """Return the function that tells how far outside the time that the question names a text is, from 0 to 1."""
-    if _is_news(question) or not names_a_time(question.text):
+    period = None if _is_news(question) else _time_named(question, day_of(workspace.now, workspace.zone))
+    if period is None:
         return lambda piece: 0.0
     from ..language.dates import Period
     from ..language.periods import period_in
-
-    period = period_in(question.text, day_of(workspace.now, workspace.zone))
-    if period is None:
-        return lambda piece: 0.0
 
     def beyond(time: Period) -> float:
         named = period.near(time.first)

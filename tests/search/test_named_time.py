@@ -70,3 +70,11 @@ def test_a_page_whose_parts_have_no_day_loses_nothing(mem: Mem, workspace: Path)
         "hits"
     ]
     assert {hit["path"]: hit["parts"].get("date", 0) for hit in hits}["MEMORY.md"] == 0
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    "query", ["Was hat das harbour board gestern für den pier beschlossen?", "昨天 harbour board 决定了什么"]
+)
+def test_a_day_of_another_language_is_a_time_too(mem: Mem, query: str) -> None:
+    assert max(found(mem, query).values()) < 0
