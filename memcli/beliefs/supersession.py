@@ -4,6 +4,7 @@ What is superseded stays where it is and can be read; only its frontmatter says 
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -11,13 +12,15 @@ from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
 from ..formats.entry import Entry, as_from_others, read_entry
 from ..formats.frontmatter import document as frontmatter
-from ..index.index import ask
-from ..index.lookups import replaced_by, successors, supersession_rows
+from ..index.index import Index, ask
+from ..index.lookups import entry_texts_with, replaced_by, successors, supersession_rows
 from ..store import atomic_files, entries
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .plan import Plan, listed
 
+_NAMING = ("references", "conflicts_with", "likely_same", "distinct")
+"""Fields in which an entry lists ids of others."""
 LONGEST = 1000
 """Links of a chain that are followed; a longer one is a mistake."""
 
@@ -125,6 +128,28 @@ def restored_text(workspace: Workspace, old: EntryFile) -> str:
     """Return the text of a superseded entry made active again."""
     told = {"status": "", "superseded_by": "", "superseded_at": ""}
     return entries.revised(workspace, old.path, old.text, told, touch=False)
+
+
+def without_names(workspace: Workspace, gone: Mapping[str, str]) -> Plan:
+    """Propose to take the ids of memories that go, by path, out of the fields of others; the archive stays as it is."""
+    from ..formats.links import bare  # late: a write deletes nothing
+
+    ids = frozenset(gone.values())
+
+    def naming(index: Index) -> list[str]:
+        index.refresh()
+        return sorted({path for one in ids for path, _ in entry_texts_with(index, one)} - gone.keys())
+
+    steps: list[Change] = []
+    for path in ask(workspace, naming):
+        with suppress(RefusedError):  # `mem check` names it
+            file = read_entry_file(workspace, path)
+            named = {key: getattr(file.entry, key) for key in _NAMING}
+            told = {key: [one for one in value if bare(one) not in ids] for key, value in named.items()}
+            told = {key: left for key, left in told.items() if len(left) < len(named[key])}
+            if told and not workspace.layout.is_archived(path):
+                steps.append(Change(path, file.text, revised_entry(workspace, file, told).text))
+    return Plan(tuple(steps))
 
 
 def hidden_with(workspace: Workspace, paths: Collection[str]) -> dict[str, str]:

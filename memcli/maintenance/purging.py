@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..beliefs.merging import says
 from ..beliefs.plan import applied, without_lines
-from ..beliefs.supersession import EntryFile, read_entry_file
+from ..beliefs.supersession import EntryFile, read_entry_file, without_names
 from ..errors import MemError, RefusedError
 from ..formats.memory_page import read_promoted, statement_of
 from ..index.index import Index, ask
@@ -47,7 +47,9 @@ def _purged(one: Named) -> Archived:
         texts.append(statement_of(found.entry.title, found.entry.body))
         if not found.entry.version_of:
             earlier = _earlier(workspace, found)
-            applied(workspace, without_lines(workspace, [found.entry.id]), "mem forget --purge")
+            gone = {path: found.entry.id} | {other.path: other.entry.id for other in earlier}
+            plan = without_lines(workspace, [found.entry.id]) + without_names(workspace, gone)
+            applied(workspace, plan, "mem forget --purge")
     removed = tuple(other.path for other in earlier)
     replaced, notices = put_away_replaced(one, removed)
     for place in (*removed, path):

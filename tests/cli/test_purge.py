@@ -80,6 +80,28 @@ def test_another_memory_that_it_replaced_stays_and_is_named(mem: Mem, workspace:
     assert mem("restore", old).code == 0
 
 
+def test_what_stays_names_no_memory_that_is_gone(mem: Mem, workspace: Path) -> None:
+    old = written(mem, "The vault of Ines opens with zebra")
+    beside = written(mem, "The vault of Ines opens with walrus")
+    new = written(mem, "The vault was sold")
+    mem("supersede", old, new)
+    for identifier, key, other in ((new, "references", beside), (beside, "distinct", new)):
+        file = workspace / mem("read", identifier, "--json").json["path"]
+        text = file.read_text().replace(f"references: [{old}]\n", "")
+        file.write_text(text.replace("source:", f"{key}: [{old}, '[[{old}]]', {other}]\nsource:"))
+    mem("edit", beside, "--set", f"conflicts_with={old}")
+    link = written(mem, f"See [[{old}]] of the vault")
+    before = mem("read", link).out
+    assert mem("forget", "--purge", old).code == 0
+    assert mem("read", new, "--json").json["fields"]["references"] == [beside]
+    fields = mem("read", beside, "--json").json["fields"]
+    assert fields["distinct"] == [new]
+    assert "conflicts_with" not in fields
+    (problem,) = mem("check", "--json").json["problems"]
+    assert problem["reason"] == f"links to {old}, which is not there"
+    assert mem("read", link).out == before
+
+
 def test_an_earlier_text_can_be_named_beside_its_entry(mem: Mem, workspace: Path) -> None:
     one = lived(mem)
     versions = [row["id"] for row in mem("read", one, "--history", "--json").json["chain"] if row["id"] != one]
