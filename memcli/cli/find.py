@@ -62,7 +62,7 @@ def search(
             _show_hit(hit, f"{world.here(roots[hit.scope], hit.path)}:{hit.line}", explain)
     for notice in found.notices:
         output.note(notice)
-    if found.talk > sum(hit.kind == "session" for hit in found.hits):
+    if found.talk > sum(_turns(hit) for hit in found.hits if hit.kind == "session"):
         told = "1 turn matches" if found.talk == 1 else f"{found.talk:,} turns match"
         from shlex import quote
 
@@ -74,6 +74,12 @@ def search(
         elif not as_json:
             output.note("nothing found")
         raise typer.Exit(1)
+
+
+def _turns(hit: Hit) -> int:
+    """Return how many turns a hit in conversations shows, by its address: session:ID#4:6 are three."""
+    first, _, last = hit.id.rpartition("#")[2].partition(":")
+    return int(last) - int(first) + 1 if last.isdecimal() and first.isdecimal() else 1
 
 
 def _show_hit(hit: Hit, place: str, explain: bool) -> None:
@@ -91,7 +97,7 @@ def _show_hit(hit: Hit, place: str, explain: bool) -> None:
     indent = max(map(len, _COLOURS)) + 2
     said = output.wrapped(hit.summary, indent)
     output.say_styled((f"{hit.certainty:{indent}}", _COLOURS[hit.certainty]), (said, ""))
-    about = f"{'':{indent}}{hit.id} · {hit.type or hit.kind} · {day}"
+    about = f"{'':{indent}}{' · '.join(filter(None, (hit.id, hit.type or hit.kind, day)))}"
     if output.fits(f"{about} · {place}"):
         output.say_styled((f"{about} · ", "36"), (place, "2"))
     else:

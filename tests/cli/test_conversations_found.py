@@ -1,6 +1,7 @@
 """What was said and became no entry is still found, by plain `mem search` and by `mem recall`."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,22 @@ def test_turns_beyond_the_hits_are_counted_and_named(mem: Mem, talked: Path) -> 
     found = mem("search", "fish market's boxes")
     assert "turns match in conversations: mem search --kind session 'fish market'\"'\"'s boxes'" in found.err
     assert mem("search", "fish market's boxes", "--json").json["in_conversations"] > 5
+
+
+def test_turns_that_are_shown_are_not_told_of_again(mem: Mem, workspace: Path) -> None:
+    said(mem, ("user", "the oyster knives are dull"), ("assistant", "Shall I order oyster knives?"), ("user", "yes"))
+    found = mem("search", "oyster knives")
+    assert [row[1] for row in found.rows] == ["session:market#1:3"]
+    assert found.err == ""
+
+
+def test_a_turn_without_a_date_shows_none(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    transcript = json.dumps({"role": "user", "content": "the oyster knives are dull"})
+    assert mem("session", "import", "-", "--session", "market", stdin=transcript).code == 0
+    monkeypatch.setattr("memcli.cli.output.is_watched", lambda: True)
+    shown = mem("search", "oyster knives").out
+    assert "session:market#1 · session" in shown
+    assert not re.search(r"· *(\x1b\[0m)? *(·|$)", shown, re.MULTILINE)
 
 
 @pytest.mark.parametrize(("asked", "answer"), QUESTIONS)
