@@ -39,6 +39,8 @@ _MARK = re.compile(r"<!-- (?:/?mem:|mem_|hist_)[^\n]*?-->")
 _ASIDE = re.compile(r"\s*[(\[（][^()\[\]（）]*[)\]）]")
 _FORMERLY = re.compile(r"(?:formerly|previously|ex|née|nee|aka|a\.k\.a\.)\s+(?=\S)", re.IGNORECASE)
 """What stands in an alias and is no part of a name."""
+_EVERYDAY = 0.01
+"""Share of everyday texts from which on a word is more than a frequent name, as John is one."""
 _UNSPACED = "\u0e00"
 """The first character of the scripts without blanks between words."""
 _NAMED = re.compile(r"([^\W_]+)(?:['’]s\b)?")
@@ -184,7 +186,7 @@ def _said(question: Query, known: Iterable[Iterable[str]]) -> set[str]:
 def _is_everyday(name: str, language: str) -> bool:
     """Return whether a name is made of everyday words alone, such as Will, May and the Old Man."""
     stop = stop_words(language)
-    return all(word in stop or common_share(word, language) for word in _WORD.findall(name))
+    return all(word in stop or common_share(word, language) >= _EVERYDAY for word in _WORD.findall(name))
 
 
 def term_weights(question: Query, counts: Sequence[int | None], texts: int, weights: Weights = WEIGHTS) -> list[float]:

@@ -75,6 +75,7 @@ def test_a_hit_says_which_name_stands_in_it_and_its_parts_add_up(mem: Mem, peopl
         ("a song of the good old home", ("Kate", "The Good Old Home"), []),
         ("What did The Good Old Home cost?", ("Kate", "The Good Old Home"), ["Kate"]),
         ("it will rain", ("William", "Will"), []),
+        ("when did john move", ("Jonathan", "John"), ["Jonathan"]),
         ("is it the grey one", ("Tilda", "the grey"), ["Tilda"]),
         ("where is pg set up", ("database", "PG = Postgres"), ["database", "Postgres"]),
         ("Emi Sato", ("Kate", "Emi", "Emi Sato"), ["Kate"]),
