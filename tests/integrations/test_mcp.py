@@ -174,49 +174,47 @@ def test_each_tool_answers_as_its_command(mem: Mem, workspace: Path) -> None:
     talk(workspace, said)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "said"),
-    [
-        ("read", {"id": "mem_nobody"}, "no entry 'mem_nobody': find it with"),
-        ("search", {"query": " "}, "the query is empty"),
-        ("search", {"query": "x", "kind": ["song"]}, "no kind 'song'"),
-        ("write", {"text": ""}, "nothing to remember"),
-        ("write", {"text": "-"}, "nothing to remember"),
-        ("edit", {"id": "MEMORY.md", "old": "not there", "new": "x"}, "does not stand in the text"),
-        ("read", {"id": "../../etc/passwd"}, "no entry"),
-        ("grep", {"pattern": "("}, "not a regular expression"),
-        ("read", {"id": "mem_nobody"}, "find it with memory_search or memory_ls"),
-        ("read", {"id": "MEMORY.md", "offset": -1}, "check offset and limit"),
-        ("search", {"query": "x", "limit": 0}, "a limit of 0: ask for at least one"),
-        ("search", {"query": "x", "since": "soon"}, "since 'soon' is no date"),
-        ("search", {"query": "x", "type": ["song"]}, "no type 'song'"),
-        ("ls", {"sort": "size"}, "no order 'size'"),
-        ("ls", {"limit": -1}, "a limit of -1"),
-        ("write", {"text": "x", "type": "song"}, "no type 'song'"),
-        ("write", {"text": "x", "source": "nobody"}, "no source 'nobody'"),
-        ("write", {"text": "x", "path": "MEMORY.md"}, "memory_write replaces it, memory_edit changes it"),
-        (
-            "write",
-            {"text": "x", "id": "mem_a", "path": "b.md"},
-            "an entry that is changed stays where it is: give an id or a path",
-        ),
-        ("write", {"text": "x", "id": "mem_a", "supersedes": "mem_b"}, "leave out id and path"),
-        ("write", {"text": f"The token is {SECRET}"}, "looks like a secret (github-token): leave it out"),
-        ("delete", {"id": ["MEMORY.md"]}, "is not an entry: change it with memory_edit"),
-        ("promote", {"id": "MEMORY.md"}, "is not an entry"),
-    ],
-)
-def test_refusals_are_those_of_the_commands(
-    workspace: Path, name: str, arguments: dict[str, object], said: str
-) -> None:
+REFUSALS: list[tuple[str, dict[str, object], str]] = [
+    ("read", {"id": "mem_nobody"}, "no entry 'mem_nobody': find it with"),
+    ("search", {"query": " "}, "the query is empty"),
+    ("search", {"query": "x", "kind": ["song"]}, "no kind 'song'"),
+    ("write", {"text": ""}, "nothing to remember"),
+    ("write", {"text": "-"}, "nothing to remember"),
+    ("edit", {"id": "MEMORY.md", "old": "not there", "new": "x"}, "does not stand in the text"),
+    ("read", {"id": "../../etc/passwd"}, "no entry"),
+    ("grep", {"pattern": "("}, "not a regular expression"),
+    ("read", {"id": "mem_nobody"}, "find it with memory_search or memory_ls"),
+    ("read", {"id": "MEMORY.md", "offset": -1}, "check offset and limit"),
+    ("search", {"query": "x", "limit": 0}, "a limit of 0: ask for at least one"),
+    ("search", {"query": "x", "since": "soon"}, "since 'soon' is no date"),
+    ("search", {"query": "x", "type": ["song"]}, "no type 'song'"),
+    ("ls", {"sort": "size"}, "no order 'size'"),
+    ("ls", {"limit": -1}, "a limit of -1"),
+    ("write", {"text": "x", "type": "song"}, "no type 'song'"),
+    ("write", {"text": "x", "source": "nobody"}, "no source 'nobody'"),
+    ("write", {"text": "x", "path": "MEMORY.md"}, "memory_write replaces it, memory_edit changes it"),
+    (
+        "write",
+        {"text": "x", "id": "mem_a", "path": "b.md"},
+        "an entry that is changed stays where it is: give an id or a path",
+    ),
+    ("write", {"text": "x", "id": "mem_a", "supersedes": "mem_b"}, "leave out id and path"),
+    ("write", {"text": f"The token is {SECRET}"}, "looks like a secret (github-token): leave it out"),
+    ("delete", {"id": ["MEMORY.md"]}, "is not an entry: change it with memory_edit"),
+    ("promote", {"id": "MEMORY.md"}, "is not an entry"),
+]
+
+
+def test_refusals_are_those_of_the_commands(workspace: Path) -> None:
     """They name arguments and tools, never what only the command line has."""
 
     async def asked(session: ClientSession, call: Call) -> None:
-        answer = await call(name, **arguments)
-        assert isinstance(answer, str)
-        assert answer.startswith("refused: ")
-        assert said in answer
-        assert not re.search(r"(^|[\s(])--?[a-zA-Z]", answer)
+        for name, arguments, said in REFUSALS:
+            answer = await call(name, **arguments)
+            assert isinstance(answer, str), (name, arguments)
+            assert answer.startswith("refused: "), (name, arguments)
+            assert said in answer
+            assert not re.search(r"(^|[\s(])--?[a-zA-Z]", answer)
 
     talk(workspace, asked)
 

@@ -93,11 +93,12 @@ def test_the_same_messages_said_again_after_they_were_kept_are_kept_again(worksp
 def test_a_file_of_messages_too_large_for_the_disk_is_kept_once_when_there_is_space(
     mem: Mem, spawn: Callable[..., Ran], workspace: Path, session: tuple[str, ...]
 ) -> None:
-    batch = "".join(json.dumps({"role": "user", "content": f"{n} {'word ' * 20_000}"}) + "\n" for n in range(100))
-    room = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (6 << 20,) * 2)"
-    command = ["-m", "memcli", "session", "append", "-", *session, "--workspace", str(workspace)]
-    told = f"{room}; import os, sys; os.execv(sys.executable, [sys.executable, *{command!r}])"
-    ran = spawn(code=told, stdin=batch.encode())
+    batch = "".join(json.dumps({"role": "user", "content": f"{n} {'word ' * 2_000}"}) + "\n" for n in range(100))
+    room = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (600 << 10,) * 2)"
+    pieces = "from memcli.store.sessions import append; append.PIECE = 400 << 10"  # several writes
+    command = ["session", "append", "-", *session, "--workspace", str(workspace)]
+    run = f"from memcli.cli.app import run; sys.exit(run({command!r}))"
+    ran = spawn(code=f"{room}; {pieces}; {run}", stdin=batch.encode())
     assert (ran.code, "file too large" in ran.err) == (5, True), ran.err
     (part,) = sessions(here(workspace))
     assert 0 < len(list(read_events(workspace / part.path))) < 100
