@@ -125,7 +125,7 @@ class Hit:
         """Say what the relevance is made of."""
         from .thresholds import explained
 
-        return "; ".join(filter(None, (explained(self.relevance, self.parts, self.matched), self.reranked())))
+        return explained(self.relevance, self.parts, self.matched, (self.score, self.moved))
 
     def reranked(self) -> str:
         """Say what the reranker gave it and did with it."""

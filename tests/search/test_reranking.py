@@ -42,7 +42,11 @@ def test_a_hit_says_how_far_it_was_moved() -> None:
     found = reranked([hit(name, 0.5) for name in "abcd"], [1, 2, 3])
     assert [(one.id, one.score, one.moved) for one in found] == [("c", 3, 2), ("b", 2, 0), ("a", 1, -2), ("d", None, 0)]
     assert found[0].reranked() == "reranker 3.000, moved +2"
-    assert found[0].explained().endswith("; reranker 3.000, moved +2")
+    assert [one.explained().rpartition("; ")[2] for one in found[:3]] == [
+        "the reranker gave it 3.000 and moved it 2 up",
+        "the reranker gave it 2.000 and left it in its place",
+        "the reranker gave it 1.000 and moved it 2 down",
+    ]
     assert (found[3].reranked(), found[3].explained()) == ("", "relevance 0.50: ")
     assert found[0].as_dict(explain=True)["reranker"] == {"score": 3, "moved": 2}
     for one in (found[0].as_dict(), found[3].as_dict(explain=True)):
