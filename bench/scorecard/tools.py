@@ -64,7 +64,7 @@ class Tool:
 _MODEL = "all-MiniLM-L6-v2"
 _MEM: dict[str, Any] = {
     "folder": "mem",
-    "pip": (".",),
+    "pip": ("git+file://$PWD",),
     "search": ("{bin}/mem", "search", "--workspace", "{root}", "--limit", "10", "--json", "--", "{query}"),
     "library": programs.MEM,
     "write": ("{bin}/mem", "write", "--workspace", "{root}", "--", "{text}"),
