@@ -1,6 +1,6 @@
 """Measure whether standing rules and preferences come with the prompts they bind: `python -m bench rules [--write]`.
 
-`data/prompts` holds what twenty people keep and what they ask of an assistant, each with the rules that bind the
+`data/strangers` holds what twenty people keep and what they ask of an assistant, each with the rules that bind the
 answer. Two authors who knew nothing of the code wrote it: the limits of recall were chosen on the prompts of the first,
 those of the second are held. `--write` puts the table into results/.
 """
@@ -21,7 +21,7 @@ from memcli.recall.request import RecallRequest
 from memcli.recall.selection import select_pack
 from memcli.store.workspace import Workspace
 
-DATA = Path(__file__).parent / "data" / "prompts"
+AUTHORS = Path(__file__).parent / "data" / "strangers"
 TYPES = {"rule": "constraint", "preference": "preference"}
 MOST = (0, 1, 2, 3)
 
@@ -43,13 +43,13 @@ def main() -> None:
         "| prompts | rules at most | of them bound | rules shown | that bind | binding ones shown | other memories |",
         "|---|---|---|---|---|---|---|",
     ]
-    for author in sorted(DATA.glob("*.jsonl")):
+    for author in sorted(AUTHORS.iterdir()):
         found: dict[int, list[Shown]] = {most: [] for most in MOST}
-        for person in measures.rows(author):
+        for person in measures.rows(author / "prompts.jsonl"):
             with tempfile.TemporaryDirectory() as place:
                 for most, shown in measured(Path(place), person):
                     found[most].append(shown)
-        lines += [row(author.stem, most, shown) for most, shown in found.items()]
+        lines += [row(author.name, most, shown) for most, shown in found.items()]
     measures.show("rules", "\n".join(lines) + "\n", write=told.write)
 
 

@@ -1,7 +1,8 @@
 """Measure the times and the other names of a query, on questions of people who never saw how mem reads them.
 
 A folder has `times.json` (groups of dated notes, with questions that name a time or only look as if) and `aliases.json`
-(cases of entries with aliases, with a question each); `data/strangers` is one.
+(cases of entries with aliases, with a question each). `data/strangers` has one of each of two authors: the rules were
+mended with the questions of the first in sight, those of the second are held.
 """
 
 import argparse
@@ -25,21 +26,23 @@ from memcli.language.periods import period_in
 from memcli.search import index_search
 from memcli.search.ranking_weights import WEIGHTS
 
-OURS = Path(__file__).parents[1] / "data" / "strangers"
+AUTHORS = Path(__file__).parents[1] / "data" / "strangers"
 TIME, LOOK = "a time", "looks like a time"
 
 
 def main() -> None:
     """Measure what is asked for and print it."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("data", type=Path, nargs="?", default=OURS, help="folder of the questions")
+    options.add_argument("data", type=Path, nargs="*", default=sorted(AUTHORS.iterdir()), help="folders of questions")
     options.add_argument("--lines", action="store_true", help="show each question, how it was read and where it led")
     options.add_argument("--write", action="store_true", help="write the page into bench/results")
     chosen = options.parse_args()
     embedder = Remembering(None)
     embeddings.open_embedder = lambda *_, **__: embedder  # type: ignore[assignment]
-    page = [*_times(chosen.data / "times.json", lines=chosen.lines), ""]
-    page += _names(chosen.data / "aliases.json", lines=chosen.lines)
+    page = []
+    for author in chosen.data:
+        page += [f"## {author.name.capitalize()} author", "", *_times(author / "times.json", lines=chosen.lines), ""]
+        page += [*_names(author / "aliases.json", lines=chosen.lines), ""]
     show("strangers", "\n".join(page), write=chosen.write)
 
 
