@@ -92,6 +92,8 @@ dialogues and .005 from operations and from LoCoMo turns in files, so no rule wa
 turns around a turn and who says it, by which the same talk is first as sessions, a bare file does not tell"""
 WHY: Mapping[str, str] = {
     "one search of 200 notes from cold, peak MB": "mem runs the model itself, the others ask a server not counted here",
+    "facts that replace each other: the first five hits": "mem shows what a fact may have replaced below it, flagged;"
+    " with keys it shows none of it ([beliefs.md](beliefs.md))",
     "coding, mem, plain files": "as everyday",
     "everyday, mem, plain files": _FEW_WORDS.replace("\n", " "),
 }
