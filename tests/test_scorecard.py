@@ -131,7 +131,7 @@ def test_the_page_says_where_mem_is_not_first_and_what_broke() -> None:
     assert "- coding, mem: memweave by 0.300 nDCG@10, more than two standard errors" in told
     assert "the first hit tells the current value | **1 of 2** | 0 of 2 | – | – |" in told
     assert "- memweave, facts: `it said no`" in told
-    assert "| mem | this source, c0ffee1 |" in told
+    assert "| mem | this source, c0ffee1 (retrieval) |" in told
 
 
 def test_an_empty_page_names_the_tools_and_how_they_are_installed() -> None:

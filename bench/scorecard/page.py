@@ -113,8 +113,12 @@ def page(lines: Sequence[Line]) -> str:
 def _head(lines: Sequence[Line]) -> Iterator[str]:
     yield f"{HEAD.format(cores=os.cpu_count())}\n\n| tool | installed by pip | how it searches |\n|---|---|---|"
     for tool in TOOLS:
-        commits = dict.fromkeys(line["commit"] for line in lines if line["tool"] == tool.name and line.get("commit"))
-        told = f"this source, {' and '.join(commits) or 'no commit'}" if tool.folder == OURS else " ".join(tool.pip)
+        made: dict[str, dict[str, None]] = defaultdict(dict)
+        for line in lines:
+            if line["tool"] == tool.name and line.get("commit"):
+                made[line["commit"]][line["test"]] = None
+        commits = "; ".join(f"{commit} ({', '.join(tests)})" for commit, tests in made.items())
+        told = f"this source, {commits or 'no commit'}" if tool.folder == OURS else " ".join(tool.pip)
         yield f"| {tool.name} | {told} | {tool.told} |"
     yield from (f"\nNot measured: {name}, as {why}." for name, why in ABSENT.items())
 
