@@ -16,6 +16,7 @@ from .frontmatter.edit import same
 from .frontmatter.key_merge import MISSING, comments, merge_heads, merge_lists, merge_values, with_values
 from .ids import blake2b
 from .links import bare
+from .text_lines import with_markers_as_comments
 from .three_way import MARKER, Merged, merge_lines, merge_texts, plain_sides, sides_of
 
 LOST = "merged"
@@ -148,7 +149,7 @@ def _strength(told: str) -> int:
 
 def stated_ids(text: str) -> set[str]:
     """Return the ids that a file states, under any spelling; those of each side where a conflict is left in it."""
-    return {stated_id(parse(side).fields) for side in sides_of(text) or (text,)} - {""}
+    return {stated_id(parse(side).fields) for side in sides_of(text) or (with_markers_as_comments(text),)} - {""}
 
 
 def successors(entry: Entry) -> list[str]:

@@ -81,6 +81,11 @@ def unconflicted(text: str) -> str:
     return _CONFLICT.sub(" ", text)
 
 
+def with_markers_as_comments(text: str) -> str:
+    """Make comments of YAML of the conflict markers in a text, where a person left some of those of a conflict."""
+    return _CONFLICT.sub("# ", text)
+
+
 ONLY_BEGINNING = "only its beginning is indexed"
 """The end of what is said of a file too large to be indexed whole."""
 BINARY = "a binary file, which is no memory"

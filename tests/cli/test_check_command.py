@@ -242,18 +242,19 @@ def test_a_name_with_a_line_end_is_one_line_of_what_was_mended(mem: Mem, workspa
 
 @pytest.mark.parametrize("command", ["read", "forget", "edit"])
 @pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("between", ["=======\n", ""])
 def test_the_id_of_an_entry_with_a_conflict_names_its_file_and_the_line_of_the_marker(
-    mem: Mem, workspace: Path, command: str, inside: bool
+    mem: Mem, workspace: Path, command: str, inside: bool, between: str
 ) -> None:
     identifier, path = mem("write", "The bakery opens at seven.", "--no-dedup").rows[0][1:3]
     file = workspace.parent / path
     text = file.read_text()
     if inside:
         text = text.replace("id: ", "<<<<<<< ours\nid: ", 1).replace(
-            "\ncreated", "\n=======\n>>>>>>> theirs\ncreated", 1
+            "\ncreated", f"\n{between}>>>>>>> theirs\ncreated", 1
         )
     else:
-        text += "<<<<<<< ours\nAt eight.\n=======\nAt nine.\n>>>>>>> theirs\n"
+        text += f"<<<<<<< ours\nAt eight.\n{between}At nine.\n>>>>>>> theirs\n"
     file.write_text(text)
     line = text[: text.index("<<<<<<<")].count("\n") + 1
     for name in (identifier, identifier[-6:]):
