@@ -178,3 +178,11 @@ def test_a_line_of_the_page_does_what_it_says(
 def test_the_page_names_the_hook_there_is() -> None:
     (config,) = [yaml.safe_load(text) for kind, text in BLOCKS if kind == "yaml" and text.startswith("repos:")]
     assert [one["id"] for one in config["repos"][0]["hooks"]] == [one["id"] for one in manifest()]
+
+
+def test_no_group_is_repeated_possessively() -> None:
+    """Python 3.11 before 3.11.5, that of Debian 12, matches such patterns wrongly (gh-106052); `(?>…)` it does not."""
+    possessive = re.compile(r"[)}][*+?]\+|\)\{\{?[\d,]+\}\}?\+")
+    sources = [path for end in ("py", "toml") for path in (ROOT / "memcli").rglob(f"*.{end}")]
+    assert len(sources) > 300
+    assert not [path.name for path in sources if possessive.search(path.read_text(encoding="utf-8"))]

@@ -47,7 +47,7 @@ def variants() -> Iterator[Variant]:
     yield "tried: the query drawn to its hits", WEIGHTS, "hybrid", _instead(index_search, "_by_meaning", _fed_back)
 
 
-def _every_word(query: str, language: str) -> tuple[str, ...]:
+def _every_word(query: str, language: str = "") -> tuple[str, ...]:
     """Drop the 33 usual stop words only."""
     from bench.retrieval.references import STOP
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from .batch import Batch
 
 _PLEASE = (
-    r"(?:(?:please|also|and|hey|ok|okay|so|oh|now|btw|by the way|can you|could you|would you|will you"
-    r"|i want you to|i['’]d like you to)[,!]?\s+)*+"
+    r"(?>(?:(?:please|also|and|hey|ok|okay|so|oh|now|btw|by the way|can you|could you|would you|will you"
+    r"|i want you to|i['’]d like you to)[,!]?\s+)*)"
 )
 _FOR = r"(?:\s+for (?:me|later|future (?:reference|sessions?|chats?)|next time|the future))?"
 _HOLD = (

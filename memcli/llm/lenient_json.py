@@ -22,7 +22,7 @@ _OPEN_THOUGHT = re.compile(r"<(think|thinking|thought|reasoning)>", re.IGNORECAS
 _CLOSED_THOUGHT = re.compile(r"</(think|thinking|thought|reasoning)>", re.IGNORECASE)
 _FENCED = re.compile(r"\s*(?:json\s*)?```[ \t]*[\w-]*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
 _STARTS_AT_ONCE = re.compile(r"\s*(?:```[\w-]*\s*)?[\[{]")
-_STRING = r'"(?:[^"\\]|\\.)*+"'
+_STRING = r'"(?>[^"\\]*(?:\\.[^"\\]*)*)"'
 _BRACKET = re.compile(rf"{_STRING}|[{{}}\[\]]", re.DOTALL)
 _PIECE = re.compile(
     rf"(?P<string>{_STRING})|(?P<comment>//[^\n]*|/\*.{{0,500}}?\*/)"

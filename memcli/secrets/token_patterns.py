@@ -24,7 +24,8 @@ _GLUE = r"(?:\s|\\[nr]|[>#*|\"',+\\])"
 _LINE = r"(?:[A-Za-z0-9+/=]{16,}+|=[A-Za-z0-9+/]{4}|[A-Z][A-Za-z-]{2,20}: [^\n\\]{0,80}+)"
 # The header alone is enough; body and footer go with it, also escaped in JSON, indented, or cut short.
 _PRIVATE_KEY = (
-    f"-----BEGIN {_EDGE}(?:{_GLUE}++{_LINE}){{0,600}}+(?:{_GLUE}++[A-Za-z0-9+/=]{{0,15}}+{_GLUE}*+-----END {_EDGE})?+"
+    f"-----BEGIN {_EDGE}(?>(?:(?>{_GLUE}+){_LINE}){{0,600}})"
+    f"(?>(?:(?>{_GLUE}+)[A-Za-z0-9+/=]{{0,15}}+(?>{_GLUE}*)-----END {_EDGE})?)"
 )
 # A lower-case or capital prefix and a long random tail: what services mint that no rule knows yet.
 _UNKNOWN = (
