@@ -178,8 +178,9 @@ _ABOUT_SETTINGS = """\
 
 A setting has one dotted name. It is read from your own file, `$XDG_CONFIG_HOME/mem/config.yaml` (by default
 `~/.config/mem/config.yaml`), then from the workspace's `mem.yaml`, then from the environment, where `search.limit` is
-`MEM_SEARCH_LIMIT`. The last one that says something counts. `mem config list` shows what is in force and where it comes
-from; `mem config set NAME VALUE` writes one and keeps the comments of the file.
+`MEM_SEARCH_LIMIT`. The last one that says something counts; an empty variable means none where the default is empty, so
+`MEM_LLM_COMMAND= mem consolidate` asks nobody. `mem config list` shows what is in force and where it comes from;
+`mem config set NAME VALUE` writes one and keeps the comments of the file.
 
 A workspace may have come with a clone, so what runs, connects or spends is read only from your own file and the
 environment. Those settings are marked *yours*.

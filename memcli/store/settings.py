@@ -54,7 +54,7 @@ def format_number(path: Path, value: Any) -> int:
 def load_settings(
     user_file: Path, workspace_file: Path | None, environ: Mapping[str, str], *, is_believed: bool = True
 ) -> Settings:
-    """Settle every setting: defaults, then the user's file, then the workspace's, then `MEM_*`.
+    """Settle every setting: defaults, then the user's file, then the workspace's, then `MEM_*`, where empty means none.
 
     Raises UsageError for a value of the wrong kind; unknown names and names a workspace may not set are
     passed over and told, and so is what is wrong in the file of a workspace that is not believed.
@@ -91,8 +91,10 @@ def load_settings(
                 values[name], places[name] = BY_NAME[name].default, "default"
                 ignored.append(f"{workspace_file}: {error.message}")
     for setting in TABLE:
-        if environ.get(setting.variable):
-            values[setting.name] = setting.read(environ[setting.variable], setting.variable)
+        given = environ.get(setting.variable)
+        # Empty means none where none is allowed, whatever the files say; elsewhere it is as if it were not there.
+        if given or (given is not None and setting.default == ""):
+            values[setting.name] = setting.read(given, setting.variable)
             places[setting.name] = setting.variable
     return Settings(values, places, tuple(ignored))
 

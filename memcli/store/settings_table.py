@@ -83,7 +83,8 @@ def _float(value: object) -> float:
 
 def _str(value: object) -> str:
     if isinstance(value, str | int | float) and not isinstance(value, bool):
-        return str(value)
+        text = str(value).strip()
+        return "" if text in ("''", '""') else text  # a file of variables that no shell reads keeps its quotes
     raise TypeError
 
 

@@ -88,3 +88,21 @@ def test_a_command_that_is_not_there_is_said_when_it_is_set(mem: Mem, workspace:
     ran = mem("config", "set", "llm.command", "no-such-agent --print")
     assert (ran.code, "'no-such-agent' is not on the PATH" in ran.err) == (0, True)
     assert mem("config", "set", "llm.command", "cat -").err == ""
+
+
+@pytest.mark.parametrize("empty", ["", " ", "\t", '""', "''"])
+def test_an_empty_llm_command_means_none(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch, empty: str
+) -> None:
+    def consolidated(session: str) -> tuple[int, str]:
+        assert mem("session", "append", "--session", session, "--text", "I prefer tabs over spaces.").code == 0
+        ran = mem("consolidate", session, "--json")
+        return ran.code, ran.json["sessions"][0]["how"]
+
+    assert mem("config", "set", "llm.command", empty).code == 0
+    assert consolidated("by-file") == (0, "rules")
+    assert mem("config", "set", "llm.command", "false").code == 0
+    assert consolidated("by-command") == (7, "fallback")
+    monkeypatch.setenv("MEM_LLM_COMMAND", empty)
+    assert consolidated("by-variable") == (0, "rules")
+    assert mem("config", "get", "llm.command").out.strip() == ""
