@@ -22,7 +22,7 @@ from ..llm.client import Llm, LlmRequest
 from ..llm.lenient_json import without_thoughts
 from .attribution import is_handed_on
 from .batch import Batch, Findings, shown_room
-from .llm_reply import Reply, ReplyEntry, parse_reply
+from .llm_reply import Reply, ReplyEntry, parse_reply, states_nothing
 
 _RULES = """\
 You keep the long-term memory of an assistant and its user. Read the conversation between <conversation> and
@@ -231,8 +231,8 @@ def told_by_llm(llm: Llm, what: str, material: str) -> str:
     text = clean_text(without_thoughts(answer.text[: 10 * _LONGEST_SUMMARY]))
     if not text or len(text) > _LONGEST_SUMMARY or _NO_TEXT.match(text) or _REFUSES.match(text):
         raise LlmError("the answer is no summary")
-    if "<material>" in text or "You make long texts short" in text:
-        raise LlmError("the answer repeats the prompt")
+    if "<material>" in text or "You make long texts short" in text or states_nothing(text, messages[0]["content"]):
+        raise LlmError("the answer repeats the prompt or says nothing")
     return text
 
 

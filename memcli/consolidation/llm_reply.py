@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .. import data
 from ..dataclass import dataclass
 from ..errors import ReplyError
 from ..formats.entry import SOURCES, TYPES, checked
@@ -21,11 +22,11 @@ _CUT = ("length", "max_tokens", "max_output_tokens")
 _FAILED = ("content_filter", "error", "refusal", "safety")
 _HTML = re.compile(r"\s*(?:<!doctype\s+html|<html[\s>]|<\?xml|<head[\s>])", re.IGNORECASE)
 _JSON_TYPES = {"string", "str", "text", "object", "array", "list", "integer", "number", "boolean"}
-_PLACEHOLDERS = _JSON_TYPES | _NAMES
-_TEMPLATE = re.compile(
-    rf"YYYY-MM-DD|a paragraph that begins with|the whole new text of the page|\{{\{{?(?:{'|'.join(FIELDS)})\}}?\}}"
-)
-_SENTINELS = {"(empty)", "null", "none", "n/a", "…", "..."}
+_TEMPLATE = re.compile(rf"^\s*\[YYYY-MM-DD|\{{\{{?(?:{'|'.join(FIELDS)})\}}?\}}")
+_SENTINELS = {"(empty)", "null", "none", "n/a"}
+_MOMENT = re.compile(r"\s*\[[\d\s:.TZ-]+\]|\s*\d{4}-\d\d-\d\d(?:[T ]\d\d:[\d:.Z]+)?")
+_REPEATED = 0.7  # of the runs of three words, which a text shares with the instruction it only repeats
+_LONGEST_PLACEHOLDER = 60  # words
 _TYPE_NAMES = {
     "correction_by_user": "correction",
     "user_preference": "preference",
@@ -74,8 +75,8 @@ class Reply:
 def parse_reply(text: str, finish_reason: str | None = None, prompts: Sequence[str] = ()) -> Reply:
     """Read a reply, or raise ReplyError with one line that says what is wrong with it.
 
-    A cut-off reply is read only where all it began is closed. One that repeats a prompt is refused, since what
-    it holds may be the conversation's words and not the model's.
+    `prompts` are what was asked, the instruction first. A cut-off reply is read only where all it began is closed. One
+    that repeats a prompt is refused, since what it holds may be the conversation's words and not the model's.
     """
     if finish_reason in _FAILED:
         raise ReplyError(f"the model stopped with {finish_reason}")
@@ -90,6 +91,7 @@ def parse_reply(text: str, finish_reason: str | None = None, prompts: Sequence[s
         for values, tier in readings(text, FIELDS, cut=finish_reason in _CUT or not (ended and even)):
             try:
                 if reply := _reply(values, tier):
+                    _require_statements(reply, prompts)
                     return reply
             except ReplyError as error:
                 reason = error.message
@@ -140,9 +142,34 @@ def _text(value: Any, field: str) -> str:
     if not isinstance(value, str):
         raise ReplyError(f"{field} should be a text, not {_kind(value)}")
     text = clean_text(value)
-    if text.strip(" <>[]{}\"'.…").lower() in _PLACEHOLDERS or _TEMPLATE.search(text[:200]):
-        raise ReplyError(f"{field} repeats the schema")
     return "" if text.lower() in _SENTINELS else text
+
+
+def _require_statements(reply: Reply, prompts: Sequence[str]) -> None:
+    """Raise ReplyError where a field only repeats the schema or the instruction; lines the page had are not judged."""
+    shown = {line.strip() for prompt in prompts[1:] for line in prompt.split("\n")}
+    page = "\n".join(line for line in (reply.memory_update or "").split("\n") if line.strip() not in shown)
+    fields = [("history_entry", reply.history_entry), ("memory_update", page)]
+    for field, text in [*fields, *(("an entry's content", entry.content) for entry in reply.entries)]:
+        if text and states_nothing(text, *prompts[:1]):
+            raise ReplyError(f"{field} repeats the schema or the instruction")
+
+
+def states_nothing(text: str, instruction: str = "") -> bool:
+    """Return whether a text is a placeholder, such as "summary paragraph here", or only the words of an instruction."""
+    start = _MOMENT.match(text)
+    words = _words(text[start.end() if start else 0 :])
+    if not words or _TEMPLATE.search(text[:200]):
+        return True
+    marks, others = (data.words("llm_replies.toml", key) for key in ("marks", "others"))
+    if len(words) <= _LONGEST_PLACEHOLDER and marks & set(words) and marks | others >= set(words):
+        return True
+    runs, asked = ([*zip(said, said[1:], said[2:], strict=False)] for said in (words, _words(instruction)))
+    return bool(runs) and len([run for run in runs if run in set(asked)]) >= _REPEATED * len(runs)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.lower())
 
 
 def _entries(value: Any) -> list[ReplyEntry]:

@@ -289,6 +289,41 @@ def test_a_connection_that_breaks_loses_nothing(
     assert mem("consolidate").rows == [["talk", "rules", "4", "1"]]
 
 
+PLACEHOLDERS = (
+    {"history_entry": "[2026-11-20 10:00] summary paragraph here"},
+    {"history_entry": "string", "memory_update": "string"},
+    {"history_entry": "…"},
+    {"history_entry": "Rita told how she works.", "memory_update": "TODO"},
+    {"history_entry": "A paragraph of what was asked, decided and done, and how it ended."},
+)
+
+
+@pytest.mark.parametrize("fields", PLACEHOLDERS)
+def test_a_reply_that_only_repeats_what_was_asked_for_has_failed(
+    mem: Mem, workspace: Path, talk: str, llm: Callable[[str], None], fields: dict[str, str]
+) -> None:
+    mem("session", "import", talk)
+    llm(json.dumps(fields))
+    failed = mem("consolidate")
+    assert (failed.code, "repeats the schema or the instruction" in failed.err) == (7, True)
+    assert history(workspace).count("[raw-fallback]") == 1
+    assert (workspace / "MEMORY.md").read_text().startswith(PAGE_TEXT)
+    assert mem("consolidate").code == 7  # the messages are still due
+    llm(REPLY)
+    assert mem("consolidate").rows[0][:3] == ["talk", "llm", "4"]
+
+
+def test_a_server_whose_model_repeats_what_was_asked_for_has_failed_after_a_second_try(
+    mem: Mem, workspace: Path, talk: str, spawn: Callable[..., Ran]
+) -> None:
+    mem("session", "import", talk)
+    with LlmServer(*(say(json.dumps(fields)) for fields in PLACEHOLDERS)) as server:
+        failed = _model(server, spawn, "consolidate")
+        assert (failed.code, len(server.questions)) == (7, 2)
+        assert "That reply cannot be used: history_entry repeats" in server.questions[1]["messages"][-1]["content"]
+    assert history(workspace).count("[raw-fallback]") == 1
+
+
 def test_two_consolidations_and_ten_writers_at_once_lose_and_double_nothing(
     mem: Mem, workspace: Path, world: Path
 ) -> None:

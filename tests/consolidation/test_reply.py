@@ -5,10 +5,11 @@ import json
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from memcli.consolidation.llm_reply import Reply, ReplyEntry, parse_reply
+from memcli.consolidation.llm_extractor import question
+from memcli.consolidation.llm_reply import Reply, ReplyEntry, parse_reply, states_nothing
 from memcli.errors import LlmError, ReplyError
 from memcli.formats.text_lines import clean_text
 from memcli.llm import lenient_json
@@ -103,7 +104,7 @@ def test_a_reply_that_repeats_the_prompt_is_refused_though_it_holds_json() -> No
     prompt = f"Consolidate the conversation below into long-term memory.\n\n<messages>\n{JSON}\n</messages>"
     with pytest.raises(ReplyError, match="repeats the prompt"):
         parse_reply(prompt.replace("\n\n", "\n"), "stop", [prompt])
-    assert parse_reply(JSON, "stop", [prompt]).entries == (ENTRY,)
+    assert parse_reply(JSON, "stop", ["", prompt]).entries == (ENTRY,)
 
 
 def test_what_was_closed_before_the_cut_is_read_and_only_the_outer_bracket_may_be_missing() -> None:
@@ -240,14 +241,68 @@ def test_a_placeholder_of_the_schema_is_no_text(said: str) -> None:
         parse_reply(json.dumps({"history_entry": said}))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "summary paragraph here",
+        "[2026-11-20 10:00] Summary paragraph here.",
+        "<summary paragraph>",
+        "string",
+        '{"type": "string"}',
+        "…",
+        "- ...",
+        "TODO",
+        "# Memory\n\n(whole new text of the page goes here)",
+        "Lorem ipsum dolor sit amet",
+        "[2026-11-20 10:00] of what was asked, decided and done, and how it ended",
+        "A paragraph that begins with the date, of what was asked, decided and done, and how it ended.",
+        "Keep every line that is still true, and every part between <!-- mem:… --> and <!-- /mem:… --> as it is.",
+        "facts of the codebase, preferences, constraints, corrections by the user",
+    ],
+)
+def test_a_text_of_a_template_or_of_the_instruction_alone_states_nothing(text: str) -> None:
+    asked = [message["content"] for message in question("# Memory\n", [])]
+    for field in ("history_entry", "memory_update"):
+        with pytest.raises(ReplyError, match=f"{field} repeats the schema or the instruction"):
+            parse_reply(json.dumps({field: text}), "stop", asked)
+    with pytest.raises(ReplyError, match="an entry's content repeats"):
+        parse_reply(json.dumps({"history_entry": "A day.", "entries": [text]}), "stop", asked)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The user wants dates as [YYYY-MM-DD HH:MM] in every log.",
+        "[2026-11-20 10:00] Rita asked for a summary of the page; it was decided to keep the text short.",
+        "TODO: move the ledger to Oslo.",
+        "A string has no length here: Kai counts bytes.",
+        "- Prefers tabs",
+        "[2026-11-20 10:00] Asked what was decided of the port: 8443.",
+        "好",
+    ],
+)
+def test_a_text_that_states_something_in_words_of_the_instruction_is_kept(text: str) -> None:
+    asked = [message["content"] for message in question("# Memory\n", [])]
+    assert parse_reply(json.dumps({"history_entry": text}), "stop", asked).history_entry == text
+
+
+def test_a_page_sent_back_as_it_was_is_no_placeholder() -> None:
+    asked = [message["content"] for message in question("# Memory\n\n## Summary\n", [])]
+    reply = {"history_entry": "A day.", "memory_update": "# Memory\n\n## Summary"}
+    assert parse_reply(json.dumps(reply), "stop", asked).memory_update == reply["memory_update"]
+    with pytest.raises(ReplyError, match="memory_update repeats"):
+        parse_reply(json.dumps(reply | {"memory_update": "# Memory\n\n## Summary\n\n- TODO"}), "stop", asked)
+
+
 @given(
     st.fixed_dictionaries({"history_entry": st.text(), "memory_update": st.none() | st.text(), "entries": st.just([])}),
     st.sampled_from(["{}", "```json\n{}\n```", "Here you are:\n{}\nBye."]),
 )
 def test_any_valid_object_comes_back_as_it_was_meant(fields: dict[str, object], frame: str) -> None:
-    found = parse_reply(frame.replace("{}", json.dumps(fields)))
     meant = clean_text(str(fields["history_entry"]))
-    assert found.history_entry == ("" if meant.lower() in {"(empty)", "null", "none", "n/a", "…", "..."} else meant)
+    assume(not any(text and states_nothing(text) for text in (meant, clean_text(str(fields["memory_update"] or "")))))
+    found = parse_reply(frame.replace("{}", json.dumps(fields)))
+    assert found.history_entry == ("" if meant.lower() in {"(empty)", "null", "none", "n/a"} else meant)
     assert found.tier <= 2
 
 
