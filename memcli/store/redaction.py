@@ -6,10 +6,10 @@ secret at all: they stand in listings, logs and commits.
 
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..dataclass import dataclass
 from ..errors import RefusedError
@@ -30,8 +30,10 @@ _ANNOUNCES = re.compile(
     re.IGNORECASE,
 )
 _HASH = re.compile(r"-[0-9a-f]{8,}$")  # what mem puts behind a name
-_NAMES = re.compile(r"(?m)^((?:tags|key|project):|[ \t]*- )(.*)$")  # lines of frontmatter that hold names
+_NAMES = re.compile(r"""(?m)^(["']?)(key|project|tags?|keywords|labels)\1:(.*(?:\n[ \t]*-[ \t].*)*)""")
 _NAME = re.compile(r"[\w@/-][\w.@/-]*")
+_KEY = re.compile("[\"']?key")
+_MARK = re.compile(r"\[(REDACTED:[a-z0-9-]{1,60})\]")
 _MOST_TOLD = 50  # secrets that are looked for again
 _SHORTEST = 4  # characters of a secret that is known again when somebody repeats it
 _MOST_PATHS = 300  # words of one tool call that are looked up
@@ -65,6 +67,7 @@ class Redactor:
     _repeats: bool = False  # in a conversation what one says another repeats: "noted, the code is …"
     _told: int = 0  # how many of the values were found in it
     _asker: str = ""  # who asked for a password in the message before
+    _rules: dict[str, str] = field(default_factory=dict)  # name in frontmatter → the rule of the secret it says
 
     @property
     def refused(self) -> list[Redacted]:
@@ -72,8 +75,30 @@ class Redactor:
         return [one for one in self.found if one.group == "secret" or self.refuses_personal]
 
     def findings(self, text: str) -> list[Finding]:
-        """Return the secrets of a text, and the personal data that is heeded."""
-        return scan(text, personal=self.personal, values=self.values)
+        """Return the secrets of a text, and the personal data that is heeded, also what names in frontmatter say."""
+        end = _frontmatter_end(text)
+        names, plain = list[Finding](), text
+        for match in _NAMES.finditer(text, 0, end) if end else ():
+            if match[2] == "key":  # which announces a secret anywhere else
+                plain = f"{plain[: match.start(2)]}tag{plain[match.end(2) :]}"
+            names += self._names(text, *match.span(3))
+        found = scan(plain, personal=self.personal, values=self.values)
+        if not names:
+            return found
+        found = [one for one in found if not any(name.start <= one.start < name.end for name in names)]
+        return sorted([*found, *names], key=lambda one: one.start)
+
+    def _names(self, text: str, start: int, end: int) -> Iterator[Finding]:
+        """Yield the names in a part of a text that say a secret with hyphens for blanks."""
+        for match in _NAME.finditer(text, start, end):
+            name = match[0]
+            if "-" not in name and "_" not in name:
+                continue
+            if (rule := self._rules.get(name)) is None:
+                rule = self._rules[name] = secret_in_name(self, name)
+            if rule:
+                group: Literal["personal", "secret"] = "personal" if rule in PERSONAL else "secret"
+                yield Finding(text.count("\n", 0, match.start()) + 1, *match.span(), rule, group)
 
     def text(self, text: str, line: int = 1, *, one_line: bool = False, only: str = "") -> str:
         """Blank out the secrets of a text that begins at a line, or lies in it as a whole; `only` those of a group."""
@@ -86,7 +111,7 @@ class Redactor:
         if self._repeats:
             said = {text[one.start : one.end] for one in findings if one.group == "secret"}
             self._remember(value for value in said if len(value) >= _SHORTEST)
-        return redact(text, findings)
+        return _marked(text, findings)
 
     def _remember(self, said: Iterable[str]) -> None:
         """Guard what was found against being repeated; each text is searched for all of it, so it is not much."""
@@ -224,7 +249,7 @@ def nameable(guard: Redactor, path: str) -> str:
         said = session_id(stem) or stem  # a session's folder has its signs escaped
         findings = guard.findings(said)
         if findings:
-            sign = blake2b(part.encode("utf-8", "replace"), digest_size=4).hexdigest()
+            sign = _sign(part)
             stem = f"{slug(redact(said, findings)) or 'redacted'}-{sign}"
             stem = f"redacted-{sign}" if secret_in_name(guard, stem) else stem
         parts.append(f"{stem}{dot}{ending}")
@@ -235,19 +260,32 @@ def nameable(guard: Redactor, path: str) -> str:
     return clean
 
 
-def names_blanked(guard: Redactor, text: str) -> str:
-    """Return an entry's text without the secrets that its tags, key and project say with hyphens, as names do."""
-    head, edge, rest = text.partition("\n---\n")
-    if not (edge and head.startswith("---\n")):
-        return text
+def _frontmatter_end(text: str) -> int:
+    """Return where the frontmatter ends that a text begins with; 0 where it begins with none."""
+    return text.find("\n---", 4) + 1 if text.startswith(("---\n", "---\r\n", "\ufeff---")) else 0
 
-    def blanked(name: re.Match[str]) -> str:
-        rule = secret_in_name(guard, name[0])
-        if rule:
-            guard.found.append(Redacted(guard.name, 1 + head.count("\n", 0, head.find(name[0])), rule))
-        return "redacted" if rule else name[0]
 
-    return _NAMES.sub(lambda line: line[1] + _NAME.sub(blanked, line[2]), head) + edge + rest
+def _marked(text: str, findings: Iterable[Finding]) -> str:
+    """Blank out findings; in frontmatter without brackets, which YAML reads as a list, and each key by its own mark.
+
+    Two memories whose keys were blanked out alike would fill one slot.
+    """
+    end = _frontmatter_end(text)
+    if not end:
+        return redact(text, findings)
+    keys = (
+        replace(one, rule=f"{one.rule}-{_sign(text[one.start : one.end])}")
+        if one.start < end and _KEY.match(text, text.rfind("\n", 0, one.start) + 1)
+        else one
+        for one in findings
+    )
+    clean = redact(text, keys)
+    end = _frontmatter_end(clean)
+    return _MARK.sub(r"\1", clean[:end]) + clean[end:]
+
+
+def _sign(secret: str) -> str:
+    return blake2b(secret.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
 def require_no_secret(workspace: Workspace, name: str, what: str) -> None:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 from ..dataclass import dataclass
@@ -43,7 +44,7 @@ class SecretGuard:
         body = guard.text(body)
         for key, value in told.items():
             guard.name = f"--{key.replace('_', '-')}"
-            kept[key] = _cleaned(guard.text, value)
+            kept[key] = _cleaned(partial(_clean_name, guard, key) if key in _NAMES else guard.text, value)
         if guard.refused and not self.redact:
             first = guard.refused[0]
             where = f"line {first.line} of the text" if first.name == "the text" else first.name
@@ -92,6 +93,12 @@ def _refused(guard: Redactor, text: str) -> list[Redacted]:
     guard.text(text)
     found, guard.found = guard.refused, []
     return found
+
+
+def _clean_name(guard: Redactor, key: str, name: str) -> str:
+    """Return a name without its secrets, as the frontmatter of an imported entry gets it."""
+    head, tail = f"---\n{key}: ", "\n---\n"
+    return guard.text(f"{head}{name}{tail}", 0).removeprefix(head).removesuffix(tail)
 
 
 def _cleaned(clean: Callable[[str], str], value: Any) -> Any:

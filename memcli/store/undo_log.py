@@ -32,7 +32,7 @@ from .workspace import Workspace
 MOST, MOST_OF_HOOKS = 50, 20
 LARGEST = 16 << 20
 """Bytes of all records together; a command that changes more than that is noted without the texts."""
-_REDACTED = b"[REDACTED:"
+_REDACTED = b"REDACTED:"  # without its bracket, which frontmatter does not have
 _APART = (".mem", ".git")
 _LEFT_OUT = {"text": None, "large": True}
 

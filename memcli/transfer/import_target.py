@@ -19,7 +19,7 @@ from ..index.lookups import entry_texts_with, paths_by_id
 from ..store import access_log, atomic_files
 from ..store.archive import put
 from ..store.init import PAGE_TEXT
-from ..store.redaction import Redactor, names_blanked
+from ..store.redaction import Redactor
 from ..store.workspace import Workspace
 from .bundle import USUAL_MODES, BundledFile
 from .foreign_memories import is_made_here
@@ -174,10 +174,7 @@ def without_secrets(guard: Redactor | None, file: BundledFile) -> BundledFile:
     except UnicodeDecodeError:  # one byte that is none must not let a secret in: search shows such files too
         text, encoding = file.data.decode("latin-1"), "latin-1"
     guard.name = file.path
-    if file.kind == "session":
-        clean = "\n".join(_json_without_secrets(guard, text))
-    else:
-        clean = names_blanked(guard, guard.text(text))
+    clean = "\n".join(_json_without_secrets(guard, text)) if file.kind == "session" else guard.text(text)
     return file if clean == text else replace(file, data=clean.encode(encoding))
 
 
