@@ -1,14 +1,22 @@
 """Conversations, named by id or its beginning: add, import, look at them, make them shorter, put them away."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
 from ..formats.session_metadata import STATES
-from ..store.redaction import Redacted
-from ..store.sessions.reading import SessionList, SessionStats, SessionSummary, ShownSession, shown_session, summary_of
+from ..store.sessions.reading import (
+    ClearedSession,
+    DeletedSession,
+    SessionList,
+    SessionStats,
+    SessionSummary,
+    ShownSession,
+    shown_session,
+    summary_of,
+)
 from ..store.sessions.sessions import Session, archive, counts, find, require_own, reset, sessions
 from ..store.sessions.sessions import purge as purged
 from .workspace import Workspace, Workspaces, every, lazily, open_named, recorded
@@ -65,38 +73,6 @@ __getattr__ = lazily(
 )
 
 
-@dataclass(frozen=True)
-class ClearedSession:
-    """A session that begins anew."""
-
-    workspace: Workspace
-    session: str
-    archived: str
-    """The folder of what was said so far; empty where nothing was."""
-    redacted: tuple[Redacted, ...] = ()
-    notices: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {"session": self.session, "archived": self.archived or None}
-
-
-@dataclass(frozen=True)
-class DeletedSession:
-    """A session that was put away, or deleted for good."""
-
-    workspace: Workspace
-    session: str
-    action: str
-    """`archived` or `purged`."""
-    paths: tuple[str, ...]
-    """Where it is now, or what is gone."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the JSON document."""
-        return {"session": self.session, "action": self.action, "paths": list(self.paths)}
-
-
 @recorded("session append")
 def append(
     workspace: Workspace,
@@ -111,9 +87,10 @@ def append(
     `events` is one `NewEvent`, records with a role and a content, or text with such records as JSON: one, a list, or
     one a line. `channel` (`TYPE:ID`) and `user` are where a new session takes place, and with whom. An event whose id
     stands there is not added again; recalled memory and what harnesses put into prompts are left out; secrets are
-    blanked out. Raise UsageError, with nothing added, where something is no event; RefusedError for another tool's
-    session.
+    blanked out; what the user asks to remember becomes memory at once. Raise UsageError, with nothing added, where
+    something is no event; RefusedError for another tool's session.
     """
+    from ..consolidation.remember_requests import may_ask
     from ..transcripts.live_events import NewEvent, add_events, objects
 
     if isinstance(events, NewEvent):
@@ -124,7 +101,13 @@ def append(
         seed = events if isinstance(events, str) else str(events)
     kind, _, identifier = channel.partition(":")
     told = {"channel_type": kind, "channel_id": identifier, "user_id": user}
-    return add_events(workspace, session, given, workspace.noise(f"{session}\n{seed}"), told)
+    added = add_events(workspace, session, given, workspace.noise(f"{session}\n{seed}"), told)
+    if not (added.added and may_ask(seed)):
+        return added
+    from ..consolidation.consolidate import keep_requests
+
+    remembered, notices = keep_requests(workspace, added.session, added.ids)
+    return replace(added, remembered=remembered, notices=notices)
 
 
 def holds_many(workspace: Workspace, path: str | Path) -> bool:

@@ -41,7 +41,8 @@ def append(
     """Add a message, a tool call or a tool's answer to a session.
 
     Without --session a new one is made. Secrets are blanked out and told; recalled memory and what harnesses put into
-    prompts are left out. An event whose id stands there already is not added again.
+    prompts are left out. An event whose id stands there already is not added again. What the user asks to remember
+    ("remember this: …") becomes memory at once.
     """
     if bool(event) == (text is not None):
         raise UsageError("an event is given as JSON or by --role and --text", 'such as --role user --text "…"')
@@ -53,11 +54,15 @@ def append(
     done = api.append(context.writing(workspace, scope), given, into, channel=channel, user=user)
     tell_redacted(done.redacted)
     _tell_notices(done.session)
+    for notice in done.notices:
+        output.note(notice)
     if as_json:
         output.say_json(done.as_dict())
         return
     if output.is_watched():
         output.say(f"added {output.number_of(done.added, 'event')} to {done.session.id}")
+        for identifier in done.remembered:
+            output.say(f"kept in memory as {identifier}")
     else:
         output.say_row(("added", done.session.id, *done.ids))
     _tell_skipped(done.skipped, done.known)

@@ -123,7 +123,10 @@ def _least(label: str) -> float:
 
 
 def _is_own_label(label: str) -> bool:
-    return _pattern("own_label").fullmatch(label.strip("-*# ")) is not None
+    label = label.strip("-*# ")
+    return any(
+        pattern.fullmatch(label) for pattern in (_pattern("own_label"), data.pattern("remember_requests.toml", "label"))
+    )
 
 
 def _points(question: str) -> bool:

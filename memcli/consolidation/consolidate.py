@@ -14,12 +14,13 @@ from ..beliefs.neighbours import Nearby, Opened
 from ..beliefs.plan import Draft, Settled
 from ..errors import BusyError, MemError
 from ..formats.session_event import Event
+from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import Session, at
 from ..store.workspace import Workspace
 from .backlog import queue
-from .batch import home, parts, read_batch, read_waiting, waiting_as_read
-from .plan import Outcome, plan_batches
-from .stages import Extraction, extract_or_fall_back
+from .batch import Batch, home, parts, read_batch, read_waiting, waiting_as_read
+from .plan import Outcome, plan_batches, plan_requests
+from .stages import Extraction, extract_or_fall_back, requests
 
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import Heard, LlmJudge
@@ -197,6 +198,35 @@ def _applied_to(
     )
     kept = tuple(f"{path} was changed meanwhile: our text is in {place}" for path, place in applied.kept)
     return [replace(first, remarks=first.remarks + kept), *others]
+
+
+def keep_requests(
+    workspace: Workspace, session: Session, messages: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Keep at once what the user asks to remember in some messages of a session; return ids of entries, and notices.
+
+    What one of the messages takes back is not kept. Where nothing can be written consolidation does it later, and that
+    is told: who hears that it failed would say the messages again.
+    """
+    found = requests(Batch(workspace, session, recent_events(workspace.path(session.path))), messages)
+    if not found.drafts:
+        return (), ()
+
+    def again(last: Nearby | None, seconds: float | None) -> Nearby:
+        return look(workspace, found.drafts, last, budget=seconds)
+
+    def decide(seen: Nearby) -> tuple[Steps, Settled]:
+        settled = settle_drafts(workspace, seen)
+        return plan_requests(found, settled, messages), settled
+
+    def note(settled: Settled) -> None:
+        note_settled(workspace, settled, f"the conversation {session.id}")
+
+    try:
+        settled, _ = with_current(workspace, "mem session append", again, decide, note=note)
+    except MemError as error:
+        return (), (f"what the user asked to remember waits for consolidation: {error.message}",)
+    return tuple(dict.fromkeys(admitted.id for admitted in settled.admitted)), settled.notices
 
 
 class _LostError(Exception):

@@ -17,11 +17,11 @@ from ..store.entries import entry_text
 from ..store.history import history_steps
 from ..store.journal import Append, Change, Step
 from ..store.redaction import Redacted
-from ..store.sessions.sessions import Session, page_change
+from ..store.sessions.sessions import Session, at, page_change
 from ..store.workspace import Workspace
 from .batch import Batch
 from .page_update import entry_as_planned, proposed_page, with_our_lines
-from .remember_requests import FALLBACK_TO
+from .remember_requests import FALLBACK_TO, KEPT, kept_at_once
 from .stages import Extraction
 
 FALLBACK = "[raw-fallback]"
@@ -78,13 +78,27 @@ def plan_batches(workspace: Workspace, found: Sequence[Extraction], parts: Seque
     return proposed
 
 
+def plan_requests(found: Extraction, settled: Settled, messages: Sequence[str]) -> list[Step]:
+    """Return the steps that keep what some messages ask to remember, and mark these on the page of their session."""
+    workspace, session = found.batch.workspace, found.batch.session
+    texts = {step.path: step.after for step in settled.plan.steps if isinstance(step, Change)}
+    lines, _ = with_our_lines(workspace, [(found, settled)], texts, read_page(workspace))
+    session = at(workspace, session.folder, session.id)
+    marked = {**session.metadata.metadata, KEPT: [*kept_at_once(session), *messages]}
+    return [*settled.plan.steps, *lines, page_change(workspace, session, metadata=marked)]
+
+
 def _steps(found: Extraction, settled: Settled, stands: Mapping[str, str | None], *, is_next: bool) -> list[Step]:
     """Return the steps of one batch; the last one marks its messages as consolidated."""
     batch = found.batch
     workspace, session = batch.workspace, batch.session
     steps: list[Step] = []
     history = _with_moment(batch, found.history)
-    marked = {key: value for key, value in session.metadata.metadata.items() if key not in (FALLBACK_TO, FALLBACKS)}
+    marked = {
+        key: value for key, value in session.metadata.metadata.items() if key not in (FALLBACK_TO, FALLBACKS, KEPT)
+    }
+    if later := [message for message in kept_at_once(session) if not batch.event(message).id]:
+        marked[KEPT] = later
     fallbacks = _fallbacks(session)
     if fallbacks and not history:
         history = _with_moment(batch, f"{session.id}: nothing came of it.")  # what stands for the fallback

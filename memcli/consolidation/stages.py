@@ -76,15 +76,16 @@ def extract_or_fall_back(batch: Batch, llm: "Llm | None") -> Extraction:
 def extract(batch: Batch, llm: "Llm | None") -> Extraction:
     """Find what is worth keeping of a batch; raise LlmError where an LLM is asked and gives no usable reply."""
     said = candidates(batch.events)
-    requested = _standing(asked(batch), said)
+    requested = _still_asked(asked(batch), said)
     extractor: Extractor = by_rules
     if llm is not None:
         from .llm_extractor import by_llm
 
         extractor = partial(by_llm, llm)
     found = extractor(batch, said)
-    drafts, history = _once([*requested, *found.drafts], batch), found.history
-    told = _told(batch, said, drafts)
+    every = [*requested, *found.drafts]
+    drafts, history = _once(every, batch), found.history
+    told = _told(batch, said, every)  # with what was kept at once: it belongs to what came of the conversation
     if llm is None and told.episode():
         drafts = [draft for draft in drafts if not told.states(draft.body) or draft in requested]
     if history:
@@ -111,8 +112,8 @@ def _is_pasted(batch: Batch, draft: Draft) -> bool:
     return bool(message) and draft.told["source"] == "observed" and batch.event(message).role == "user"
 
 
-def _standing(requested: Sequence[Draft], said: Sequence[Candidate]) -> list[Draft]:
-    """Leave out what the user asked to remember, and to forget in a later message."""
+def _still_asked(requested: Sequence[Draft], said: Sequence[Candidate]) -> list[Draft]:
+    """Return what the user asked to remember without what they asked to forget in a later message."""
     back = retracted(said)
     gone = [one for one in said if place_of(one) in back]
 
@@ -125,8 +126,17 @@ def _standing(requested: Sequence[Draft], said: Sequence[Candidate]) -> list[Dra
 
 def fallback(batch: Batch) -> Extraction:
     """Return what is kept where an LLM failed: what the user asked for outright."""
-    drafts = _once(asked(batch), batch)
-    return Extraction(batch, tuple(drafts), "", Summary("", ""), lasting=frozenset(one.body for one in drafts))
+    return _requested(batch, _once(asked(batch), batch))
+
+
+def requests(batch: Batch, messages: Sequence[str]) -> Extraction:
+    """Return what some messages of a batch ask to remember and none of it takes back, fit to be written."""
+    guard = redactor(batch.workspace, batch.session.path)
+    return _requested(batch, sound(_still_asked(asked(batch, messages), candidates(batch.events)), guard))
+
+
+def _requested(batch: Batch, drafts: Sequence[Draft]) -> Extraction:
+    return Extraction(batch, tuple(drafts), "", Summary("", ""), lasting=frozenset(draft.body for draft in drafts))
 
 
 def _told(batch: Batch, said: Sequence[Candidate], drafts: Sequence[Draft]) -> Summary:

@@ -61,6 +61,9 @@ class AddedEvents(Appended):
     skipped: Mapping[str, int] = field(default_factory=Counter)
     """What was left out, by reason."""
     redacted: tuple[Redacted, ...] = ()
+    remembered: tuple[str, ...] = ()
+    """Ids of the entries that say now what the user asked to remember."""
+    notices: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON document."""
@@ -74,6 +77,7 @@ class AddedEvents(Appended):
             "waiting": self.counts.waiting,
             "skipped": dict(self.skipped),
             "redacted": [asdict(one) for one in self.redacted],
+            "remembered": list(self.remembered),
         }
 
 

@@ -1,10 +1,31 @@
 """What a user asks to remember is kept word for word, and nothing else is taken for such a request."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memcli.consolidation.remember_requests import is_bare, remember_request, remembered
+
+WRITTEN: dict[str, list[dict[str, Any]]] = yaml.safe_load(
+    (Path(__file__).parent / "data" / "remember_requests.yaml").read_text("utf-8")
+)
+
+
+@pytest.mark.parametrize("ask", WRITTEN["asks"], ids=lambda ask: ask["keeps"])
+def test_each_of_forty_ways_to_ask_is_the_user_own_word(ask: dict[str, str]) -> None:
+    request = remember_request(ask["text"])
+    assert request is not None
+    assert request.source == "user"
+    assert ask["keeps"] in ask["text"][request.start : request.stop]
+
+
+@pytest.mark.parametrize("said", [one["text"] for one in WRITTEN["look_alikes"] if "role" not in one])
+def test_what_only_looks_like_asking_is_no_request(said: str) -> None:
+    assert remember_request(said) is None
 
 
 @pytest.mark.parametrize(
@@ -46,7 +67,7 @@ def test_a_request_to_remember_gives_what_was_said(text: str, kept: str) -> None
         "save this to disk as out.txt",
         "Don't forget the slides.",
         "don't forget to add tests",
-        "Note that the API returns 404",
+        "Mend the login. Note that the API returns 404",
         "The function saves this: a list",
         "remember this",
         "remember: ",

@@ -80,7 +80,7 @@ def test_what_came_of_the_prompt_itself_was_not_known_when_it_was_said(
     mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at(monkeypatch, "12")
-    said(mem, ("user", "remember: the staging database listens on port 7070", "10"), ("assistant", "ok", "10"))
+    said(mem, ("user", "the staging database listens on port 7070", "10"), ("assistant", "ok", "10"))
     said(mem, ("user", ASKED, "11"))
     mem("write", "The staging database listens on port 7070.", "--no-dedup", "--created-at", "2026-11-10T10:00:00Z",
         "--sources", "session:talk#1")  # fmt: skip

@@ -11,6 +11,7 @@ from ...formats.session_event import Event, view
 from ...formats.session_metadata import session_id
 from ...formats.text_lines import Problem
 from ..layouts import SESSION_FOLDER as FOLDER
+from ..redaction import Redacted
 from ..workspace import Workspace
 from .event_file import read_events, standing_ids
 from .sessions import Session, counts, sessions
@@ -177,6 +178,38 @@ class SessionStats:
         """Return the JSON document."""
         names = ("soft_limit", "hard_limit", "context_window", "unreadable")
         return {**self.summary.as_dict(), **{name: getattr(self, name) for name in names}}
+
+
+@dataclass(frozen=True)
+class ClearedSession:
+    """A session that begins anew."""
+
+    workspace: Workspace
+    session: str
+    archived: str
+    """The folder of what was said so far; empty where nothing was."""
+    redacted: tuple[Redacted, ...] = ()
+    notices: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {"session": self.session, "archived": self.archived or None}
+
+
+@dataclass(frozen=True)
+class DeletedSession:
+    """A session that was put away, or deleted for good."""
+
+    workspace: Workspace
+    session: str
+    action: str
+    """`archived` or `purged`."""
+    paths: tuple[str, ...]
+    """Where it is now, or what is gone."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {"session": self.session, "action": self.action, "paths": list(self.paths)}
 
 
 @dataclass(frozen=True)
