@@ -7,8 +7,7 @@ from typing import Any
 from ..dataclass import dataclass
 from ..errors import BusyError, MemError, UnavailableError, UsageError
 from ..index.database import Health
-from ..maintenance.indexing import Indexed
-from ..maintenance.stats import TOP, Stats
+from ..maintenance.stats import TOP, Indexed, Stats
 from .workspace import FileProblem, Workspace, Workspaces, every
 
 __all__ = ["TOP", "Health", "IndexReport", "Indexed", "Stats", "StatsReport", "index", "stats"]
@@ -116,12 +115,12 @@ def index(
     texts embedded. What could not be embedded is in the report. Raise UsageError for `rebuild` with `status`,
     BusyError if another process writes the index.
     """
-    from ..maintenance import indexing
+    from ..maintenance import stats as maintenance
 
     if rebuild and status:
         raise UsageError("an index is rebuilt, or only looked at", "give --rebuild or --status")
     found = [
-        indexing.index(one, embed=not status, rebuild=rebuild, reading=reading, embedding=embedding)
+        maintenance.index(one, embed=not status, rebuild=rebuild, reading=reading, embedding=embedding)
         for one in every(workspaces)
     ]
     return IndexReport(tuple(found))

@@ -59,7 +59,7 @@ class ImportedMemories:
 
     dry_run: bool
     counts: dict[str, int]
-    """Lines by action: created, merged, unchanged, conflict, refused, left out."""
+    """Lines by action: created, merged, updated, unchanged, conflict, refused, left out."""
     lines: tuple[ImportedLine, ...] = ()
     """What became of each line that was not unchanged or left out."""
     redacted: tuple[Redacted, ...] = ()

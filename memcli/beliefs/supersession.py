@@ -125,8 +125,9 @@ def flagged_reason(old: str, new: str) -> str:
 
 
 def restored_text(workspace: Workspace, old: EntryFile) -> str:
-    """Return the text of a superseded entry made active again."""
-    told = {"status": "", "superseded_by": "", "superseded_at": ""}
+    """Return the text of an entry that is not in use made active again."""
+    is_off = frontmatter.parse(old.text).fields.get("active") is False  # another tool's word, which stays
+    told = {"status": "active" if is_off else "", "superseded_by": "", "superseded_at": ""}
     return entries.revised(workspace, old.path, old.text, told, touch=False)
 
 

@@ -81,8 +81,10 @@ def import_(
     and what contradicts is settled or marked, as `mem write` does; an export comes into an empty workspace byte for
     byte. Secrets are blanked out and named. Importing again, also after an interruption, goes on where it stopped.
     Besides mem's own lines it reads the graph of the MCP memory server, jcode's global.json and records with a content,
-    one a line or as one document. What they say is retired stays so; vectors are left out. Exit code 3 where something
-    was not taken in.
+    one a line or as one document. What they say is retired stays so; vectors are left out. Imported again they follow
+    the other tool: a later change and a retraction come in, unless it was changed later, restored or forgotten here. A
+    memory counts for no more trust than its source has: user 1.0, observed 0.7 (also where nothing is said), inferred
+    0.5. Exit code 3 where something was not taken in.
     """
     where = context.writing(workspace, scope, "imported into")
     name = "standard input" if file == "-" else file
@@ -126,8 +128,9 @@ def _teller(where: Workspace, name: str, *, dry_run: bool, as_json: bool) -> Cal
                 output.note(f"{name}:{line.line}: {f'{line.path}: ' if line.path else ''}{line.reason}")
             elif told[line.action] == TOLD + 1:
                 output.note("more of the same follows")
-        elif line.action == "merged" and not as_json:
-            output.say_row(("would merge" if dry_run else "merged", context.here(where, line.path), line.id))
+        elif line.action in ("merged", "updated") and not as_json:
+            action = f"would {line.action.removesuffix('d')}" if dry_run else line.action
+            output.say_row((action, context.here(where, line.path), line.id))
         elif line.action == "created" and not as_json:
             remark = relations(line.supersedes, line.superseded_by, line.conflicts_with, line.likely_same)
             row = ("would create" if dry_run else "created", context.here(where, line.path))

@@ -211,7 +211,7 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
     if "type" not in values and isinstance(metadata.get("type"), str):
         values["type"] = checked("type", metadata["type"])
     if fields.get("active") is False and "status" not in values:
-        values["status"] = "archived"
+        values["status"] = "superseded"
     source = values.setdefault("source", "observed")
     values.setdefault("trust", TRUST.get(source, TRUST["inferred"]))
     if "created_at" not in values and "modified" not in metadata and (day := parse_time(day_in(path))):

@@ -19,7 +19,7 @@ from ..beliefs.supersession import (
 )
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError
-from ..formats.entry import TRUST, stated_id
+from ..formats.entry import TRUST, Entry, stated_id
 from ..formats.frontmatter import document
 from ..index.index import Index, ask
 from ..index.lookups import paths_by_id, successors
@@ -134,7 +134,10 @@ def each(named: Sequence[Named], change: Callable[[Named], Archived]) -> tuple[l
 def _is_in_use(workspace: Workspace, path: str) -> bool:
     if workspace.layout.kind_of(path) != "entry" or workspace.layout.is_archived(path) or workspace.path(path).is_dir():
         return False
-    entry = read_entry_file(workspace, path).entry
+    return _is_active(read_entry_file(workspace, path).entry)
+
+
+def _is_active(entry: Entry) -> bool:
     return entry.status == "active" and not entry.superseded_by
 
 
@@ -178,7 +181,7 @@ def restore(workspace: Workspace, path: str) -> Restored:
         if not _is_hidden(workspace, path):
             return Restored(path)
     before = read_entry_file(workspace, path)
-    if before.entry.status != "superseded" and not before.entry.superseded_by:
+    if _is_active(before.entry):
         if len(chain(workspace, before.entry.id).links) > 1:
             raise RefusedError(
                 f"{path} is not in the archive",

@@ -1,7 +1,7 @@
-"""What is in memory, in numbers: kinds, ages, growth, what is used and what fades. Changes nothing."""
+"""What is in memory, in numbers, and the index of it brought up to date: changed files read, every text embedded."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -10,6 +10,7 @@ from ..beliefs.supersession import is_in_conflict, over
 from ..dataclass import dataclass
 from ..formats.text_lines import FileProblem
 from ..formats.times import parse_time
+from ..index import schema
 from ..index.database import Health
 from ..index.filters import Filter
 from ..index.index import Index, ask
@@ -109,3 +110,74 @@ def _growth(rows: Sequence[Row], now: datetime, zone: tzinfo) -> dict[str, int]:
     names = [f"{year:04}-{month + 1:02}" for year, month in months]
     first = next((place for place, name in enumerate(names) if made[name]), len(names) - 1)
     return {name: made[name] for name in names[first:]}
+
+
+BUSY = "another process writes the index; run `mem index` again"
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What is in a workspace's index, and what was new."""
+
+    workspace: Workspace
+    files: int
+    added: int  # files, as the next two
+    changed: int
+    removed: int
+    entries: int
+    chunks: int
+    not_embedded: int  # chunks without a vector
+    vectors: int
+    embedded: int  # texts embedded since the index was made
+    model: str | None  # the embedding model; None where none was used yet
+    elsewhere: str  # where the index is kept if not in the workspace; else empty
+    unfinished: str  # why chunks were left without a vector that should have got one; else empty
+    problems: tuple[FileProblem, ...]
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether another process kept this one from embedding."""
+        return self.unfinished == BUSY
+
+
+def index(
+    workspace: Workspace, *, embed: bool, rebuild: bool, reading: Progress | None, embedding: Progress | None
+) -> Indexed:
+    """Take in what changed and, with `embed`, embed every text; with `rebuild` throw the old index away first."""
+    if rebuild:
+        schema.discard(schema.folder_of(workspace.derived, workspace.cache) or workspace.derived)
+    return ask(workspace, lambda found: _indexed(found, embed=embed, reading=reading, embedding=embedding))
+
+
+def _indexed(found: Index, *, embed: bool, reading: Progress | None, embedding: Progress | None) -> Indexed:
+    where = found.workspace
+    seen = found.refresh(reading, talk=True)
+    if embed:
+        from ..index.reembedding import embed_all
+
+        embed_all(found, embedding)
+    state = found.health()
+    return Indexed(
+        where,
+        seen.files,
+        seen.added,
+        seen.changed,
+        seen.removed,
+        state.entries,
+        state.chunks,
+        state.not_embedded,
+        state.vectors,
+        state.embedded,
+        found.meta("model"),
+        str(found.folder) if found.folder not in (None, where.derived) else "",
+        _obstacle(found) if embed and state.not_embedded else "",
+        tuple(found.problems()),
+    )
+
+
+def _obstacle(found: Index) -> str:
+    """Return why what should have been embedded was not; empty if it only came in meanwhile."""
+    if found.folder is not None:
+        return ""
+    return BUSY if found.is_overtaken else "; ".join(schema.NO_PLACE)

@@ -47,6 +47,8 @@ _DERIVED = re.compile(r"(?i)(?:.*_)?(?:embedding|vector)s?(?:_.*)?|(?-i:search_t
 _NUMBERS = 32
 """From so many numbers on a list is no memory but a vector."""
 _TRUST_WORDS = {"high": "user", "medium": "observed", "low": "inferred"}
+_TRUST_SCORES = ((0.9, "user"), (0.6, "observed"), (0, "inferred"))
+"""From which score on a memory is whose word: without that it would count for no more than what was observed."""
 _KNOWN = {name for key, others in SPELLINGS.items() for name in (key, *others)}
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
 _ID = re.compile(r"[\w.:-]{1,80}")
@@ -150,8 +152,11 @@ def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
         aside["kind"] = given
     if "source" in fields and str(fields["source"]).lower() not in SOURCES:
         aside["source"] = fields.pop("source")
-    if str(fields.get("trust", "")).lower() in _TRUST_WORDS:
-        fields.setdefault("source", _TRUST_WORDS[str(fields.pop("trust")).lower()])
+    trust = fields.get(spelled(fields, "trust"))
+    if str(trust).lower() in _TRUST_WORDS:
+        fields.setdefault("source", _TRUST_WORDS[str(fields.pop(spelled(fields, "trust"))).lower()])
+    elif isinstance(trust, int | float) and 0 <= trust <= 1 and not isinstance(trust, bool):
+        fields.setdefault("source", next(source for least, source in _TRUST_SCORES if trust >= least))
     nested = fields.get("metadata")
     nested = {key: one for key, one in nested.items() if not _is_derived(key, one)} if isinstance(nested, dict) else {}
     if aside or "metadata" in fields:
@@ -166,7 +171,7 @@ def _retired(record: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
     if any(fields.get(name) for name in ("superseded_by", *SPELLINGS["superseded_by"])):
         return "superseded"
     is_off = any(_truth(record.get(key)) is False for key in _NOT_HELD)
-    return "archived" if is_off or any(_truth(record.get(key)) for key in _RETIRED) else ""
+    return "superseded" if is_off else "archived" if any(_truth(record.get(key)) for key in _RETIRED) else ""
 
 
 def _truth(value: object) -> bool | None:

@@ -146,6 +146,11 @@ class ImportTarget:
     def _is_fresh_page(self, file: BundledFile, there: str) -> bool:
         return file.path == self.workspace.layout.memory and there == _FRESH_PAGE
 
+    def earlier(self, file: BundledFile, entry: Entry | None) -> str:
+        """Return the path of what another tool said under this id at an earlier import; empty if it said nothing."""
+        path = self.known.paths.get(entry.id, "") if entry is not None and is_made_here(file.path) else ""
+        return "" if path in (file.path, *self._planned) or not is_made_here(path) else path
+
     def _holds(self, path: str, file: BundledFile) -> bool:
         try:
             return is_same_memory(atomic_files.read(self.workspace.path(path)), file.data)

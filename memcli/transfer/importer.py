@@ -4,18 +4,21 @@ Never overwrites what stands there, and never leaves the workspace. Secrets are 
 `import_admission`.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from ..beliefs.plan import Admitted
 from ..errors import MemError
+from ..formats.entry import TRUST
 from ..index.filters import Filter
 from ..store.local_log import note_added
 from ..store.privacy import require_open
 from ..store.redaction import Redacted, nameable, redactor
 from ..store.workspace import Workspace
 from .bundle import SETTINGS, BundledFile, ImportedLine, is_another_tools_store, place_in, take_settings, unpacked
+from .changed_records import follow
 from .export import passes
 from .foreign_memories import RecordLine, file_from_record, record_lines
 from .import_admission import ImportCandidate, admit_files, import_candidate
@@ -59,6 +62,7 @@ class Importer:
         self._guard = None if allow_secret else redactor(workspace, "")
         self._names = redactor(workspace, "")
         self._made: list[str] = []  # ids of entries for somebody to look at
+        self._capped: Counter[str] = Counter()  # memories that state more trust than their source has, by source
         self._together: set[str] = set()  # paths that stand here and in the file: they lived together before
 
     @property
@@ -93,6 +97,10 @@ class Importer:
                 yield from self._admit(waiting)
                 waiting, count = [], 0
         yield from self._admit(waiting)
+        self.notices += [
+            f"{count:,} of source {source} say more trust than it has: they count for {TRUST[source]:g}"
+            for source, count in sorted(self._capped.items())
+        ]
 
     def _take(self, line: RecordLine) -> "ImportedLine | ImportCandidate":
         if line.record is None:
@@ -113,7 +121,15 @@ class Importer:
         file = without_secrets(self._guard, file)
         entry = target.entry_of(file)
         is_restored = own and target.known.is_empty
-        action, reason = target.compare(file, entry)
+        earlier = target.earlier(file, entry)
+        if earlier and entry is not None:
+            action, reason = follow(self.workspace, earlier, entry, dry_run=self.dry_run)
+        else:
+            action, reason = target.compare(file, entry)
+        if entry is not None and entry.trust > TRUST[entry.source] and action in ("", "updated"):
+            self._capped[entry.source] += 1
+        if action == "updated" and entry is not None:
+            return ImportedLine(line.number, action, earlier, reason, entry.id)
         if not action and entry is not None and self.dedup and not is_restored:
             found = import_candidate(line.number, file, entry)
             if found is not None:

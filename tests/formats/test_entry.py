@@ -120,7 +120,7 @@ def test_a_file_without_frontmatter_is_an_entry_named_by_its_path() -> None:
         ("source: inferred\ntrust: 0.9", "trust", 0.9),
         ("trust_score: .25", "trust", 0.25),
         ("priority: high", "salience", 0.8),
-        ("active: false", "status", "archived"),
+        ("active: false", "status", "superseded"),
         ("active: false\nstatus: superseded", "status", "superseded"),
         ("state: Deprecated", "status", "superseded"),
         ("status: unheard-of", "status", "active"),

@@ -1,0 +1,58 @@
+"""Bring an imported memory in step with what the tool that it came from says of it now.
+
+The text that goes stays in the archive. A change counts where it is later than the last one here; that a memory is no
+longer held counts without a time, since tools note none, but not for one that somebody restored here.
+"""
+
+from typing import Any
+
+from ..beliefs.plan import Plan, applied, without_lines
+from ..beliefs.supersession import EntryFile, read_entry_file
+from ..formats.entry import Entry
+from ..store import access_log, entries
+from ..store.journal import Change
+from ..store.workspace import Workspace
+
+_FIELDS = ("type", "title", "tags", "key", "project", "source", "trust", "expires_at")
+"""What is taken over besides the words; what a tool counts or computes, such as its confidence, is not."""
+
+
+def follow(workspace: Workspace, path: str, entry: Entry, *, dry_run: bool) -> tuple[str, str]:
+    """Change the memory at a path to what another tool's record says; return what was done, or why nothing was."""
+    if workspace.layout.is_archived(path):
+        return "unchanged", f"it was put away: {path}"
+    here = read_entry_file(workspace, path)
+    # A record without a time is as young as this import: nobody knows whether it is later than what stands here.
+    is_later = here.entry.updated_at < entry.updated_at < workspace.stamp
+    is_same = (here.entry.title, here.entry.body.split()) == (entry.title, entry.body.split())
+    fields = {key: getattr(entry, key) for key in _FIELDS if getattr(entry, key) != getattr(here.entry, key)}
+    is_changed = is_later and (not is_same or bool(fields))
+    is_retired = entry.status != "active" == here.entry.status and (is_same or is_later)
+    if is_retired and is_same and _restored(workspace, here.entry.id) > entry.updated_at:
+        return "unchanged", "it was restored here"
+    if not is_changed and not is_retired:
+        if is_same or here.entry.status != "active":
+            return "unchanged", f"it stands at {path}"
+        return "conflict", f"{path} has its id {entry.id} and says something else"
+    if not dry_run:
+        if is_changed:
+            told = {**fields, "updated_at": entry.updated_at}
+            entries.update(workspace, path, told, None if is_same else entry.body)
+        if is_retired:
+            _retire(workspace, read_entry_file(workspace, path), entry)
+    return "updated", ""
+
+
+def _restored(workspace: Workspace, identifier: str) -> str:
+    """Return when a memory was last brought back; empty for one that never was."""
+    noted = access_log.counts(workspace).get(access_log.RESTORED + identifier)
+    return noted.last if noted else ""
+
+
+def _retire(workspace: Workspace, here: EntryFile, entry: Entry) -> None:
+    told: dict[str, Any] = {"status": entry.status, "superseded_by": entry.superseded_by}
+    if entry.status == "superseded":
+        told["superseded_at"] = workspace.stamp
+    text = entries.revised(workspace, here.path, here.text, told, touch=False)
+    lines = without_lines(workspace, [here.entry.id])
+    applied(workspace, Plan((Change(here.path, here.text, text), *lines.steps)), "mem import")
