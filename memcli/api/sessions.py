@@ -81,17 +81,20 @@ def append(
     *,
     channel: str = "",
     user: str = "",
+    project: str = "",
+    state: str = "",
 ) -> "AddedEvents":
     """Add events to a session; without its id a new one is made.
 
     `events` is one `NewEvent`, records with a role and a content, or text with such records as JSON: one, a list, or
-    one a line. `channel` (`TYPE:ID`) and `user` are where a new session takes place, and with whom. An event whose id
+    one a line. `channel` (`TYPE:ID`) and `user` are where a new session takes place, and with whom; `project` is
+    that of what comes of the session from now on, and `state`, one of `STATES`, is its own then. An event whose id
     stands there is not added again; recalled memory and what harnesses put into prompts are left out; secrets are
     blanked out; what the user asks to remember becomes memory at once. Raise UsageError, with nothing added, where
     something is no event; RefusedError for another tool's session.
     """
     from ..consolidation.remember_requests import may_ask
-    from ..transcripts.live_events import NewEvent, add_events, objects
+    from ..transcripts.live_events import NewEvent, add_events, objects, session_fields
 
     if isinstance(events, NewEvent):
         given: Sequence[Mapping[str, Any]] = [events.record()]
@@ -99,8 +102,9 @@ def append(
     else:
         given = objects(events) if isinstance(events, str) else events
         seed = events if isinstance(events, str) else str(events)
-    kind, _, identifier = channel.partition(":")
-    told = {"channel_type": kind, "channel_id": identifier, "user_id": user}
+    told = session_fields(workspace, channel, user, project, state)
+    if channel and user and workspace.layout.new_session:
+        session = session or workspace.layout.new_session.format(channel=told["channel_id"], user=user)
     added = add_events(workspace, session, given, workspace.noise(f"{session}\n{seed}"), told)
     if not (added.added and may_ask(seed)):
         return added

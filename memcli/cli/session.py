@@ -34,6 +34,10 @@ def append(
     timestamp: Annotated[str, typer.Option(metavar="TIME", help="When it was.", show_default="now")] = "",
     channel: Annotated[str, typer.Option(metavar="TYPE:ID", help="Where a new session takes place.")] = "",
     user: Annotated[str, typer.Option(metavar="ID", help="With whom.")] = "",
+    project: Annotated[str, typer.Option(metavar="NAME", help="Of what comes of the session from now on.")] = "",
+    state: Annotated[
+        str, typer.Option(help="ACTIVE, PAUSED or TERMINATED: what the session is then.", show_default="ACTIVE")
+    ] = "",
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
@@ -43,15 +47,20 @@ def append(
     Without --session a new one is made. Secrets are blanked out and told; recalled memory and what harnesses put into
     prompts are left out. An event whose id stands there already is not added again. What the user asks to remember
     ("remember this: …") becomes memory at once.
+
+    --project sets the project of what comes of the session; a line "project: NAME" of what is said does so too.
+    --state and --project do for a session without an event.
     """
-    if bool(event) == (text is not None):
+    given: str | api.NewEvent | list[dict[str, object]] = []
+    if (event and text is not None) or not (event or text is not None or (into and (state or project))):
         raise UsageError("an event is given as JSON or by --role and --text", 'such as --role user --text "…"')
-    given: str | api.NewEvent
-    if text is None:
+    if event:
         given = context.standard_input("the event") if event == "-" else event
-    else:
+    elif text is not None:
         given = api.NewEvent(role, text, tool, timestamp, is_error=error)
-    done = api.append(context.writing(workspace, scope), given, into, channel=channel, user=user)
+    done = api.append(
+        context.writing(workspace, scope), given, into, channel=channel, user=user, project=project, state=state
+    )
     tell_redacted(done.redacted)
     _tell_notices(done.session)
     for notice in done.notices:

@@ -22,7 +22,7 @@ from ..store.redaction import Redacted, Redactor, redactor
 from ..store.sessions.append import identified, settle_ids
 from ..store.sessions.counts import is_due
 from ..store.sessions.event_file import standing_ids
-from ..store.sessions.reading import session_source
+from ..store.sessions.reading import project_line, projects_of, session_source
 from ..store.sessions.sessions import Session, at, sessions
 from ..store.workspace import Workspace
 from .backlog import all_events, is_summary
@@ -84,6 +84,17 @@ class Batch:
         return changed_files(self.events)
 
     @cached_property
+    def project_line(self) -> str:
+        """Return the project that a line of its messages names, see `project_line`."""
+        return project_line(self.events)
+
+    @property
+    def project(self) -> str:
+        """Return the project of what comes of it: as the session says, else as a line of it or of messages before."""
+        stated, earlier = projects_of(self.session)
+        return stated or self.project_line or earlier
+
+    @cached_property
     def _by_id(self) -> dict[str, Event]:
         return {event.id: event for event in self.events}
 
@@ -108,6 +119,8 @@ class Batch:
             "sources": (self.source_of(message),),
             "created_at": self.said_at(self.event(message).timestamp or self.events[-1].timestamp),
         }
+        if self.project:
+            told = {**told, "project": self.project}
         return Draft(told, text, self._noises(text))
 
     def day_of(self, message: str) -> date | None:

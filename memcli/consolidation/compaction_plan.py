@@ -56,13 +56,7 @@ def plan_compaction(
     steps.append(Change(session.path, text, kept))
     sums = count_events(filter(None, map(parse_event, kept.split("\n"))), session.metadata.consolidated_to)
     marked = {**session.metadata.metadata, SUMMARY: entry}
-    new = replace(
-        session.metadata,
-        metadata=marked,
-        message_count=sums.messages,
-        token_count=sums.tokens,
-        updated_at=workspace.stamp,
-    )
+    new = replace(sums.on_page(session.metadata), metadata=marked, updated_at=workspace.stamp)
     steps.append(Change(session.page_path, session.page, render_metadata(new)))
     return CompactionPlan(tuple(steps), place, sums.tokens, entry)
 
@@ -104,14 +98,8 @@ def _archived_page(page: SessionMetadata, old: Sequence[Event], rest: str) -> Se
     if FALLBACK_TO in marked:
         marked[FALLBACK_TO] = within(str(marked[FALLBACK_TO]))
     sums = count_events(old, page.consolidated_to)
-    return replace(
-        page,
-        state="TERMINATED",
-        consolidated_to=within(page.consolidated_to),
-        metadata=marked,
-        message_count=sums.messages,
-        token_count=sums.tokens,
-    )
+    to = within(page.consolidated_to)
+    return replace(sums.on_page(page), state="TERMINATED", consolidated_to=to, metadata=marked)
 
 
 def _entry(

@@ -17,6 +17,7 @@ from ..store.entries import entry_text
 from ..store.history import history_steps
 from ..store.journal import Append, Change, Step
 from ..store.redaction import Redacted
+from ..store.sessions.reading import PROJECT_LINE
 from ..store.sessions.sessions import Session, at, page_change
 from ..store.workspace import Workspace
 from .batch import Batch
@@ -99,6 +100,8 @@ def _steps(found: Extraction, settled: Settled, stands: Mapping[str, str | None]
     }
     if later := [message for message in kept_at_once(session) if not batch.event(message).id]:
         marked[KEPT] = later
+    if batch.project_line:
+        marked[PROJECT_LINE] = batch.project_line
     fallbacks = _fallbacks(session)
     if fallbacks and not history:
         history = _with_moment(batch, f"{session.id}: nothing came of it.")  # what stands for the fallback
@@ -153,7 +156,7 @@ def _episode(batch: Batch, found: Extraction, label: str) -> Change:
     said = next((event.timestamp for event in reversed(batch.events) if event.timestamp), "")
     moment = parse_time(said) or batch.workspace.now
     tags = dict.fromkeys(tag for draft in found.drafts for tag in draft.told["tags"])
-    project = _project(batch.session, label)
+    project = batch.project or label or _folder(batch.session)
     told = {
         "type": "episode",
         "title": clean_text(found.told.title),
@@ -178,12 +181,11 @@ def _label(workspace: Workspace, stands: Mapping[str, str | None], settled: Sett
     return labels.most_common(1)[0][0] if labels else ""
 
 
-def _project(session: Session, label: str) -> str:
-    """Return the project of a conversation: as the session says, else its entries, else the folder it took place in."""
-    told = session.metadata.metadata
-    folder = session.metadata.channel_id if session.metadata.channel_type == "git" else told.get("cwd", "")
-    named = told.get("project")
-    return str(named or label) if named or label else PurePath(folder).name if isinstance(folder, str) else ""
+def _folder(session: Session) -> str:
+    """Return the name of the folder a conversation took place in; empty where it is not known."""
+    page = session.metadata
+    folder = page.channel_id if page.channel_type == "git" else page.metadata.get("cwd", "")
+    return PurePath(folder).name if isinstance(folder, str) else ""
 
 
 def _with_moment(batch: Batch, text: str) -> str:

@@ -10,6 +10,8 @@ from ..dataclass import dataclass
 from .ids import blake2b
 from .session_event import load, moment, sound, word
 
+PROJECT = "project"
+"""Key of a session's metadata: the project of what comes of it."""
 STATES = ("ACTIVE", "PAUSED", "TERMINATED")
 
 # Keys in the order a new file has them, our field, and what another tool calls the same thing.
@@ -21,6 +23,8 @@ _KEYS: dict[str, tuple[str, str]] = {
     "state": ("state", "state"),
     "messageCount": ("message_count", "message_count"),
     "tokenCount": ("token_count", "token_count"),
+    "messageTokens": ("message_tokens", "message_tokens"),
+    "toolsUsed": ("tools_used", "tools_used"),
     "createdAt": ("created_at", "created_at"),
     "updatedAt": ("updated_at", "updated_at"),
     "consolidatedTo": ("consolidated_to", "consolidated_to"),
@@ -38,7 +42,9 @@ class SessionMetadata:
     user_id: str = ""
     state: str = "ACTIVE"
     message_count: int = 0
-    token_count: int = 0
+    token_count: int = 0  # what the session costs a model: characters / 3.5 + 8,000, as golemcore reckons
+    message_tokens: int = 0  # what was said in it alone
+    tools_used: tuple[str, ...] = ()  # in the order they were first used
     created_at: str = ""  # RFC 3339, UTC; survives every rewrite
     updated_at: str = ""
     consolidated_to: str = ""  # the id of the last message consolidated, which compaction cannot shift
@@ -70,7 +76,8 @@ def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{name: word(found[name]) for name in ("id", "channel_id", "channel_type", "user_id")},
         "state": state if state in STATES else "ACTIVE",
-        **{name: _count(found[name]) for name in ("message_count", "token_count")},
+        **{name: _count(found[name]) for name in ("message_count", "token_count", "message_tokens")},
+        "tools_used": _names(found["tools_used"]),
         **{name: moment(found[name]) for name in ("created_at", "updated_at")},
         "consolidated_to": word(found["consolidated_to"]),
         "metadata": found["metadata"] if isinstance(found["metadata"], Mapping) else {},
@@ -79,6 +86,10 @@ def _fields(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _count(stated: object) -> int:
     return stated if isinstance(stated, int) and not isinstance(stated, bool) and stated >= 0 else 0
+
+
+def _names(stated: object) -> tuple[str, ...]:
+    return tuple(name for name in stated if isinstance(name, str)) if isinstance(stated, list) else ()
 
 
 LONGEST = 120

@@ -25,6 +25,7 @@ _QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _TRIPLE = re.compile(r"(\"{3}|'{3}).*?(?:\1|\Z)", re.DOTALL)
 _TAG = re.compile(r"<([A-Za-z][\w:.-]*)(?:\s[^<>]*)?>")
+_FIELD = re.compile(r"\s*[\w.-]+:(?:\s|$)|\s*[{}]")
 _BREAK = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
 
 
@@ -61,6 +62,15 @@ class Prompt:
     def last_start(self) -> int:
         """Return where its last line begins."""
         return self.text.rstrip().rfind("\n") + 1
+
+    def stated(self, name: str) -> str:
+        """Return what the user's last line `name: value` says; one among others of its kind was pasted."""
+        lines = re.compile(rf"^[ \t]*{name}:[ \t]*(\w[^\n]{{0,99}})$", re.IGNORECASE | re.MULTILINE)
+        for line in reversed([*lines.finditer(self.text)]):
+            around = self.text[: line.start()].rstrip("\n").split("\n")[-1], self.text[line.end() + 1 :].split("\n")[0]
+            if not self.is_foreign(*line.span()) and not any(map(_FIELD.match, around)):
+                return line[1].strip()
+        return ""
 
     def is_foreign(self, start: int, stop: int) -> bool:
         """Return whether more than half of a span is not the user's words."""

@@ -52,6 +52,7 @@ class Layout:
     is_vault: bool = False  # a person's own notes: nothing is archived, and mem changes by itself only what it made
     daily: tuple[str, ...] = ()  # more places of a day's notes, as for strftime
     ignore: str = ""  # patterns of what is left out, as in .gitignore
+    new_session: str = ""  # id of a session whose {channel} and {user} are known; empty for one by its time
     spellings: Mapping[str, str] = field(default_factory=dict)  # keys of new entries as the folder's own tool has them
     patterns: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: _PATTERNS)
 
@@ -239,6 +240,7 @@ JARVIS = Layout(
     "jarvis",
     entries="memory",
     new_entry="{id}.md",
+    new_session="{channel}_{user}",
     spellings={"created_at": "createdAt", "updated_at": "updatedAt"},
     patterns={
         "memory": ("MEMORY.md",),

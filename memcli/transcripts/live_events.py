@@ -14,6 +14,7 @@ from typing import Any
 from ..dataclass import dataclass
 from ..errors import GitError, UsageError
 from ..formats.session_event import Event, load, moment, role_of
+from ..formats.session_metadata import PROJECT, STATES
 from ..formats.times import parse_time, stamp
 from ..language.harness_text import recalls_memory
 from ..store import git
@@ -100,6 +101,20 @@ def add_events(
         cleaner.hear(event)
     done = append(workspace, into, [cleaner.event(event) for event in events], noise, told)
     return AddedEvents(**vars(done), skipped=skipped, redacted=tuple(cleaner.found))
+
+
+def session_fields(workspace: Workspace, channel: str, user: str, project: str, state: str) -> dict[str, str]:
+    """Return what is told about a session as fields of its page; raise UsageError for a state that there is not.
+
+    A channel is `TYPE:ID`; where sessions are named by it, its type is a part of its id, as their own tool has it.
+    """
+    if state and state.upper() not in STATES:
+        raise UsageError(f"no state {state!r}", f"use one of {', '.join(STATES)}")
+    kind, _, identifier = channel.partition(":")
+    if workspace.layout.new_session:
+        identifier = channel.replace(":", "_")
+    told = {"channel_type": kind, "channel_id": identifier, "user_id": user, PROJECT: project.strip()}
+    return told | ({"state": state.upper()} if state else {})
 
 
 def spoken(

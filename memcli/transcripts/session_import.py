@@ -163,9 +163,11 @@ class Spool:
         with naming("read", self.workspace.derived):
             self.file.seek(0)
             while noted := self.file.readline():
-                identifier, messages, waiting, characters, timestamp = json.loads(noted)
+                identifier, *sums, tools = json.loads(noted)
                 text = self.file.readline().removesuffix("\n")
-                yield EventLine(identifier, text, Counts(1, messages, waiting, characters, 0, timestamp, timestamp))
+                messages, waiting, characters, timestamp = sums
+                totals = Counts(1, messages, waiting, characters, 0, timestamp, timestamp, tuple(tools))
+                yield EventLine(identifier, text, totals)
 
     def _imported(self, appended: Appended) -> ImportedSession:
         skipped = Counter(self.transcript.skipped)
@@ -221,7 +223,7 @@ def spooled(
             event = cleaner.event(event)
             line = event_line(event)
             sums = line.counts
-            noted = [line.id, sums.messages, sums.waiting, sums.characters, sums.first]
+            noted = [line.id, sums.messages, sums.waiting, sums.characters, sums.first, sums.tools]
             with naming("write", folder):
                 file.write(f"{json.dumps(noted)}\n{line.text}\n")
             spool.events += 1

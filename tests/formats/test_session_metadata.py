@@ -58,6 +58,8 @@ def test_a_new_file_has_every_key_in_one_order() -> None:
         "state",
         "messageCount",
         "tokenCount",
+        "messageTokens",
+        "toolsUsed",
         "createdAt",
         "updatedAt",
         "consolidatedTo",

@@ -55,7 +55,8 @@ def test_a_message_makes_the_session_with_its_page(workspace: Path) -> None:
     assert (line["role"], line["content"], line["id"]) == ("user", "hello", done.ids[0])
     assert page(workspace, "telegram%3A12345") == {
         "id": "telegram:12345", "channelId": "", "channelType": "", "userId": "", "state": "ACTIVE", "messageCount": 1,
-        "tokenCount": 8001, "createdAt": "2026-11-21T10:00:00Z", "updatedAt": "2026-11-21T10:00:00Z",
+        "tokenCount": 8001, "messageTokens": 1, "toolsUsed": [],
+        "createdAt": "2026-11-21T10:00:00Z", "updatedAt": "2026-11-21T10:00:00Z",
         "consolidatedTo": "", "metadata": {},
     }  # fmt: skip
 

@@ -12,7 +12,7 @@ from ...dataclass import dataclass
 from ...errors import RefusedError
 from ...formats.ids import blake2b, new_id
 from ...formats.session_event import Event, moment, parse_event, render_event
-from ...formats.session_metadata import SessionMetadata, folder_name
+from ...formats.session_metadata import PROJECT, SessionMetadata, folder_name
 from ...formats.text_lines import decoded
 from ...formats.times import parse_time
 from .. import atomic_files
@@ -57,7 +57,7 @@ def append(
 
     An event without an id gets one, drawn from `noise(n)` at the n-th try, and one without a time is of now; one whose
     id stands there is left out. Events whose writing failed half way are given again to have the rest of them added.
-    `told` are fields of the session's page, which fill what is empty there.
+    `told` are fields of the session's page, which fill what is empty there; its `project` and `state` are set anew.
     """
     now = moment(workspace.now.isoformat())
     with exclusive(workspace, "mem session append") as held:
@@ -72,7 +72,7 @@ def append(
         lines = [event_line(event if event.timestamp else replace(event, timestamp=now)) for event in named]
         fresh = tuple(dict.fromkeys(line.id for line in lines if line.id not in taken))
         batch.begin(session.id, named)
-        appended = _add(workspace, session, lines, taken, {**(told or {}), "state": "ACTIVE"}, held)
+        appended = _add(workspace, session, lines, taken, {"state": "ACTIVE", **(told or {})}, held)
         batch.end()
     return replace(appended, ids=fresh)
 
@@ -145,8 +145,11 @@ def _add(
 
 
 def _filled(page: SessionMetadata, told: Mapping[str, Any], sums: Counts, now: str) -> SessionMetadata:
-    """Fill what a page does not say yet; only its state is set anew."""
-    fresh = {name: value for name, value in told.items() if value and (name == "state" or not getattr(page, name))}
+    """Fill what a page does not say yet; only its state and its project are set anew."""
+    project, fields = told.get(PROJECT), {name: value for name, value in told.items() if value and name != PROJECT}
+    fresh = {name: value for name, value in fields.items() if name == "state" or not getattr(page, name)}
+    if project:
+        fresh["metadata"] = {**page.metadata, **fields.get("metadata", {}), PROJECT: project}
     return replace(page, **{"created_at": page.created_at or sums.first or now, **fresh})
 
 

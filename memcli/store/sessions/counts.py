@@ -7,17 +7,19 @@ import json
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
 from pathlib import Path
 
 from ...dataclass import dataclass
 from ...formats.ids import blake2b
 from ...formats.session_event import CHARACTERS_PER_TOKEN, OVERHEAD_TOKENS, Event
+from ...formats.session_metadata import SessionMetadata
 from ..privacy import make_derived, write_private
 from ..workspace import Workspace
 from .event_file import read_items
 
 _FOLDER = "sessions"
+_MOST_TOOLS = 100
 
 
 @dataclass(frozen=True)
@@ -31,17 +33,35 @@ class Counts:
     unreadable: int = 0  # lines that are no event
     first: str = ""  # the earliest and the latest time an event states
     last: str = ""
+    tools: tuple[str, ...] = ()  # names of the tools used, in the order of their first use
 
     @property
     def tokens(self) -> int:
         """Estimate what the session costs a model."""
-        return int(self.characters / CHARACTERS_PER_TOKEN) + OVERHEAD_TOKENS
+        return self.event_tokens + OVERHEAD_TOKENS
+
+    @property
+    def event_tokens(self) -> int:
+        """Estimate the tokens of the events alone."""
+        return int(self.characters / CHARACTERS_PER_TOKEN)
 
     def __add__(self, other: "Counts") -> "Counts":
         """Count what follows too."""
         numbers = {name: getattr(self, name) + getattr(other, name) for name in _NUMBERS}
         times = sorted(time for time in (self.first, self.last, other.first, other.last) if time)
-        return Counts(**numbers, first=times[0] if times else "", last=times[-1] if times else "")
+        tools = tuple(dict.fromkeys((*self.tools, *other.tools)))[:_MOST_TOOLS]
+        return Counts(**numbers, first=times[0] if times else "", last=times[-1] if times else "", tools=tools)
+
+    def on_page(self, page: SessionMetadata) -> SessionMetadata:
+        """Return a session's page with these sums; while it goes on, the tools of what was put away stay on it."""
+        tools = tuple(dict.fromkeys((*page.tools_used, *self.tools))) if self.events else ()
+        return replace(
+            page,
+            message_count=self.messages,
+            token_count=self.tokens,
+            message_tokens=self.event_tokens,
+            tools_used=tools[:_MOST_TOOLS],
+        )
 
 
 _NUMBERS = tuple(field.name for field in fields(Counts) if field.type is int)
@@ -58,7 +78,13 @@ def counts_of(event: Event) -> Counts:
         0,
         event.timestamp,
         event.timestamp,
+        tools_of(event),
     )
+
+
+def tools_of(event: Event) -> tuple[str, ...]:
+    """Return the tool that an event calls, or that answers in it."""
+    return (event.name,) if event.name and event.type in ("tool_call", "tool_result") else ()
 
 
 def is_due(event: Event) -> bool:
@@ -85,12 +111,14 @@ def count_events(items: Iterable[object], consolidated_to: str) -> Counts:
     """Count events; an id that is not among them means that all of them wait."""
     events = messages = waiting = characters = unreadable = 0
     first = last = ""
+    tools: dict[str, None] = {}
     for item in items:
         if not isinstance(item, Event):
             unreadable += 1
             continue
         events += 1
         characters += len(item.text)
+        tools.update(dict.fromkeys(tools_of(item)))
         if item.type == "message":
             messages += 1
             waiting += item.role != "system"
@@ -99,7 +127,7 @@ def count_events(items: Iterable[object], consolidated_to: str) -> Counts:
         if item.timestamp:
             first = min(first, item.timestamp) if first else item.timestamp
             last = max(last, item.timestamp)
-    return Counts(events, messages, waiting, characters, unreadable, first, last)
+    return Counts(events, messages, waiting, characters, unreadable, first, last, tuple(tools)[:_MOST_TOOLS])
 
 
 def note_added(workspace: Workspace, path: str, consolidated_to: str, sums: Counts, size: int) -> None:
@@ -129,7 +157,8 @@ def _kept(workspace: Workspace, path: str, stat: list[int], consolidated_to: str
     try:
         kept = json.loads(_place(workspace, path).read_bytes())
         if kept["of"] == [path, stat, consolidated_to]:
-            return Counts(*kept["counts"])
+            *numbers, tools = kept["sums"]
+            return replace(Counts(*numbers), tools=tuple(tools))
     except (OSError, ValueError, KeyError, TypeError):  # never written, cut off, or somebody else's
         pass
     return None
@@ -139,5 +168,5 @@ def _keep(workspace: Workspace, path: str, stat: list[int], consolidated_to: str
     place = _place(workspace, path)
     with suppress(OSError):  # derived: where it cannot be kept it is counted again
         make_derived(place.parent)
-        noted = {"of": [path, stat, consolidated_to], "counts": astuple(found)}
+        noted = {"of": [path, stat, consolidated_to], "sums": astuple(found)}
         write_private(place, json.dumps(noted))

@@ -1,21 +1,24 @@
 """What is read of a session: the messages that a name means, as `session:<id>#<first>:<last>`, and what is shown."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from ...dataclass import dataclass
 from ...errors import NotFoundError, UsageError
-from ...formats.session_event import Event, view
-from ...formats.session_metadata import session_id
+from ...formats.session_event import Event, view, word
+from ...formats.session_metadata import PROJECT, session_id
 from ...formats.text_lines import Problem
+from ...language.pasted_text import Prompt
 from ..layouts import SESSION_FOLDER as FOLDER
 from ..redaction import Redacted
 from ..workspace import Workspace
 from .event_file import read_events, standing_ids
 from .sessions import Session, counts, sessions
 
+PROJECT_LINE = "projectLine"
+"""Key of a session's page: the project that a line of its messages named."""
 _SPAN = re.compile(r"(?P<first>[^:\s]*)(?P<colon>:)?(?P<last>[^:\s]*)")
 # Every message's id has a digit, or `session_source` does without it; `session:slack#general` is a session's own name.
 _NAMED = re.compile(r"session:(?P<id>.*?)(?:#(?P<span>(?:(?=[^#]*\d)[^\s#:]*:?[^\s#:]*)?))?", re.DOTALL)
@@ -93,6 +96,19 @@ def _between(
                 return
 
 
+def project_line(events: Sequence[Event]) -> str:
+    """Return the project that the last line `project: NAME` said to the assistant names; empty for none."""
+    said = [event.text for event in events if event.type == "message" and event.role != "assistant"]
+    lines = (Prompt(text).stated(PROJECT) for text in reversed(said) if f"{PROJECT}:" in text.lower())
+    return next(filter(None, lines), "")
+
+
+def projects_of(session: Session) -> tuple[str, str]:
+    """Return the project that a session's page states, and the one that a line of its earlier messages named."""
+    page = session.metadata.metadata
+    return word(page.get(PROJECT)), word(page.get(PROJECT_LINE))
+
+
 @dataclass(frozen=True)
 class SessionSummary:
     """A session and what it amounts to."""
@@ -106,7 +122,13 @@ class SessionSummary:
     messages: int
     events: int
     tokens: int
-    """About what the session costs a model."""
+    """About what the session costs a model: characters / 3.5 + 8,000."""
+    message_tokens: int
+    """About what was said alone: characters / 3.5."""
+    tools_used: tuple[str, ...]
+    """Names of the tools, in the order of their first use."""
+    project: str
+    """Of what comes of the conversation, where it is said."""
     waiting: int
     """Messages that are still to be consolidated."""
     created_at: str
@@ -133,6 +155,9 @@ def summary_of(where: Workspace, session: Session) -> SessionSummary:
         messages=sums.messages,
         events=sums.events,
         tokens=sums.tokens,
+        message_tokens=sums.event_tokens,
+        tools_used=sums.on_page(page).tools_used,
+        project=next(filter(None, projects_of(session)), ""),
         waiting=sums.waiting,
         created_at=page.created_at or sums.first,
         updated_at=page.updated_at or sums.last,

@@ -191,7 +191,7 @@ def update(
 def with_counts(page: SessionMetadata, sums: Counts, now: str) -> SessionMetadata:
     """Put a session's sums on its page."""
     latest = max(sums.last or now, page.updated_at)
-    return replace(page, message_count=sums.messages, token_count=sums.tokens, updated_at=latest)
+    return replace(sums.on_page(page), updated_at=latest)
 
 
 def page_change(workspace: Workspace, session: Session, **told: Any) -> Change:
