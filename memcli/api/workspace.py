@@ -129,14 +129,18 @@ def locate(workspaces: Workspaces, name: str, *, strict: bool = False) -> tuple[
     return resolved(found, name, found[0].folder, strict=strict)
 
 
-def open_named(file: str | Path, *, allow_secret: bool = False, folder: Path = Path()) -> BinaryIO:
+def open_named(
+    file: str | Path, *, allow_secret: bool = False, folder: Path = Path(), gitignored: bool = True
+) -> BinaryIO:
     """Open a file outside the workspace whose content is to be kept, as it is named from a folder.
 
-    Raise RefusedError if a `.secretsignore` names it and not `allow_secret`, UsageError if it cannot be read.
+    Raise RefusedError if a `.secretsignore` or `.env*` names it, or unless `gitignored` a `.gitignore`, and not
+    `allow_secret`; UsageError if it cannot be read.
     """
-    from ..store.privacy import open_named as opened
+    from ..store import privacy
 
-    return opened(file, allow_secret=allow_secret, folder=folder)
+    kinds = privacy.OUTSIDE_GIT if gitignored else privacy.EVERY
+    return privacy.open_named(file, allow_secret=allow_secret, folder=folder, kinds=kinds)
 
 
 def unsaid(text: str, words: Sequence[str] = ()) -> str:

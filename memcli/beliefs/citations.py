@@ -14,7 +14,7 @@ from ..index.index import Index, ask
 from ..store.atomic_files import read
 from ..store.entries import decoded, revised
 from ..store.journal import Change
-from ..store.privacy import require_open, shut_out
+from ..store.privacy import GIT_IGNORE, require_open, shut_out
 from ..store.project import Project, root_of
 from ..store.workspace import Workspace
 from .plan import Plan
@@ -26,7 +26,7 @@ def cite(
     """Return the citations of those names that give lines, and why others of these are not watched.
 
     A path is taken from the folder, then from the top of the project. Raises UsageError for lines that are not there,
-    RefusedError for a file that a `.secretsignore` names.
+    RefusedError for a file that is shut out of memory.
     """
     project = Project(root_of(workspace))
     found: list[str] = []
@@ -38,9 +38,9 @@ def cite(
         path = _within(project.root, folder, citation.path)
         if not allow_secret:
             require_open(project.root / path)
-        ignore = shut_out(project.root / path, (".gitignore",))
+        ignore = shut_out(project.root / path, (GIT_IGNORE,), project.root)
         state = project.state(citation._replace(path=path, blob="", digest=""))
-        if ignore is not None:
+        if ignore:
             unwatched.append(f"{name}: {ignore} names it, so that no clone has it")
         elif state.now is not None:
             found.append(str(state.now))

@@ -11,7 +11,7 @@ from ..dataclass import dataclass
 from ..errors import UsageError
 from ..store import entries
 from ..store.addresses import from_folder
-from ..store.privacy import require_open
+from ..store.privacy import IGNORE, require_open
 from ..store.redaction import Redacted
 from ..store.secret_guard import SecretGuard
 from ..store.workspace import Workspace
@@ -143,7 +143,7 @@ def write_entry(
     author = workspace.author(new.source or "", by)
     if new.path and not guard.allow:
         for target in (new.path, f"{workspace.layout.entries}/{new.path}"):
-            require_open(workspace.root / target)
+            require_open(workspace.root / target, kinds=(IGNORE,))
     by_hand = any(told.get(key) for key in ("status", "superseded_by", "conflicts_with"))
     if old:
         from .replacing import replace_entry

@@ -84,21 +84,21 @@ def standard_input(what: str) -> str:
 
 
 @contextmanager
-def opened(file: str, what: str, *, allow_secret: bool = False) -> Iterator[BinaryIO]:
+def opened(file: str, what: str, *, allow_secret: bool = False, gitignored: bool = True) -> Iterator[BinaryIO]:
     """Open a file a person named, or standard input for `-`; a person at a terminal is told what to type.
 
-    Raise RefusedError if a `.secretsignore` names the file.
+    Raise RefusedError if the file is shut out of memory, unless `gitignored` by a `.gitignore` too.
     """
     if file == "-":
         yield _standard_bytes(what)
         return
-    with api.open_named(file, allow_secret=allow_secret) as stream:
+    with api.open_named(file, allow_secret=allow_secret, gitignored=gitignored) as stream:
         yield stream
 
 
-def text_of(file: str, what: str, *, allow_secret: bool = False) -> str:
-    """Read a file a person named, or standard input for `-`, as UTF-8."""
-    with opened(file, what, allow_secret=allow_secret) as stream:
+def text_of(file: str, what: str, *, allow_secret: bool = False, gitignored: bool = True) -> str:
+    """Read a file a person named as `opened` does, or standard input for `-`, as UTF-8."""
+    with opened(file, what, allow_secret=allow_secret, gitignored=gitignored) as stream:
         return _utf8(stream.read(), "standard input" if file == "-" else file)
 
 

@@ -205,7 +205,7 @@ def _body(text: str, file: str, *, allow_secret: bool) -> str | None:
     if text and file:
         raise UsageError("two texts", "give the text or --file, not both")
     if file or text == "-":
-        return context.text_of(file or text, "the text", allow_secret=allow_secret)
+        return context.text_of(file or text, "the text", allow_secret=allow_secret, gitignored=False)
     return text or None
 
 

@@ -150,7 +150,7 @@ def previewed_sessions(
         with _transcript(name) as (file, label):
             transcript = read_transcript(file, label, workspace.zone)
             guard = redactor(workspace, label)
-            events = [guard.event(event) for event in transcript.events]
+            events = guard.events(list(transcript.events))
         yield at(workspace, f"sessions/{folder_name(transcript.session_id)}", transcript.session_id), events
     if not names and not commits:
         yield from ((session, None) for session in due(workspace, since=since))

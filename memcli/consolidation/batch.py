@@ -15,7 +15,7 @@ from ..beliefs.plan import Draft, read_page
 from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.ids import blake2b
-from ..formats.session_event import Event
+from ..formats.session_event import Event, word
 from ..formats.text_lines import clean_text, unconflicted
 from ..formats.times import day_of, parse_time, stamp
 from ..store.redaction import Redacted, Redactor, redactor
@@ -156,6 +156,7 @@ class Findings:
     page: str | None = None  # the whole new text of long-term memory
 
 
+_BEFORE = 1000  # events before a batch among which are the calls of results in it
 SHOWN = 60_000
 """Characters of conversation an LLM is shown at once; the rest is the next batch."""
 LONGEST_MESSAGE = 4000
@@ -196,8 +197,10 @@ def read_batch(
 
     `before` is what is kept of conversations that become memory with it.
     """
-    guard = redactor(workspace, session.path)
-    clean = [guard.event(event) for event in events]
+    guard = redactor(workspace, session.path, word(session.metadata.metadata.get("cwd")))
+    for event in waiting[: waiting.index(events[0])][-_BEFORE:] if events and events[0] in waiting else ():
+        guard.calls.withholds(event)
+    clean = guard.events(events)
     page = redactor(workspace, workspace.layout.memory).text(read_page(workspace).text) if with_page else ""
     return Batch(workspace, session, clean, page, waiting, tuple(guard.found), before)
 

@@ -113,7 +113,7 @@ def compact(
             events = all_events(workspace, session)[: len(events)]
         old = events[:start]
         guard = redactor(workspace, session.path)
-        told, how, error = _told(workspace, session, [guard.event(event) for event in old], llm)
+        told, how, error = _told(workspace, session, guard.events(old), llm)
         summary = summary_event(workspace, session, old, guard.text(told))
 
         def look(last: Session | None, seconds: float | None) -> Session:

@@ -27,28 +27,47 @@ Rule = tuple[bool, bool, tuple[str, ...]]  # brings back, folders only, segments
 
 def ignored(patterns: str, path: str) -> bool:
     """Return whether a relative path, or a folder it lies in, is left out; a path ending in `/` is a folder."""
-    rules = _rules(patterns)
     parts = [part for part in path.split("/") if part not in ("", ".")]
     for depth in range(1, len(parts) + 1):
         # As in git, nothing brings back what lies in a folder that is left out.
-        if _is_out(rules, parts[:depth], is_folder=depth < len(parts) or path.endswith("/")):
+        if _is_out(patterns, parts[:depth], is_folder=depth < len(parts) or path.endswith("/")):
             return True
     return False
 
 
-def _is_out(rules: Sequence[Rule], parts: list[str], *, is_folder: bool) -> bool:
+def names(patterns: str, path: str, *, is_folder: bool) -> bool:
+    """Return whether a relative path is itself left out, whatever becomes of the folders it lies in."""
+    return _is_out(patterns, path.split("/"), is_folder=is_folder)
+
+
+def _is_out(patterns: str, parts: list[str], *, is_folder: bool) -> bool:
     """Return what the last rule that matches decides."""
-    for brings_back, folders_only, segments in reversed(rules):
+    rules, places = _rules(patterns)
+    name = parts[-1]
+    keys = (name, f"*{name[-1:]}", "*")
+    for place in sorted((place for key in keys for place in places.get(key, ())), reverse=True):
+        brings_back, folders_only, segments = rules[place]
         if (is_folder or not folders_only) and _fits(segments, parts, _is_deep, _segment_fits):
             return not brings_back
     return False
 
 
 @lru_cache(maxsize=32)
-def _rules(patterns: str) -> tuple[Rule, ...]:
-    """Read the lines of a .gitignore."""
+def _rules(patterns: str) -> tuple[tuple[Rule, ...], dict[str, list[int]]]:
+    """Read the lines of a .gitignore; return the rules, and by what a name ends with those that may match it."""
     lines = [line.removesuffix("\r") for line in patterns.removeprefix("\ufeff").split("\n")]
-    return tuple(rule for line in lines if not line.startswith("#") and (rule := _rule(line)))
+    rules = tuple(rule for line in lines if not line.startswith("#") and (rule := _rule(line)))
+    places: dict[str, list[int]] = {}
+    for place, (_, _, segments) in enumerate(rules):
+        places.setdefault(_ending(segments[-1]), []).append(place)
+    return rules, places
+
+
+def _ending(segment: str) -> str:
+    """Return the only name a segment matches or, after a star, the last character of all that it matches."""
+    if not set("*?[\\") & set(segment):
+        return segment
+    return "*" if segment[-1] in "*?]\\" else f"*{segment[-1]}"
 
 
 def _rule(line: str) -> Rule | None:
@@ -106,7 +125,7 @@ def _fits(wanted: Sequence[T], given: Sequence[C], is_wild: Callable[[T], bool],
     return all(is_wild(token) for token in wanted[at:])
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16_384)
 def _tokens(segment: str) -> tuple[Token, ...] | None:
     """Read a segment as characters, tests and stars; None where a bracket or a backslash is left open."""
     tokens: list[Token] = []

@@ -30,6 +30,8 @@ _ROLES = {
 }
 _RESULT_ROLES = ("tool", "function", "toolresult")
 _ROLE_OF_TYPE = {"message": "user", "tool_call": "assistant", "tool_result": "system"}
+CALL_IDS = ("tool_use_id", "toolUseId", "call_id", "callId", "tool_call_id", "toolCallId")
+"""Keys under which a tool's call and its answer have the id that ties them together."""
 _KEYS = ("id", "type", "role", "content", "timestamp", "name", "is_error")
 NAMES = ("name", "toolName", "tool_name", "tool")
 """Keys under which an event has its tool."""
@@ -54,6 +56,7 @@ class Event:
     is_error: bool = False
     line: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)  # keys that are not ours, written back as they came
+    arguments: Any = None  # what a tool was given, whole, while its transcript is read; never written
 
 
 @dataclass(frozen=True)

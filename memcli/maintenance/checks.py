@@ -241,7 +241,7 @@ def misplaced(workspace: Workspace, paths: Iterable[str]) -> Iterator[Fault]:
     """Yield the lines of ignore files that name memories: exceptions from `check` are a setting."""
     known = list(paths)
     for folder, prefix in ((workspace.root, ""), (workspace.root.parent, f"{workspace.root.name}/")):
-        for number, line in enumerate(small_text(folder).splitlines(), 1):
+        for number, line in enumerate(small_text(folder, IGNORE).splitlines(), 1):
             named = [path for path in known if line.strip() and ignored(line, f"{prefix}{path}")]
             if not named:
                 continue

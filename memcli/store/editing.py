@@ -15,7 +15,7 @@ from . import atomic_files, entries, entry_revision
 from .archive import KEEP, explain_folder, is_hollow, keep_folders
 from .entries import EntryChange
 from .layouts import SESSION_FOLDER as SESSIONS
-from .privacy import require_open
+from .privacy import IGNORE, require_open
 from .redaction import require_no_secret
 from .secret_guard import SecretGuard, keepable
 from .workspace import MARKER, Workspace
@@ -120,7 +120,7 @@ def create_file(workspace: Workspace, path: str, text: str, *, name: str, by: st
     _require_sound(name, text)
     require_nameable(workspace, path)
     file = workspace.path(path)
-    require_open(file, "choose another path")
+    require_open(file, "choose another path", kinds=(IGNORE,))
     kept = entry_revision.attributed(workspace, path, "", keepable(workspace, name, text), by)
     atomic_files.create(file, kept.encode("utf-8"))
 

@@ -1,19 +1,23 @@
-"""Keep conversations, notes and derived data from others who use the machine.
+"""Keep conversations, notes and derived data from others who use the machine, and secret files out of memory.
 
 Owns which folders of a workspace are made with mode 0700, and that what is made in such a folder is no more open than
 the folder. A folder that exists keeps its mode, so `chmod` shares it on purpose; in a workspace whose folder has the
 setgid bit, as shared folders have, new ones are as open as the umask lets them be.
+
+A file is shut out of memory by a `.secretsignore`, which counts for what lies below its folder, up to the top of the
+repository; by a `.gitignore` as git takes it, without a repository below the folder where a conversation takes place;
+and by its name `.env*`. It is known by its own path and by where links lead, one that is gone by its name alone.
 """
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import NotFoundError, RefusedError, UsageError
-from ..formats.ignore_patterns import ignored
+from ..formats.ignore_patterns import names
 
 PRIVATE = frozenset(("sessions", "notes", ".mem"))
 SESSIONS = "sessions"
@@ -79,11 +83,10 @@ def _mode(folder: Path) -> int:
         return 0o777
 
 
-IGNORE = ".secretsignore"
 _LARGEST = 1 << 20
 
 
-def small_text(folder: Path, name: str = IGNORE) -> str:
+def small_text(folder: Path, name: str) -> str:
     """Return the text of a small file of settings in a folder; empty if there is none, or it is large or unreadable."""
     try:
         file = folder / name
@@ -92,34 +95,137 @@ def small_text(folder: Path, name: str = IGNORE) -> str:
         return ""
 
 
-def shut_out(file: Path, names: tuple[str, ...] = (IGNORE,)) -> Path | None:
-    """Return the ignore file that names a file, by its own path or by where a link leads; None where none does."""
-    for path in dict.fromkeys((Path(os.path.abspath(file)), Path(os.path.realpath(file)))):
-        for folder in _above(path):
-            for name in names:
-                patterns = small_text(folder, name)
-                if patterns and ignored(patterns, path.relative_to(folder).as_posix()):
-                    return folder / name
-    return None
+IGNORE, GIT_IGNORE, ENV = ".secretsignore", ".gitignore", ".env*"
+EVERY = (IGNORE, GIT_IGNORE, ENV)
+"""What shuts files out: two kinds of file with patterns, and a pattern that always holds."""
+OUTSIDE_GIT = (IGNORE, ENV)
+"""What shuts out a file that a person brings in by name: what git passes over may well be meant for memory."""
+_ANY_CHILD = "\ue000"  # a name that no pattern spells out
+
+Patterns = tuple[str, str, str]
+"""A folder, the name of its ignore file, and what that says."""
 
 
-def require_open(file: Path, fix: str = "--allow-secret takes it all the same", name: str = "") -> None:
-    """Raise RefusedError for a file that a `.secretsignore` names; `name` is how a person called it."""
-    ignore = shut_out(file)
-    if ignore is not None:
-        raise RefusedError(f"{name or file} is named in {ignore}", fix)
+class ExcludedFiles:
+    """The files that are shut out, as the ignore files were when first looked at."""
+
+    def __init__(self, *folders: Path, only_below: bool = False) -> None:
+        """Begin with the folders that relative paths are taken from; `only_below` passes over a `.gitignore` above."""
+        self.folders = tuple(dict.fromkeys(os.path.realpath(folder) for folder in folders))
+        self._only_below = only_below
+        self._chains: dict[str, tuple[tuple[Patterns, ...], bool]] = {}
+        self._reasons: dict[tuple[str, tuple[str, ...]], str] = {}
+        self._links: dict[str, str] = {}
+
+    def reason(self, path: str, kinds: tuple[str, ...] = EVERY, folders: Iterable[str] = ()) -> str:
+        """Return what shuts a path out, an ignore file or `.env*`; empty for a path that is not shut out.
+
+        A relative path is taken from each of the object's folders, and of `folders`.
+        """
+        if path.startswith("~"):
+            path = os.path.expanduser(path)
+        if not _is_possible(path):
+            return ""
+        for folder in (*self.folders, *folders):
+            plain = os.path.normpath(os.path.join(folder, path))
+            for place in dict.fromkeys((plain, self._real(plain))):
+                if reason := self._reason(place, kinds) or self._reason_within(place, kinds):
+                    return reason
+        return ""
+
+    def _real(self, path: str) -> str:
+        """Follow the links of a path; those of its folder are followed once for all that lies there."""
+        folder, _, name = path.rpartition("/")
+        if folder not in self._links:
+            self._links[folder] = os.path.realpath(folder or "/")
+        real = os.path.join(self._links[folder], name)
+        return os.path.realpath(real) if os.path.islink(real) else real
+
+    def _reason_within(self, path: str, kinds: tuple[str, ...]) -> str:
+        """Return what shuts out all that lies in a folder, such as the pattern `secrets/*`."""
+        is_above = any(f"{folder}/".startswith(f"{path}/") for folder in self.folders)
+        return "" if is_above or not os.path.isdir(path) else self._reason(f"{path}/{_ANY_CHILD}", kinds)
+
+    def _reason(self, path: str, kinds: tuple[str, ...]) -> str:
+        """Return what shuts out an absolute path, or a folder it lies in."""
+        pending = []
+        while path and (path, kinds) not in self._reasons:
+            pending.append(path)
+            path = path.rpartition("/")[0]
+        reason = self._reasons[path, kinds] if path else ""
+        for path in reversed(pending):
+            reason = reason or self._own_reason(*path.rpartition("/")[::2], kinds)
+            self._reasons[path, kinds] = reason
+        return reason
+
+    def _own_reason(self, folder: str, name: str, kinds: tuple[str, ...]) -> str:
+        if ENV in kinds and name.startswith(".env"):
+            return ENV
+        chain, in_repository = self._chain(folder or "/")
+        for place, kind, patterns in chain:
+            if kind not in kinds or (kind == GIT_IGNORE and not (in_repository or self._is_inside(place))):
+                continue
+            # What is no file any more may have been a folder.
+            if names(patterns, f"{folder}/{name}"[len(place.rstrip("/")) + 1 :], is_folder=True):
+                return os.path.join(place, kind)
+        return ""
+
+    def _is_inside(self, place: str) -> bool:
+        return any(f"{place}/".startswith(f"{folder}/") for folder in self.folders)
+
+    def _chain(self, folder: str) -> tuple[tuple[Patterns, ...], bool]:
+        """Return the patterns that count in a folder, its own first, and whether it lies in a repository."""
+        if folder not in self._chains:
+            there = Path(folder)
+            own = tuple((folder, kind, text) for kind in (IGNORE, GIT_IGNORE) if (text := small_text(there, kind)))
+            if folder == "/" or os.path.exists(there / ".git"):
+                self._chains[folder] = own, folder != "/" and not self._only_below
+            else:
+                above, in_repository = self._chain(os.path.dirname(folder))
+                self._chains[folder] = (*own, *above), in_repository
+        return self._chains[folder]
 
 
-def open_named(file: str | Path, *, allow_secret: bool = False, folder: Path = Path()) -> BinaryIO:
+def _is_possible(path: str) -> bool:
+    """Return whether a file system can hold a name."""
+    try:
+        return b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+
+
+def shut_out(file: Path, kinds: tuple[str, ...] = OUTSIDE_GIT, folder: Path = Path()) -> str:
+    """Return what shuts a file out, an ignore file or `.env*`; empty for a file that is not shut out.
+
+    Outside a repository a `.gitignore` counts from `folder` on.
+    """
+    return ExcludedFiles(folder).reason(os.path.abspath(file), kinds)
+
+
+def require_open(
+    file: Path,
+    fix: str = "--allow-secret takes it all the same",
+    name: str = "",
+    kinds: tuple[str, ...] = OUTSIDE_GIT,
+    folder: Path = Path(),
+) -> None:
+    """Raise RefusedError for a file that is shut out as by `shut_out`; `name` is how a person called it."""
+    if reason := shut_out(file, kinds, folder):
+        raise RefusedError(f"{name or file} is shut out of memory by {reason}", fix)
+
+
+def open_named(
+    file: str | Path, *, allow_secret: bool = False, folder: Path = Path(), kinds: tuple[str, ...] = OUTSIDE_GIT
+) -> BinaryIO:
     """Open a file as a person named it from a folder.
 
-    Raise RefusedError if a `.secretsignore` names it, UsageError if it cannot be read.
+    Raise RefusedError if it is shut out and not `allow_secret`, UsageError if it cannot be read.
     """
     path = folder / Path(file).expanduser()
     if path.is_dir():
         raise UsageError(f"{file} is a folder", "name a file in it")
     if not allow_secret:
-        require_open(path, name=str(Path(file).expanduser()))
+        require_open(path, name=str(Path(file).expanduser()), kinds=kinds, folder=folder)
     try:
         return path.open("rb")
     except (OSError, ValueError) as error:
@@ -127,32 +233,10 @@ def open_named(file: str | Path, *, allow_secret: bool = False, folder: Path = P
         raise UsageError(f"cannot read {file}: {reason}", "check the name") from None
 
 
-def _above(path: Path) -> Iterator[Path]:
-    """Yield the folders whose ignore files count for a file."""
-    for folder in path.parents:
-        yield folder
-        if (folder / ".git").exists():
-            return
-
-
 def kept_out(root: Path, paths: Iterable[str]) -> set[str]:
-    """Return those paths of a folder of documents that a `.secretsignore` names, or a `.gitignore` in the folder."""
-    root = root.resolve()
-    upper = [(folder, small_text(folder)) for folder in _above(root / "any")][1:]
-    upper = [(folder, patterns) for folder, patterns in upper if patterns]
-    own: dict[Path, str] = {}
-    found = set()
-    for path in paths:
-        file = root / path
-        inner = [folder for folder in file.parents if folder == root or root in folder.parents]
-        for folder in inner:
-            if folder not in own:
-                own[folder] = "\n".join(filter(None, (small_text(folder, name) for name in (".gitignore", IGNORE))))
-        for folder, patterns in (*upper, *((folder, own[folder]) for folder in inner)):
-            if patterns and ignored(patterns, file.relative_to(folder).as_posix()):
-                found.add(path)
-                break
-    return found
+    """Return those paths of a folder of documents that are shut out; of `.gitignore` only those in the folder count."""
+    files = ExcludedFiles(root, only_below=True)
+    return {path for path in paths if files.reason(os.path.join(files.folders[0], path))}
 
 
 _PRIVATE = (".git", ".mem")

@@ -6,9 +6,9 @@ secret at all: they stand in listings, logs and commits.
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..dataclass import dataclass
@@ -16,15 +16,17 @@ from ..errors import RefusedError
 from ..formats.ids import blake2b, slug
 from ..formats.text_lines import first_line
 from ..secrets.scanner import PERSONAL, Finding, env_values, redact, scan
-from .privacy import shut_out, small_text
+from .privacy import small_text
 from .workspace import Workspace
 
 if TYPE_CHECKING:
     from ..formats.session_event import Event
+    from .sessions.call_filter import CallFilter
 
 _NAMING = 4096  # characters of a text that its name is made of
 _IDS = {"call_id"}
-_PATH = re.compile(r"[\w.~@+/-]{2,400}")
+SECRET_FILE = "secret-file"
+"""The rule by which what a tool read from a file shut out is left out, or wrote there."""
 _ANNOUNCES = re.compile(
     r"\b(pin|puk|cv[vc]|pass|pwd?|pass(?:word|wort|code)|(?:door|gate|alarm|safe) code) (?=(?:is )?\S*\d)",
     re.IGNORECASE,
@@ -36,8 +38,6 @@ _KEY = re.compile("[\"']?key")
 _MARK = re.compile(r"\[(REDACTED:[a-z0-9-]{1,60})\]")
 _MOST_TOLD = 50  # secrets that are looked for again
 _SHORTEST = 4  # characters of a secret that is known again when somebody repeats it
-_MOST_PATHS = 300  # words of one tool call that are looked up
-_LONGEST_CALL = 500  # characters; more than a path and options are what is written
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ class Redactor:
     personal: Collection[str] = ()  # rules of personal data that are heeded
     refuses_personal: bool = True  # where a person writes on purpose, as secrets are; else it is blanked out
     found: list[Redacted] = field(default_factory=list)
-    folder: Path | None = None  # paths in tool calls are relative to it; None where no file is kept out
-    _calls: set[str] = field(default_factory=set)  # ids of tool calls that read a file which is kept out
+    workspace: Workspace | None = None
+    folders: tuple[str, ...] = ()  # where a conversation takes place, as far as it tells
     _repeats: bool = False  # in a conversation what one says another repeats: "noted, the code is …"
     _told: int = 0  # how many of the values were found in it
     _asker: str = ""  # who asked for a password in the message before
@@ -120,12 +120,28 @@ class Redactor:
                 self.values = {*self.values, value}
                 self._told += 1
 
+    @cached_property
+    def calls(self) -> "CallFilter":
+        """Return what leaves out the files that are shut out of memory."""
+        from .sessions.call_filter import call_filter
+
+        if self.workspace is None:
+            raise TypeError("a redactor of events belongs to a workspace")
+        return call_filter(self.workspace, *self.folders)
+
     def event(self, event: "Event", line: int = 0) -> "Event":
-        """Blank out the secrets of something said or done in a conversation, and what was read of a secret file."""
+        """Return an event of a conversation without its secrets, and without what a tool read of a file shut out."""
+        return self._cleaned(event, self.calls.event(event), line)
+
+    def events(self, events: Sequence["Event"]) -> list["Event"]:
+        """Return events as `event` does; a result that stands before its call is left out too."""
+        return [self._cleaned(old, new) for old, new in zip(events, self.calls.events(events), strict=True)]
+
+    def _cleaned(self, old: "Event", event: "Event", line: int = 0) -> "Event":
         line = line or event.line or 1
+        if event is not old:
+            self.found.append(Redacted(self.name, line, SECRET_FILE))
         self._repeats = True
-        if self.folder is not None:
-            event = self._without_file(event, line)
         is_said = event.type == "message"
         text = self.said(event, line) if is_said else self.text(event.text, line, one_line=True)
         extra = self._extra(event.extra, line) if event.extra.keys() - _IDS else event.extra
@@ -154,23 +170,6 @@ class Redactor:
         self._remember([text[slice(*place)]])
         return f"{text[: place[0]]}[REDACTED:password]{text[place[1] :]}"
 
-    def _without_file(self, event: "Event", line: int) -> "Event":
-        """Leave out what a tool read from a file that a `.secretsignore` names, or wrote there."""
-        call = str(event.extra.get("call_id", ""))
-        is_shut = call in self._calls if event.type == "tool_result" else False
-        if event.type == "tool_call" and self._names_secret_file(event.text):
-            self._calls.add(call)
-            is_shut = len(event.text) > _LONGEST_CALL  # it writes the file
-        if not is_shut:
-            return event
-        self.found.append(Redacted(self.name, line, "secret-file"))
-        return replace(event, text="[REDACTED:secret-file]")
-
-    def _names_secret_file(self, text: str) -> bool:
-        """Return whether the words of a tool call name a file that is kept out."""
-        words = dict.fromkeys(_PATH.findall(text.replace("\\/", "/"))[:_MOST_PATHS])
-        return any(shut_out((self.folder or Path()) / word) for word in words)
-
     def fields(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """Blank out the secrets of what is told about a conversation."""
         cleaned: dict[str, Any] = {}
@@ -198,16 +197,17 @@ class Redactor:
         return {"redacted": sorted({one.rule for one in self.found[found:]})}
 
 
-def redactor(workspace: Workspace, name: str) -> Redactor:
-    """Return the redactor of a workspace, which guards the values of the `.env` files beside it too."""
+def redactor(workspace: Workspace, name: str, *folders: str) -> Redactor:
+    """Return the redactor of a workspace, which guards the values of the `.env` files beside it too.
+
+    `folders` are where a conversation takes place, as far as it tells.
+    """
     values: set[str] = set()
     for folder in (workspace.root, workspace.root.parent):
         values |= env_values(small_text(folder, ".env"))
     mode = workspace.settings["secrets.personal"]
     rules = () if mode == "off" else workspace.settings["secrets.personal_rules"]
-    top = workspace.root.parent
-    is_guarded = any(small_text(folder) for folder in (workspace.root, top, *top.parents))
-    return Redactor(name, frozenset(values), rules, mode == "refuse", folder=top if is_guarded else None)
+    return Redactor(name, frozenset(values), rules, mode == "refuse", workspace=workspace, folders=folders)
 
 
 def file_words(title: str, body: str, values: Collection[str] = ()) -> str:

@@ -13,12 +13,12 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import GitError, UsageError
-from ..formats.session_event import Event, load, moment, role_of
+from ..formats.session_event import Event, load, moment, role_of, word
 from ..formats.session_metadata import PROJECT, STATES
 from ..formats.times import parse_time, stamp
 from ..language.harness_text import recalls_memory
 from ..store import git
-from ..store.redaction import Redacted, redactor
+from ..store.redaction import SECRET_FILE, Redacted, redactor
 from ..store.sessions.append import Appended, Noise, append
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import Session, made
@@ -93,14 +93,17 @@ def add_events(
 
     Raise UsageError, and add nothing, where an object is no event.
     """
-    before = recent_events(workspace.path(made(workspace, into).path)) if into else []
+    session = made(workspace, into) if into else None
+    before = recent_events(workspace.path(session.path)) if session else []
     events, skipped = spoken(given, before, workspace.zone)
-    cleaner = redactor(workspace, into or "the event")
+    folder = word(session.metadata.metadata.get("cwd")) if session else ""
+    cleaner = redactor(workspace, into or "the event", folder)
     told = cleaner.fields(told or {})
     for event in before[-_HEARD:]:
         cleaner.hear(event)
-    done = append(workspace, into, [cleaner.event(event) for event in events], noise, told)
-    return AddedEvents(**vars(done), skipped=skipped, redacted=tuple(cleaner.found))
+    done = append(workspace, into, cleaner.events(events), noise, told)
+    blanked = [Redacted(cleaner.name, 1, SECRET_FILE)] * done.blanked
+    return AddedEvents(**vars(done), skipped=skipped, redacted=(*cleaner.found, *blanked))
 
 
 def session_fields(workspace: Workspace, channel: str, user: str, project: str, state: str) -> dict[str, str]:
@@ -213,7 +216,7 @@ def _is_below(name: str, folder: str) -> bool:
 def append_commits(workspace: Workspace, found: Commits) -> Session:
     """Put commits into the repository's session; those that are there already stay as they are."""
     guard = redactor(workspace, found.session)
-    events = [guard.event(event) for event in found.events]
+    events = guard.events(found.events)
     told = {"channel_type": "git", "channel_id": found.top}
     return append(workspace, found.session, events, lambda _: b"", told).session
 

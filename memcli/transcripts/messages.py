@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..formats.session_event import (
+    CALL_IDS,
     NAMES,
     TYPES,
     Event,
@@ -74,7 +75,8 @@ def message_events(
             pending.append(_PICTURES[kind])
         elif kind in _CALLS:
             yield from message()
-            yield event("tool_call", "assistant", *called(part, reading), extra=call_id(part))
+            text, name, arguments = called(part, reading)
+            yield event("tool_call", "assistant", text, name, extra=call_id(part), arguments=arguments)
         elif "result" in kind:
             yield from message()
             call = reading.answered(call_id(part).get("call_id", ""))
@@ -106,13 +108,12 @@ def answer_part(identifier: str, content: Any, *, failed: bool = False) -> dict[
 
 def call_id(part: Mapping[str, Any]) -> dict[str, str]:
     """Return the id that ties a tool's answer to its call, as `call_id`; nothing if there is none."""
-    keys = ("tool_use_id", "call_id", "callId", "toolCallId", "tool_call_id", "id")
-    found = word_at(part, keys)
+    found = word_at(part, (*CALL_IDS, "id"))
     return {"call_id": found} if found else {}
 
 
-def called(part: Mapping[str, Any], reading: Transcript) -> tuple[str, str]:
-    """Read a tool call: what the tool was given and its name."""
+def called(part: Mapping[str, Any], reading: Transcript) -> tuple[str, str, Any]:
+    """Read a tool call: what the tool was given in short, its name, and all that stands there of what it was given."""
     function = part.get("function")
     source = {**part, **function} if isinstance(function, Mapping) else part
     name = word(source.get("name")) or word(source.get("toolName"))
@@ -120,7 +121,7 @@ def called(part: Mapping[str, Any], reading: Transcript) -> tuple[str, str]:
         (source[key] for key in ("input", "arguments", "args", "summary") if source.get(key) is not None), None
     )
     reading.call(call_id(part).get("call_id", ""), name, command_of(arguments))
-    return given(arguments), name
+    return given(arguments), name, source
 
 
 def tool_answer(part: Mapping[str, Any], reading: Transcript) -> tuple[str, bool]:
@@ -157,7 +158,7 @@ def is_tool_event(data: Mapping[str, Any]) -> bool:
     kind = data.get("type")
     if kind == "tool_call":
         return any(word(data.get(key)) for key in NAMES)
-    return kind == "tool_result" and any(key in data for key in ("result", "output", "error", "content"))
+    return kind == "tool_result" and any(key in data for key in ("result", "output", "error", "content", "text"))
 
 
 def record_events(data: Mapping[str, Any], reading: Transcript, line: int = 0) -> Iterator[Event]:
@@ -175,9 +176,9 @@ def record_events(data: Mapping[str, Any], reading: Transcript, line: int = 0) -
             yield from _own(own, timestamp, reading)
         return
     role, content = role_of(data.get("role")) or "user", data.get("content")
-    if data.get("type") == "tool_call" and not isinstance(content, str | list):
-        content = [data]
-    elif is_result_role(data.get("role")):
+    if data.get("type") == "tool_call" and not isinstance(content, str):
+        content = [{"summary": content, **data}]
+    elif is_result_role(data.get("role")) or data.get("type") == "tool_result":
         call = call_id({key: data[key] for key in data if key != "id"}).get("call_id", "")
         if call not in reading.calls:
             reading.call(call, name, "")

@@ -13,12 +13,13 @@ from typing import IO, Any, BinaryIO
 
 from ..dataclass import dataclass
 from ..formats.ids import blake2b, new_id
-from ..formats.session_event import load, moment, word, word_at
+from ..formats.session_event import load, moment, parse_event, word, word_at
 from ..formats.session_metadata import STATES, session_id
 from ..formats.times import parse_time
 from ..store.file_steps import naming
-from ..store.redaction import Redacted, Redactor, redactor, secret_in_name
+from ..store.redaction import SECRET_FILE, Redacted, Redactor, redactor, secret_in_name
 from ..store.sessions.append import Appended, EventLine, event_line, take_in
+from ..store.sessions.call_filter import blanked
 from ..store.sessions.counts import Counts
 from ..store.sessions.event_file import EVENTS, METADATA, read_events, standing_ids
 from ..store.sessions.sessions import Listing, Session, made
@@ -121,7 +122,7 @@ class Spool:
     def keep(self, into: str = "") -> ImportedSession:
         """Add it to the session named, or to its own; what stands there already is left alone."""
         into = into or self._id(by_opening=self.transcript.session_id == STANDARD_INPUT)
-        return self._imported(take_in(self.workspace, into, self._lines(), self._told()))
+        return self._imported(take_in(self.workspace, into, self._lines(), self._told(), self.cleaner.calls))
 
     def keep_once(self, into: str, listing: Listing) -> ImportedSession:
         """Add what is new of it to a session, for one who brings in many.
@@ -133,7 +134,7 @@ class Spool:
         if not new and not self.workspace.path(session.path).exists():
             return self._imported(Appended(session, 0, self.known + self.events, Counts()))
         lines = (line for line in self._lines() if line.id in new)
-        done = self._imported(take_in(self.workspace, into, lines, self._told(), listing))
+        done = self._imported(take_in(self.workspace, into, lines, self._told(), self.cleaner.calls, listing))
         return replace(done, known=done.known + self.known + self.events - len(new))
 
     def new_ids(self, into: str, listing: Listing) -> set[str]:
@@ -165,14 +166,19 @@ class Spool:
             while noted := self.file.readline():
                 identifier, *sums, tools = json.loads(noted)
                 text = self.file.readline().removesuffix("\n")
+                event = parse_event(text) if identifier in self.cleaner.calls.late else None
+                if event:
+                    yield event_line(blanked(event))
+                    continue
                 messages, waiting, characters, timestamp = sums
                 totals = Counts(1, messages, waiting, characters, 0, timestamp, timestamp, tuple(tools))
                 yield EventLine(identifier, text, totals)
 
     def _imported(self, appended: Appended) -> ImportedSession:
         skipped = Counter(self.transcript.skipped)
+        late = [Redacted(self.cleaner.name, 1, SECRET_FILE) for _ in self.cleaner.calls.late]
         counts = (appended.added, appended.known, appended.counts)
-        return ImportedSession(appended.session, self.transcript.format, *counts, skipped, tuple(self.cleaner.found))
+        return ImportedSession(appended.session, self.transcript.format, *counts, skipped, (*self.cleaner.found, *late))
 
 
 def import_transcript(
@@ -207,7 +213,7 @@ def spooled(
 
     What stands in its session already is only counted.
     """
-    cleaner = redactor(workspace, name)
+    cleaner = redactor(workspace, name, word(transcript.about.get("cwd")))
     if secret_in_name(cleaner, name):
         cleaner.name = "the transcript"
     with _spool(workspace) as (file, folder):
@@ -218,6 +224,7 @@ def spooled(
             if event.id in spool.standing.ids:
                 spool.known += 1
                 cleaner.hear(event)
+                cleaner.calls.withholds(event)
                 spool.said += [(event.id, event.role, 0)] if event.type == "message" else []
                 continue
             event = cleaner.event(event)

@@ -14,7 +14,7 @@ from ..errors import MemError
 from ..formats.entry import TRUST
 from ..index.filters import Filter
 from ..store.local_log import note_added
-from ..store.privacy import require_open
+from ..store.privacy import IGNORE, require_open
 from ..store.redaction import Redacted, nameable, redactor
 from ..store.workspace import Workspace
 from .bundle import SETTINGS, BundledFile, ImportedLine, is_another_tools_store, place_in, take_settings, unpacked
@@ -114,7 +114,7 @@ class Importer:
             return ImportedLine(line.number, "left out", file.path, "import the file by itself")
         path = nameable(self._names, place_in(layout, file))
         if self._guard is not None:
-            require_open(self.workspace.root / path)
+            require_open(self.workspace.root / path, kinds=(IGNORE,))
         file = replace(file, path=path, kind=file.kind or layout.kind_of(path) or "")
         if not passes(self.wanted, file, target.entry_of(file)):
             return ImportedLine(line.number, "left out", file.path)

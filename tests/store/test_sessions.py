@@ -14,8 +14,10 @@ from memcli.errors import AmbiguousError, NotFoundError, RefusedError, UsageErro
 from memcli.formats.session_event import Event
 from memcli.formats.text_lines import Problem
 from memcli.store.journal import apply, exclusive
+from memcli.store.privacy import ExcludedFiles
 from memcli.store.sessions import sessions as stored
 from memcli.store.sessions.append import append, event_line, take_in
+from memcli.store.sessions.call_filter import CallFilter
 from memcli.store.sessions.event_file import read_events, recent_events, standing_ids
 from memcli.store.sessions.reading import span_events
 from memcli.store.sessions.sessions import counts, find, page_change, sessions
@@ -380,7 +382,7 @@ def test_a_hundred_thousand_messages_are_counted_once_and_added_to_at_once(works
     many = (
         event_line(Event(f"m{number}", text="word " * 8, timestamp="2026-11-21T10:00:00Z")) for number in range(100_000)
     )
-    done = take_in(found, "long", many, {})
+    done = take_in(found, "long", many, {}, CallFilter(ExcludedFiles(found.root)))
     assert (done.added, done.counts.messages, done.counts.waiting) == (100_000, 100_000, 100_000)
     place = workspace / "sessions/long/session.jsonl"
     assert say(found, "long", "one more").counts.messages == 100_001
@@ -391,7 +393,7 @@ def test_a_hundred_thousand_messages_are_counted_once_and_added_to_at_once(works
 
 def test_an_empty_conversation_is_a_session_too(workspace: Path) -> None:
     found = here(workspace)
-    done = take_in(found, "s", (), {"channel_type": "chat"})
+    done = take_in(found, "s", (), {"channel_type": "chat"}, CallFilter(ExcludedFiles(found.root)))
     assert (done.added, done.counts.messages) == (0, 0)
     assert list(read_events(workspace / "sessions/s/session.jsonl")) == []
     assert page(workspace, "s")["createdAt"] == "2026-11-21T20:15:03Z"

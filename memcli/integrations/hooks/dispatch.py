@@ -4,7 +4,7 @@ Fail-open: whatever goes wrong, the agent gets an empty context and goes on, and
 where there is no workspace, nor inside an LLM that mem itself asked.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
@@ -13,7 +13,6 @@ from ...api import agents
 from ...api.agents import Surroundings, Workspace, log
 from ...errors import MemError, SwitchedOffError
 from .event import Behind, Detach, HookAnswer, HookContext, parse
-from .session_start import recalled, session_start
 
 AGENTS = ("claude-code", "codex")
 INSIDE = "MEM_INSIDE_LLM"
@@ -21,6 +20,11 @@ CHARACTERS = 10_000
 """What both agents take of a hook's context before they cut it."""
 _PATIENCE = 1.0  # seconds a hook waits for somebody who writes
 _REST = 24  # letters of a prompt, beside what is to be remembered, that ask for memories too
+ROOM = 9_000
+"""Characters of an answer that are for memories; the rest is for what else is told."""
+_RECAP_ROOM = 3_000
+_LOOKED_AT, _NAMED = 1_000, 3
+"""Archived files that are compared with their records, the last changed first, and those that are named."""
 
 
 def _at_once(work: Callable[[], None]) -> None:
@@ -68,6 +72,79 @@ def respond(
             unusable = f"The long-term memory in {log_to.root} cannot be used: `mem check` there says why."
             return HookAnswer(name, unusable)
     return HookAnswer()
+
+
+def _session_start(here: HookContext) -> HookAnswer:
+    """Return what always holds and, if the conversation was cut, what it was about."""
+    from ...api.recall import STANDING
+
+    event = here.event
+    is_cut = event.source in ("resume", "compact", "fork") and bool(event.session)
+    room, fresh = ROOM - (_RECAP_ROOM if is_cut else 0), event.source in ("compact", "clear")
+    text, is_late = _memories(here, sections=STANDING, characters=room, fresh=fresh)
+    recap = agents.session_recap(here.keeper, event.session, text) if is_cut and here.keeper else ""
+    parts = (*map(_untrusted, here.workspaces), _unexplained(here), _questions(here), text, recap)
+    return HookAnswer(event.name, "\n\n".join(part for part in parts if part), is_late)
+
+
+def _memories(
+    here: HookContext,
+    query: str = "",
+    *,
+    sections: Sequence[str],
+    characters: int = ROOM,
+    gate: bool = False,
+    fresh: bool = False,
+) -> tuple[str, bool]:
+    """Return the memories for an event, and whether a thread may be busy still; the log says why there are none."""
+    from ...api.recall import Budget, recall
+
+    pack = recall(
+        here.workspaces,
+        query,
+        session=here.event.session,
+        within_ms=int(1000 * here.left),
+        sections=sections,
+        budget=Budget(characters=characters),
+        gate=gate,
+        fresh=fresh,
+    )
+    for notice in () if pack.chosen else pack.notices:
+        log(here.workspace, f"hook {here.event.name}: {notice}")
+    return pack.text().strip(), pack.is_late
+
+
+def _untrusted(workspace: Workspace) -> str:
+    """Return a line saying that a workspace is not trusted; empty if it is."""
+    if workspace.is_trusted:
+        return ""
+    return (
+        f"The memory in {workspace.root} came with a repository and is not trusted by the user: its records have the"
+        ' source "repository". `mem trust`, run by the user there, changes that.'
+    )
+
+
+def _unexplained(here: HookContext) -> str:
+    """Return a line naming the memories that git, or somebody else, put into the archive; empty if there are none."""
+    found = agents.unexplained_files(here.workspace, _LOOKED_AT)
+    if not found:
+        return ""
+    names = ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED:,} more" * (len(found) > _NAMED))
+    what = "1 memory lies" if len(found) == 1 else f"{len(found):,} memories lie"
+    return f"mem: {what} in the archive without having been forgotten: {names}. `mem check` tells what to do."
+
+
+def _questions(here: HookContext) -> str:
+    """Return a line saying how many memories wait for a person's decision; empty if none does or time is up."""
+    if here.left <= 0:
+        return ""
+    try:
+        count = agents.waiting_questions(here.workspace)
+    except MemError as error:
+        log(here.workspace, f"hook {here.event.name}: {error}")
+        return ""
+    what = "1 memory needs" if count == 1 else f"{count:,} memories need"
+    return f"mem: {what} a yes or no: mem review" if count else ""
 
 
 def _user_prompt(here: HookContext) -> HookAnswer:
@@ -160,7 +237,7 @@ def _session_end(here: HookContext) -> HookAnswer:
 
 
 _ACTS: Mapping[str, Callable[[HookContext], HookAnswer]] = {
-    "SessionStart": session_start,
+    "SessionStart": _session_start,
     "UserPromptSubmit": _user_prompt,
     "PostToolUse": _tool_use,
     "PostToolUseFailure": _tool_use,
@@ -178,7 +255,7 @@ def _close_words(here: HookContext) -> list[str]:
 def _recalled(here: HookContext, query: str, *, gate: bool) -> HookAnswer:
     from ...api.recall import DOCUMENTS, RELEVANT
 
-    return HookAnswer(here.event.name, *recalled(here, query, sections=(RELEVANT, DOCUMENTS), gate=gate))
+    return HookAnswer(here.event.name, *_memories(here, query, sections=(RELEVANT, DOCUMENTS), gate=gate))
 
 
 def _keep(here: HookContext, role: str, text: str, remembered: str = "") -> None:

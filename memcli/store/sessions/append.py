@@ -11,7 +11,7 @@ from typing import Any
 from ...dataclass import dataclass
 from ...errors import RefusedError
 from ...formats.ids import blake2b, new_id
-from ...formats.session_event import Event, moment, parse_event, render_event
+from ...formats.session_event import Event, moment, parse_event, render_event, word
 from ...formats.session_metadata import PROJECT, SessionMetadata, folder_name
 from ...formats.text_lines import decoded
 from ...formats.times import parse_time
@@ -20,8 +20,9 @@ from ..journal import exclusive
 from ..layouts import SESSION_FOLDER as FOLDER
 from ..lock import Held
 from ..workspace import Workspace
+from .call_filter import CallFilter, call_filter, events_of_calls, without_excluded
 from .counts import Counts, counts_of, note_added
-from .event_file import batch_of, ended, standing_ids
+from .event_file import batch_of, ended, rewrite, standing_ids
 from .sessions import Listing, Session, counts, made, require_own, sessions, update, with_counts
 
 PIECE = 4 << 20
@@ -48,6 +49,7 @@ class Appended:
     known: int  # events that stood there already
     counts: Counts  # of the whole session now
     ids: tuple[str, ...] = ()  # of the events added, where they were few
+    blanked: int = 0  # calls and results that touched a file shut out, besides those that came in without it
 
 
 def append(
@@ -68,25 +70,35 @@ def append(
             named = [replace(event, id=one) for event, one in zip(events, batch.ids, strict=True)]
         else:
             named = _named(workspace, events, places, noise)
+        calls = call_filter(workspace, word(session.metadata.metadata.get("cwd")))
+        named, blanked = without_excluded(calls, workspace.path(session.path), places, named, held)
         taken = standing_ids(places, {event.id for event in named})
         lines = [event_line(event if event.timestamp else replace(event, timestamp=now)) for event in named]
         fresh = tuple(dict.fromkeys(line.id for line in lines if line.id not in taken))
         batch.begin(session.id, named)
         appended = _add(workspace, session, lines, taken, {"state": "ACTIVE", **(told or {})}, held)
         batch.end()
-    return replace(appended, ids=fresh)
+    return replace(appended, ids=fresh, blanked=blanked)
 
 
 def take_in(
-    workspace: Workspace, name: str, lines: Iterable[EventLine], told: Mapping[str, Any], listing: Listing | None = None
+    workspace: Workspace,
+    name: str,
+    lines: Iterable[EventLine],
+    told: Mapping[str, Any],
+    calls: CallFilter,
+    listing: Listing | None = None,
 ) -> Appended:
     """Add those events of a whole conversation that do not stand there yet, whatever their number.
 
-    Who takes in many gives a listing.
+    They went through the filter of `calls`; it learns of calls that stand there. Who takes in many gives a listing.
     """
     with exclusive(workspace, "mem session import") as held:
         session = made(workspace, name, listing.elsewhere if listing else None)
-        taken = standing_ids(_places(workspace, session, listing))
+        places = _places(workspace, session, listing)
+        for event in events_of_calls(places, calls.unanswerable()) if calls.unanswerable() else ():
+            calls.withholds(event)
+        taken = standing_ids(places)
         return _add(workspace, session, lines, taken, told, held)
 
 
@@ -264,16 +276,7 @@ def end_cut_off(workspace: Workspace, path: str) -> bool:
 def _rewritten(workspace: Workspace, target: Path, command: str, change: Callable[[list[bytes]], None]) -> bool:
     """Replace a session's file under the lock by its lines, changed in place; return whether it says something else."""
     with exclusive(workspace, command) as held:
-        data = atomic_files.read(target)
-        lines = [line + b"\n" for line in data.split(b"\n")]
-        lines[-1] = lines[-1][:-1]
-        change(lines)
-        changed = b"".join(lines)
-        if changed == data:
-            return False
-        held.check()
-        atomic_files.replace(target, changed, atomic_files.digest(data))
-    return True
+        return rewrite(target, held, change)
 
 
 def _with_id(line: bytes, event: Event) -> bytes:

@@ -8,8 +8,8 @@ import mmap
 import os
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -21,6 +21,7 @@ from ...formats.json_stream import bounded_lines, closings
 from ...formats.session_event import Event, event_of, load, parse_event, read_item, render_event
 from ...formats.text_lines import Problem
 from .. import atomic_files, file_steps
+from ..lock import Held
 from ..privacy import make_derived
 from ..workspace import Workspace
 
@@ -161,28 +162,54 @@ def _among(path: Path, asked: Collection[str]) -> Iterator[str]:
     if path.suffix == ".json":
         yield from {item.id for item in read_items(path) if isinstance(item, Event)}.intersection(asked)
         return
+    with mapped(path) as data:
+        yield from (identifier for identifier in asked if identifier and _holds(data, identifier))
+
+
+@contextmanager
+def mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
+    """Map a file into memory; a missing file is an empty one."""
     try:
         file = _opened(path)
     except (FileNotFoundError, NotADirectoryError):
+        yield b""
         return
     with file:
         if not os.fstat(file.fileno()).st_size:
+            yield b""
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            yield from (identifier for identifier in asked if identifier and _holds(data, identifier))
+            yield data
 
 
-def _holds(data: mmap.mmap, identifier: str) -> bool:
+def _holds(data: mmap.mmap | bytes, identifier: str) -> bool:
+    events = (parse_event(data[start:end].decode("utf-8", "replace")) for start, end in lines_with(data, identifier))
+    return any(event and event.id == identifier for event in events)
+
+
+def lines_with(data: mmap.mmap | bytes, identifier: str) -> Iterator[tuple[int, int]]:
+    """Yield where the lines begin and end that hold an id as a text of JSON."""
     for needle in {json.dumps(identifier, ensure_ascii=way).encode("utf-8", "replace") for way in (False, True)}:
         at = data.find(needle)
         while at >= 0:
             end = data.find(b"\n", at)
             end = len(data) if end < 0 else end
-            event = parse_event(data[data.rfind(b"\n", 0, at) + 1 : end].decode("utf-8", "replace"))
-            if event and event.id == identifier:
-                return True
+            yield data.rfind(b"\n", 0, at) + 1, end
             at = data.find(needle, end)
-    return False
+
+
+def rewrite(target: Path, held: Held, change: Callable[[list[bytes]], None]) -> bool:
+    """Replace a file by its lines, changed in place, under the lock; return whether it says something else."""
+    data = atomic_files.read(target)
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    change(lines)
+    changed = b"".join(lines)
+    if changed == data:
+        return False
+    held.check()
+    atomic_files.replace(target, changed, atomic_files.digest(data))
+    return True
 
 
 _BATCHES = "batches"
