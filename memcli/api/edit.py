@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..beliefs.replacing import Superseded, supersede_entry
+from ..beliefs.twins import NO_TWINS, fold_twins
 from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, UsageError
 from ..maintenance.archiving import Archived, Failure, Named, forget_each, restore_each
@@ -46,10 +47,17 @@ class Edited:
     """Within the workspace."""
     redacted: tuple[Redacted, ...] = ()
     """Where secrets were blanked out."""
+    supersedes: tuple[str, ...] = ()
+    """The ids of the entries that said the same word for word, which it took in."""
+    superseded_by: str = ""
+    """The id of the entry that said the same word for word, which took it in."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON document of `mem edit`."""
-        return {"action": self.action, "id": self.id, "path": self.path}
+        told: dict[str, Any] = {"action": self.action, "id": self.id, "path": self.path}
+        if self.supersedes:
+            told["supersedes"] = list(self.supersedes)
+        return told | ({"superseded_by": self.superseded_by} if self.superseded_by else {})
 
 
 @dataclass(frozen=True)
@@ -223,4 +231,6 @@ def _named(workspaces: Workspaces, names: Sequence[str]) -> list[Named]:
 
 
 def _edited(workspace: Workspace, done: EntryChange, guard: SecretGuard) -> Edited:
-    return Edited(workspace, done.action, done.id, done.path, tuple(guard.redacted))
+    twins = fold_twins(workspace, done.path, "mem edit") if done.action == "updated" else NO_TWINS
+    redacted = tuple(guard.redacted)
+    return Edited(workspace, done.action, done.id, done.path, redacted, twins.supersedes, twins.superseded_by)

@@ -13,7 +13,7 @@ from ..errors import ChangedError
 from ..formats.entry import EPISODIC, Entry
 from ..store import access_log, local_log
 from ..store.journal import Applied, Step, apply, exclusive
-from ..store.lock import next_turn, one_by_one, turn
+from ..store.lock import change_mark, one_by_one
 from ..store.workspace import Workspace
 from .comparison import is_comparable
 from .merging import are_apart, is_same_slot, says
@@ -61,16 +61,15 @@ def with_current(
     """
     for left in reversed(range(LOOKS)):
         with one_by_one(workspace, command):
-            mark = turn(workspace)
+            mark = change_mark(workspace)
             seen = look(seen, None)
             with exclusive(workspace, command) as held:
-                if turn(workspace) != mark:
+                if not held.has_seen(mark):
                     if left:
                         continue
                     seen = look(seen, LOCKED_LOOK)
                 steps, result = decide(seen)
                 begin(result)
-                next_turn(workspace)
                 try:
                     applied = apply(workspace, steps, held)
                 except ChangedError:

@@ -11,7 +11,6 @@ from ..formats.text_lines import require_no_conflict, shorten
 from ..store import atomic_files
 from ..store.entries import TRIES, decoded, drafted, entry_text
 from ..store.journal import Append, Applied, Change, Move, Step, apply, exclusive
-from ..store.lock import next_turn
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -56,7 +55,6 @@ def applied(workspace: Workspace, plan: Plan, command: str) -> Applied:
     if not plan:
         return Applied()
     with exclusive(workspace, command) as held:
-        next_turn(workspace)
         return apply(workspace, plan.steps, held)
 
 

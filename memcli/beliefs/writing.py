@@ -120,7 +120,13 @@ def change_entry(workspace: Workspace, path: str, new: NewEntry, guard: SecretGu
     body, told, notices = _looked_through(workspace, new, guard)
     author = workspace.author(new.source or "", by)
     done = entries.update(workspace, path, told, None if new.text is None else body, by=author)
-    return replace(_as_it_is(workspace, done, told), notices=notices, redacted=tuple(guard.redacted))
+    written = replace(_as_it_is(workspace, done, told), notices=notices, redacted=tuple(guard.redacted))
+    if done.action != "updated":
+        return written
+    from .twins import fold_twins
+
+    twins = fold_twins(workspace, done.path, COMMAND)
+    return replace(written, supersedes=(*written.supersedes, *twins.supersedes), superseded_by=twins.superseded_by)
 
 
 def write_entry(

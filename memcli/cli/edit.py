@@ -9,7 +9,7 @@ import typer
 from ..api import edit as api
 from ..errors import RefusedError, UsageError
 from . import context, output, value_completion
-from .admission import AllowSecret, Redact, tell_redacted
+from .admission import AllowSecret, Redact, relations, tell_redacted
 from .options import AsJson, DryRun, InScope, InWorkspace, Source
 
 _MOST_NAMED = 5
@@ -69,10 +69,12 @@ def edit(
     path = context.here(done.workspace, done.path)
     if as_json:
         output.say_json(done.as_dict())
-    elif output.is_watched():
-        output.say(f"{done.action} {done.id} ({path})")
+        return
+    remark = relations(done.supersedes, done.superseded_by)
+    if output.is_watched():
+        output.say(f"{done.action} {done.id} ({path})" + (f": {remark}" if remark else ""))
     else:
-        output.say_row((done.action, done.id, path))
+        output.say_row((done.action, done.id, path, *([remark] if remark else ())))
 
 
 def _open_editor(copy: api.EditCopy) -> None:

@@ -11,7 +11,6 @@ from ..store import access_log, atomic_files
 from ..store.atomic_files import digest
 from ..store.file_steps import watcher
 from ..store.journal import Change, Move, Step, apply, exclusive
-from ..store.lock import next_turn
 from ..store.undo_records import COUNTED, UndoRecord, read_records
 from ..store.workspace import Workspace
 from .archiving import note_return
@@ -138,7 +137,6 @@ def take_back(workspace: Workspace, number: int) -> tuple[Undoable, tuple[tuple[
         require_ready(one)
         if watch := watcher.get():
             watch.takes_back(one.record.number)
-        next_turn(workspace)
         applied = apply(workspace, one.reversal.steps, held, exactly=True)
         for path, mode in one.reversal.modes:
             with suppress(OSError, MemError):

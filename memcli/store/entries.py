@@ -19,6 +19,7 @@ from . import atomic_files
 from .archive import explain, keep_folders
 from .atomic_files import move, remove
 from .entry_revision import USER, attributed, changed, checked_text, new_fields, settled, sound
+from .lock import changing
 from .workspace import Workspace
 
 TRIES = 100
@@ -63,7 +64,8 @@ def write(
             place = chosen + place.rpartition("/")[2] if chosen.endswith("/") else chosen
         text = document.render(new_fields(workspace.layout, entry), entry.body)
         try:
-            atomic_files.create(workspace.path(place), text.encode("utf-8"))
+            with changing(workspace):
+                atomic_files.create(workspace.path(place), text.encode("utf-8"))
         except FileExistsError:
             if place == chosen:
                 return update(workspace, place, told, body, by=by or draft.source)

@@ -22,7 +22,7 @@ from ..formats.text_lines import require_no_conflict
 from . import atomic_files, file_steps
 from .archive import is_archived_entry, keep_folders, put, records_folder, records_of
 from .atomic_files import move_all, remove
-from .lock import BRINGING, Held, locked
+from .lock import BRINGING, Held, changing, locked
 from .plan_steps import (
     Append,
     Change,
@@ -68,15 +68,21 @@ class Applied:
 
 @contextmanager
 def exclusive(workspace: Workspace, command: str) -> Iterator[Held]:
-    """Hold the workspace's lock; what a killed command left half done is finished first, or taken back if git was."""
+    """Hold the workspace's lock; what a killed command left half done is finished first, or taken back if git was.
+
+    The change mark moves when it is given up: whoever looked at memory before sees that it may have changed.
+    """
     wait = workspace.settings["lock.wait"]
-    with locked(workspace.derived, command=command, now=workspace.stamp, wait=wait) as held:
-        if _is_bringing(workspace):
+    with (
+        locked(workspace.derived, command=command, now=workspace.stamp, wait=wait) as held,
+        changing(workspace) as mark,
+    ):
+        if is_bringing := _is_bringing(workspace):
             from .git_worktree import take_back
 
             take_back(workspace)
-        finish(workspace, held)
-        yield held
+        finished = finish(workspace, held)
+        yield Held(held.path, held.identity, "" if is_bringing or finished.done or finished.kept else mark)
 
 
 def finish_first(workspace: Workspace, command: str) -> None:

@@ -36,12 +36,17 @@ class Held:
 
     path: Path
     identity: tuple[int, int]  # device and inode of the lock file
+    mark: str = ""  # the change mark as it was when the lock was had; empty where that finished a killed command
 
     def is_ours(self) -> bool:
         """Return whether the lock file is still the one that was locked."""
         with suppress(OSError):
             return _identity(os.stat(self.path, follow_symlinks=False)) == self.identity
         return False
+
+    def has_seen(self, mark: str) -> bool:
+        """Return whether nothing can have changed since somebody read this change mark, outside of any change."""
+        return bool(mark) and mark == self.mark and not mark.startswith(_UNDER_WAY)
 
     def check(self) -> None:
         """Raise BusyError when somebody deleted the lock file: call this before each rename."""
@@ -139,7 +144,8 @@ def _read_holder(mem_dir: Path) -> str:
 
 PATIENCE = 2.0  # seconds to wait while no earlier command finishes; after that this one goes on beside them
 ROUNDS = 30  # times that the wait begins anew, because a command finished
-_FILE = "turn"
+_CHANGE_MARK = "turn"
+_UNDER_WAY = "changing "  # begins a mark while something changes; it stays where that was killed
 _QUEUE = "looking"  # a folder below the derived data, with a lock of its own; "queue" is that of consolidation
 
 
@@ -168,26 +174,36 @@ def one_by_one(workspace: Workspace, command: str) -> Iterator[None]:
         # Where no folder can be made the workspace's own lock says why.
         with suppress(NotFoundError, RefusedError):
             for _ in range(ROUNDS):
-                mark = turn(workspace)
+                mark = change_mark(workspace)
                 now = workspace.stamp
                 try:
                     stack.enter_context(locked(workspace.derived / _QUEUE, command=command, now=now, wait=PATIENCE))
                 except BusyError:
-                    if turn(workspace) != mark:
+                    if change_mark(workspace) != mark:
                         continue
                 break
         yield
 
 
-def turn(workspace: Workspace) -> str:
-    """Read the mark; empty where nothing was changed yet or it cannot be read."""
+def change_mark(workspace: Workspace) -> str:
+    """Return a text that is another one after each change of memory; empty where it cannot be read."""
     try:
-        return (workspace.derived / _FILE).read_text(encoding="ascii")
+        return (workspace.derived / _CHANGE_MARK).read_text(encoding="ascii")
+    except FileNotFoundError:
+        return "never changed"
     except (OSError, UnicodeDecodeError):
         return ""
 
 
-def next_turn(workspace: Workspace) -> None:
-    """Move the mark; the caller holds the workspace's lock and has not begun to change anything."""
+@contextmanager
+def changing(workspace: Workspace) -> Iterator[str]:
+    """Move the change mark before and after changes of memory, also where they fail; yield the mark of before."""
+    path = workspace.derived / _CHANGE_MARK
+    mark = change_mark(workspace)
     with suppress(OSError):
-        write_private(workspace.derived / _FILE, os.urandom(8).hex())
+        write_private(path, _UNDER_WAY + os.urandom(8).hex())
+    try:
+        yield mark
+    finally:
+        with suppress(OSError):
+            write_private(path, os.urandom(8).hex())

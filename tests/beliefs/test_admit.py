@@ -339,9 +339,6 @@ def test_what_changed_between_the_look_and_the_lock_is_looked_at_again(
             monkeypatch.setattr(module, "look_around", real)
             monkeypatch.setattr("memcli.store.lock.PATIENCE", 0.0)
             entries.write(where, {}, "The user prefers tabs", lambda _: b"12345678")
-            from memcli.store.lock import next_turn
-
-            next_turn(where)
         return seen
 
     monkeypatch.setattr(module, "look_around", looked)

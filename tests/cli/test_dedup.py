@@ -139,3 +139,26 @@ def test_a_folded_line_that_a_person_changed_stays_as_it_is(mem: Mem, workspace:
     before = page.read_text()
     mem("dedup", "--apply")
     assert page.read_text() == before
+
+
+def test_an_entry_edited_to_say_what_another_says_is_one_with_it(mem: Mem, workspace: Path) -> None:
+    first = mem("write", "The backup runs at 03:30.", "--json").json["id"]
+    other = mem("write", "Zebras eat grass.", "--json").json["id"]
+    done = mem("edit", other, "--replace", "Zebras eat grass.", "The backup runs at 03:30.")
+    assert done.rows[0][::3] == ["updated", f"superseded by {first}"]
+    listed = mem("ls", "--json").json["entries"]
+    assert [(entry["id"], entry["strength"]) for entry in listed] == [(first, 2)]
+    assert mem("undo").code == 0
+    assert sorted(entry["summary"] for entry in mem("ls", "--json").json["entries"]) == [
+        "The backup runs at 03:30.",
+        "Zebras eat grass.",
+    ]
+
+
+def test_an_entry_given_the_text_of_a_less_trusted_one_takes_it_in(mem: Mem, workspace: Path) -> None:
+    less = mem("write", "The backup runs at 03:30.", "--source", "observed", "--json").json["id"]
+    more = mem("write", "Zebras eat grass.", "--source", "user", "--json").json["id"]
+    done = mem("write", "The backup runs at 03:30.", "--id", more, "--source", "user", "--json").json
+    assert done["supersedes"] == [less]
+    done = mem("edit", more, "--replace", "03:30", "04:30", "--source", "user", "--json").json
+    assert done == {"action": "updated", "id": more, "path": done["path"]}

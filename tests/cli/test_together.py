@@ -3,8 +3,19 @@
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from random import Random
+from threading import Thread
 
+import pytest
+
+from memcli.api.edit import replace_words
+from memcli.api.find import list_entries
+from memcli.api.workspace import open_workspace
+from memcli.api.write import NewEntry, write
 from memcli.formats.frontmatter import document as frontmatter
 from tests import processes
 from tests.conftest import Mem
@@ -71,3 +82,32 @@ def test_writes_killed_at_any_moment_leave_whole_memories_only(mem: Mem, workspa
     assert (len(listed["entries"]), listed["problems"]) == (len(paths), [])
     found = mem("grep", "-c", "-F", "begin").rows
     assert len(found) == len(paths)
+
+
+RACES = int(os.environ.get("RACES", "30"))
+
+
+def test_an_edit_and_a_write_that_race_leave_one_entry_with_a_text(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MEM_SEED")
+    monkeypatch.setenv("MEM_EMBEDDING_MODEL", "/nowhere")
+    delays = Random(29)
+
+    def late(job: Callable[[], object]) -> Thread:
+        pause = delays.uniform(0, 0.01)
+        return Thread(target=lambda: (time.sleep(pause), job()))
+
+    for number in range(RACES):
+        zebra, backup = f"Zebra {number} eats grass.", f"The backup {number} runs at 03:30."
+        edited = write(open_workspace(workspace), NewEntry(zebra), dedup=False).id
+        threads = [
+            late(partial(replace_words, open_workspace(workspace), edited, zebra, backup)),
+            late(partial(write, open_workspace(workspace), NewEntry(backup))),
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        active = [entry for entry in list_entries(open_workspace(workspace)).entries if entry.summary == backup]
+        assert len(active) == 1, number

@@ -5,8 +5,10 @@ from threading import Thread, get_ident
 
 import pytest
 
+from memcli.store import entries, journal
 from memcli.store import lock as turns
-from memcli.store.lock import next_turn, one_by_one, turn
+from memcli.store.journal import exclusive
+from memcli.store.lock import change_mark, changing, one_by_one
 from memcli.store.workspace import Workspace
 from tests.beliefs.test_admit import at
 
@@ -16,20 +18,45 @@ def workspace(tmp_path: Path) -> Workspace:
     return at(tmp_path / "memory")
 
 
-def test_the_mark_moves_with_every_change_and_is_empty_before(workspace: Workspace) -> None:
-    assert turn(workspace) == ""
-    workspace.derived.mkdir()
-    marks = []
-    for _ in range(3):
-        next_turn(workspace)
-        marks.append(turn(workspace))
-    assert len({*marks, ""}) == 4
+def test_the_mark_moves_with_every_change_and_is_another_one_meanwhile(workspace: Workspace) -> None:
+    marks = [change_mark(workspace)]
+    for number in range(3):
+        with exclusive(workspace, "mem test") as held:
+            assert held.has_seen(marks[-1])
+            assert not held.has_seen(change_mark(workspace))
+        marks.append(change_mark(workspace))
+        entries.write(workspace, {}, "The user prefers tabs", lambda attempt, number=number: bytes([number] * 8))
+        marks.append(change_mark(workspace))
+    assert len(set(marks)) == 7
 
 
-def test_a_damaged_mark_is_another_one(workspace: Workspace) -> None:
+def test_a_change_that_fails_or_is_cut_off_moves_the_mark(workspace: Workspace) -> None:
+    before = change_mark(workspace)
+    with pytest.raises(RuntimeError), exclusive(workspace, "mem test"):
+        raise RuntimeError
+    assert change_mark(workspace) not in ("", before)
+    killed = changing(workspace)
+    killed.__enter__()
+    mark = change_mark(workspace)
+    with exclusive(workspace, "mem test") as held:
+        assert not held.has_seen(mark)
+
+
+def test_what_the_lock_finishes_of_a_killed_command_counts_as_a_change(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = change_mark(workspace)
+    monkeypatch.setattr(journal, "finish", lambda *_: journal.Applied(("entries/a.md",)))
+    with exclusive(workspace, "mem test") as held:
+        assert not held.has_seen(mark)
+
+
+def test_a_damaged_mark_says_nothing(workspace: Workspace) -> None:
     workspace.derived.mkdir()
     (workspace.derived / "turn").write_bytes(b"\xff\xfe")
-    assert turn(workspace) == ""
+    mark = change_mark(workspace)
+    with exclusive(workspace, "mem test") as held:
+        assert not held.has_seen(mark)
 
 
 def test_who_waits_too_long_goes_on_beside_the_others(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,8 +87,8 @@ def test_while_the_others_get_on_one_waits_for_them(workspace: Workspace, monkey
         other = Thread(target=go)
         other.start()
         for _ in range(12):
-            next_turn(workspace)
-            other.join(0.2)
+            with changing(workspace):
+                other.join(0.2)
         ended.append("the one before")
     other.join()
     assert ended == ["the one before", "the one who waits"]
