@@ -15,7 +15,7 @@ RULES: dict[Callable[[house.Tree], Iterator[str]], dict[str, str]] = {
     house.circles: {"formats/ids.py": "from . import times\n", "formats/times.py": "from . import ids\n"},
     house.two_meanings: {"store/one.py": "class Twice: ...\n", "store/two.py": "class Twice: ...\n"},
     house.crowd: {f"store/more_{number}.py": "" for number in range(9)},
-    house.sizes: {"store/long.py": "x = 1\n" * 301},
+    house.sizes: {"store/long.py": "x = 1\n" * 501},
     house.entangled: {"cli/app.py": "".join(f"from . import {path[4:-3]}\n" for path in TREE if path[:4] == "cli/")},
     house.long_functions: {"store/git.py": "def long():\n" + "    pass\n" * 61},
     house.word_tables: {"store/git.py": f"WORDS = {' '.join(['word'] * 41)!r}\n"},

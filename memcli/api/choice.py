@@ -13,7 +13,8 @@ from ..store.workspace import Workspace
 if TYPE_CHECKING:
     from ..index.filters import Filter
 
-__all__ = ["KINDS", "LAYERS", "SOURCES", "STATUSES", "TYPES", "Choice", "require_source", "require_types"]
+__all__ = ["KINDS", "LAYERS", "SOURCES", "STATUSES", "TYPES", "Choice"]
+__all__ += ["require_source", "require_stored", "require_types"]
 
 
 @dataclass(frozen=True)
@@ -48,14 +49,15 @@ class Choice:
     def filter(self, workspace: Workspace, kinds: tuple[str, ...] = (), also: tuple[str, ...] = ()) -> "Filter":
         """Return the filter of a workspace's index; `kinds` stand where none were asked for, `also` are further kinds.
 
-        Raise UsageError for a kind, layer, source or status that there is not, and for what is no date.
+        Raise UsageError for a kind, layer or source that there is not, for what is no date, and for a status at a date.
         """
         from ..index.filters import Filter
 
         _known("kind", self.kind, (*KINDS, *also, "all"))
         _known("layer", self.layer, LAYERS)
         _known("source", self.source, SOURCES)
-        _known("status", self.status, STATUSES)
+        if self.as_of and (self.status or self.archived):
+            raise UsageError("what was believed then has no status", "leave out --as-of, or --status and --archived")
         asked = tuple(self.kind or ())
         statuses = tuple(self.status or ()) or (("active", "archived") if self.archived else ("active",))
         return Filter(
@@ -88,6 +90,20 @@ def require_source(*sources: str) -> None:
 def listed(names: str | Sequence[str]) -> Sequence[str]:
     """Return names as a sequence: one name by itself is one, not its letters."""
     return [names] if isinstance(names, str) else names
+
+
+def require_stored(choice: Choice, workspaces: Sequence[Workspace]) -> None:
+    """Raise UsageError for a type or a status that is neither one of mem's nor that of an entry in a workspace."""
+    require_types(choice.type or (), workspaces)
+    unknown = {value for value in choice.status or () if value not in STATUSES}
+    if not unknown:
+        return
+    from ..index.index import ask
+    from ..index.lookups import entry_statuses
+
+    for workspace in workspaces:
+        unknown -= {*ask(workspace, entry_statuses)}
+    _known("status", sorted(unknown), STATUSES)
 
 
 def require_types(values: Collection[str], workspaces: Sequence[Workspace]) -> None:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..beliefs.deduplication import NO_TWINS, fold_twins
 from ..beliefs.replacing import Superseded, supersede_entry
-from ..beliefs.twins import NO_TWINS, fold_twins
 from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, UsageError
 from ..maintenance.archiving import Archived, Failure, Named, forget_each, restore_each

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from ..dataclass import dataclass
 from ..errors import UsageError
 from ..formats.text_lines import FileProblem
+from ..formats.times import parse_time, past
 from ..index.filters import SORTS, Filter
 from ..search.results import DOCUMENT, MODES, Hit, SearchResults
-from .choice import KINDS, Choice, require_types
+from .choice import KINDS, Choice, require_stored
 from .workspace import Workspace, Workspaces, every
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def search(
     if mode not in MODES:
         raise UsageError(f"no mode {mode!r}", f"use one of {', '.join(MODES)}")
     found_in = every(workspaces)
-    require_types(choice.type or (), found_in)
+    require_stored(choice, found_in)
     settings = found_in[0].settings
     if limit is not None and limit < 1:
         raise UsageError(f"a limit of {limit}", "ask for at least one hit")
@@ -76,7 +77,7 @@ class EntryRow:
 
     workspace: Workspace
     fields: Mapping[str, Any]
-    """The fields of its frontmatter and, besides, `path`, `summary`, `status`, `scope` and `strength`."""
+    """The fields of its frontmatter and, besides, `path`, `summary`, `status`, `scope`, `strength` and `expired`."""
 
     @property
     def id(self) -> str:
@@ -102,6 +103,11 @@ class EntryRow:
     def summary(self) -> str:
         """Return what it says, in one line."""
         return str(self.fields["summary"])
+
+    @property
+    def expired(self) -> str:
+        """Return since when it is no longer true, RFC 3339; empty where it is."""
+        return str(self.fields["expired"])
 
 
 @dataclass(frozen=True)
@@ -138,7 +144,10 @@ def list_entries(
     if limit < 0:
         raise UsageError(f"a limit of {limit}", "ask for at least one, or leave it out for all")
     found_in = every(workspaces)
-    require_types(choice.type or (), found_in)
+    require_stored(choice, found_in)
+    for kind in choice.kind or ():
+        if kind != "entry":
+            raise UsageError(f"a list of entries has no kind {kind!r}", f"`mem search --kind {kind}` looks for it")
     rows: list[EntryRow] = []
     problems: list[FileProblem] = []
     for where in found_in:
@@ -154,7 +163,8 @@ def list_entries(
         found, wrong = ask(where, answer)
         for row in found:
             row.pop("file", None)
-        rows += [EntryRow(where, {**row, "scope": where.scope}) for row in found]
+            row |= {"scope": where.scope, "expired": past(row["expires_at"], parse_time(wanted.as_of) or where.now)}
+        rows += [EntryRow(where, row) for row in found]
         problems += wrong
     return EntryList(tuple(rows[: limit or None]), tuple(problems))
 
@@ -231,7 +241,7 @@ def grep(
     if context < 0 or limit < 0:
         raise UsageError(f"context {context}, limit {limit}", "give 0 or more")
     found_in = every(workspaces)
-    require_types(choice.type or (), found_in)
+    require_stored(choice, found_in)
     found: list[LineMatch | FileMatches] = []
     problems: list[FileProblem] = []
     late: list[FileProblem] = []

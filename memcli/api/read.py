@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import islice
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
-from ..formats.entry import fields_from_others, listed, read_entry, stated_id
+from ..formats.entry import checked, fields_from_others, listed, read_entry, spelled, stated_id
 from ..formats.frontmatter import document as frontmatter
 from ..formats.text_lines import BOM, FileProblem, Problem, conflict_marker, decoded
 from ..formats.text_lines import lines as lines_of
+from ..formats.times import past
 from ..store import access_log, addresses, atomic_files
 from ..store.layouts import is_records
 from .workspace import Place, Workspace, Workspaces, every, locate
@@ -54,6 +56,7 @@ class TextPage:
     limit: int | None  # characters asked for at most
     total: int  # characters of the whole text
     fields: Mapping[str, Any]  # an entry's frontmatter, with confirmations that wait; empty for others
+    expired: str  # since when it is no longer true, RFC 3339; empty where it is
     problems: tuple[FileProblem, ...]
     notices: tuple[str, ...]
 
@@ -75,6 +78,7 @@ class TextPage:
             "limit": self.limit,
             "total": self.total,
             "next_offset": self.next_offset,
+            "expired": self.expired,
             "fields": self.fields,
             "problems": [asdict(one) for one in self.problems],
         }
@@ -106,6 +110,7 @@ def read(
     if is_entry:
         told = access_log.renewed(found.document.fields, access_log.confirmations(where).get(identifier))
         fields = listed(told if where.is_trusted else fields_from_others(told))
+    expired = _expired(fields, where.now)
     wrong = (found.damage, found.document.problem, _conflict(found.text))
     return TextPage(
         workspace=where,
@@ -117,12 +122,20 @@ def read(
         offset=offset,
         limit=limit,
         total=len(content),
+        expired=expired,
         fields=fields,
         problems=tuple(
             FileProblem(place.path, one.line, one.reason, scope=where.scope, left_out=True) for one in wrong if one
         ),
-        notices=found.notices,
+        notices=(*found.notices, f"expired at {expired}") if expired else found.notices,
     )
+
+
+def _expired(fields: Mapping[str, Any], now: datetime) -> str:
+    """Return since when an entry with these fields is no longer true; empty where it is, or where they do not say."""
+    with suppress(TypeError, ValueError):
+        return past(checked("expires_at", fields.get(spelled(fields, "expires_at"))), now)
+    return ""
 
 
 @dataclass(frozen=True)
@@ -228,6 +241,8 @@ class _Found(NamedTuple):
 
 def _found(workspaces: Workspaces, which: str | Which, *, as_file: bool = False) -> _Found:
     asked = Which(which) if isinstance(which, str) else which
+    if asked.project and not asked.key:
+        raise UsageError("a project says which entry of a key is meant", "give --key, or leave out --project")
     if bool(asked.name) == bool(asked.key):
         raise UsageError("nothing to read" if not asked.key else "two names", "name an id or a path, or give --key")
     where, place, notices = _located(every(workspaces), asked)

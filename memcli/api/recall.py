@@ -79,6 +79,8 @@ def recall(
     `gate` a prompt that asks for no memory gets none. `as_of` is a date, to give what was believed then without
     MEMORY.md and documents. Raise UsageError for a budget or time below 0, for no section and for no date.
     """
+    if fresh and not session:
+        raise UsageError("nothing to forget: no session is named", "give --session ID, or leave out --fresh")
     found_in = every(workspaces)
     chosen = tuple(sections) or SECTIONS
     moment = found_in[0].moment("as of", as_of, end=True)

@@ -12,7 +12,7 @@ from ..formats.text_lines import FileProblem
 from ..store.redaction import Redacted
 from ..store.workspace import nearest
 from ..transfer.bundle import ImportedLine
-from .choice import Choice, require_types
+from .choice import Choice, require_stored
 from .workspace import Workspace, open_named, recorded
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def export(
 
     if format not in FORMATS:
         raise UsageError(f"no format {format!r}", f"use {' or '.join(FORMATS)}")
-    require_types(choice.type or (), [workspace])
+    require_stored(choice, [workspace])
     path = None if callable(target) else _target(workspace, target)
     wanted = choice.filter(workspace, _KINDS)
     if not choice.status:  # an export that left out what was superseded would lose it
@@ -196,6 +196,8 @@ def _opened(workspace: Workspace, file: str | Path | BinaryIO, *, allow_secret: 
 def _wanted(workspace: Workspace, choice: Choice) -> "Filter":
     if choice.as_of:
         raise UsageError("an import is not asked what was believed then", "narrow it with --since and --until")
+    if choice.archived:
+        raise UsageError("an import takes the archive in anyway", "leave out --archived, or name a --status")
     wanted = choice.filter(workspace)
     return wanted if choice.status else replace(wanted, statuses=())
 

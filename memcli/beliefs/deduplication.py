@@ -7,8 +7,9 @@ Doing it again finds nothing.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from heapq import heappush, heappushpop
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
@@ -18,8 +19,10 @@ from ..formats.text_lines import shorten
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import paths_of_chunks
-from ..store.journal import Change
+from ..index.similarity import twins
+from ..store.journal import Change, Step
 from ..store.workspace import Workspace
+from .admission import with_current
 from .comparison import are_twins, compare, is_comparable
 from .merging import are_apart, are_of_one_kind, says, sharing, told_anew
 from .plan import Plan, without_lines
@@ -75,6 +78,16 @@ class Tidied:
     unheard: str = ""  # why a judge said nothing of some
 
 
+class Twins(NamedTuple):
+    """What a changed entry and its twins became."""
+
+    supersedes: tuple[str, ...] = ()  # ids of those it took in
+    superseded_by: str = ""  # id of the one that took it in: the oldest of the most trusted
+
+
+NO_TWINS = Twins()
+
+
 @dataclass(frozen=True)
 class _Seen:
     """What the index tells of active entries."""
@@ -115,6 +128,38 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None) -> Tidied:
     reasons = tuple(f"{group.kept} takes in {', '.join(group.merged)}: {group.says}" for group in groups)
     plan = Plan(tuple(steps), reasons) + without_lines(workspace, heirs, heirs)
     return Tidied(plan, tuple(groups), tuple(problems), seen.notices, unheard)
+
+
+def fold_twins(workspace: Workspace, path: str, command: str) -> Twins:
+    """Let the oldest of the most trusted take in the others; raise as `with_current`, with the entry changed."""
+    if workspace.layout.kind_of(path) != "entry" or workspace.layout.is_vault:
+        return NO_TWINS
+
+    def look(*_: object) -> dict[str, int]:
+        strengths = ask(workspace, partial(_strengths, body=read_entry_file(workspace, path).entry.body))
+        return strengths if path in strengths else {}
+
+    def decide(strengths: Mapping[str, int]) -> tuple[Sequence[Step], Twins]:
+        for group in alike([read_entry_file(workspace, twin) for twin in strengths]):
+            ids = {member.entry.id: strengths[member.path] for member in group}
+            for fold in folds(workspace, group, ids, lambda left, right: says(left.entry, right.entry.body)):
+                page = without_lines(workspace, fold.heirs, fold.heirs)
+                taken = {member.path: member.entry.id for member in fold.taken}
+                changed = Twins(superseded_by=fold.kept.entry.id) if path in taken else Twins(tuple(taken.values()))
+                return (*fold.steps(workspace, workspace.stamp), *page.steps), changed
+        return (), NO_TWINS
+
+    return with_current(workspace, command, look, decide)[0]
+
+
+def _strengths(index: Index, body: str) -> dict[str, int]:
+    """Map the paths of the active entries with this text to their strengths; nothing where there is but one."""
+    index.refresh()
+    paths = {*paths_of_chunks(index, twins(index, [body], _ENTRIES).get(body, ())).values()}
+    if len(paths) < 2:
+        return {}
+    rows = index.list_entries(replace(_ENTRIES, paths=tuple(paths)), "path")
+    return {row["path"]: row["strength"] for row in rows if row["path"] in paths}
 
 
 def _look(index: Index, *, with_near: bool) -> _Seen:

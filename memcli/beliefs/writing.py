@@ -123,7 +123,7 @@ def change_entry(workspace: Workspace, path: str, new: NewEntry, guard: SecretGu
     written = replace(_as_it_is(workspace, done, told), notices=notices, redacted=tuple(guard.redacted))
     if done.action != "updated":
         return written
-    from .twins import fold_twins
+    from .deduplication import fold_twins
 
     twins = fold_twins(workspace, done.path, COMMAND)
     return replace(written, supersedes=(*written.supersedes, *twins.supersedes), superseded_by=twins.superseded_by)

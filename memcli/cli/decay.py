@@ -118,7 +118,7 @@ def _cells(one: "Judged") -> tuple[str, ...]:
     numbers = one.fading
     days = f"{numbers.days:g}" if numbers.days < float("inf") else "-"
     verdict = "pinned" if one.verdict == "spare" and one.row["pinned"] else one.verdict
-    verdict = "expired" if "; expired" in one.reason else verdict
+    verdict = "expired" if one.is_expired else verdict
     return (
         *(one.row["id"], f"{numbers.age:.0f}", days, str(numbers.accesses), f"{numbers.trust:g}"),
         *(f"{one.score:.3f}", verdict, one.row["summary"]),

@@ -82,11 +82,16 @@ def _turns(hit: Hit) -> int:
     return int(last) - int(first) + 1 if last.isdecimal() and first.isdecimal() else 1
 
 
+def _expired(moment: str) -> str:
+    """Say since when a memory is no longer true; empty where it is."""
+    return f"expired {moment[:10]}" if moment else ""
+
+
 def _show_hit(hit: Hit, place: str, explain: bool) -> None:
     day = hit.timestamp[:10]
     outdated = (f"may be outdated by {hit.outdated_by}",) if hit.outdated_by else ()
     alike = (f"probably says the same as {', '.join(hit.likely_same)}",) if hit.likely_same else ()
-    remark = "; ".join((*outdated, *alike, *hit.changed))
+    remark = "; ".join(filter(None, (_expired(hit.expired), *outdated, *alike, *hit.changed)))
     if not output.is_watched():
         row = [f"{hit.relevance:.2f}", hit.id, hit.type or hit.kind, day, place, hit.summary]
         row += [remark] if remark else []
@@ -141,9 +146,13 @@ def ls(
     elif not output.is_watched():
         for one in listed.entries:
             place = world.here(one.workspace, one.path)
-            output.say_row((one.id, one.type, one.updated_at[:10], place, one.summary))
+            row = (one.id, one.type, one.updated_at[:10], place, one.summary)
+            output.say_row((*row, _expired(one.expired)) if one.expired else row)
     elif listed.entries:
-        rows = [(one.id, one.type, one.updated_at[:10], one.summary) for one in listed.entries]
+        rows = [
+            (one.id, one.type, one.updated_at[:10], " · ".join(filter(None, (_expired(one.expired), one.summary))))
+            for one in listed.entries
+        ]
         output.table(("id", "type", "changed", "what it says"), rows, flexible=3)
     else:
         output.note("no entries")

@@ -7,6 +7,7 @@ import typer
 
 from ..api import read as api
 from ..api.read import History, KeyHistory, Origins, Which
+from ..errors import UsageError
 from . import context, output
 from .options import AsJson, EntryKey, EntryName, InScope, InWorkspace
 
@@ -45,6 +46,8 @@ def read(
     found_in = context.reading(workspace, scope)
     which = Which(name, key, project, as_of)
     if source or history:
+        if raw or lines or offset or limit is not None or (source and history):
+            raise UsageError("two views of one memory", "give --source, --history, or a part of the text")
         _read_about(found_in, which, source=source, history=history, as_json=as_json)
         return
     page = api.read(found_in, which, offset=offset, limit=limit, lines=lines, raw=raw)

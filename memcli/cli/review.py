@@ -54,8 +54,12 @@ def review(
             raise UsageError(
                 f"mem review {' '.join(words)}", "write `mem review answer ID DECISION`, or `mem review` alone"
             )
+        if judge or limit:
+            raise UsageError("an answer is given to one question", "leave out --judge and --limit")
         _answer(where, words[1], words[2], source, as_json=as_json)
         return
+    if source:
+        raise UsageError("--source says whose answer it is", "write `mem review answer ID DECISION --source …`")
     is_asked = context.is_typed() and not as_json
     bar = output.Bar("asking the LLM", 1)
     found = api.review(where, limit=limit, judge=judge, weigh=not is_asked, progress=judge_progress(), asking=bar)

@@ -111,7 +111,8 @@ class Entry:
     Lines that only moved within their file, or that end in CRLF now, have not changed. A path and its lines alone,
     written by hand, is filled in by `mem check --refresh ID`."""
     status: str = stated("active", read_status, "state", merge=KEPT)
-    """active, superseded or archived."""
+    """active, superseded or archived. What has another status is not recalled, found only when asked for it
+    (`--status proposed`), and named by `mem check`."""
     superseded_by: str = stated("", read_text, "supersededBy", merge=KEPT)
     """The id of what took its place."""
     superseded_at: str = stated("", read_time, "supersededAt", merge=KEPT, branches=LATEST)

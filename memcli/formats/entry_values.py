@@ -144,11 +144,9 @@ def read_source(value: object) -> str:
 
 
 def read_status(value: object) -> str:
-    """Return the status, in the words of `STATUSES`; an unknown word is `active`."""
+    """Return the status in small letters; one that is not of `STATUSES` is kept, and nothing takes it for active."""
     text = read_text(value).lower()
-    if text in ("obsolete", "deprecated", "replaced"):
-        return "superseded"
-    return text if text in STATUSES else "active"
+    return "superseded" if text in ("obsolete", "deprecated", "replaced") else text or "active"
 
 
 FILLED, JOINED, MOST, KEPT = "filled", "joined", "most", "kept"

@@ -95,6 +95,12 @@ def _spelled(day: date) -> str:
     return f"{day:%A} {day.day} {day:%B %Y}"
 
 
+def past(moment: object, now: datetime) -> str:
+    """Return a stored instant if it is not after another; empty if it is, and for what is no instant."""
+    instant = parse_time(moment) if moment and isinstance(moment, str) else None
+    return str(moment) if instant is not None and instant <= now else ""
+
+
 def day_of(moment: datetime, zone: tzinfo) -> date:
     """Return the calendar day of an instant where the user lives."""
     return moment.astimezone(zone).date()

@@ -12,7 +12,7 @@ from ..dataclass import dataclass
 from ..errors import MemError
 from ..formats import chunking
 from ..formats.chunking import Chunk, records_of, windows
-from ..formats.entry import Entry, as_from_others, read_entry
+from ..formats.entry import STATUSES, Entry, as_from_others, read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.ids import blake2b
 from ..formats.links import inline_tags, nested
@@ -126,8 +126,8 @@ def read_file(workspace: Workspace, path: str, kind: str, data: bytes, stat: Sta
             if workspace.layout.is_vault:
                 entry = replace(entry, tags=nested((*entry.tags, *inline_tags(document.body))))
             chunks = chunking.entry_chunks(text, len(text) - len(document.body), entry)
-            if status == "active":
-                status = entry.status
+            if status == "active" and (entry.status in STATUSES or workspace.layout.owns(path)):
+                status = entry.status  # in a person's own notes `status: draft` is a word of theirs
     elif kind == "memory":
         chunks = chunking.memory_chunks(text, stamp(modified))
     elif kind == "history":

@@ -9,18 +9,18 @@ from ..api.workspace import unsaid
 from ..errors import MemError
 
 _ARGUMENTS = {
-    "search": {"kind", "type", "tag", "since", "until", "as-of", "limit"},
+    "search": {"kind", "type", "tag", "since", "until", "as-of", "limit", "path"},
     "read": {"offset", "limit", "as-of", "key", "project"},
-    "write": {"type", "title", "tag", "project", "source", "id", "path", "supersedes", "key"},
-    "edit": {"replace", "source"},
+    "write": {"type", "title", "tag", "project", "source", "id", "path", "supersedes", "key", "metadata"},
+    "edit": {"replace", "patch", "source"},
     "ls": {"type", "tag", "sort", "limit", "key"},
-    "grep": {"fixed", "ignore-case", "context", "limit"},
+    "grep": {"fixed", "ignore-case", "context", "limit", "path"},
     "promote": {"demote", "source"},
     "recall": {"session"},
 }
 """The options of a command that a tool has as arguments: a fix may name them."""
-_CALLED = {"ignore-case": "ignore_case", "replace": "old and new", "F": "fixed", "i": "ignore_case", "n": "limit"}
-_CALLED |= {"C": "context", "as-of": "as_of"}
+_CALLED = {"ignore-case": "ignore_case", "replace": "old and new", "patch": "diff", "as-of": "as_of"}
+_CALLED |= {"C": "context", "F": "fixed", "i": "ignore_case", "n": "limit"}
 _OPTION = re.compile(r"(?<![\w-])(?:--(?P<long>[a-z][a-z-]+)|-(?P<short>[FinC]))(?:[= ][A-Z]+\b)*")
 _COMMAND = re.compile(r"`mem (?P<name>[a-z-]+)[^`]*`")
 _TOOLS = {name: f"memory_{name}" for name in ("search", "read", "write", "edit", "ls", "grep", "promote", "recall")}

@@ -11,7 +11,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
-from ..api.workspace import Workspace
+from ..api.workspace import Workspace, unsaid
 from .mcp_tools import Tools
 
 INSTRUCTIONS = (
@@ -34,9 +34,14 @@ class Server(MCPServer):
     """Answers calls of tools."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
-        """Call a tool; say which of its arguments are missing or wrong."""
+        """Call a tool; say which of its arguments are missing, wrong, or none of its own, which the SDK would drop."""
+        arguments_of = {tool.name: tool.input_schema.get("properties", {}) for tool in await self.list_tools()}
+        unknown = [argument for argument in arguments if argument not in arguments_of.get(name, arguments)]
         try:
-            return await super().call_tool(name, arguments, context)
+            if not unknown:
+                return await super().call_tool(name, arguments, context)
+            names = ", ".join(repr(unsaid(argument, unknown)) for argument in unknown)
+            told = f"no argument {names}: it takes {', '.join(arguments_of[name])}"
         except ToolError as error:
             faults = getattr(error.__cause__, "errors", None)  # those of the schema, by whatever validates it
             if faults is None:

@@ -44,6 +44,9 @@ _Source: TypeAlias = Annotated[
     ),
 ]
 _MAY_BE = "; empty for none"
+_Path: TypeAlias = Annotated[
+    str, Field(description=f"Only files whose path, or path in the entries, begins so or fits this glob{_MAY_BE}.")
+]
 
 
 @dataclass(frozen=True)
@@ -80,14 +83,16 @@ class Tools:
         since: Annotated[str, Field(description="Only from then on: 2026-11-21, 2026-11, yesterday or 7d.")] = "",
         until: Annotated[str, Field(description="Only up to then, written as `since` is.")] = "",
         as_of: _AsOf = "",
+        path: _Path = "",
     ) -> Any:
         """Find memories by meaning and by words, best first: id, summary, relevance in [0,1], date, path."""
 
         def job(found: list[Workspace]) -> str:
-            choice = Choice(kind=kind, type=type, tag=tag, since=since, until=until, as_of=as_of)
+            paths = [path] if path else None
+            choice = Choice(kind=kind, type=type, tag=tag, path=paths, since=since, until=until, as_of=as_of)
             return json_reply(find.search(found, _said(query), limit=limit, choice=choice).as_dict())
 
-        return self._answer("search", job, query, *(kind or ()), *(type or ()), *(tag or ()), since, until, as_of)
+        return self._answer("search", job, query, *(kind or ()), *(type or ()), *(tag or ()), since, until, as_of, path)
 
     def memory_read(
         self,
@@ -125,6 +130,9 @@ class Tools:
             str,
             Field(description=f"The slot it fills, such as staging/port: its earlier value is superseded{_MAY_BE}."),
         ] = "",
+        metadata: Annotated[
+            dict[str, str | int | float | bool] | None, Field(description="Anything else to keep with it, by name.")
+        ] = None,
     ) -> Any:
         """Remember something; with `id` change that memory instead. Secrets are refused.
 
@@ -146,27 +154,34 @@ class Tools:
                 path=path,
                 supersedes=supersedes,
                 key=key or None,
+                metadata={name: str(value) for name, value in metadata.items()} if metadata else None,
             )
             if not id:
                 self._require_one("a memory is written to one workspace")
             return json_reply(write(found, entry).as_dict())
 
-        words = (text, type, title, *(tags or ()), project, source, id, path, supersedes, key)
+        told = [str(word) for pair in (metadata or {}).items() for word in pair]
+        words = (text, type, title, *(tags or ()), project, source, id, path, supersedes, key, *told)
         return self._answer("write", job, *words)
 
     def memory_edit(
         self,
         id: _Id,
-        old: Annotated[str, Field(description="Words that stand there exactly once, as memory_read shows them.")],
-        new: Annotated[str, Field(description="The words to put in their place.")],
+        old: Annotated[str, Field(description="Words that stand there exactly once, as memory_read shows them.")] = "",
+        new: Annotated[str, Field(description="The words to put in their place.")] = "",
         source: _Source = None,
+        diff: Annotated[str, Field(description="Instead of `old` and `new`: a unified diff of the text.")] = "",
     ) -> Any:
-        """Replace words in a memory or a file such as MEMORY.md."""
+        """Replace words in a memory or a file such as MEMORY.md, or apply a unified diff to it."""
 
         def job(found: list[Workspace]) -> str:
-            return json_reply(edit.replace_words(found, id, old, new, source=source or "").as_dict())
+            if not diff:
+                return json_reply(edit.replace_words(found, id, old, new, source=source or "").as_dict())
+            if old or new:
+                raise UsageError("two changes at once", "give old and new, or diff")
+            return json_reply(edit.apply_patch(found, id, diff, source=source or "").as_dict())
 
-        return self._answer("edit", job, id, old, new, source)
+        return self._answer("edit", job, id, old, new, source, diff)
 
     def memory_ls(
         self,
@@ -197,6 +212,7 @@ class Tools:
         ignore_case: Annotated[bool, Field(description="Take upper and lower case as the same.")] = False,
         context: Annotated[int, Field(description="Lines to show around a match.")] = 0,
         limit: Annotated[int, Field(description="At most so many matches; 0 for all.")] = 100,
+        path: _Path = "",
     ) -> Any:
         """Find lines by their exact text, in every file; `is_cut` says that there are more."""
 
@@ -204,10 +220,11 @@ class Tools:
             for name, number in (("context", context), ("limit", limit)):
                 if number < 0:
                     raise UsageError(f"{name} {number}", "give 0 or more")
-            looked = find.grep(found, pattern, fixed=fixed, ignore_case=ignore_case, context=context, limit=limit)
-            return json_reply(looked.as_dict())
+            how = {"fixed": fixed, "ignore_case": ignore_case}
+            choice = Choice(path=[path] if path else None)
+            return json_reply(find.grep(found, pattern, **how, context=context, limit=limit, choice=choice).as_dict())
 
-        return self._answer("grep", job, pattern)
+        return self._answer("grep", job, pattern, path)
 
     def memory_delete(self, id: _Ids) -> Any:
         """Move memories to the archive: out of search, and not lost."""

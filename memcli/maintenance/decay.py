@@ -78,8 +78,9 @@ def decay_plan(
     """
     faded = [one for one in entries if one.verdict == "archive"]
     if needed := needed_fraction(entries, fraction):
+        count = sum(not one.is_expired for one in faded)
         raise RefusedError(
-            f"{len(faded):,} of {len(entries):,} active entries have faded, more than {fraction:.0%}",
+            f"{count:,} of {len(entries):,} active entries have faded, more than {fraction:.0%}",
             f"look at them with `mem decay`; --max-fraction {needed:g} archives them all",
         )
     moves: list[Step] = []
@@ -130,8 +131,11 @@ def decay(
 
 
 def needed_fraction(entries: Sequence[Judged], fraction: float = FRACTION) -> float:
-    """Return the share to allow, rounded up to two digits, if more than `fraction` has faded; else 0."""
-    faded = sum(one.verdict == "archive" for one in entries)
+    """Return the share to allow, rounded up to two digits, if more than `fraction` has faded; else 0.
+
+    What has expired does not count: whoever wrote it said when it goes.
+    """
+    faded = sum(one.verdict == "archive" and not one.is_expired for one in entries)
     return min(1.0, -(-100 * faded // len(entries)) / 100) if faded > fraction * len(entries) else 0.0
 
 

@@ -11,7 +11,7 @@ from datetime import tzinfo
 
 from ..data import table
 from ..dataclass import dataclass
-from ..formats.entry import SPELLINGS, Entry
+from ..formats.entry import SPELLINGS, STATUSES, Entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.history import disorder, records, unreal_dates
 from ..formats.links import bare, links
@@ -81,6 +81,7 @@ def faults(readings: Sequence[Reading], names: Names, zone: tzinfo, budget: int)
             yield fault
         yield from _date_in_name(reading)
         if reading.entry is not None:
+            yield from _status(reading)
             yield from _links_of_entry(reading, reading.entry, names)
         elif reading.kind == "memory":
             yield from _page(reading, names, budget)
@@ -88,6 +89,16 @@ def faults(readings: Sequence[Reading], names: Names, zone: tzinfo, budget: int)
             yield from _history(reading, zone)
     yield from circles([(one.path, one.text, one.entry) for one in readings if one.entry is not None])
     yield from _out_of_use(readings)
+
+
+def _status(reading: Reading) -> Iterator[Fault]:
+    """Yield that a file has a status of no meaning to mem."""
+    if reading.status not in STATUSES:
+        reason = (
+            f"status: {reading.status!r} is none of {', '.join(STATUSES)}: the memory is not recalled, and found only"
+            f" with --status {reading.status}"
+        )
+        yield Fault(reading.path, line_in_head(reading.text, "status"), reason, "status")
 
 
 def left_over(reading: Reading, marks: Collection[tuple[str, str]]) -> Fault | None:

@@ -16,7 +16,7 @@ from ..errors import NotFoundError, RefusedError
 from ..formats.entry import read_entry
 from ..formats.frontmatter import document as frontmatter
 from ..formats.memory_page import Promoted, heading_of, page_line, read_promoted, size_of_ours, with_lines
-from ..formats.times import parse_time
+from ..formats.times import past
 from ..store import atomic_files
 from ..store.access_log import Access
 from ..store.entries import decoded
@@ -197,12 +197,11 @@ def _by_id(rows: Iterable[Row]) -> dict[str, Row]:
 
 def _is_candidate(row: Row, workspace: Workspace) -> bool:
     """Return whether the rule may promote an entry: what is passing, an episode, or nobody's word stays out."""
-    expires = parse_time(row["expires_at"] or "")
     return (
         row["status"] == "active"
         and row["layer"] != "episodic"
         and _is_a_persons(row)
-        and (expires is None or expires > workspace.now)
+        and not past(row["expires_at"], workspace.now)
         and is_confirmed(row, workspace)
     )
 

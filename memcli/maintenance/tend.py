@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
 from ..index.index import Index, ask
+from ..index.lookups import has_expired
 from ..index.scan import abandoned, scan
 from ..store.lock import alone
 from ..store.workspace import Workspace
@@ -54,27 +55,35 @@ def tend(workspace: Workspace, noise: Noise, tasks: Sequence[Task]) -> list[Tend
 
 
 def _faded(workspace: Workspace) -> "Sequence[Judged]":
-    """Judge the entries if the settings let `tend` archive; return nothing if none has faded."""
-    is_on = workspace.settings["decay.enabled"] and workspace.settings["decay.auto"]
-    if not is_on or workspace.layout.is_vault:
+    """Judge the entries; return nothing if none has expired, or faded where the settings let `tend` archive that."""
+    settings = workspace.settings
+    if not settings["decay.enabled"] or workspace.layout.is_vault or not workspace.is_trusted:
+        return ()
+    if not settings["decay.auto"] and not ask(workspace, has_expired):
         return ()
     from .decay import survey
 
-    found = survey(workspace).entries
-    return found if any(one.verdict == "archive" for one in found) else ()
+    entries = survey(workspace).entries
+    due = [entry for entry in entries if entry.is_expired or entry.verdict != "archive" or settings["decay.auto"]]
+    return due if any(entry.verdict == "archive" for entry in due) else ()
 
 
 def _archive(workspace: Workspace, entries: "Sequence[Judged]", noise: Noise) -> str:
     from .decay import decay, needed_fraction
 
-    faded = [one.row["id"] for one in entries if one.verdict == "archive"]
+    left = ""
     if needed_fraction(entries):  # a person has to look at so many, and a failure every night would be read by nobody
-        return (
-            f"{len(faded):,} of {len(entries):,} have faded, too many to archive unasked: look at them with `mem decay`"
-        )
-    seed = " ".join(faded)
-    done = decay(workspace, entries, lambda attempt: noise(f"{seed} {attempt}"))
-    return f"archived {len(done.archived):,} that have faded"
+        faded = sum(entry.verdict == "archive" and not entry.is_expired for entry in entries)
+        left = f"{faded:,} of {len(entries):,} have faded, too many to archive unasked: look at them with `mem decay`"
+        entries = [entry for entry in entries if entry.is_expired or entry.verdict != "archive"]
+    seed = " ".join(entry.row["id"] for entry in entries if entry.verdict == "archive")
+    if not seed:
+        return left
+    archived = decay(workspace, entries, lambda attempt: noise(f"{seed} {attempt}")).archived
+    expired = {entry.row["id"] for entry in entries if entry.is_expired}.intersection(name for name, _ in archived)
+    counts = (len(archived) - len(expired), "faded"), (len(expired), "expired")
+    done = " and ".join(f"{count:,} that have {what}" for count, what in counts if count)
+    return "; ".join(filter(None, (f"archived {done or 'nothing'}", left)))
 
 
 def _confirmed(workspace: Workspace) -> "Promotion | None":

@@ -7,7 +7,7 @@ from ..errors import MemError
 from ..formats.entry import REPOSITORY, layer_of
 from ..formats.frontmatter import document
 from ..formats.memory_page import says_something, strip_comments
-from ..formats.times import day_of, parse_time
+from ..formats.times import day_of, parse_time, past
 from ..index.lookups import IndexedFile
 from ..search.query import snippet
 from ..search.results import Hit, watch
@@ -91,8 +91,7 @@ class MemoryReader:
 
     def _entry_said(self, hit: Hit, file: IndexedFile) -> _Said | None:
         """Read an entry; return None for one that has expired."""
-        expires = parse_time(str(file.entry.get("expires_at") or ""))
-        if expires is not None and expires <= self._workspace.now:
+        if past(file.entry.get("expires_at"), self._workspace.now):
             return None
         body = document.parse(file.text).body
         fields = file.text[: len(file.text) - len(body)]

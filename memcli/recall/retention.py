@@ -16,7 +16,7 @@ from ..dataclass import dataclass
 from ..errors import MemError, UsageError
 from ..formats.entry import EPISODIC, TRUST
 from ..formats.frontmatter import document
-from ..formats.times import parse_time
+from ..formats.times import parse_time, past
 from ..store import access_log, atomic_files
 from ..store.access_log import Access
 from ..store.settings import Settings
@@ -29,6 +29,9 @@ SPARED = (*EPISODIC, "constraint", "entity")
 being known long."""
 LATELY = 30.0
 """Days after a reading in which nothing goes; the time constant of the type where that is longer."""
+
+
+_EXPIRED = "expired at"
 
 
 class Values(Protocol):
@@ -62,6 +65,11 @@ class Judged:
     score: float
     verdict: str  # archive, keep or spare
     reason: str
+
+    @property
+    def is_expired(self) -> bool:
+        """Return whether it goes to the archive for its `expires_at`, however much is left of it."""
+        return self.verdict == "archive" and f"; {_EXPIRED} " in self.reason
 
 
 def retention(row: Mapping[str, Any], now: datetime, settings: Values, accesses: int = 0) -> float:
@@ -187,9 +195,8 @@ def _verdict(
 ) -> tuple[str, str]:
     if row["pinned"]:
         return "spare", "pinned"
-    expires = parse_time(row["expires_at"] or "")
-    if expires is not None and expires <= now and back < row["expires_at"]:
-        return "archive", f"expired at {row['expires_at']}"
+    if past(row["expires_at"], now) and back < row["expires_at"]:
+        return "archive", f"{_EXPIRED} {row['expires_at']}"
     if row["layer"] == "episodic" or row["type"] in SPARED:
         return "spare", f"{_a(row['type'])} does not fade"
     if row["type"] == "preference" and row["source"] == "user":

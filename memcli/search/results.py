@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 MODES = ("hybrid", "vector", "keyword")
 DOCUMENT = "document"
 """The kind of a hit in a folder of documents."""
-
 T = TypeVar("T")
 
 
@@ -114,6 +113,7 @@ class Hit:
     likely_same: tuple[str, ...] = ()  # those of these that probably say the same
     outdated_by: str = ""  # the newest of the others, where it is newer
     changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
+    expired: str = ""  # since when it is no longer true, RFC 3339; empty where it is
     certainty: str = ""  # CLEAR, LIKELY, POSSIBLE or WEAK: the relevance beside those of the other hits
     matched: tuple[str, ...] = ()  # words of the query that stand in it
     parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from math import sqrt
+from typing import Any
 
 from ..errors import MemError, UnavailableError, UsageError
+from ..formats.times import parse_time, past
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..store.settings_table import BY_NAME
@@ -111,13 +113,16 @@ def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) ->
 
 
 def _mark_changed(index: Index, found: SearchResults, as_of: str) -> SearchResults:
-    """Return the results with the hits marked whose cited lines changed or are gone."""
+    """Return the results with the hits marked that have expired, or whose cited lines changed or are gone."""
     from ..index.lookups import indexed_files
 
     changes = watch(index.workspace, as_of)
     texts = indexed_files(index, {hit.path for hit in found.hits if hit.kind == "entry"})
-    news = {path: changes(file.text) for path, file in texts.items()}
-    return replace(found, hits=tuple(replace(hit, changed=news.get(hit.path, ())) for hit in found.hits))
+    now = parse_time(as_of) or index.workspace.now
+    marks: dict[str, dict[str, Any]] = {}
+    for path, file in texts.items():
+        marks[path] = {"changed": changes(file.text), "expired": past(file.entry.get("expires_at"), now)}
+    return replace(found, hits=tuple(replace(hit, **marks.get(hit.path, {})) for hit in found.hits))
 
 
 def _is_likely(found: SearchResults) -> bool:

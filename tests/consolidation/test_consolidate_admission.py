@@ -19,7 +19,6 @@ from memcli.consolidation.plan import Outcome
 from memcli.formats.entry import Entry
 from memcli.formats.session_event import Event
 from memcli.store import entries as kept
-from memcli.store import lock
 from memcli.store.access_log import confirmations
 from memcli.store.sessions.append import append
 from memcli.store.sessions.sessions import find

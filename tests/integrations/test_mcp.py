@@ -292,6 +292,49 @@ def test_without_a_workspace_the_server_says_so(spawn: Callable[..., Ran], world
     assert "no workspace" in ran.err
 
 
+def test_a_path_narrows_search_and_grep(workspace: Path) -> None:
+    async def said(session: ClientSession, call: Call) -> None:
+        for place in ("projects/tea/a.md", "projects/coffee/b.md"):
+            await call("write", text=f"The cup of {place} is blue.", path=place)
+        for tool, asked, rows in (("search", {"query": "cup"}, "hits"), ("grep", {"pattern": "cup"}, "matches")):
+            for path in ("projects/tea/", "entries/projects/tea", "*/tea/*"):
+                answer = await call(tool, **asked, path=path)
+                assert [row["path"] for row in answer[rows]] == ["entries/projects/tea/a.md"], (tool, path)
+            assert len((await call(tool, **asked))[rows]) == 2
+
+    talk(workspace, said)
+
+
+def test_metadata_is_kept_and_a_diff_edits(mem: Mem, workspace: Path) -> None:
+    async def said(session: ClientSession, call: Call) -> None:
+        entry = await call("write", text="Tea at five.\nCake at six.", metadata={"room": "hall", "seats": 12})
+        page = await call("read", id=entry["id"])
+        assert page["fields"]["metadata"] == {"room": "hall", "seats": "12"}
+        diff = "--- a\n+++ b\n@@ -1,2 +1,2 @@\n Tea at five.\n-Cake at six.\n+Cake at seven.\n"
+        assert (await call("edit", id=entry["id"], diff=diff))["action"] == "updated"
+        assert (await call("read", id=entry["id"]))["content"] == "Tea at five.\nCake at seven.\n"
+        assert "give old and new, or diff" in await call("edit", id=entry["id"], diff=diff, old="Tea", new="Milk")
+        assert "hunk 1 does not apply" in await call("edit", id=entry["id"], diff=diff)
+        secret = await call("write", text="Tea at nine.", metadata={"token": SECRET})
+        assert "looks like a secret" in secret
+        assert SECRET not in secret
+
+    talk(workspace, said)
+
+
+def test_an_argument_that_a_tool_does_not_have_is_refused(mem: Mem, workspace: Path) -> None:
+    async def said(session: ClientSession, call: Call) -> None:
+        refused = await call("write", text="Tea at five.", tag=["drinks"], room="hall")
+        assert refused.startswith("refused: memory_write: no argument 'tag', 'room': it takes text, type, title, tags")
+        for tool in (await session.list_tools()).tools:
+            answer = await call(tool.name.removeprefix("memory_"), **{SECRET: 1})
+            assert answer.startswith(f"refused: {tool.name}: no argument ")
+            assert SECRET not in answer
+        assert (await call("ls"))["entries"] == []
+
+    talk(workspace, said)
+
+
 def test_a_missing_argument_is_told_in_one_plain_line(workspace: Path) -> None:
     async def said(session: ClientSession, call: Call) -> None:
         for name, arguments, named in (("search", {}, "query"), ("write", {}, "text"), ("delete", {}, "id")):
