@@ -204,7 +204,10 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
         if isinstance(value, str) and not value.strip():  # an empty id would be shared by many files
             continue
         try:
-            values[key] = FIELDS[key].read(value)
+            value = FIELDS[key].read(value)
+            if key == "status" and name != key and value not in STATUSES:  # `state` may be that of an address
+                continue
+            values[key] = value
             ranks[key] = rank
         except (TypeError, ValueError) as error:
             if name == key:  # another tool's key may mean something else, such as importance from 1 to 10

@@ -164,6 +164,12 @@ class Index(Database):
         )
         return _rows(cursor)
 
+    def has_expired(self) -> bool:
+        """Return whether an active entry is past its `expires_at`."""
+        where = "files.status = 'active' and expires_at between '0' and ?"
+        query = f"select 1 from entries join files using(file) where {where} limit 1"
+        return self.connection.execute(query, (self.workspace.stamp,)).fetchone() is not None
+
     def texts(self, wanted: Filter) -> Iterator[tuple[str, str]]:
         """Yield (path, text) of every file that passes the filter, by path."""
         where = file_condition(wanted)

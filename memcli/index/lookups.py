@@ -131,15 +131,6 @@ def entry_statuses(index: Index) -> list[str]:
     return [row[0] for row in index.connection.execute("select distinct status from files where kind = 'entry'")]
 
 
-def has_expired(index: Index) -> bool:
-    """Return whether an active entry is past its `expires_at`, after a refresh."""
-    index.refresh()
-    query = (
-        "select 1 from entries join files using(file) where files.status = 'active' and expires_at between '0' and ?"
-    )
-    return index.connection.execute(query, (index.workspace.stamp,)).fetchone() is not None
-
-
 @dataclass(frozen=True)
 class IndexedFile:
     """A file as the index last read it."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ..dataclass import dataclass
 from ..errors import MemError, UnavailableError
 from ..index.index import Index, ask
-from ..index.lookups import has_expired
 from ..index.scan import abandoned, scan
 from ..store.lock import alone
 from ..store.workspace import Workspace
@@ -59,13 +58,18 @@ def _faded(workspace: Workspace) -> "Sequence[Judged]":
     settings = workspace.settings
     if not settings["decay.enabled"] or workspace.layout.is_vault or not workspace.is_trusted:
         return ()
-    if not settings["decay.auto"] and not ask(workspace, has_expired):
+    if not settings["decay.auto"] and not ask(workspace, _has_expired):
         return ()
     from .decay import survey
 
     entries = survey(workspace).entries
     due = [entry for entry in entries if entry.is_expired or entry.verdict != "archive" or settings["decay.auto"]]
     return due if any(entry.verdict == "archive" for entry in due) else ()
+
+
+def _has_expired(index: Index) -> bool:
+    index.refresh()
+    return index.has_expired()
 
 
 def _archive(workspace: Workspace, entries: "Sequence[Judged]", noise: Noise) -> str:

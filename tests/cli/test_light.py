@@ -111,7 +111,7 @@ def test_what_is_asked_most_loads_no_openssl_and_no_expressions_it_does_not_use(
         (("ls",), 48),
         (("grep", "quagga"), 49),
         (("search", "quagga", "--mode", "keyword"), 61),
-        (("write", "--no-dedup", "A zebra."), 56),
+        (("write", "--no-dedup", "A zebra."), 57),
         (("write", "A zebra."), 96),
         (("tend",), 50),
     ],
