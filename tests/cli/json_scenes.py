@@ -59,11 +59,12 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     yield ask("review answer", "review", "answer", question, "older")
     yield ask("review")
     yield ask("edit", "edit", port[1]["id"], "--replace", "8080", "8081")
-    twin = ask("write", "write", "A twin of it.", "--no-dedup")
-    yield ask("edit", "edit", twin[1]["id"], "--replace", "A twin of it.", "The staging port is 8081.")
-    twin = ask("write", "write", "Tea at nine.", "--source", "user")
-    yield ask("write", "write", "Tea at ten.", "--source", "inferred", "--no-dedup")
-    yield ask("edit", "edit", twin[1]["id"], "--replace", "nine", "ten", "--source", "user")
+    for source in ("inferred", "user"):  # the more trusted takes in the other
+        other_source = "user" if source == "inferred" else "inferred"
+        yield ask("write", "write", f"Tea at ten: {source}.", "--source", other_source, "--no-dedup")
+        twin = ask("write", "write", "Tea at nine.", "--source", source, "--no-dedup")
+        words = ("--replace", "nine.", f"ten: {source}.", "--source", source)
+        yield ask("edit", "edit", twin[1]["id"], *words)
     yield ask("note", "note", "Fed the cat.")
     yield ask("history add", "history", "add", "The token was ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B.")
     yield ask("history show", "history", "show")
