@@ -62,10 +62,41 @@ def unsaid(text: str, words: Iterable[str]) -> str:
     """Return a message without its secrets, also those that it quotes in part from the words of a command."""
     for word in {part for one in words for part in (one, one.lstrip("-"), one.partition("=")[2])}:
         for one in scan(word, personal=PERSONAL[:3]):
-            secret = word[one.start : one.end]
-            shown = next((secret[:size] for size in range(len(secret), 11, -1) if secret[:size] in text), secret)
-            text = text.replace(shown, f"[REDACTED:{one.rule}]")
+            text = _without(text, word[one.start : one.end], f"[REDACTED:{one.rule}]")
     return redact(text, scan(text, personal=PERSONAL[:3]))
+
+
+_PIECE = 12
+"""Characters of a secret in a row that are one in a message too, which may quote its middle with other line ends."""
+_BETWEEN_LINES = r"(?:(?>\\+(?:[nrt]|x[0-9a-f]{2})?)|[\s>#*|\"',]|(?>[A-Za-z0-9+/=]{1,15})(?![A-Za-z0-9+/=]))*"
+_CUT_OFF = r"(?:(?>\\+[nr])|\s)+[A-Za-z0-9+/=-]{1,11}(?=['\"…]|$)"
+
+
+def _without(text: str, secret: str, mark: str) -> str:
+    """Return a message with a mark for each stretch that has 12 characters or more in a row of a line of a secret.
+
+    Between the lines of a secret the message may have what it likes, such as escaped line ends; a shorter secret is
+    looked for as a whole.
+    """
+    lines = compiled(r"\s*[\r\n]\s*|\\+[nr]").split(secret)
+    pieces = {line[place : place + _PIECE] for line in lines for place in range(len(line) - _PIECE + 1)}
+    if not pieces:
+        return text.replace(secret, mark)
+    starts = [place for place in range(len(text) - _PIECE + 1) if text[place : place + _PIECE] in pieces]
+    spans: list[list[int]] = []
+    for start in starts:
+        if spans and (
+            start <= spans[-1][1]
+            or (len(lines) > 1 and compiled(_BETWEEN_LINES).fullmatch(text, spans[-1][1], start) is not None)
+        ):
+            spans[-1][1] = start + _PIECE
+        else:
+            spans.append([start, start + _PIECE])
+    for start, stop in reversed(spans):
+        # A line that the message cuts off shows fewer characters than a piece has.
+        rest = compiled(_CUT_OFF).match(text, stop) if len(lines) > 1 else None
+        text = f"{text[:start]}{mark}{text[rest.end() if rest else stop :]}"
+    return text
 
 
 def env_values(text: str) -> frozenset[str]:

@@ -8,6 +8,7 @@ from ..errors import RefusedError, UsageError
 from . import atomic_files, merge_driver, trust
 from .layout_detection import Recognised, recognise
 from .layouts import LAYOUTS, MARKDOWN, MEM
+from .redaction import Redactor, secret_in_name
 from .settings import FORMAT, FORMAT_KEY
 from .temporary_files import PREFIX
 from .workspace import MARKER, Surroundings, opened
@@ -45,6 +46,9 @@ def init(around: Surroundings, folder: Path | None = None, layout: str = "") -> 
         raise UsageError(f"no layout {layout!r}", f"use one of {', '.join(LAYOUTS)}")
     chosen = _chosen(around.folder, folder, layout)
     root = chosen.root
+    given = root.relative_to(around.folder) if root.is_relative_to(around.folder) else root.name
+    if rule := secret_in_name(Redactor("the folder"), str(given)):
+        raise RefusedError(f"the folder looks like a secret ({rule})", "choose another name")
     if root.exists() and not root.is_dir():
         raise RefusedError(f"{root} is a file", "name a folder")
     if (root / MARKER).exists():

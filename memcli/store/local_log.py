@@ -73,9 +73,12 @@ _LONGEST_LINE = 400  # characters
 
 
 def log(workspace: Workspace, what: str) -> None:
-    """Add a line to the log; drop one that cannot be written, since a memory that fails must not stop an agent."""
+    """Add a line to the log without its secrets; one that cannot be written is dropped: no agent stops for it."""
+    from ..secrets.scanner import unsaid
+
     path = workspace.derived / FAILURES
-    line = f"{workspace.stamp} {' '.join(what.split())}"[:_LONGEST_LINE]
+    # Before it is cut and made one line: no rule sees half a secret.
+    line = f"{workspace.stamp} {' '.join(unsaid(what, ()).split())}"[:_LONGEST_LINE]
     with suppress(OSError):
         if path.exists() and path.stat().st_size > LARGEST_LOG and not workspace.derived.is_symlink():
             os.replace(path, path.with_name(f"{FAILURES}.old"))
