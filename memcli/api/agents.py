@@ -3,6 +3,7 @@
 Turns that hooks keep wait in `.mem/turns`; `flush_turns` brings them into notes and sessions.
 """
 
+import re
 from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
@@ -38,6 +39,25 @@ def remember_request(prompt: str) -> "RememberRequest | None":
     from ..consolidation.remember_requests import remember_request as found
 
     return found(prompt)
+
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def session_name(given: str) -> str:
+    """Return the id by which an agent's session is kept: its own, or a digest where that is a secret or cannot be one.
+
+    It is written beside each message and memory of the session, and a refusal would lose what is said.
+    """
+    if not given or _UUID.fullmatch(given):  # as most agents have it
+        return given
+    from ..formats.ids import blake2b
+    from ..store.redaction import Redactor, secret_in_name
+
+    is_usable = given.isprintable() and len(given) <= 1000 and given.strip()
+    if is_usable and not secret_in_name(Redactor("the session"), given):
+        return given
+    return f"session-{blake2b(given.encode('utf-8', 'replace'), digest_size=8).hexdigest()}"
 
 
 @recorded("hook remember")

@@ -182,8 +182,7 @@ def request_draft(workspace: "Workspace", session: str, text: str, source: str) 
     from ..formats.times import day_of
     from ..language.dates import dated
     from ..store.redaction import redactor
-    from ..store.sessions.reading import projects_of
-    from ..store.sessions.sessions import made
+    from ..store.sessions.reading import project_by_id
     from .batch import paths
     from .standing_rules import plain_type
 
@@ -192,7 +191,7 @@ def request_draft(workspace: "Workspace", session: str, text: str, source: str) 
     text = dated(guard.text(text), day_of(workspace.now, workspace.zone))
     told = {"type": plain_type(text), "source": source, "files": list(paths(text)) or None}
     told["sources"] = [f"session:{session}"] if session else None
-    told["project"] = next(filter(None, projects_of(made(workspace, session))), "") if session else ""
+    told["project"] = project_by_id(workspace, session) if session else ""
     return Draft({key: value for key, value in told.items() if value}, text, noise), bool(guard.found)
 
 

@@ -1,5 +1,6 @@
 """No line of a private key that was given as an option reaches a message, a log or the name of a file."""
 
+import json
 import random
 from base64 import b64encode
 from collections.abc import Sequence
@@ -82,6 +83,22 @@ def test_no_line_of_a_private_key_is_repeated_or_kept(
         assert shown(ran.out) == [], form
         assert "Traceback" not in ran.err, form
     assert left_in(world) == []
+
+
+@pytest.mark.parametrize("prompt", ["Which port has the staging database?", "Remember: the port is 8443"])
+def test_a_session_of_an_agent_that_is_called_by_a_key_is_kept_by_another_name(
+    mem: Mem, workspace: Path, world: Path, prompt: str
+) -> None:
+    for event in (
+        {"hook_event_name": "UserPromptSubmit", "prompt": prompt},
+        {"hook_event_name": "Stop", "last_assistant_message": "It is 8443."},
+    ):
+        given = {**event, "session_id": KEY, "cwd": str(world)}
+        ran = mem("hook", "run", "claude-code", stdin=json.dumps(given).encode())
+        assert (ran.code, shown(ran.out + ran.err)) == (0, [])
+    assert left_in(world) == []
+    (session,) = (workspace / "sessions").glob("session-*")
+    assert prompt in (session / "session.jsonl").read_text()
 
 
 @pytest.mark.parametrize("form", KEYS)

@@ -10,7 +10,7 @@ from functools import cached_property
 from time import monotonic
 from typing import Any, BinaryIO
 
-from ...api.agents import Workspace, keeper
+from ...api.agents import Workspace, keeper, session_name
 from ...dataclass import dataclass
 from ...errors import UsageError
 
@@ -72,7 +72,7 @@ def parse(data: bytes) -> HookEvent:
         raise UsageError("the event is no JSON object")
     return HookEvent(
         name=_word(given, "hook_event_name"),
-        session=_word(given, "session_id"),
+        session=session_name(_word(given, "session_id")),
         folder=_word(given, "cwd"),
         prompt=_word(given, "prompt"),
         answer=_word(given, "last_assistant_message"),

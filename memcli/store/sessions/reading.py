@@ -8,14 +8,14 @@ from typing import Any
 from ...dataclass import dataclass
 from ...errors import NotFoundError, UsageError
 from ...formats.session_event import Event, view, word
-from ...formats.session_metadata import PROJECT, session_id
+from ...formats.session_metadata import PROJECT, folder_name, session_id
 from ...formats.text_lines import Problem
 from ...language.pasted_text import Prompt
 from ..layouts import SESSION_FOLDER as FOLDER
 from ..redaction import Redacted
 from ..workspace import Workspace
 from .event_file import read_events, standing_ids
-from .sessions import Session, counts, sessions
+from .sessions import Session, at, counts, sessions
 
 PROJECT_LINE = "projectLine"
 """Key of a session's page: the project that a line of its messages named."""
@@ -107,6 +107,11 @@ def projects_of(session: Session) -> tuple[str, str]:
     """Return the project that a session's page states, and the one that a line of its earlier messages named."""
     page = session.metadata.metadata
     return word(page.get(PROJECT)), word(page.get(PROJECT_LINE))
+
+
+def project_by_id(workspace: Workspace, name: str) -> str:
+    """Return the project of the session that lies where its id says; empty where there is none."""
+    return next(filter(None, projects_of(at(workspace, f"{FOLDER}/{folder_name(name)}", name))), "")
 
 
 @dataclass(frozen=True)
