@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ..errors import NotFoundError, UsageError
 from ..formats.session_metadata import STATES
+from ..store.sessions.event_file import recent_events
 from ..store.sessions.reading import (
     ClearedSession,
     DeletedSession,
@@ -93,7 +94,7 @@ def append(
     blanked out; what the user asks to remember becomes memory at once. Raise UsageError, with nothing added, where
     something is no event; RefusedError for another tool's session.
     """
-    from ..consolidation.remember_requests import may_ask
+    from ..consolidation.remember_requests import asking, may_ask
     from ..transcripts.live_events import NewEvent, add_events, objects, session_fields
 
     if isinstance(events, NewEvent):
@@ -106,11 +107,13 @@ def append(
     if channel and user and workspace.layout.new_session:
         session = session or workspace.layout.new_session.format(channel=told["channel_id"], user=user)
     added = add_events(workspace, session, given, workspace.noise(f"{session}\n{seed}"), told)
-    if not (added.added and may_ask(seed)):
+    recent = recent_events(workspace.path(added.session.path)) if added.added and may_ask(seed) else []
+    messages = asking(event for event in recent if event.id in added.ids)
+    if not messages:
         return added
     from ..consolidation.consolidate import keep_requests
 
-    remembered, notices = keep_requests(workspace, added.session, added.ids)
+    remembered, notices = keep_requests(workspace, added.session, messages)
     return replace(added, remembered=remembered, notices=notices)
 
 

@@ -164,8 +164,12 @@ def states_nothing(text: str, instruction: str = "") -> bool:
     marks, others = (data.words("llm_replies.toml", key) for key in ("marks", "others"))
     if len(words) <= _LONGEST_PLACEHOLDER and marks & set(words) and marks | others >= set(words):
         return True
-    runs, asked = ([*zip(said, said[1:], said[2:], strict=False)] for said in (words, _words(instruction)))
-    return bool(runs) and len([run for run in runs if run in set(asked)]) >= _REPEATED * len(runs)
+    runs, asked = _runs(words), set(_runs(_words(instruction)))
+    return bool(runs) and sum(run in asked for run in runs) >= _REPEATED * len(runs)
+
+
+def _runs(words: Sequence[str]) -> list[tuple[str, ...]]:
+    return [*zip(words, words[1:], words[2:], strict=False)]
 
 
 def _words(text: str) -> list[str]:

@@ -5,7 +5,7 @@ foreign text or in the middle of a long prompt, which are somebody else's.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -145,6 +145,17 @@ def _pieces(text: str, begin: int) -> list[tuple[int, int]]:
         pieces.append((start, gap.start()))
         start = gap.end()
     return [*pieces, (start, len(text))]
+
+
+def asking(events: Iterable[Event]) -> list[str]:
+    """Return the ids of those messages of the user that ask to remember something, if only what stands before them."""
+    return [
+        event.id
+        for event in events
+        if event.type == "message"
+        and event.role == "user"
+        and (is_bare(event.text) or remember_request(event.text) is not None)
+    ]
 
 
 def asked(batch: "Batch", within: Collection[str] | None = None) -> "list[Draft]":

@@ -64,11 +64,11 @@ class Prompt:
         return self.text.rstrip().rfind("\n") + 1
 
     def stated(self, name: str) -> str:
-        """Return what the user's last line `name: value` says; one among others of its kind was pasted."""
+        """Return what the user's last line `name: value` says; one between others of its kind was pasted."""
         lines = re.compile(rf"^[ \t]*{name}:[ \t]*(\w[^\n]{{0,99}})$", re.IGNORECASE | re.MULTILINE)
         for line in reversed([*lines.finditer(self.text)]):
             around = self.text[: line.start()].rstrip("\n").split("\n")[-1], self.text[line.end() + 1 :].split("\n")[0]
-            if not self.is_foreign(*line.span()) and not any(map(_FIELD.match, around)):
+            if not self.is_foreign(*line.span()) and not all(map(_FIELD.match, around)):
                 return line[1].strip()
         return ""
 

@@ -38,6 +38,7 @@ def test_a_project_given_with_a_message_is_that_of_what_comes_of_the_session(mem
     [
         ("project: harbor\n\nI prefer tabs over spaces.", "harbor"),
         ("I prefer tabs over spaces.\nProject: Harbor Two", "Harbor Two"),
+        ("title: how to indent\nproject: harbor\n\nI prefer tabs over spaces.", "harbor"),
         ("I prefer tabs over spaces.\n\n```\nproject: harbor\n```", ""),
         ("I prefer tabs over spaces.\n\nname: x\nproject: harbor\nversion: 3", ""),
         ("I prefer tabs over spaces in this project: they are shorter.", ""),
