@@ -9,7 +9,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from memcli.index.embedding_model import find_model
-from memcli.index.onnx_file import FLOAT, OnnxGraph
+from memcli.index.packaged_model import FLOAT, OnnxGraph
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 KINDS: Mapping[str, tuple[int | str, ...]] = {

@@ -6,22 +6,22 @@ from typing import Any
 from ..beliefs.citations import Cited, refresh_plan
 from ..beliefs.citations import cited as citations
 from ..beliefs.plan import Plan, applied, as_diff
-from ..beliefs.replacing import KeyProposal, proposals
+from ..beliefs.replacing import KeyProposal, key_plan, proposals
 from ..dataclass import dataclass
-from ..errors import NotFoundError
+from ..errors import NotFoundError, UsageError
 from ..formats.text_lines import shorten
 from ..maintenance import checks, fixes
 from ..maintenance.conflicts import with_conflicts
+from ..maintenance.excluded_reads import FRACTION, ExcludedReads, excluded_reads
 from ..maintenance.invariants import Fault, rule_texts
 from ..store.archive import newly_adopted
-from ..store.entries import revised
 from ..store.git import Staged, staged
-from ..store.journal import Change
 from ..store.revisions import changed_files, left_behind, prefix, since
 from .workspace import Workspace, locate, recorded
 
 __all__ = [
     "ALL",
+    "FRACTION",
     "CheckReport",
     "Cited",
     "CitedReport",
@@ -66,18 +66,33 @@ class CheckReport:
 
 
 @recorded("check")
-def check(workspace: Workspace, *, secrets: bool = False, fix: bool = False, dry_run: bool = False) -> CheckReport:
+def check(
+    workspace: Workspace,
+    *,
+    secrets: bool = False,
+    fix: bool = False,
+    dry_run: bool = False,
+    max_fraction: float = FRACTION,
+) -> CheckReport:
     """Check every file of a workspace, and the index; with `fix` change what has one right answer.
 
-    With `secrets` conversations and what is staged for git are searched for secrets too. `dry_run` only shows the fixes
-    as a diff. Raise RefusedError if a file changed in the middle of it.
+    With `secrets` conversations and what is staged for git are searched for secrets too, and conversations for what
+    tools read from files that are shut out by now: `fix` blanks that out if the workspace is trusted and it is no more
+    than `max_fraction` of all events. `dry_run` only shows the fixes as a diff. Raise RefusedError if a file changed in
+    the middle of it, UsageError for a wrong share.
     """
+    if not 0 <= max_fraction <= 1:
+        raise UsageError(f"{max_fraction:g} is no share of what is stored", "give --max-fraction between 0 and 1")
     found, merge = with_conflicts(workspace, checks.check(workspace))
     plan = Plan()
     if fix:
         plan = fixes.mend_plan(workspace, found.readings, found.faults, lambda seed: workspace.noise(seed)(0))
         plan = merge.plan(workspace, found, plan)
-    faults = (*found.faults, *_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets))
+    reads = excluded_reads(workspace) if secrets else ExcludedReads()
+    if fix:
+        plan += reads.plan(workspace, max_fraction)
+    others = [*_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets)]
+    faults = (*found.faults, *others, *reads.faults(workspace, max_fraction))
     fixed = fixes.fix(workspace, faults, plan) if fix and not dry_run else ()
     if fixed:
         merge.finish(workspace)
@@ -85,7 +100,9 @@ def check(workspace: Workspace, *, secrets: bool = False, fix: bool = False, dry
         if rest := merge.plan(workspace, found, Plan()):  # what came back into use may fill another's key
             fixed += fixes.fix(workspace, (), rest)
             found, _ = with_conflicts(workspace, checks.check(workspace))
-        faults = (*found.faults, *_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets))
+        reads = excluded_reads(workspace) if secrets else ExcludedReads()
+        others = [*_hidden(workspace), *checks.leaks_in(workspace, everywhere=secrets)]
+        faults = (*found.faults, *others, *reads.faults(workspace, max_fraction))
     is_own = workspace.layout.is_mems and not fix
     nameless = sum(map(fixes.lacks_id, found.readings)) if is_own else 0
     return CheckReport(faults, len(found.readings), fixed, as_diff(plan), nameless)
@@ -200,11 +217,7 @@ class KeyReport:
     @recorded("check --keys")
     def write(self, workspace: Workspace, proposal: KeyProposal) -> None:
         """Give the entries of a proposal its key; raise RefusedError if one of them changed meanwhile."""
-        steps = []
-        for identifier in proposal.ids:
-            path, text = self.paths[identifier], self._texts[identifier]
-            steps.append(Change(path, text, revised(workspace, path, text, {"key": proposal.key}, touch=False)))
-        plan = Plan(tuple(steps), (f"{proposal.key}: {', '.join(proposal.ids)}",))
+        plan = key_plan(workspace, proposal, {self.paths[one]: self._texts[one] for one in proposal.ids})
         applied(workspace, plan, "mem check --keys")
 
 

@@ -14,7 +14,7 @@ from ..errors import MemError, RefusedError
 from ..formats.entry import Entry, same_key
 from ..index.index import Index, ask
 from ..index.lookups import keys_in_use
-from ..store.entries import drafted
+from ..store.entries import drafted, revised
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .change_phrases import core, single, words
@@ -203,6 +203,13 @@ class KeyProposal:
 
     key: str
     ids: tuple[str, ...]
+
+
+def key_plan(workspace: Workspace, proposal: KeyProposal, texts: Mapping[str, str]) -> Plan:
+    """Give the entries of a proposal, whose texts come by path, its key."""
+    changes = {path: revised(workspace, path, text, {"key": proposal.key}, touch=False) for path, text in texts.items()}
+    steps = tuple(Change(path, texts[path], new) for path, new in changes.items())
+    return Plan(steps, (f"{proposal.key}: {', '.join(proposal.ids)}",))
 
 
 def proposals(entries: Sequence[Entry]) -> list[KeyProposal]:

@@ -22,6 +22,12 @@ def check(
     for_secrets: Annotated[
         bool, typer.Option("--secrets", help="Look for secrets in conversations and in what is staged too.")
     ] = False,
+    max_fraction: Annotated[
+        float,
+        typer.Option(
+            metavar="F", help="With --secrets --fix: blank out at most this share of what conversations hold."
+        ),
+    ] = api.FRACTION,
     since: Annotated[
         str,
         typer.Option(
@@ -71,6 +77,8 @@ def check(
     and makes a damaged index anew; it merges files with conflict markers of git as `mem merge-driver` does, but for
     lines that both sides changed, settles what one side put away and the other changed as `mem sync` does, tells git of
     the files it settled, and flags memories that fill one key; it exits with 3 when other problems remain.
+    --secrets also names what tools read from files, or wrote there, that are shut out of memory by now, and with --fix
+    blanks it out of conversations, by the ignore files of a trusted workspace alone; `mem undo` takes that back.
     --cited names the memories whose cited lines changed or are gone, and follows a rename that git knows of.
     As a git hook (.git/hooks/pre-commit): mem check --staged
     In a workflow of GitHub: mem check --since origin/main... --format github
@@ -85,6 +93,8 @@ def check(
         raise UsageError(
             f"--format {format_} writes what is wrong with files", "give it with --staged or --since alone"
         )
+    if max_fraction != api.FRACTION and not (fix and for_secrets):
+        raise UsageError("--max-fraction is for what --secrets --fix blanks out", "give all three")
     where = context.writing(workspace, scope, even_off=True)
     if recall:
         from .recall import show_proof
@@ -109,7 +119,7 @@ def check(
     elif in_index:
         found = api.check_staged(where)
     else:
-        found = api.check(where, secrets=for_secrets, fix=fix, dry_run=dry_run)
+        found = api.check(where, secrets=for_secrets, fix=fix, dry_run=dry_run, max_fraction=max_fraction)
     if format_ != "text":
         _annotate(where, found, format_)
     elif as_json:

@@ -32,6 +32,8 @@ from .workspace import Workspace
 MOST, MOST_OF_HOOKS = 50, 20
 LARGEST = 16 << 20
 """Bytes of all records together; a command that changes more than that is noted without the texts."""
+_GIVES_BACK = "check"
+"""The command whose redactions can be taken back: what patterns name later was no secret when it was kept."""
 _REDACTED = b"REDACTED:"  # without its bracket, which frontmatter does not have
 _APART = (".mem", ".git")
 _LEFT_OUT = {"text": None, "large": True}
@@ -77,7 +79,8 @@ class Recording:
         told: dict[str, Any] = {"op": "set", "path": name, "was": None, "now": None if after is None else digest(after)}
         if before is not None:
             told |= {"was": digest(before), "mode": mode}
-            if after is not None and after.count(_REDACTED) > before.count(_REDACTED):
+            is_redacted = after is not None and after.count(_REDACTED) > before.count(_REDACTED)
+            if after is not None and is_redacted and self.command != _GIVES_BACK:
                 told["purged"] = True  # what was blanked out must not stay here
                 lost = set(before.splitlines()) - set(after.splitlines())
                 self._scrub(path, {name: b"\n".join(lost)})

@@ -15,8 +15,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from memcli.errors import UnavailableError
 from memcli.index import packaged_model
 from memcli.index.embedder import open_embedder
-from memcli.index.onnx_file import OnnxGraph
-from memcli.index.packaged_model import packaged_folder
+from memcli.index.packaged_model import OnnxGraph, packaged_folder
 from memcli.index.unigram import UnigramTokenizer, write_vocabulary
 from tests.conftest import Mem
 
