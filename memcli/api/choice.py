@@ -72,6 +72,7 @@ class Choice:
             since=workspace.moment("since", self.since),
             until=workspace.moment("until", self.until, end=True),
             keys=tuple(self.key or ()),
+            items=True,
             as_of=workspace.moment("as of", self.as_of, end=True),
         )
 

@@ -9,8 +9,9 @@ from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, UsageError
 from ..maintenance.archiving import Archived, Failure, Named, forget_each, restore_each
 from ..maintenance.purging import purge_each, remnants
-from ..store.editing import EditCopy, copy_to_edit, edit_text
-from ..store.entries import EntryChange, replaced
+from ..store.addresses import item_at
+from ..store.editing import EditCopy, copy_to_edit, edit_text, replaced
+from ..store.entries import EntryChange
 from ..store.redaction import Redacted
 from ..store.secret_guard import SecretGuard
 from .choice import listed, require_source
@@ -226,8 +227,8 @@ def restore(workspaces: Workspaces, names: str | Sequence[str]) -> Filed:
 
 
 def _named(workspaces: Workspaces, names: Sequence[str]) -> list[Named]:
-    places = [(name, locate(workspaces, name, strict=True)) for name in names]
-    return [Named(name, where, place.path) for name, (where, place) in places]
+    places = [(name, locate(workspaces, name, strict=True, hides=True)) for name in names]
+    return [Named(name, where, str(place) if item_at(where, place) else place.path) for name, (where, place) in places]
 
 
 def _edited(workspace: Workspace, done: EntryChange, guard: SecretGuard) -> Edited:

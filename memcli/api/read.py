@@ -250,11 +250,15 @@ def _found(workspaces: Workspaces, which: str | Which, *, as_file: bool = False)
     is_json = is_records(place.path, kind) and not as_file
     is_talk = kind == "session" and not (as_file or is_json)
     text, damage = decoded(b"" if is_talk else atomic_files.read(where.path(place.path)))
-    if is_json:
+    item = addresses.item_at(where, place)
+    if item:
+        place, kind, text = Place(str(place)), "entry", item.text
+    elif is_json:
         from ..formats.chunking import records_of
 
         text = records_of(place.path, text).text
-    return _Found(where, place, asked.name or str(place), kind, text, frontmatter.parse(text), damage, is_talk, notices)
+    document, name = frontmatter.parse(text), asked.name or str(place)
+    return _Found(where, place, name, kind, text, document, damage, is_talk, notices)
 
 
 def _located(found_in: Sequence[Workspace], asked: Which) -> tuple[Workspace, Place, tuple[str, ...]]:

@@ -13,7 +13,7 @@ from ..errors import UsageError
 from ..formats.text_lines import FileProblem
 from ..store import trust
 from ..store import workspace as _workspaces
-from ..store.addresses import Place
+from ..store.addresses import Place, require_ours
 from ..store.file_steps import Watcher, watcher
 from ..store.workspace import SCOPES, Surroundings, Workspace
 
@@ -111,12 +111,13 @@ def every(workspaces: Workspaces) -> Sequence[Workspace]:
     return found
 
 
-def locate(workspaces: Workspaces, name: str, *, strict: bool = False) -> tuple[Workspace, Place]:
+def locate(workspaces: Workspaces, name: str, *, strict: bool = False, hides: bool = False) -> tuple[Workspace, Place]:
     """Return the workspace and the place in it that a name means: an id, a part of one, a path, a hit's address.
 
     Relative paths are also taken from the folder the workspace was opened from. `strict` is for what changes files: it
-    finishes what a killed command left, notices two files of one id and takes no id of under four characters. Raise
-    NotFoundError, AmbiguousError with the candidates, or UsageError.
+    finishes what a killed command left, notices two files of one id, takes no id of under four characters and refuses
+    what is another tool's, unless it `hides` it. Raise NotFoundError, AmbiguousError with the candidates, UsageError or
+    RefusedError.
     """
     from ..search.resolve import locate as resolved
 
@@ -126,7 +127,10 @@ def locate(workspaces: Workspaces, name: str, *, strict: bool = False) -> tuple[
 
         for one in found:
             finish_first(one, "mem")  # a move that was cut off has left a file under two names
-    return resolved(found, name, found[0].folder, strict=strict)
+    where, place = resolved(found, name, found[0].folder, strict=strict)
+    if strict and not (hides and place.anchor):
+        require_ours(where.layout, place.path)
+    return where, place
 
 
 def open_named(

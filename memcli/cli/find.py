@@ -59,7 +59,7 @@ def search(
     else:
         roots = {one.scope: one for one in found_in}
         for hit in found.hits:
-            _show_hit(hit, f"{world.here(roots[hit.scope], hit.path)}:{hit.line}", explain)
+            _show_hit(hit, f"{world.here(roots[hit.scope], hit.as_dict()['path'])}:{hit.line}", explain)
     for notice in found.notices:
         output.note(notice)
     if found.talk > sum(_turns(hit) for hit in found.hits if hit.kind == "session"):

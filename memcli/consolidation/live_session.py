@@ -70,7 +70,7 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembere
     """Admit a draft within the time, or else write it as it is."""
     from ..beliefs.admission import admit
     from ..formats.text_lines import shorten
-    from ..recall.deadline import Race
+    from ..recall.request import Race
     from ..store import entries
 
     text = shorten(draft.body, _LONGEST)

@@ -7,7 +7,7 @@ file keep their numbers.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from itertools import pairwise
 from typing import Any
 
@@ -212,8 +212,13 @@ class Records:
 
 def records_of(path: str, text: str) -> Records:
     """Read a file of JSON; what is no record is a problem, and its line is empty."""
+    from .foreign_record import items  # late: few folders hold another tool's items
+
     problems: list[Problem] = []
     found = list(_messages(text, problems) if path.endswith(".json") else _json_lines(text, problems))
+    entries = set[int]()  # lines that have chunks of their own
+    if not path.endswith(".json"):
+        entries = {item.line for item in items(path, text, datetime.fromtimestamp(0, UTC))}
     lines: list[str] = []
     chunks: list[Chunk] = []
     start = 0
@@ -222,16 +227,19 @@ def records_of(path: str, text: str) -> Records:
         lines.append(f"{line}\n")
         chunks += [
             Chunk(start + a, start + b, number, f"L{number}", timestamp=timestamp)
-            for a, b in windows(line, 0, len(line))
+            for a, b in (windows(line, 0, len(line)) if number not in entries else ())
         ]
         start += len(line) + 1
     return Records("".join(lines), chunks, problems)
 
 
 def _json_lines(text: str, problems: list[Problem]) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(text.split("\n"), 1):
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
         data = load(line) if line.strip("\ufeff \t\r") else {}
         if not isinstance(data, Mapping):
+            if number == len(lines):  # without its newline: a program may be writing it
+                return
             problems.append(Problem(number, "no JSON object: passed over"))
             data = {}
         yield _line_of(data), moment_at(data, _TIMES)

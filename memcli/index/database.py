@@ -11,6 +11,7 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..formats.ids import blake2b
+from ..store.layouts import IS_ITEM
 from ..store.workspace import Workspace
 from . import schema
 
@@ -179,6 +180,8 @@ def out_of_step(index: Database, digests: Mapping[str, str]) -> list[str]:
     """
     verify(index)
     kept = dict(
-        index.connection.execute("select path, digest from files where kind <> 'session' and digest <> ''").fetchall()
+        index.connection.execute(
+            f"select path, digest from files where kind <> 'session' and digest <> '' and not {IS_ITEM}"
+        ).fetchall()
     )
     return sorted(path for path in kept.keys() | digests.keys() if kept.get(path) != digests.get(path))

@@ -1,15 +1,20 @@
-"""Take one file into the index: read what is new in it, leave what is as it was."""
+"""Take one file into the index, and the memories that another tool keeps as lines of one: only what is new in them."""
 
 import time
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime
 
-from ..formats.entry import SPELLINGS
+from ..formats import chunking
+from ..formats.entry import SPELLINGS, as_from_others
+from ..formats.foreign_record import Item, items_of
 from ..formats.frontmatter import document
 from ..formats.times import stamp
 from ..store import access_log
-from ..store.layouts import is_records
+from ..store.addresses import is_items, layer_in
+from ..store.layouts import IS_ITEM, is_records
 from ..store.workspace import Workspace
-from .file_reader import Talk, digest_of, opened, read_file, try_bytes
+from .file_reader import Reading, Talk, digest_of, opened, read_file, try_bytes
 from .scan import shown
 from .writer import OvertakenError, Writer
 
@@ -68,3 +73,38 @@ def _take_in_talk(writer: Writer, workspace: Workspace, path: str, noted: int, f
     except OSError as error:
         begun = writer.standing(path)  # what was read of it before goes with it
         return writer.stand_in(path, "session", f"cannot be read: {error.strerror}", begun[0] if begun else file)
+
+
+def settle_items(writer: Writer, workspace: Workspace, paths: Iterable[str]) -> None:
+    """Bring the memories among the lines of files in step with them; one whose id an entry of ours has is left out."""
+    run = writer.connection.execute
+    standing = {
+        path: (file, digest) for path, file, digest in run(f"select path, file, digest from files where {IS_ITEM}")
+    }
+    ours = {name for (name,) in run(f"select id from entries join files using(file) where not {IS_ITEM}")}
+    for path in paths:
+        if not is_items(path, workspace.layout.kind_of(path)):
+            continue
+        got = try_bytes(workspace, path)
+        if isinstance(got, str):
+            continue
+        modified = datetime.fromtimestamp(max(got[1][0], 0) // 10**9, UTC)
+        for anchor, item in items_of(path, got[0].decode("utf-8", "replace"), modified, layer_in(path)).items():
+            name = f"{path}#{anchor}"
+            if item.entry.id in ours:
+                continue
+            file, digest = standing.pop(name, (None, ""))
+            new = digest_of(f"{item.line} {workspace.is_trusted} {item.text}".encode("utf-8", "replace"))
+            if new != digest:
+                writer.keep(_item_reading(workspace, name, item, new), 0, file)
+    for file, _ in standing.values():
+        writer.forget(file)
+    run("delete from meta where key = 'items'")
+
+
+def _item_reading(workspace: Workspace, path: str, item: Item, digest: str) -> Reading:
+    entry = item.entry if workspace.is_trusted else as_from_others(item.entry)
+    status = "archived" if workspace.layout.is_archived(path) else entry.status
+    start = len(item.text) - len(document.parse(item.text).body)
+    chunks = [replace(chunk, line=item.line) for chunk in chunking.entry_chunks(item.text, start, entry)]
+    return Reading(path, "entry", status, (0, 0, 0, 0), digest, item.text, chunks, entry, ())

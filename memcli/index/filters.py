@@ -5,6 +5,7 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..formats.times import parse_time, stamp
+from ..store.layouts import IS_ITEM
 
 SORTS = {
     "updated": "updated_at desc, id desc",
@@ -35,6 +36,7 @@ class Filter:
     below: tuple[str, ...] = ()  # and any of these
     keys: tuple[str, ...] = ()  # any of these globs
     besides: tuple[str, ...] = ()  # paths that pass whatever their status
+    items: bool = False  # entries too that are lines of another tool's file, which mem only reads
     as_of: str = ""  # what was believed then, whatever has become of it since; instead of the statuses
 
     @property
@@ -93,21 +95,9 @@ def chunk_condition(wanted: Filter) -> Where:
     if wanted.asks_entries:
         entries = Where()
         _entry_parts(entries, wanted)
-        where.parts.append(f"(file in (select file from entries where {entries}){_or_records(wanted)})")
+        where.parts.append(f"file in (select file from entries where {entries})")
         where.values += entries.values
     return where
-
-
-def _or_records(wanted: Filter) -> str:
-    """Let pass the files of records that tell what happened, which are no entries, where that is what is asked for."""
-    asks_more = wanted.sources or wanted.tags or wanted.projects or wanted.keys
-    is_type = not wanted.types or "episode" in wanted.types
-    is_layer = not wanted.layers or "episodic" in wanted.layers
-    if asks_more or not (is_type and is_layer):
-        return ""
-    from ..store.layouts import EPISODES
-
-    return f" or file in (select file from files where path glob '{EPISODES}')"
 
 
 def entry_condition(wanted: Filter) -> Where:
@@ -118,6 +108,8 @@ def entry_condition(wanted: Filter) -> Where:
         where.values += [wanted.as_of] * 2
     else:
         where.any_of("files.status", wanted.statuses)
+    if not wanted.items:
+        where.parts.append(f"not {IS_ITEM}")
     _span(where, "entries.updated_at", wanted)
     _paths(where, wanted.paths)
     _paths(where, wanted.below)
@@ -129,6 +121,8 @@ def file_condition(wanted: Filter) -> Where:
     """Return the condition on files, for what reads whole texts."""
     where = Where()
     where.any_of("kind", wanted.kinds)
+    if not wanted.asks_entries and wanted.kinds != ("entry",):  # else their file has each line already
+        where.parts.append(f"not {IS_ITEM}")
     if not wanted.as_of:
         where.any_of("status", wanted.statuses)
     _paths(where, wanted.paths)

@@ -11,6 +11,7 @@ from ..errors import MemError, UnavailableError
 from ..formats.entry_values import WORDING
 from ..formats.text_lines import BINARY, ONLY_BEGINNING, FileProblem
 from ..store.access_log import confirmations
+from ..store.layouts import IS_ITEM
 from ..store.workspace import Workspace
 from . import schema, updater
 from .database import Database, MovedError, texts_of
@@ -212,7 +213,8 @@ class Index(Database):
         ]
         doubles = self.connection.execute(
             "select id, path, min(path) over (partition by id) from entries join files using(file)"
-            " where id in (select id from entries group by id having count(*) > 1) order by path"
+            f" where not {IS_ITEM}"
+            " and id in (select id from entries group by id having count(*) > 1) order by path"
         )
         found += [
             FileProblem(path, 1, f"has the id {identifier} of {first}: give one of them another", scope=scope)

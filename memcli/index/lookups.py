@@ -7,6 +7,7 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..formats.entry_values import WORDING
+from ..store.layouts import IS_ITEM
 from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition
 from .index import Index
 
@@ -101,7 +102,9 @@ def records_with_id(index: Index, identifier: str) -> list[tuple[str, str]]:
 def paths_by_id(index: Index) -> dict[str, str]:
     """Map the id of every entry to its path; of an id that two files have, to the first."""
     return dict(
-        index.connection.execute("select id, path from entries join files using(file) order by path desc").fetchall()
+        index.connection.execute(
+            f"select id, path from entries join files using(file) where not {IS_ITEM} order by path desc"
+        ).fetchall()
     )
 
 

@@ -4,17 +4,19 @@ import marshal
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ..dataclass import dataclass
 from ..formats.ids import blake2b
-from ..store.layouts import Layout
+from ..store.layouts import ITEMS, Layout, is_item
 from ..store.workspace import Workspace
 from .scan import FileListing, Stat, scan, shown
 
 _RACY = 20_000_000  # nanoseconds: a file changed this shortly before it was noted may change again unseen
 _COARSE = 2_000_000_000  # on file systems that keep whole seconds
 
+Row = tuple[Any, ...]
 Progress = Callable[[int, int], None]
 """Told how many of how many files are done."""
 
@@ -74,23 +76,19 @@ def refresh(
         kind = layout.kind_of(path)
         if kind and (talk or kind != "session"):
             fresh.append((path, kind))
-    odd = {shown(path) for path, _ in fresh}
-    gone = [
-        known[path]
-        for path in known.keys() - listing.stats.keys() - odd
-        # What another process took in since the scan began is no file that went away.
-        if known[path][6] < look.began and not _is_unread(path, listing.unread)
-    ]
+    gone = _gone(known, look, {shown(path) for path, _ in fresh})
     _note_folders(connection, layout, listing)
-    if not fresh and not gone:
+    if not fresh and not gone and not connection.execute("select 1 from meta where key = 'items'").fetchone():
         _note_seen(connection, key, look)
         return Refreshed(look)
     # Late: most refreshes find nothing, and need not know how a file is read.
-    from .file_updater import take_in
+    from .file_updater import settle_items, take_in
     from .writer import Writer
 
     counts = Counter[str]()
     with Writer(connection, layout) as writer:
+        if layout.has_items:  # until they are settled, also if this is killed
+            connection.execute("insert or replace into meta values('items', 1)")
         for row in gone:
             file = writer.standing(row[0])
             if file is not None and file[:3] == (row[1], row[2], row[6]):  # else another process saw it since
@@ -102,7 +100,19 @@ def refresh(
             if progress:
                 progress(done + 1, len(fresh))
             writer.breathe()
+        if layout.has_items:
+            settle_items(writer, workspace, listing.stats)
     return Refreshed(look, counts["added"], counts["changed"], counts["removed"])
+
+
+def _gone(known: Mapping[str, Row], look: Look, fresh: set[str]) -> list[Row]:
+    """Return the rows of files that are there no more."""
+    return [
+        known[path]
+        for path in known.keys() - look.listing.stats.keys() - fresh
+        # What another process took in since the scan began is no file that went away.
+        if known[path][6] < look.began and not is_item(path) and not _is_unread(path, look.listing.unread)
+    ]
 
 
 def _look(connection: sqlite3.Connection, workspace: Workspace) -> Look:
@@ -115,7 +125,7 @@ def _heed_settings(connection: sqlite3.Connection, workspace: Workspace) -> None
     """Have everything read anew where the settings that reading depends on are others than the last time."""
     layout = workspace.layout
     trusted = "" if workspace.is_trusted else " from others"
-    terms = f"{workspace.zone} {sorted(layout.patterns.items())}{layout.ignore}{layout.archive}{trusted}"
+    terms = f"{workspace.zone} {sorted(layout.patterns.items())}{layout.ignore}{layout.archive}{ITEMS}{trusted}"
     if connection.execute("select value from meta where key = 'terms'").fetchone() == (terms,):
         return
     from .writer import Writer

@@ -145,7 +145,7 @@ def _is_hidden(workspace: Workspace, path: str) -> bool:
     """Return whether what took the place of an entry, one after the other, is not in use itself."""
     try:
         entry = read_entry_file(workspace, path).entry
-    except RefusedError:
+    except MemError:  # another tool's memory, which has no file of its own, among others
         return False
     places, after = ask(workspace, _places)
     last = (followed(entry.id, lambda name: after.get(name, "")) or [""])[-1]

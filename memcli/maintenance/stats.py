@@ -53,7 +53,7 @@ def survey(workspace: Workspace) -> tuple[Stats, list[FileProblem], Health]:
 
     def asked(index: Index) -> tuple[list[dict[str, Any]], list[FileProblem], Health]:
         index.refresh()
-        return index.list_entries(Filter(statuses=()), "id"), index.problems(), index.health()
+        return index.list_entries(Filter(statuses=(), items=True), "id"), index.problems(), index.health()
 
     rows, problems, state = ask(workspace, asked)
     counts = with_edits(workspace, rows, access_log.counts(workspace, last_accessed(rows)))

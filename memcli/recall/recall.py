@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from ..errors import LlmError, UsageError
 from ..formats.text_lines import FileProblem
@@ -12,12 +11,9 @@ from ..store.workspace import Workspace
 from . import session_state
 from .always_on_context import always_on_memories
 from .pack import DOCUMENTS, RELEVANT, SECTIONS, STANDING, Memory, Pack
-from .request import Judge, Matches, PackSources, RecallRequest, query_of
+from .request import Judge, Matches, PackSources, Race, RecallRequest, query_of
 from .selection import select_pack
 from .session_state import SessionState, SurfacedTurn
-
-if TYPE_CHECKING:
-    from .deadline import Race
 
 _PATIENCE = 0.6
 """Share of the time after which the words are asked alone too."""
@@ -36,8 +32,6 @@ def recall(workspaces: Sequence[Workspace], request: RecallRequest) -> Pack:
         pack, turn = select_pack(workspaces[0].settings, request, gather(workspaces, request, "hybrid"))
         _note(workspaces, request, pack, turn)
         return pack
-    from .deadline import Race
-
     seconds = request.within_ms / 1000
     race: Race[PackSources] = Race(monotonic() + seconds)
     race.enter(lambda: gather(workspaces, request, "hybrid"))

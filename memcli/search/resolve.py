@@ -60,7 +60,7 @@ def locate(
             is_hasty, found = True, []
         if found:
             identifier, path = _only_one(found, f"{name!r} may be any of")
-            return workspace, Place(path, identifier if identifier.startswith("hist_") else "")
+            return workspace, Place(path, identifier) if identifier.startswith("hist_") else Place.of(path)
     for workspace in workspaces:
         place = by_path(workspace, name, folder) or by_path(workspace, f"{name}.md", folder) or _titled(workspace, name)
         if place is not None:

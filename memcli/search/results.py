@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..dataclass import dataclass
 from ..formats.frontmatter import document
 from ..formats.text_lines import FileProblem
-from ..store.layouts import is_records, record_type
+from ..store.addresses import file_of, is_records
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Hit:
         read = {"score": fields.pop("score"), "moved": fields.pop("moved")}
         if self.score is not None:
             why["reranker"] = {**read, "score": round(self.score, 4)}
-        fields["relevance"] = round(self.relevance, 4)
+        fields |= {"path": file_of(self.path), "relevance": round(self.relevance, 4)}
         del fields["text"]
         return {**fields, **why} if explain else fields
 
@@ -233,12 +233,12 @@ def hit_of(
         id=address_of(piece),
         kind=piece.kind,
         path=piece.path,
-        line=piece.line + (0 if piece.kind == "session" else offset),  # a turn is one line of its file
+        line=piece.line + (offset if piece.kind != "session" and piece.path == file_of(piece.path) else 0),
         summary=text or entry.get("summary", ""),
         relevance=one.relevance,
         timestamp=piece.timestamp,
         scope=workspace.scope,
-        type=entry.get("type", "") or record_type(piece.path),
+        type=entry.get("type", ""),
         title=entry.get("title") or piece.title,
         tags=tuple(entry.get("tags", ())),
         status=piece.status,

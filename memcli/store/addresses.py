@@ -1,12 +1,27 @@
-"""Find the file that a path names, and the part of it that an anchor names."""
+"""Find the file that a path names, and the part of it that an anchor names: a memory of another tool's file too.
+
+Such a memory is hidden by an archived file of ours with its id: the other tool's file is never written.
+"""
 
 import os
+from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, RefusedError
+from . import atomic_files
+from .layouts import Layout, is_item
+from .layouts import is_records as is_records
 from .privacy import contained
 from .workspace import Workspace
+
+if TYPE_CHECKING:
+    from ..formats.foreign_record import Item
+
+EPISODES = "*/items/episodic/*.jsonl"
+"""The files of golemcore's whose records tell what happened, as a glob for which `*` may be several folders."""
 
 
 @dataclass(frozen=True)
@@ -15,6 +30,12 @@ class Place:
 
     path: str
     anchor: str = ""
+
+    @classmethod
+    def of(cls, path: str) -> "Place":
+        """Return the place of what the index has under a path: a file, or a memory of another tool's file."""
+        file = file_of(path)
+        return cls(file, path[len(file) + 1 :])
 
     def __str__(self) -> str:
         return f"{self.path}#{self.anchor}" if self.anchor else self.path
@@ -94,6 +115,65 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:
         return False
+
+
+def file_of(path: str) -> str:
+    """Return the path of the file on the disk that has what a path names."""
+    return path.partition("#")[0] if is_item(path) else path
+
+
+def is_items(path: str, kind: str | None) -> bool:
+    """Return whether a file is another tool's whose lines are memories."""
+    return kind == "note" and path.endswith(".jsonl")
+
+
+def require_ours(layout: Layout, path: str) -> None:
+    """Raise RefusedError for another tool's file of memories, and for a memory of one."""
+    file = file_of(path)
+    if is_items(file, layout.kind_of(file)):
+        raise RefusedError(
+            f"{file} is another tool's, which mem only reads", f"`mem import {file}` makes entries of it"
+        )
+
+
+def layer_in(path: str) -> str:
+    """Return `episodic` for a file of golemcore's folder for what happened; empty elsewhere."""
+    return "episodic" if fnmatchcase(path, EPISODES) else ""
+
+
+def item_at(workspace: Workspace, place: Place) -> "Item | None":
+    """Return the memory of another tool's file that an anchor names; None where there is none."""
+    if not place.anchor or not is_items(place.path, workspace.layout.kind_of(place.path)):
+        return None
+    from ..formats.foreign_record import items_of
+
+    text = atomic_files.read(workspace.path(place.path)).decode("utf-8", "replace")
+    return items_of(place.path, text, workspace.now, layer_in(place.path)).get(place.anchor)
+
+
+def hide(workspace: Workspace, place: Place) -> str:
+    """Put a copy of a memory of another tool's file into the archive, which hides it; return its path."""
+    from .archive import put
+
+    item = item_at(workspace, place)
+    if item is None:
+        raise NotFoundError(f"no {place.anchor!r} in {place.path}", f"`mem read {place.path}` shows the whole file")
+    path = f"{workspace.layout.archive}{place}.md"
+    with suppress(FileExistsError):
+        put(workspace, path, item.text.encode())
+    return path
+
+
+def show_again(workspace: Workspace, path: str) -> str:
+    """Remove the archived file that hides a memory of another tool's file; return its address, empty for any other."""
+    place = Place.of(path.removeprefix(workspace.layout.archive).removesuffix(".md"))
+    try:
+        if item_at(workspace, place) is None:
+            return ""
+    except NotFoundError:
+        return ""
+    atomic_files.remove(workspace.path(path))
+    return str(place)
 
 
 def part(workspace: Workspace, place: Place, text: str) -> tuple[int, int]:

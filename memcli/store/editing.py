@@ -5,6 +5,7 @@ this machine (sessions, the archive, names that begin with a dot) is not among t
 """
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ..dataclass import dataclass
 from ..errors import MemError, RefusedError, UsageError
 from ..formats.text_lines import require_no_conflict
 from . import atomic_files, entries, entry_revision
+from .addresses import require_ours
 from .archive import KEEP, explain_folder, is_hollow, keep_folders
 from .entries import EntryChange
 from .layouts import SESSION_FOLDER as SESSIONS
@@ -163,6 +165,7 @@ def archive_file(workspace: Workspace, path: str, *, name: str, command: str) ->
 
 def rename_file(workspace: Workspace, path: str, to: str) -> None:
     """Give a file or folder another path; raise FileExistsError if something but an empty folder is there."""
+    require_ours(workspace.layout, path)
     target = workspace.path(to)
     if target.exists() and is_hollow(target):
         for name in sorted(target.rglob(KEEP)):
@@ -183,3 +186,18 @@ def _require_sound(name: str, text: str) -> None:
     except UnicodeEncodeError:
         raise UsageError(f"{name}: the text is not UTF-8") from None
     require_no_conflict(name, text)
+
+
+def replaced(text: str, old: str, new: str) -> str:
+    """Replace the one place where `old` stands; raise RefusedError if it stands nowhere or more than once."""
+    if "\r\n" in text and "\r\n" not in old:
+        old, new = (re.sub(r"\r?\n", "\r\n", part) for part in (old, new))
+    count = text.count(old) if old else 0
+    if count == 1:
+        return text.replace(old, new)
+    if not old:
+        raise UsageError("the text to replace is empty", "say which words to replace")
+    if count == 0:
+        raise RefusedError(f"{old!r} does not stand in the text", "copy the words exactly, as `mem read` shows them")
+    lines = [str(text.count("\n", 0, found.start()) + 1) for found in re.finditer(re.escape(old), text)]
+    raise RefusedError(f"{old!r} stands {count} times, in lines {', '.join(lines)}", "give more of the words around it")

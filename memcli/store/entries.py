@@ -1,7 +1,6 @@
 """Write, change, forget, restore and purge entries, touching only what was asked for."""
 
 import os
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from ..formats.frontmatter import document
 from ..formats.ids import new_id
 from ..formats.text_lines import first_line
 from . import atomic_files
+from .addresses import Place, hide, require_ours, show_again
 from .archive import explain, keep_folders
 from .atomic_files import move, remove
 from .entry_revision import USER, attributed, changed, checked_text, new_fields, settled, sound
@@ -137,12 +137,13 @@ def edit(
 
     The text that goes stays in the archive, unless a person edits the file: then `keeps` is false. Of what another than
     the user changes, the new words are that one's: `by` is the source they get at most.
-    `expected` is the digest of the text the change was made from. Raises RefusedError when the file is not
-    UTF-8, changed underneath, or would end up with conflict markers or a frontmatter that does not parse.
+    `expected` is the digest of the text the change was made from. Raises RefusedError for a text that does not fit it,
+    a file that is another tool's or not UTF-8, and for one that would have conflict markers or broken frontmatter.
     """
     from .journal import exclusive
     from .replaced_texts import keep_replaced, without_old_wordings  # late: a new memory replaces nothing
 
+    require_ours(workspace.layout, path)
     target = workspace.path(path)
     with exclusive(workspace, f"mem edit {path}") as held:
         data = atomic_files.read(target)
@@ -164,10 +165,9 @@ def edit(
 
 
 def forget(workspace: Workspace, path: str) -> str:
-    """Move an entry's file to the archive, byte for byte; return its new path.
-
-    One that lies there without having been forgotten stays, as forgotten now.
-    """
+    """Move an entry's file to the archive and return its path; one that lies there stays, as forgotten now."""
+    if (place := Place.of(path)).anchor:
+        return hide(workspace, place)
     _only_entries(workspace, path)
     if workspace.layout.is_archived(path):
         explain(workspace, {path: atomic_files.read(workspace.path(path))})
@@ -184,6 +184,7 @@ def put_away(workspace: Workspace, path: str, command: str) -> str:
 
 def require_archive(workspace: Workspace, path: str = "") -> None:
     """Refuse to move a file that its owner keeps; without a path, any of a folder whose layout has no archive."""
+    require_ours(workspace.layout, path)
     if workspace.layout.is_vault and not (path and workspace.layout.owns(path)):
         raise RefusedError(
             f"nothing is archived in a folder of the layout {workspace.layout.name}",
@@ -195,6 +196,8 @@ def restore(workspace: Workspace, path: str) -> str:
     """Move an archived file back to where it was; refused where something else has its place."""
     if not workspace.layout.is_archived(path):
         raise RefusedError(f"{path} is not in the archive", "there is nothing to restore")
+    if address := show_again(workspace, path):
+        return address
     place = path.removeprefix(workspace.layout.archive)
     taken = RefusedError(f"{place} exists", f"move one of the two, then `mem restore {path}`")
     if workspace.path(path).is_dir():
@@ -229,21 +232,6 @@ def purge(workspace: Workspace, path: str) -> None:
     _only_entries(workspace, path)
     keep_folders(workspace, [path])
     remove(workspace.path(path), for_good=True)
-
-
-def replaced(text: str, old: str, new: str) -> str:
-    """Replace the one place where `old` stands; raise RefusedError if it stands nowhere or more than once."""
-    if "\r\n" in text and "\r\n" not in old:
-        old, new = (re.sub(r"\r?\n", "\r\n", part) for part in (old, new))
-    count = text.count(old) if old else 0
-    if count == 1:
-        return text.replace(old, new)
-    if not old:
-        raise UsageError("the text to replace is empty", "say which words to replace")
-    if count == 0:
-        raise RefusedError(f"{old!r} does not stand in the text", "copy the words exactly, as `mem read` shows them")
-    lines = [str(text.count("\n", 0, found.start()) + 1) for found in re.finditer(re.escape(old), text)]
-    raise RefusedError(f"{old!r} stands {count} times, in lines {', '.join(lines)}", "give more of the words around it")
 
 
 def decoded(path: str, data: bytes) -> str:

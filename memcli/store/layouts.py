@@ -18,8 +18,10 @@ KINDS = ("entry", "memory", "history", "note", "session")
 DERIVED = ".mem"
 SESSION_FOLDER = "sessions"
 SESSIONS = (f"{SESSION_FOLDER}/*/session.jsonl",)
-EPISODES = "*/items/episodic/*.jsonl"
-"""The files of golemcore's whose records tell what happened, as a glob for which `*` may be several folders."""
+ITEMS = "*.jsonl#*"
+"""The paths under which the index has the lines of another tool's file that are memories, as a glob."""
+IS_ITEM = f"(path glob '{ITEMS}' and path not glob '*.md')"
+"""The same as a condition in SQL; what hides such a memory is called as it is, and is markdown."""
 
 _PARTS = {"{date}": r"\d{4}-\d\d-\d\d", "{month}": r"\d{4}-\d\d", "**": r".*", "*": r"[^/]*"}
 _HIDDEN = re.compile(r"(?:^|/)\.")
@@ -115,7 +117,12 @@ class Layout:
 
     def owns(self, path: str) -> bool:
         """Return whether mem may change a file unasked, to note what it means for another memory."""
-        return not self.is_vault or path.startswith(f"{self.entries}/")
+        return not is_item(path) and (not self.is_vault or path.startswith(f"{self.entries}/"))
+
+    @property
+    def has_items(self) -> bool:
+        """Return whether another tool keeps its memories here as lines of JSON, which are read where they lie."""
+        return any(pattern.endswith(".jsonl") for pattern in self.patterns.get("note", ()))
 
     def _ignores(self, path: str) -> bool:
         if not self.ignore:
@@ -285,6 +292,6 @@ def is_records(path: str, kind: str) -> bool:
     return path.endswith(".json") or (path.endswith(".jsonl") and kind != "session")
 
 
-def record_type(path: str) -> str:
-    """Return `episode` for a file of golemcore's folder for what happened; empty elsewhere."""
-    return "episode" if fnmatchcase(path, EPISODES) else ""
+def is_item(path: str) -> bool:
+    """Return whether a path names a memory among the lines of another tool's file, which mem never writes."""
+    return fnmatchcase(path, ITEMS) and not path.endswith(".md")

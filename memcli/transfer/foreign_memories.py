@@ -9,17 +9,17 @@ beginning of a document written over many lines.
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, BinaryIO
 
 from ..dataclass import dataclass
-from ..formats.entry import EPISODIC, SOURCES, SPELLINGS, TYPES, read_entry, spelled
+from ..formats.entry import read_entry, spelled
+from ..formats.foreign_record import CONTENTS, ID, memory_of
 from ..formats.frontmatter import document as frontmatter
 from ..formats.frontmatter.document import Document
 from ..formats.ids import blake2b, new_id
 from ..formats.json_stream import StreamLine, bounded_lines, rejoined
-from ..formats.times import parse_time, stamp
+from ..formats.times import parse_time
 from ..secrets.scanner import scan
 from ..store.entry_revision import new_fields
 from ..store.layouts import Layout
@@ -29,41 +29,21 @@ from .bundle import LARGEST, BundledFile
 FOLDER = "imported"
 """Below the entries; a name there ends with a hash of what it holds, so that a second import finds it done."""
 
-_CONTENTS = ("content", "memory", "text", "body")
-_TYPES = {
-    "decision": "fact",
-    "project_fact": "fact",
-    "failure": "lesson",
-    "fix": "lesson",
-    "task_state": "observation",
-    "command_result": "observation",
-}
 _CONTAINERS = ("memories", "entries", "items", "results", "data")
 """Keys under which a document keeps its memories: a list, or a map from id to memory."""
 _GRAPH = {"entities": "entity", "relations": "relation"}
-_NOT_HELD = ("active", "isActive", "is_active", "enabled", "valid", "is_valid")
-_RETIRED = ("deleted", "isDeleted", "is_deleted", "archived", "isArchived", "is_archived", "retracted", "forgotten")
-_DERIVED = re.compile(r"(?i)(?:.*_)?(?:embedding|vector)s?(?:_.*)?|(?-i:search_text|(?:embedding|vector)s?[A-Z].*)")
-_NUMBERS = 32
-"""From so many numbers on a list is no memory but a vector."""
-_TRUST_WORDS = {"high": "user", "medium": "observed", "low": "inferred"}
-_TRUST_SCORES = ((0.9, "user"), (0.6, "observed"), (0, "inferred"))
-"""From which score on a memory is whose word: without that it would count for no more than what was observed."""
-_KNOWN = {name for key, others in SPELLINGS.items() for name in (key, *others)}
-_NOTHING: tuple[Any, ...] = (None, "", [], {})
-_ID = re.compile(r"[\w.:-]{1,80}")
 
 
 def file_from_record(record: Mapping[str, Any], layout: Layout, now: datetime) -> BundledFile:
     """Make an entry's file of a record; ValueError where it is no memory. The same record gives the same path."""
-    fields, body = _taken(record)
+    fields, body = memory_of(record)
     if not body.strip():
         raise ValueError("it says nothing")
     sign = blake2b(json.dumps([fields, body], sort_keys=True, ensure_ascii=True).encode(), digest_size=8).digest()
     stated = fields.get(spelled(fields, "created_at"), "")
     created = parse_time(str(stated)) or now
     given = str(fields.get("id", ""))
-    fields["id"] = given if _ID.fullmatch(given) and not scan(given) else new_id("mem", created, sign)
+    fields["id"] = given if ID.fullmatch(given) and not scan(given) else new_id("mem", created, sign)
     document = Document(False, "\n", None, 0, body, 1, fields, None)
     entry, _ = read_entry(document, "", created)
     name = file_words(entry.title, body) or entry.type
@@ -79,7 +59,7 @@ def records_in(document: object) -> list[dict[str, Any]] | None:
     """Return the records of a document that holds several; None for what is one record, or none."""
     if isinstance(document, list):
         return document if document and all(isinstance(one, dict) for one in document) else None
-    if not isinstance(document, dict) or "path" in document or any(key in document for key in _CONTENTS):
+    if not isinstance(document, dict) or "path" in document or any(key in document for key in CONTENTS):
         return None
     found: list[dict[str, Any]] = []
     for key, kind in _GRAPH.items():
@@ -97,93 +77,6 @@ def records_in(document: object) -> list[dict[str, Any]] | None:
 def is_made_here(path: str) -> bool:
     """Tell whether a path names its content, as those of `file_from_record` do."""
     return re.search(rf"(?:^|/){FOLDER}/[^/]*-[0-9a-f]{{16}}\.md$", path) is not None
-
-
-def _taken(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """Find out whose record it is and give its fields and body."""
-    if record.get("type") == "entity" and isinstance(record.get("name"), str):
-        return _entity(record)
-    if record.get("type") == "relation" and all(isinstance(record.get(key), str) for key in _RELATION):
-        return _relation(record)
-    key = next((key for key in _CONTENTS if isinstance(record.get(key), str)), "")
-    if not key:
-        raise ValueError("no memory: it has neither a path nor a content")
-    return _item(record, key), record[key]
-
-
-_RELATION = ("from", "to", "relationType")
-
-
-def _entity(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    observations = record.get("observations", [])
-    said = [one for one in observations if isinstance(one, str)] if isinstance(observations, list) else []
-    kind = record.get("entityType")
-    fields = {"type": "entity", "title": record["name"], "tags": [kind] if isinstance(kind, str) and kind else []}
-    return fields, "\n".join(f"- {' '.join(one.split())}" for one in said) or record["name"]
-
-
-def _relation(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    verb = record["relationType"].replace("_", " ")
-    return {"type": "fact"}, f"{record['from']} {verb} {record['to']}"
-
-
-def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
-    """Keep the keys that are an entry's and put the others aside; a time to live becomes a date."""
-    record = {key: value for key, value in record.items() if not _is_derived(key, value)}
-    fields = {key: value for key, value in record.items() if key in _KNOWN and key != content and value is not None}
-    given = fields.pop(spelled(fields, "type"), "")
-    if isinstance(given, Mapping):  # a variant of its own, as Rust writes it: {"custom": "workflow"}
-        given = next((value for value in given.values() if isinstance(value, str)), "")
-    kind = _TYPES.get(str(given).lower(), str(given).lower())
-    is_episode = str(record.get("layer", "")).lower() == "episodic" and kind not in EPISODIC
-    fields["type"] = "episode" if is_episode else kind if kind in TYPES else "fact"
-    days, created = record.get("ttlDays"), parse_time(str(record.get("createdAt", "")))
-    if isinstance(days, int) and 0 < days < 36500 and created:
-        with suppress(OverflowError):  # after the year 9999 is never
-            fields["expires_at"] = stamp(created + timedelta(days=days))
-    if status := _retired(record, fields):
-        fields["status"] = status
-    aside = {
-        key: value
-        for key, value in record.items()
-        if key not in (*_KNOWN, content, *_NOT_HELD, *_RETIRED) and value not in _NOTHING
-    }
-    if fields["type"] not in (kind, "") and given:
-        aside["kind"] = given
-    if "source" in fields and str(fields["source"]).lower() not in SOURCES:
-        aside["source"] = fields.pop("source")
-    trust = fields.get(spelled(fields, "trust"))
-    if str(trust).lower() in _TRUST_WORDS:
-        fields.setdefault("source", _TRUST_WORDS[str(fields.pop(spelled(fields, "trust"))).lower()])
-    elif isinstance(trust, int | float) and 0 <= trust <= 1 and not isinstance(trust, bool):
-        fields.setdefault("source", next(source for least, source in _TRUST_SCORES if trust >= least))
-    nested = fields.get("metadata")
-    nested = {key: one for key, one in nested.items() if not _is_derived(key, one)} if isinstance(nested, dict) else {}
-    if aside or "metadata" in fields:
-        fields["metadata"] = {**nested, **aside}
-    return fields
-
-
-def _retired(record: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
-    """Tell whether a memory is no longer held, and how; empty where it is, or where it states a status itself."""
-    if any(fields.get(name) for name in ("status", *SPELLINGS["status"])):
-        return ""
-    if any(fields.get(name) for name in ("superseded_by", *SPELLINGS["superseded_by"])):
-        return "superseded"
-    is_off = any(_truth(record.get(key)) is False for key in _NOT_HELD)
-    return "superseded" if is_off else "archived" if any(_truth(record.get(key)) for key in _RETIRED) else ""
-
-
-def _truth(value: object) -> bool | None:
-    """Read yes or no, however it is written; None for anything else."""
-    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
-
-
-def _is_derived(key: str, value: object) -> bool:
-    """Tell what a tool has computed from the text, which says nothing to a reader: vectors above all."""
-    if isinstance(value, list) and len(value) >= _NUMBERS:
-        return all(isinstance(one, int | float) for one in value)
-    return _DERIVED.fullmatch(key) is not None
 
 
 LONGEST = 2 * LARGEST + 64 * 1024

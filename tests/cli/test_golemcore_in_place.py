@@ -50,8 +50,8 @@ def test_an_item_is_found_and_read_where_it_lies(
 def test_what_happened_is_shown_as_an_episode(mem: Mem, bot: Path) -> None:
     hits = mem("search", "billing module", "--mode", "keyword", "--json").json["hits"]
     types = {(hit["path"], hit["type"]) for hit in hits if hit["path"].endswith(".jsonl")}
-    assert types == {("memory/items/episodic/2026-02-06.jsonl", "episode"), ("memory/items/semantic.jsonl", "")}
-    assert [row[2] for row in mem("search", "image stage red", "--mode", "keyword").rows if "episodic" in row[1]] == [
+    assert types == {("memory/items/episodic/2026-02-06.jsonl", "episode"), ("memory/items/semantic.jsonl", "fact")}
+    assert [row[2] for row in mem("search", "image stage red", "--mode", "keyword").rows if "episodic" in row[4]] == [
         "episode"
     ]
 
@@ -71,7 +71,7 @@ def test_an_item_written_a_moment_ago_is_found_and_a_broken_line_is_named(mem: M
     with items.open("a") as file:
         file.write("{broken\n" + json.dumps({"id": "k", "title": "Kettle", "content": "It stands in the hall."}) + "\n")
     hits = mem("search", "kettle", "--mode", "keyword", "--json").json["hits"]
-    assert [hit["summary"] for hit in hits] == ["Kettle: It stands in the hall."]
+    assert [(hit["title"], hit["summary"]) for hit in hits] == [("Kettle", "It stands in the hall.")]
     number = items.read_text().splitlines().index("{broken") + 1
     assert f"memory/items/semantic.jsonl:{number}: no JSON object" in mem("check").out
     assert mem("check", "--fix").code in (1, 3)

@@ -44,7 +44,7 @@ FINDS = {
     },
     "golemcore": {
         "Agnieszka reviews everything": "memory/MEMORY.md#people",
-        "InvoiceClockTest": "memory/2026-02-06.md#10:00",
+        "InvoiceClockTest": "0e4a9d9c-52d7",
         "健康检查": "memory/2026-02-07.md#09:05",
         "Flyway": "memory/deploy-checklist.md",
     },

@@ -1,0 +1,161 @@
+"""Read the memories of other tools: a record of JSON as the fields and the text of an entry, and the items of a file.
+
+What a record says in keys of its own is kept as metadata, but for what is derived from its text.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from .entry import SOURCES, SPELLINGS, TYPES, Entry, entry_fields, layer_of, read_entry, spelled
+from .frontmatter import document as frontmatter
+from .frontmatter.document import Document
+from .session_event import load
+from .times import parse_time, stamp
+
+CONTENTS = ("content", "memory", "text", "body")
+_TYPES = {
+    "decision": "fact",
+    "project_fact": "fact",
+    "failure": "lesson",
+    "fix": "lesson",
+    "task_state": "observation",
+    "command_result": "observation",
+}
+_NOT_HELD = ("active", "isActive", "is_active", "enabled", "valid", "is_valid")
+_RETIRED = ("deleted", "isDeleted", "is_deleted", "archived", "isArchived", "is_archived", "retracted", "forgotten")
+_DERIVED = re.compile(r"(?i)(?:.*_)?(?:embedding|vector)s?(?:_.*)?|(?-i:search_text|(?:embedding|vector)s?[A-Z].*)")
+_NUMBERS = 32
+"""From so many numbers on a list is no memory but a vector."""
+_TRUST_WORDS = {"high": "user", "medium": "observed", "low": "inferred"}
+_TRUST_SCORES = ((0.9, "user"), (0.6, "observed"), (0, "inferred"))
+"""From which score on a memory is whose word: without that it would count for no more than what was observed."""
+_KNOWN = {name for key, others in SPELLINGS.items() for name in (key, *others)}
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
+_OF_LAYER = {"episodic": "episode", "procedural": "procedure"}
+"""The type of a memory whose own type belongs to another layer than it says."""
+ID = re.compile(r"[\w.:-]{1,80}")
+"""An id of another tool that is kept."""
+
+
+def memory_of(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the fields and the text of another tool's memory; raise ValueError for a record that is none."""
+    if record.get("type") == "entity" and isinstance(record.get("name"), str):
+        return _entity(record)
+    if record.get("type") == "relation" and all(isinstance(record.get(key), str) for key in _RELATION):
+        return _relation(record)
+    key = next((key for key in CONTENTS if isinstance(record.get(key), str)), "")
+    if not key:
+        raise ValueError("no memory: it has neither a path nor a content")
+    return _item(record, key), record[key]
+
+
+_RELATION = ("from", "to", "relationType")
+
+
+def _entity(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    observations = record.get("observations", [])
+    said = [one for one in observations if isinstance(one, str)] if isinstance(observations, list) else []
+    kind = record.get("entityType")
+    fields = {"type": "entity", "title": record["name"], "tags": [kind] if isinstance(kind, str) and kind else []}
+    return fields, "\n".join(f"- {' '.join(one.split())}" for one in said) or record["name"]
+
+
+def _relation(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    verb = record["relationType"].replace("_", " ")
+    return {"type": "fact"}, f"{record['from']} {verb} {record['to']}"
+
+
+def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
+    """Keep the keys that are an entry's and put the others aside; a time to live becomes a date."""
+    record = {key: value for key, value in record.items() if not _is_derived(key, value)}
+    fields = {key: value for key, value in record.items() if key in _KNOWN and key != content and value is not None}
+    given = fields.pop(spelled(fields, "type"), "")
+    if isinstance(given, Mapping):  # a variant of its own, as Rust writes it: {"custom": "workflow"}
+        given = next((value for value in given.values() if isinstance(value, str)), "")
+    kind = _TYPES.get(str(given).lower(), str(given).lower())
+    layer = str(record.get("layer", "")).lower()
+    fields["type"] = kind if kind in TYPES else "fact"
+    if layer in _OF_LAYER and layer_of(fields["type"]) != layer:
+        fields["type"] = _OF_LAYER[layer]
+    days, created = record.get("ttlDays"), parse_time(str(record.get("createdAt", "")))
+    if isinstance(days, int) and 0 < days < 36500 and created:
+        with suppress(OverflowError):  # after the year 9999 is never
+            fields["expires_at"] = stamp(created + timedelta(days=days))
+    if status := _retired(record, fields):
+        fields["status"] = status
+    aside = {
+        key: value
+        for key, value in record.items()
+        if key not in (*_KNOWN, content, *_NOT_HELD, *_RETIRED) and value not in _NOTHING
+    }
+    if fields["type"] not in (kind, "") and given:
+        aside["kind"] = given
+    if "source" in fields and str(fields["source"]).lower() not in SOURCES:
+        aside["source"] = fields.pop("source")
+    trust = fields.get(spelled(fields, "trust"))
+    if str(trust).lower() in _TRUST_WORDS:
+        fields.setdefault("source", _TRUST_WORDS[str(fields.pop(spelled(fields, "trust"))).lower()])
+    elif isinstance(trust, int | float) and 0 <= trust <= 1 and not isinstance(trust, bool):
+        fields.setdefault("source", next(source for least, source in _TRUST_SCORES if trust >= least))
+    nested = fields.get("metadata")
+    nested = {key: one for key, one in nested.items() if not _is_derived(key, one)} if isinstance(nested, dict) else {}
+    if aside or "metadata" in fields:
+        fields["metadata"] = {**nested, **aside}
+    return fields
+
+
+def _retired(record: Mapping[str, Any], fields: Mapping[str, Any]) -> str:
+    """Tell whether a memory is no longer held, and how; empty where it is, or where it states a status itself."""
+    if any(fields.get(name) for name in ("status", *SPELLINGS["status"])):
+        return ""
+    if any(fields.get(name) for name in ("superseded_by", *SPELLINGS["superseded_by"])):
+        return "superseded"
+    is_off = any(_truth(record.get(key)) is False for key in _NOT_HELD)
+    return "superseded" if is_off else "archived" if any(_truth(record.get(key)) for key in _RETIRED) else ""
+
+
+def _truth(value: object) -> bool | None:
+    """Read yes or no, however it is written; None for anything else."""
+    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
+
+
+def _is_derived(key: str, value: object) -> bool:
+    """Tell what a tool has computed from the text, which says nothing to a reader: vectors above all."""
+    if isinstance(value, list) and len(value) >= _NUMBERS:
+        return all(isinstance(one, int | float) for one in value)
+    return _DERIVED.fullmatch(key) is not None
+
+
+class Item(NamedTuple):
+    """A line of a file of another tool's, as an entry."""
+
+    line: int  # from 1
+    anchor: str  # what it is called within its file: its id, or `L` and its line
+    text: str  # as a file of its own would say it
+    entry: Entry
+
+
+def items_of(path: str, text: str, modified: datetime, layer: str = "") -> dict[str, Item]:
+    """Return the memories among the lines of a file, as `items`, by their anchors; of two with one id the later one."""
+    return {item.anchor: item for item in items(path, text, modified, layer)}
+
+
+def items(path: str, text: str, modified: datetime, layer: str = "") -> Iterator[Item]:
+    """Yield the memories among the lines of a file; `layer` and `modified` are those of records that name none."""
+    for number, line in enumerate(text.split("\n"), 1):
+        record = load(line) if line.strip("\ufeff \t\r") else None
+        if not isinstance(record, Mapping):
+            continue
+        try:
+            fields, body = memory_of({"layer": layer, **record} if layer else record)
+        except ValueError:
+            continue
+        given = str(fields.pop(spelled(fields, "id"), ""))
+        anchor = given if ID.fullmatch(given) and not re.fullmatch(r"L\d+|.*\.md", given) else f"L{number}"
+        fields["id"] = anchor if anchor == given else f"{path}#{anchor}"
+        entry, _ = read_entry(Document(False, "\n", None, 0, body, 1, fields, None), path, modified)
+        if body.strip():
+            yield Item(number, anchor, frontmatter.render(entry_fields(entry), entry.body), entry)

@@ -1,0 +1,158 @@
+"""Each line of golemcore's items is an entry: listed, read, recalled and hidden, and its file is never written."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem
+from tests.integrations.test_mcp import Call, ClientSession, talk
+
+CLOCK = "InvoiceClockTest failed near midnight; inject java.time.Clock."
+TEA, PORT = "Agnieszka prefers tea at four.", "PostgreSQL of the billing module listens on port 5433."
+PROCEDURAL, SEMANTIC = "memory/items/procedural.jsonl", "memory/items/semantic.jsonl"
+
+
+def item(identifier: str, layer: str, kind: str, content: str, **more: object) -> str:
+    """Return a line as golemcore appends it."""
+    told = {"id": identifier, "layer": layer, "type": kind, "content": content, "createdAt": "2026-02-06T09:31:00Z"}
+    return json.dumps(told | {"tags": ["home"], "confidence": 0.88, "salience": 0.6} | more) + "\n"
+
+
+@pytest.fixture
+def bot(mem: Mem, world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in a folder of golemcore's that is a workspace."""
+    folder = world / "bot"
+    (folder / "memory/items").mkdir(parents=True)
+    (folder / PROCEDURAL).write_text(item("i1", "PROCEDURAL", "FIX", CLOCK, title="Flaky clock test"))
+    lines = item("i2", "SEMANTIC", "PREFERENCE", TEA) + item("i3", "SEMANTIC", "PROJECT_FACT", PORT)
+    (folder / SEMANTIC).write_text(lines)
+    monkeypatch.chdir(folder)
+    assert mem("init", "--layout", "golemcore").code == 0
+    return folder
+
+
+def ids(mem: Mem, *words: str) -> list[str]:
+    return sorted(row["id"] for row in mem("ls", *words, "--json").json["entries"])
+
+
+def hits(mem: Mem, *words: str) -> list[str]:
+    return [hit["id"] for hit in mem("search", *words, "--mode", "keyword", "--json").json["hits"]]
+
+
+def test_items_are_listed_filtered_and_read_with_their_fields(mem: Mem, bot: Path) -> None:
+    assert ids(mem) == ["i1", "i2", "i3"]
+    assert ids(mem, "--layer", "procedural") == ["i1"]
+    assert ids(mem, "--type", "preference") == ["i2"]
+    assert hits(mem, "tea", "--type", "preference") == ["i2"]
+    assert hits(mem, "tea", "--layer", "procedural") == []
+    assert hits(mem, "tea", "--kind", "entry", "--tag", "home") == ["i2"]
+    page = mem("read", "i1", "--json").json
+    assert (page["kind"], page["path"], page["content"].strip()) == ("entry", f"{PROCEDURAL}#i1", CLOCK)
+    fields = {"type": "lesson", "title": "Flaky clock test", "tags": ["home"], "confidence": 0.88, "salience": 0.6}
+    assert fields.items() <= page["fields"].items()
+    (row,) = mem("ls", "--type", "preference").rows
+    assert mem("read", row[3]).out.strip() == TEA
+    assert mem("grep", "tea at").out.count("tea at") == 1
+    assert (mem("check").code, mem("stats", "--json").json["entries"]) == (0, 3)
+
+
+def test_recall_shows_an_item_in_its_layer(mem: Mem, bot: Path) -> None:
+    pack = mem("recall", "on which port does the billing database listen?").out
+    assert "### Semantic" in pack
+    assert PORT in pack
+    assert "Episodic" not in pack
+
+
+def test_a_search_is_never_stale(mem: Mem, bot: Path) -> None:
+    file = bot / SEMANTIC
+    assert hits(mem, "kettle") == []
+    begun = item("i4", "SEMANTIC", "FACT", "The kettle is red.")
+    with file.open("a") as stream:
+        stream.write(begun[:40])
+    assert (hits(mem, "kettle"), mem("check").code) == ([], 0)
+    with file.open("a") as stream:
+        stream.write(begun[40:])
+    assert hits(mem, "kettle") == ["i4"]
+    with file.open("a") as stream:  # of two lines with one id the last one holds
+        stream.write(item("i4", "SEMANTIC", "FACT", "The samovar is red."))
+    assert (hits(mem, "kettle"), hits(mem, "samovar")) == ([], ["i4"])
+    file.write_text(file.read_text().replace("tea at four", "cocoa at four"))
+    assert (hits(mem, "tea"), hits(mem, "cocoa")) == ([], ["i2"])
+    file.write_text("".join(line for line in file.read_text().splitlines(keepends=True) if '"i2"' not in line))
+    assert (hits(mem, "cocoa"), ids(mem)) == ([], ["i1", "i3", "i4"])
+    assert mem("read", "i2").code == 4
+    file.unlink()
+    assert ids(mem) == ["i1"]
+
+
+def test_what_is_forgotten_is_hidden_on_our_side_until_it_is_restored(mem: Mem, bot: Path) -> None:
+    before = (bot / SEMANTIC).read_bytes()
+    assert mem("forget", "i2").code == 0
+    assert (ids(mem), hits(mem, "tea")) == (["i1", "i3"], [])
+    assert "tea" not in mem("recall", "when does Agnieszka want her tea?").out
+    assert ids(mem, "--archived") == ["i1", "i2", "i3"]
+    assert mem("check").code == 0
+    assert mem("import", SEMANTIC, "--no-dedup").code == 0
+    assert ids(mem) == ["i1", "i3"]
+    assert mem("restore", "i2").code == 0
+    assert hits(mem, "tea") == ["i2"]
+    assert mem("forget", "i1").code == 0
+    assert mem("undo").code == 0
+    assert "i1" in ids(mem)
+    assert (bot / SEMANTIC).read_bytes() == before
+
+
+def test_an_import_owns_them_without_doubles(mem: Mem, bot: Path) -> None:
+    assert mem("import", SEMANTIC).code == 0
+    assert ids(mem) == ["i1", "i2", "i3"]
+    assert hits(mem, "tea") == ["i2"]
+    assert mem("edit", "i2", "--replace", "four", "five").code == 0
+    assert "five" in mem("read", "i2").out
+    assert mem("ls", "--type", "preference").rows[0][3].endswith(".md")
+    assert mem("check").code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("edit", "i2", "--replace", "four", "five"),
+        ("edit", SEMANTIC, "--replace", "four", "five"),
+        ("write", "Tea at five", "--id", "i2"),
+        ("supersede", "i2", "i3"),
+        ("write", "Tea at five", "--supersedes", "i2"),
+        ("forget", SEMANTIC),
+    ],
+)
+def test_a_change_is_refused_in_one_line_that_names_the_import(mem: Mem, bot: Path, words: tuple[str, ...]) -> None:
+    before = (bot / SEMANTIC).read_bytes()
+    ran = mem(*words)
+    assert ran.code == 5
+    (line,) = ran.err.splitlines()
+    assert (
+        line == f"mem: {SEMANTIC} is another tool's, which mem only reads: `mem import {SEMANTIC}` makes entries of it"
+    )
+    assert (bot / SEMANTIC).read_bytes() == before
+
+
+def test_no_other_door_writes_to_it_or_decides_about_its_items(mem: Mem, bot: Path) -> None:
+    before = {path.name: path.read_bytes() for path in (bot / "memory/items").iterdir()}
+    for call in (
+        {"command": "str_replace", "path": f"/memories/{SEMANTIC}", "old_str": "four", "new_str": "five"},
+        {"command": "delete", "path": f"/memories/{SEMANTIC}"},
+        {"command": "rename", "old_path": f"/memories/{SEMANTIC}", "new_path": "/memories/memory/b.jsonl"},
+    ):
+        mem("memory-tool", stdin=json.dumps(call))
+
+    async def said(_: ClientSession, call: Call) -> None:
+        assert "mem import" in await call("edit", id="i2", old="four", new="five")
+        assert [row["id"] for row in (await call("ls", type=["preference"]))["entries"]] == ["i2"]
+
+    talk(bot, said)
+    assert mem("write", "Agnieszka prefers coffee at four.", "--type", "preference").code == 0
+    assert mem("write", TEA, "--type", "preference").code == 0
+    for words in (("dedup", "--apply"), ("decay", "--apply"), ("tend",), ("check", "--fix"), ("review", "--json")):
+        ran = mem(*words)
+        assert "Traceback" not in ran.err, ran
+        assert ran.code in (0, 1), ran
+    assert {path.name: path.read_bytes() for path in (bot / "memory/items").iterdir()} == before
