@@ -127,7 +127,7 @@ def check(
     elif dry_run:
         output.say(found.diff, end="")
     else:
-        _tell(where, found, fix=fix)
+        _tell(where, found, fix=fix, for_secrets=for_secrets)
     if found.problems:
         raise typer.Exit(3 if found.fixed else 1)
 
@@ -145,14 +145,14 @@ def _annotate(where: Workspace, found: api.CheckReport, format_: str) -> None:
             output.say(annotation(one))
 
 
-def _tell(where: Workspace, found: api.CheckReport, *, fix: bool) -> None:
+def _tell(where: Workspace, found: api.CheckReport, *, fix: bool, for_secrets: bool) -> None:
     for reason in found.fixed:
         output.note(f"mended {reason}")
     for fault in found.problems:
         output.say(str(replace(fault, path=context.here(where, fault.path))))
     fixable = sum(fault.mends for fault in found.problems)
     if fixable and not fix:
-        output.note(f"{fixable:,} of these can be mended: `mem check --fix`")
+        output.note(f"{fixable:,} of these can be mended: `mem check{' --secrets' * for_secrets} --fix`")
     if found.nameless:
         what = (
             "1 entry has no id but its" if found.nameless == 1 else f"{found.nameless:,} entries have no id but their"

@@ -11,7 +11,7 @@ and by its name `.env*`. It is known by its own path and by where links lead, on
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -114,19 +114,25 @@ class ExcludedFiles:
         self.folders = tuple(dict.fromkeys(os.path.realpath(folder) for folder in folders))
         self._only_below = only_below
         self._chains: dict[str, tuple[tuple[Patterns, ...], bool]] = {}
-        self._reasons: dict[tuple[str, tuple[str, ...]], str] = {}
+        self._answers: dict[tuple[str, tuple[str, ...]], str] = {}  # by path as it is given
+        self._reasons: dict[tuple[str, tuple[str, ...]], str] = {}  # by absolute path
         self._links: dict[str, str] = {}
 
-    def reason(self, path: str, kinds: tuple[str, ...] = EVERY, folders: Iterable[str] = ()) -> str:
+    def reason(self, path: str, kinds: tuple[str, ...] = EVERY, folders: Sequence[str] = ()) -> str:
         """Return what shuts a path out, an ignore file or `.env*`; empty for a path that is not shut out.
 
         A relative path is taken from each of the object's folders, and of `folders`.
         """
+        if (path, kinds) not in self._answers:  # tools are given the same words again and again
+            self._answers[path, kinds] = self._reason_from(self.folders, path, kinds)
+        return self._answers[path, kinds] or (self._reason_from(folders, path, kinds) if folders else "")
+
+    def _reason_from(self, folders: Sequence[str], path: str, kinds: tuple[str, ...]) -> str:
         if path.startswith("~"):
             path = os.path.expanduser(path)
         if not _is_possible(path):
             return ""
-        for folder in (*self.folders, *folders):
+        for folder in folders:
             plain = os.path.normpath(os.path.join(folder, path))
             for place in dict.fromkeys((plain, self._real(plain))):
                 if reason := self._reason(place, kinds) or self._reason_within(place, kinds):
