@@ -198,7 +198,7 @@ def forget(workspaces: Workspaces, names: str | Sequence[str], *, purge: bool = 
     named, failed = [], []
     for name in listed(names):
         try:
-            named += _named(workspaces, [name])
+            named += _named(workspaces, [name], hides=not purge)
         except NotFoundError as error:
             if not purge or isinstance(error, AmbiguousError):
                 raise
@@ -226,8 +226,8 @@ def restore(workspaces: Workspaces, names: str | Sequence[str]) -> Filed:
     return Filed(tuple(done), tuple(failed))
 
 
-def _named(workspaces: Workspaces, names: Sequence[str]) -> list[Named]:
-    places = [(name, locate(workspaces, name, strict=True, hides=True)) for name in names]
+def _named(workspaces: Workspaces, names: Sequence[str], *, hides: bool = True) -> list[Named]:
+    places = [(name, locate(workspaces, name, strict=True, hides=hides)) for name in names]
     return [Named(name, where, str(place) if item_at(where, place) else place.path) for name, (where, place) in places]
 
 

@@ -122,6 +122,7 @@ def test_an_import_owns_them_without_doubles(mem: Mem, bot: Path) -> None:
         ("supersede", "i2", "i3"),
         ("write", "Tea at five", "--supersedes", "i2"),
         ("forget", SEMANTIC),
+        ("forget", "--purge", "i2"),
     ],
 )
 def test_a_change_is_refused_in_one_line_that_names_the_import(mem: Mem, bot: Path, words: tuple[str, ...]) -> None:
