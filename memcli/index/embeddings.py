@@ -162,19 +162,39 @@ class Embedding:
         if matrix is not None and self.index.folder is not None:
             self._neighbours.fold(matrix, self.answering.rows(), self.answering.model)
 
-    def rows(self, wanted: Filter) -> tuple[Any, Matrix | None]:
+    def vectors_of(self, chunks: Collection[int]) -> dict[int, Any]:
+        """Map those of some chunks that have a vector to it, (dimension,) float32 of length 1.
+
+        Raise MovedError as `rows`.
+        """
+        import numpy as np
+
+        table, matrix = self.rows(Filter(statuses=()), chunks)
+        if matrix is None or not len(table):
+            return {}
+        vectors = matrix.take(table[:, 1])
+        return {
+            chunk: vector
+            for chunk, vector in zip(table[:, 0].tolist(), vectors, strict=True)
+            if np.isfinite(vector).all()
+        }
+
+    def rows(self, wanted: Filter, chunks: Collection[int] | None = None) -> tuple[Any, Matrix | None]:
         """Return the chunks and their rows, (n, 2) int64, and the matrix that has these rows; None if there is none.
 
-        Raise MovedError if another model answers now than the one that was asked before.
+        With `chunks` only those of them. Raise MovedError if another model answers now than the one that was asked
+        before.
         """
         import numpy as np
 
         where = chunk_condition(wanted)
+        if chunks is not None:
+            where.parts.append(f"chunk in ({', '.join(map(str, chunks))})")
         run = self.index.connection.execute
         for _ in range(3):  # a rewriting between the two sweeps the file away; the next look finds the new one
             run("begin")
             # As text: a tuple for each of 10,000 rows takes twice as long.
-            chunks, rows = run(
+            numbers_of, rows = run(
                 f"select group_concat(chunk), group_concat(vector) from chunks where vector is not null and {where}",
                 where.values,
             ).fetchone()
@@ -184,7 +204,7 @@ class Embedding:
                 raise MovedError
             if matrix is not None or not rows:
                 break
-        columns = [np.fromstring(numbers or "", dtype=np.int64, sep=",") for numbers in (chunks, rows)]
+        columns = [np.fromstring(numbers or "", dtype=np.int64, sep=",") for numbers in (numbers_of, rows)]
         return np.stack(columns, axis=1), matrix
 
     def _answers(self) -> KnownModel:

@@ -49,6 +49,7 @@ class Memory:
     conflicts: tuple[str, ...] = ()  # ids of memories it is flagged with
     likely_same: tuple[str, ...] = ()  # those of these that probably say the same
     changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
+    later_than: str = ""  # the id of a memory that says earlier what it says; empty where none does
     is_whole: bool = True  # the text is all of it
     digest: str = ""  # of the whole text: one that has changed is news
 
@@ -188,6 +189,7 @@ def piece(memory: Memory) -> str:
         "conflicts-with": " ".join(one for one in memory.conflicts if one not in memory.likely_same),
         "likely-same": " ".join(one for one in memory.conflicts if one in memory.likely_same),
         "changed": "; ".join(memory.changed),
+        "later-than": memory.later_than,
     }
     return _delimited(attributes, memory.text)
 

@@ -1,5 +1,7 @@
 """Find the memories of every layer that fit a prompt, by relevance and by how much is left of them."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ..formats.memory_page import read_promoted
@@ -9,13 +11,15 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import IndexedFile, indexed_files
 from ..search.index_search import SearchRequest, search_index
+from ..search.later import MOST_ADDED
 from ..search.passages import has_talk, search_parts, search_talk
-from ..search.results import Hit, SearchResults, side_by_side
+from ..search.results import Hit, SearchResults
 from ..search.thresholds import asks_memory, gate_of, is_telling
 from ..store.layouts import SESSION_FOLDER as SESSIONS
 from ..store.sessions.event_file import EVENTS
 from ..store.workspace import Workspace
 from .memory_reader import NOTHING, PASSAGE, MemoryReader
+from .pack import Memory
 from .request import Matches, RecallRequest
 
 POOL = 60
@@ -53,10 +57,11 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
             settings["recall.min_score"],
             weight if (weight := settings["search.vector_weight"]) >= 0 else None,
             seconds,
+            marks_later=True,
         )
         found, parts = search_parts(index, request, settings["recall.gate"])
         answers.update(parts)
-        hits = list(found.hits)
+        hits = [*found.hits, *found.later]
         rules = _rules(index, request, found)
         if is_kept:
             talk = Filter(kinds=("session",), paths=(folder,))
@@ -84,12 +89,35 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
         if (is_fresh or hit.path != in_view)
         and (memory := reader.memory(hit, file, answers.get(hit.id, ""))) is not None
     ]
-    memories.sort(key=lambda memory: -memory.score)
-    groups = side_by_side(memories, lambda one: one.id, lambda one: one.conflicts, lambda one: one.date + one.id)
-    # Ordered by their score again where several workspaces meet, so that a pair has one.
-    memories = [replace(one, score=max(each.score for each in group)) for group in groups for one in group]
+    memories = _with_later(sorted(memories, key=lambda memory: -memory.score))
     binding = tuple(memory for hit, file in rules if (memory := reader.memory(hit, file, "")) is not None)
     return Matches(tuple(memories), found.problems, found.notices, found.vector, found.model, binding)
+
+
+def _with_later(memories: Sequence[Memory]) -> list[Memory]:
+    """Return memories with those that say later what another one says beside it, and as high as it.
+
+    The later stands before the other where a search puts it there, else after it: so at most `MOST_ADDED`. Where
+    several workspaces meet they are ordered by their scores again, so that both have one.
+    """
+    by_id = {memory.id: memory for memory in memories}
+    before: dict[str, list[Memory]] = defaultdict(list)
+    after: dict[str, list[Memory]] = defaultdict(list)
+    placed: set[str] = set()
+    for memory in memories:
+        earlier = by_id.get(memory.later_than)
+        if earlier is None or earlier.id in placed or memory.score >= earlier.score:
+            continue
+        is_first = memory.relevance >= earlier.relevance
+        if is_first or sum(map(len, after.values())) < MOST_ADDED:
+            (before if is_first else after)[earlier.id].append(replace(memory, score=earlier.score))
+            placed.add(memory.id)
+    return [
+        each
+        for memory in memories
+        if memory.id not in placed
+        for each in (*before[memory.id], memory, *after[memory.id])
+    ]
 
 
 def _rules(index: Index, request: SearchRequest, found: SearchResults) -> tuple[Hit, ...]:

@@ -13,14 +13,15 @@ from ..dataclass import dataclass
 from ..errors import UnavailableError
 from ..index.filters import Filter
 from ..index.full_text import Posting, TurnPiece, begun_alike, scores
-from ..index.index import Index
+from ..index.index import Index, Piece
 from ..index.lookups import chunks_named, names_of_one
 from ..language.lexicon import ENGLISH
 from ..store.addresses import prefixes
+from .later import LaterFirst
 from .query import OtherName, Query, parse_query, term_weights, with_other_names
-from .ranking import candidate, fuse
+from .ranking import Scored, candidate, fuse
 from .ranking_weights import WEIGHTS, Weights
-from .results import SearchResults, completed, distinct, hit_of
+from .results import Hit, SearchResults, distinct, hit_of, with_flagged
 from .thresholds import thresholds
 
 POOL = 100
@@ -42,6 +43,8 @@ class SearchRequest:
     folder: Path | None = None  # from which a query that is a path may be named
     may_mean_alone: bool = False  # a question was asked on purpose: words that stand nowhere need not hold it down
     draws_on_talk: bool = False  # passages of conversations join the hits where those are weak
+    shown: int = 0  # hits that are shown in the end; 0: all that come back
+    marks_later: bool = False  # each hit says of which other it is the later one
     rerank: int = 0  # hits that a reranker is going to read, and that are returned even beyond the limit
 
     @property
@@ -89,14 +92,9 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
     share = _vector_share(request, readable, has_words=bool(own), has_vectors=bool(near))
     scored = fuse(candidates, question, request.weights, share)
     enough = [one for one in scored if one.relevance >= _least(request, readable, meaning.model)]
-    shown, pieces = completed(index, distinct(enough, pieces, request.limit, request.rerank), pieces, request.wanted)
-    told = " ".join((request.query, *(other.name for other in question.other_names)))
-    hits = [
-        hit_of(index.workspace, pieces, one, told, (word for word, found in stand_in if one.chunk in found))
-        for one in shown[: request.depth]
-    ]
+    hits, later = _shown(index, question, request, pieces, enough, stand_in, by_meaning=bool(near))
     return SearchResults(
-        tuple(hits),
+        hits,
         tuple(index.problems(request.wanted, whole=True)),
         meaning.notices,
         meaning.missing,
@@ -104,7 +102,37 @@ def search_index(index: Index, request: SearchRequest) -> SearchResults:
         meaning.vector,
         meaning.model,
         len(scored) - len(enough),
+        later=later,
     )
+
+
+def _shown(
+    index: Index,
+    question: Query,
+    request: SearchRequest,
+    pieces: Mapping[int, Piece],
+    found: Sequence[Scored],
+    stand_in: Sequence[tuple[str, Posting]],
+    *,
+    by_meaning: bool,
+) -> tuple[tuple[Hit, ...], tuple[Hit, ...]]:
+    """Return the hits of documents found, and besides these what says later what one of them says.
+
+    `stand_in` has the words of the question with where they stand; what is alike is known only `by_meaning`.
+    """
+    order, added = distinct(found, pieces, request.limit, request.rerank), list[Scored]()
+    than: dict[int, int] = {}
+    if by_meaning:
+        view = LaterFirst(index, pieces, marks=request.marks_later)
+        order, than, added = view.view(order, found, request.shown or request.depth)
+    pieces = with_flagged(index, [*order, *added], pieces, request.wanted)
+    asked = " ".join((request.query, *(other.name for other in question.other_names)))
+
+    def hit(scored: Scored) -> Hit:
+        matched = (word for word, posting in stand_in if scored.chunk in posting)
+        return hit_of(index.workspace, pieces, scored, asked, matched, than.get(scored.chunk))
+
+    return tuple(map(hit, order[: request.depth])), tuple(map(hit, added))
 
 
 @dataclass(frozen=True)

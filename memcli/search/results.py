@@ -1,8 +1,8 @@
 """What a search gives: hits, each with where it stands and why it was found."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, field
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,55 +25,15 @@ DOCUMENT = "document"
 T = TypeVar("T")
 
 
-def side_by_side(
-    items: Sequence[T],
-    name: Callable[[T], str],
-    others: Callable[[T], Collection[str]],
-    changed: Callable[[T], str],
-) -> list[list[T]]:
-    """Return items in groups of those flagged with each other, in their order, the newer first in each group."""
-    by_name = {name(item): item for item in items}
-    groups: list[list[T]] = []
-    placed: set[int] = set()
-    for item in items:
-        if id(item) in placed:
-            continue
-        partners = [by_name[one] for one in others(item) if one in by_name]
-        group = [item, *(one for one in partners if one is not item and id(one) not in placed)]
-        placed.update(map(id, group))
-        groups.append(sorted(group, key=changed, reverse=True))
-    return groups
-
-
-def completed(
-    index: "Index", scored: "Sequence[Scored]", pieces: Mapping[int, "Piece"], wanted: "Filter"
-) -> "tuple[list[Scored], dict[int, Piece]]":
-    """Return hits with the active memories they are flagged with, as relevant as the best of each group; and chunks."""
+def with_flagged(
+    index: "Index", scored: "Iterable[Scored]", pieces: Mapping[int, "Piece"], wanted: "Filter"
+) -> "dict[int, Piece]":
+    """Return chunks and those of the active memories that hits are flagged with."""
     from ..index.lookups import chunks_of
 
-    ids = {one for hit in scored for one in flags(pieces[hit.chunk])}
-    known = dict(pieces)
-    if not ids:
-        return list(scored), known
-    there = {pieces[hit.chunk].entry.get("id") for hit in scored}
-    more = chunks_of(index, ids - there, wanted)
-    known |= index.pieces(more) if more else {}
-    from .ranking import Scored
-
-    added = [Scored(chunk, (known[chunk].file, ""), 0.0, {}) for chunk in more]
-    groups = side_by_side(
-        [*scored, *added],
-        lambda one: str(known[one.chunk].entry.get("id") or one.chunk),
-        lambda one: flags(known[one.chunk]),
-        lambda one: moment(known[one.chunk]),
-    )
-    found = []
-    for group in groups:
-        most = max(one.relevance for one in group)
-        for one in group:
-            gain = most - one.relevance
-            found.append(replace(one, relevance=most, parts={**one.parts, "flagged": gain}) if gain else one)
-    return found, known
+    ids = {identifier for hit in scored for identifier in flags(pieces[hit.chunk])}
+    more = set(chunks_of(index, ids, wanted)).difference(pieces) if ids else ()
+    return {**pieces, **(index.pieces(more) if more else {})}
 
 
 def moment(piece: "Piece") -> str:
@@ -114,6 +74,7 @@ class Hit:
     outdated_by: str = ""  # the newest of the others, where it is newer
     changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
     expired: str = ""  # since when it is no longer true, RFC 3339; empty where it is
+    later_than: str = ""  # the id of the hit that says earlier what it says, before which it stands or which it follows
     certainty: str = ""  # CLEAR, LIKELY, POSSIBLE or WEAK: the relevance beside those of the other hits
     matched: tuple[str, ...] = ()  # words of the query that stand in it
     parts: Mapping[str, float] = field(default_factory=dict)  # they add up to the relevance
@@ -157,6 +118,7 @@ class SearchResults:
     model: str = ""  # whose vector it is
     weaker: int = 0  # found, but below the relevance asked for
     talk: int = 0  # turns of conversations that were found besides
+    later: tuple[Hit, ...] = ()  # besides the hits: what says later what one of them says
     query: str = ""
 
     def as_dict(self, *, explain: bool = False) -> dict[str, Any]:
@@ -174,15 +136,18 @@ class SearchResults:
 def joined(found: Iterable[SearchResults], limit: int | None = None) -> SearchResults:
     """Return several answers to one query as one: the best hits of all, at most `limit`, and everything else said."""
     parts = tuple(found)
-    hits = sorted((hit for part in parts for hit in part.hits), key=lambda hit: -hit.relevance)
+    hits = sorted((hit for part in parts for hit in part.hits), key=lambda hit: -hit.relevance)[:limit]
+    shown = {hit.id for hit in hits}
+    later = (hit for part in parts for hit in part.later if hit.later_than in shown and hit.id not in shown)
     return SearchResults(
-        tuple(hits[:limit]),
+        tuple(hits),
         tuple(dict.fromkeys(problem for part in parts for problem in part.problems)),
         tuple(dict.fromkeys(notice for part in parts for notice in part.notices)),
         sum(part.missing for part in parts),
         sum(part.total for part in parts),
         weaker=sum(part.weaker for part in parts),
         talk=sum(part.talk for part in parts),
+        later=tuple(later),
     )
 
 
@@ -217,7 +182,12 @@ def _is_same(piece: "Piece", other: "Piece") -> bool:
 
 
 def hit_of(
-    workspace: Workspace, pieces: "Mapping[int, Piece]", one: "Scored", query: str, matched: Iterable[str]
+    workspace: Workspace,
+    pieces: "Mapping[int, Piece]",
+    one: "Scored",
+    query: str,
+    matched: Iterable[str],
+    later_than: int | None = None,
 ) -> Hit:
     """Return the hit of a chunk that was found; `pieces` hold the memories it is flagged with too."""
     from .query import snippet
@@ -225,9 +195,11 @@ def hit_of(
     piece = pieces[one.chunk]
     entry: Mapping[str, Any] = piece.entry
     named = flags(piece)
-    others = {each.entry["id"]: moment(each) for each in pieces.values() if each.entry.get("id") in named}
+    others = {each.entry["id"]: each for each in pieces.values() if each.entry.get("id") in named}
     alike = frozenset(entry.get("likely_same") or ())
-    newest = max((name for name in others if name not in alike), key=lambda name: others[name], default="")
+    # Only a key says that one of two is over; what else is flagged is a question.
+    newer = {name: moment(each) for name, each in others.items() if entry.get("key") and _fill_one_key(each, piece)}
+    newest = max(newer, key=lambda name: newer[name], default="")
     text, offset = snippet(piece.text, query)
     return Hit(
         id=address_of(piece),
@@ -246,11 +218,16 @@ def hit_of(
         key=entry.get("key") or "",
         conflicts_with=tuple(name for name in named if name in others),
         likely_same=tuple(name for name in named if name in others and name in alike),
-        outdated_by=newest if newest and others[newest] > moment(piece) else "",
+        outdated_by=newest if newest and newer[newest] > moment(piece) else "",
+        later_than=address_of(pieces[later_than]) if later_than is not None else "",
         matched=tuple(matched),
         parts=one.parts,
         text=piece.text,
     )
+
+
+def _fill_one_key(piece: "Piece", other: "Piece") -> bool:
+    return all(piece.entry.get(name) == other.entry.get(name) for name in ("key", "project"))
 
 
 def address_of(piece: "Piece") -> str:

@@ -14,8 +14,9 @@ from ..index.index import Index, ask
 from ..store.settings_table import BY_NAME
 from ..store.workspace import Workspace
 from .index_search import SearchRequest, search_index
+from .later import MOST_ADDED
 from .reference_docs import folders
-from .results import DOCUMENT, Hit, SearchResults, joined, side_by_side, watch
+from .results import DOCUMENT, Hit, SearchResults, joined, watch
 from .thresholds import LIKELY, certainty
 
 
@@ -33,8 +34,9 @@ def search(workspaces: Sequence[Workspace], request: SearchRequest, rerank: int 
     if rerank and not settings["search.reranker"]:
         raise UsageError("no reranker is chosen", "`mem config set --user search.reranker FOLDER` names one")
     # One more than asked for says how far the first is ahead.
-    found = _search(workspaces, replace(request, limit=max(request.limit, 2), rerank=count))
-    found = replace(found, hits=_judged(found.hits))
+    found = _search(workspaces, replace(request, limit=max(request.limit, 2), shown=request.limit, rerank=count))
+    judged = _judged((*found.hits, *found.later))
+    found = replace(found, hits=judged[: len(found.hits)], later=judged[len(found.hits) :])
     if count and len(found.hits) > 1:
         try:
             found = replace(found, hits=_reread(workspaces[0], request.query, found.hits, count))
@@ -42,7 +44,10 @@ def search(workspaces: Sequence[Workspace], request: SearchRequest, rerank: int 
             if rerank is not None:
                 raise
             found = replace(found, notices=(*found.notices, f"not reranked: {error}"))
-    return replace(found, hits=found.hits[: request.limit])
+    hits, others = found.hits[: request.limit], (*found.hits[request.limit :], *found.later)
+    shown = {hit.id for hit in hits}
+    added = [hit for hit in others if hit.later_than in shown and hit.id not in shown]
+    return replace(found, hits=(*hits, *added[:MOST_ADDED]), later=())
 
 
 def _reread(where: Workspace, query: str, hits: Sequence[Hit], count: int) -> tuple[Hit, ...]:
@@ -55,16 +60,14 @@ def _reread(where: Workspace, query: str, hits: Sequence[Hit], count: int) -> tu
 def reranked(hits: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
     """Return hits with the first in the order of relevance and score together, those without a score behind them.
 
-    Both are standardised over the hits that have a score, and added. Hits flagged with each other stay together.
+    Both are standardised over the hits that have a score, and added.
     """
     read = [hit.relevance for hit in hits[: len(scores)]]
     # Rounded: where one is as far ahead by relevance as the other by score, the order stays as it was.
     sums = [round(one + other, 6) for one, other in zip(_standard(read), _standard(scores), strict=True)]
     best = sorted(range(len(scores)), key=lambda place: -sums[place])
     order = [*(replace(hits[place], score=scores[place], moved=place) for place in best), *hits[len(scores) :]]
-    groups = side_by_side(order, lambda one: one.id, lambda one: one.conflicts_with, lambda one: one.timestamp + one.id)
-    after = enumerate(hit for group in groups for hit in group)
-    return tuple(hit if hit.score is None else replace(hit, moved=hit.moved - place) for place, hit in after)
+    return tuple(hit if hit.score is None else replace(hit, moved=hit.moved - place) for place, hit in enumerate(order))
 
 
 def _standard(values: Sequence[float]) -> list[float]:
@@ -117,12 +120,13 @@ def _mark_changed(index: Index, found: SearchResults, as_of: str) -> SearchResul
     from ..index.lookups import indexed_files
 
     changes = watch(index.workspace, as_of)
-    texts = indexed_files(index, {hit.path for hit in found.hits if hit.kind == "entry"})
+    texts = indexed_files(index, {hit.path for hit in (*found.hits, *found.later) if hit.kind == "entry"})
     now = parse_time(as_of) or index.workspace.now
     marks: dict[str, dict[str, Any]] = {}
     for path, file in texts.items():
         marks[path] = {"changed": changes(file.text), "expired": past(file.entry.get("expires_at"), now)}
-    return replace(found, hits=tuple(replace(hit, **marks.get(hit.path, {})) for hit in found.hits))
+    hits, later = (tuple(replace(hit, **marks.get(hit.path, {})) for hit in some) for some in (found.hits, found.later))
+    return replace(found, hits=hits, later=later)
 
 
 def _is_likely(found: SearchResults) -> bool:

@@ -126,7 +126,8 @@ def test_queries_drawn_by_chance_bring_the_ids_that_the_ranking_function_gives(m
     kinds = Filter(kinds=("entry", "memory", "history", "note", "session"))
     for query in queries:
         request = SearchRequest(query, 10, kinds, may_mean_alone=True)
-        expected = [hit.id for hit in ask(where, lambda index, request=request: search_index(index, request)).hits]  # type: ignore[misc]
+        results = ask(where, lambda index, request=request: search_index(index, request))  # type: ignore[misc]
+        expected = [hit.id for hit in (*results.hits, *results.later)]
         found = hits(mem, query, "--kind", "all", "--min-score", "0", "-n", "10")
         assert [hit["id"] for hit in found] == expected, query
         assert expected, query

@@ -51,10 +51,3 @@ def test_a_hit_says_how_far_it_was_moved() -> None:
     assert found[0].as_dict(explain=True)["reranker"] == {"score": 3, "moved": 2}
     for one in (found[0].as_dict(), found[3].as_dict(explain=True)):
         assert not {"reranker", "score", "moved", "text"} & one.keys()
-
-
-def test_what_is_flagged_with_a_hit_goes_with_it() -> None:
-    old, new = hit("old", 0.4, conflicts_with=("new",)), hit("new", 0.4, conflicts_with=("old",))
-    found = reranked([hit("a", 0.4), hit("b", 0.4), old, new, hit("c", 0.1)], [1, 1, 9])
-    assert [one.id for one in found] == ["old", "new", "a", "b", "c"]
-    assert [one.moved for one in found] == [2, 0, -2, -2, 0]

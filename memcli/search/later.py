@@ -1,0 +1,135 @@
+"""Show what was said later about the same: changes the order of hits, and nothing on disk.
+
+Of two alike and nearly equal hits the later comes first; a later one that is alike and would not be shown is added.
+What is alike is measured, what holds is not decided: a verdict, a key or an expiry says that.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..language.keyword_tokens import query_terms
+from .ranking import Scored
+
+if TYPE_CHECKING:
+    from ..index.index import Index, Piece
+
+COSINE = 0.6
+"""Least cosine of two texts that may be about the same."""
+SHARED = 0.5
+"""Least share of the content words of the shorter of two entries that stand in the other."""
+NEARLY = 0.9
+"""Share of an earlier entry's relevance from which a later one stands before it."""
+OVER_TALK = 0.5
+"""The same between an entry and a note, turn or record of another day."""
+MOST_ADDED = 2
+_TALK = ("note", "session", "history")
+
+
+class LaterFirst:
+    """Compares documents found with each other by the vectors there are; texts without one are like nothing."""
+
+    def __init__(self, index: "Index", pieces: Mapping[int, "Piece"], *, marks: bool = False) -> None:
+        """Take the chunks of all documents found; a time in the future counts as now.
+
+        With `marks` each one found is told from which other one found it is the later.
+        """
+        self._marks = marks
+        self._index = index
+        self._pieces = pieces
+        self._now = index.workspace.stamp
+        self._words: dict[int, frozenset[str]] = {}
+
+    @cached_property
+    def _vectors(self) -> Mapping[int, Any]:
+        return self._index.embedding.vectors_of(self._pieces)
+
+    def view(
+        self, shown: Sequence[Scored], found: Sequence[Scored], limit: int
+    ) -> tuple[list[Scored], dict[int, int], list[Scored]]:
+        """Return documents in their order, and at most `MOST_ADDED` of all found besides the first `limit`.
+
+        In the middle is, for the chunk of each one added, and with `marks` of each that is later than another, the
+        chunk of that other one.
+        """
+        order, later = self._ordered(shown)
+        there = {scored.document for scored in order[:limit]}
+        missing = self._missing(order[:limit], [scored for scored in found if scored.document not in there])
+        return order, later | {scored.chunk: than for scored, than in missing}, [scored for scored, _ in missing]
+
+    def _ordered(self, shown: Sequence[Scored]) -> tuple[list[Scored], dict[int, int]]:
+        """Return documents with the later of two alike and nearly equal ones first, as relevant as the earlier.
+
+        Return also, for the chunk of each later one, the chunk of the first that it is later than.
+        """
+        result: list[Scored] = []
+        later: dict[int, int] = {}
+        for scored in shown:
+            over = [place for place, other in enumerate(result) if self._stands_before(scored, other)]
+            if not over:
+                if earlier := next((other for other in result if self._marks and self._is_later(scored, other)), None):
+                    later[scored.chunk] = earlier.chunk
+                result.append(scored)
+                continue
+            other = result[over[0]]
+            if self._marks:
+                later[scored.chunk] = other.chunk
+            gain = other.relevance - scored.relevance
+            parts = {**scored.parts, "later": gain} if gain > 0 else scored.parts
+            result.insert(over[0], replace(scored, relevance=max(other.relevance, scored.relevance), parts=parts))
+        return result, later
+
+    def _missing(self, shown: Sequence[Scored], others: Sequence[Scored]) -> list[tuple[Scored, int]]:
+        """Return at most `MOST_ADDED` of the others, each with the chunk of a shown one that it is later than."""
+        added: dict[int, tuple[Scored, int]] = {}
+        for scored in shown:
+            if len(added) == MOST_ADDED:
+                break
+            after = [other for other in others if other.chunk not in added and self._is_later(other, scored)]
+            if after:
+                latest = max(after, key=lambda other: self._moment(self._pieces[other.chunk]))
+                added[latest.chunk] = latest, scored.chunk
+        return list(added.values())
+
+    def _stands_before(self, later: Scored, earlier: Scored) -> bool:
+        is_talk = _is_talk(self._pieces[later.chunk]) or _is_talk(self._pieces[earlier.chunk])
+        least = OVER_TALK if is_talk else NEARLY
+        return later.relevance >= least * earlier.relevance and self._is_later(later, earlier)
+
+    def _is_later(self, later: Scored, earlier: Scored) -> bool:
+        """Return whether two documents are alike and the one was said after the other."""
+        new, old = self._pieces[later.chunk], self._pieces[earlier.chunk]
+        is_talk = _is_talk(new), _is_talk(old)
+        if all(is_talk) or not all(_is_talk(piece) or piece.kind == "entry" for piece in (new, old)):
+            return False
+        if any(is_talk):
+            if new.timestamp[:10] == old.timestamp[:10]:
+                return False
+        elif new.entry["id"] == old.entry["id"] or new.entry["trust"] < old.entry["trust"]:
+            return False
+        return self._moment(new) > self._moment(old) and self._are_alike(new, old, by_words=not any(is_talk))
+
+    def _are_alike(self, new: "Piece", old: "Piece", *, by_words: bool) -> bool:
+        if new.chunk not in self._vectors or old.chunk not in self._vectors:
+            return False
+        cosine = float(self._vectors[new.chunk] @ self._vectors[old.chunk])
+        if self._index.embedding.scale().scaled(cosine) < COSINE:
+            return False
+        if not by_words:
+            return True
+        ours, theirs = self._words_of(new), self._words_of(old)
+        return len(ours & theirs) >= SHARED * min(len(ours), len(theirs))
+
+    def _words_of(self, piece: "Piece") -> frozenset[str]:
+        if piece.chunk not in self._words:
+            self._words[piece.chunk] = frozenset(query_terms(piece.text))
+        return self._words[piece.chunk]
+
+    def _moment(self, piece: "Piece") -> tuple[str, str]:
+        """Return what sorts memories by when they changed, then by when they were made, as ids sort."""
+        return min(piece.timestamp, self._now), str(piece.entry.get("id") or "")
+
+
+def _is_talk(piece: "Piece") -> bool:
+    return piece.kind in _TALK
