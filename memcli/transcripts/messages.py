@@ -149,7 +149,7 @@ def is_record(data: Mapping[str, Any]) -> bool:
     """Return whether an object is a message: it has a role, and what was said or called."""
     if is_tool_event(data):
         return True
-    said = any(key in data for key in ("content", "tool_calls", "toolCalls", "voiceTranscription"))
+    said = any(key in data for key in ("content", "tool_calls", "toolCalls", "function_call", "voiceTranscription"))
     return said and (bool(role_of(data.get("role"))) or data.get("type") in TYPES)
 
 
@@ -168,7 +168,8 @@ def record_events(data: Mapping[str, Any], reading: Transcript, line: int = 0) -
         return
     timestamp = moment_at(data, _TIMES, reading.zone)
     name = word_at(data, NAMES)
-    calls = data.get("tool_calls") or data.get("toolCalls")
+    single = data.get("function_call")  # as OpenAI's chat format had it before a message could call several
+    calls = data.get("tool_calls") or data.get("toolCalls") or (single and [single])
     is_plain = data.get("type") in TYPES and isinstance(data.get("content"), str)
     if (is_plain or ("content" not in data and is_tool_event(data))) and not calls:
         own = event_of(data, line)

@@ -26,6 +26,8 @@ WAYS = {
     "quoted": '"secrets/my keys.txt"',
     "dotted": "docs/../secrets/prod.yaml",
     "folder": "secrets",
+    "address": "file://{root}/secrets/my%20keys.txt",
+    "mention": "@secrets/prod.yaml",
 }
 
 
@@ -113,6 +115,10 @@ def nested_call(tool: str, given: dict[str, str]) -> list[Any]:
             {"role": "assistant", "content": "", "tool_calls": [openai]},
             {"role": "tool", "tool_call_id": "c1", "content": SAID},
         ],
+        "openai before": [
+            {"role": "assistant", "content": None, "function_call": openai["function"]},
+            {"role": "function", "name": "Read", "content": SAID},
+        ],
         "typed text": [
             {"type": "tool_call", "role": "assistant", "name": "Bash", "content": next(iter(given.values()))},
             {"type": "tool_result", "role": "tool", "content": SAID},
@@ -120,7 +126,7 @@ def nested_call(tool: str, given: dict[str, str]) -> list[Any]:
     }[tool]
 
 
-@pytest.mark.parametrize("tool", ["anthropic", "openai", "typed text"])
+@pytest.mark.parametrize("tool", ["anthropic", "openai", "openai before", "typed text"])
 @pytest.mark.parametrize("key", GIVEN)
 @pytest.mark.parametrize("batches", [1, 2])
 def test_messages_that_hold_calls_keep_nothing(
@@ -149,6 +155,9 @@ def test_messages_that_hold_calls_keep_nothing(
         "python -c \"print(open('secrets/prod.yaml').read())\"",
         "source .env; cat build/report.txt",
         "cat <secrets/prod.yaml",
+        "cat .{env,bashrc}",
+        "cat {docs,secrets}/prod.yaml secret{,s}/prod.yaml",
+        "curl --data @secrets/prod.yaml localhost",
         f"echo {SAID!r} >.env",
         f"cat > secrets/new.txt <<EOF\n{SAID}\nEOF",
     ],

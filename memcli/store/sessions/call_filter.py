@@ -37,6 +37,7 @@ _LINES = frozenset(("", "input", "arguments", "args", "text"))
 _CALL_KEYS = frozenset(key.lower() for key in CALL_IDS)
 _FOLDERS = frozenset(("cwd", "workdir", "working_directory", "workingdirectory", "dir_path"))
 _WORD = re.compile(r"[\w.~@+/*?\[\]-]{2,400}")
+_BRACED = re.compile(r"([\w.~@+/-]{0,200})\{([\w.~@+/,-]{1,400})\}([\w.~@+/-]{0,200})")
 _QUOTED = re.compile(r"\"([^\"\n]{1,400})\"|'([^'\n]{1,400})'|((?:[^\s\\'\"]|\\.){1,400})")
 _PATCHED = re.compile(r"(?m)^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |[-+]{3} (?:[ab]/)?)([^\t\n]+)")
 _ENTERED = re.compile(r"(?:\b(?:cd|pushd)|\s-C)\s+(?:--\s+)?[\"']?([^\s\"';&|()]+)")
@@ -244,10 +245,11 @@ def _named(given: Iterable[Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield from ((match[1].strip(), EVERY) for match in _PATCHED.finditer(value))
         if key in _CONTENTS or key in _CALL_KEYS:
             continue
+        value = unquote(value) if "file://" in value else value
         is_path = key not in _COMMANDS and (key not in _LINES or not set(value) & set(" \t"))
         if is_path and len(value) <= _LONGEST_PATH and "\n" not in value:
             yield value.removeprefix("file://"), EVERY
-        yield from _words(_HOME.sub("~", unquote(value) if "file://" in value else value))
+        yield from _words(_HOME.sub("~", value))
 
 
 def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -256,8 +258,10 @@ def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     for match in _WORD.finditer(text):
         kinds = OUTSIDE_GIT if match.start() in run else EVERY
         yield match[0], kinds
-        if match[0] != (bare := match[0].strip("[]")):
+        if match[0] != (bare := match[0].lstrip("[@").rstrip("]")):
             yield bare, kinds
+    for match in _BRACED.finditer(text):
+        yield from ((f"{match[1]}{word}{match[3]}", EVERY) for word in match[2].split(","))
     for match in _QUOTED.finditer(text):
         quoted = match[1] or match[2] or match[3]
         if not _WORD.fullmatch(quoted):
