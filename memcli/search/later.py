@@ -22,8 +22,9 @@ SHARED = 0.5
 NEARLY = 0.9
 """Share of an earlier entry's relevance from which a later one stands before it."""
 OVER_TALK = 0.5
-"""The same between an entry and a note, turn or record of another day."""
+"""The same between an entry and a note, turn or record of another day, and of one that is added."""
 MOST_ADDED = 2
+"""Hits, the best ones, for each of which a later one may be added; for all ten, dense talk would add one or two."""
 _TALK = ("note", "session", "history")
 
 
@@ -81,12 +82,11 @@ class LaterFirst:
         return result, later
 
     def _missing(self, shown: Sequence[Scored], others: Sequence[Scored]) -> list[tuple[Scored, int]]:
-        """Return at most `MOST_ADDED` of the others, each with the chunk of a shown one that it is later than."""
+        """Return those of the others that are shown besides, each with the chunk of the one it is later than."""
         added: dict[int, tuple[Scored, int]] = {}
-        for scored in shown:
-            if len(added) == MOST_ADDED:
-                break
-            after = [other for other in others if other.chunk not in added and self._is_later(other, scored)]
+        for scored in shown[:MOST_ADDED]:
+            near = [other for other in others if other.relevance >= OVER_TALK * scored.relevance]
+            after = [other for other in near if other.chunk not in added and self._is_later(other, scored)]
             if after:
                 latest = max(after, key=lambda other: self._moment(self._pieces[other.chunk]))
                 added[latest.chunk] = latest, scored.chunk
