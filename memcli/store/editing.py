@@ -121,6 +121,7 @@ def create_file(workspace: Workspace, path: str, text: str, *, name: str, by: st
     """
     _require_sound(name, text)
     require_nameable(workspace, path)
+    require_ours(workspace.layout, path)
     file = workspace.path(path)
     require_open(file, "choose another path", kinds=(IGNORE,))
     kept = entry_revision.attributed(workspace, path, "", keepable(workspace, name, text), by)
@@ -149,6 +150,7 @@ def archive_file(workspace: Workspace, path: str, *, name: str, command: str) ->
     if file.is_file():
         entries.put_away(workspace, path, command)
         return
+    _require_ours(workspace, path)
     for number in range(1, _MOST_COPIES):
         to = f"{workspace.layout.archive}{path}" + (f"-{number}" if number > 1 else "")
         if workspace.path(to).exists():
@@ -165,13 +167,21 @@ def archive_file(workspace: Workspace, path: str, *, name: str, command: str) ->
 
 def rename_file(workspace: Workspace, path: str, to: str) -> None:
     """Give a file or folder another path; raise FileExistsError if something but an empty folder is there."""
-    require_ours(workspace.layout, path)
+    _require_ours(workspace, path)
+    require_ours(workspace.layout, to)
     target = workspace.path(to)
     if target.exists() and is_hollow(target):
         for name in sorted(target.rglob(KEEP)):
             atomic_files.remove(name)
         atomic_files.remove_folder(target)
     atomic_files.move(workspace.path(path), target)
+
+
+def _require_ours(workspace: Workspace, path: str) -> None:
+    """Refuse to move a file of another tool's, and a folder that holds one."""
+    file = workspace.path(path)
+    for inner in (file, *file.rglob("*.jsonl")):
+        require_ours(workspace.layout, workspace.relative(inner))
 
 
 def require_nameable(workspace: Workspace, path: str) -> None:

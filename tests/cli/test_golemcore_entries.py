@@ -138,7 +138,20 @@ def test_a_change_is_refused_in_one_line_that_names_the_import(mem: Mem, bot: Pa
 
 def test_no_other_door_writes_to_it_or_decides_about_its_items(mem: Mem, bot: Path) -> None:
     before = {path.name: path.read_bytes() for path in (bot / "memory/items").iterdir()}
+    (bot / "memory/2026-02-06.md").write_text("## 10:00\n\nA note.\n")
     for call in (
+        {"command": "delete", "path": "/memories/memory/items"},
+        {"command": "rename", "old_path": "/memories/memory/items", "new_path": "/memories/memory/others"},
+        {
+            "command": "rename",
+            "old_path": "/memories/memory/2026-02-06.md",
+            "new_path": "/memories/memory/items/n.jsonl",
+        },
+        {
+            "command": "create",
+            "path": "/memories/memory/items/n.jsonl",
+            "file_text": item("i9", "SEMANTIC", "FACT", TEA),
+        },
         {"command": "str_replace", "path": f"/memories/{SEMANTIC}", "old_str": "four", "new_str": "five"},
         {"command": "delete", "path": f"/memories/{SEMANTIC}"},
         {"command": "rename", "old_path": f"/memories/{SEMANTIC}", "new_path": "/memories/memory/b.jsonl"},
