@@ -10,6 +10,8 @@ from functools import lru_cache
 from typing import Literal
 
 from ..dataclass import dataclass
+from ..formats.text_lines import STOPS
+from ..formats.text_lines import normalized as normalized
 from .change_phrases import (
     CLAUSE_END,
     KNOWN,
@@ -208,7 +210,6 @@ def _capitals(text: str) -> Iterator[str]:
     yield from (found.group() for found in re.finditer(r"\S+", text) if _CAPITAL.match(found.group().lstrip("(\"'")))
 
 
-_STOPS = " .。"
 _QUOTES = "\"“”‘’'`"
 _BREAKS = ("–", "—", "…", "...", "!", "!!", "!!!")
 _LAST = re.compile(r"(?<![\s!.…。！])[!.…。！]+(?=\s*$|\s+[^\W\d_a-zß-öø-ÿ])")
@@ -221,16 +222,11 @@ def are_twins(one: str, other: str) -> bool:
     """
     if normalized(one) != normalized(other):
         return False
-    ours, theirs = (" ".join(text.split()).rstrip(_STOPS).split() for text in (one, other))
+    ours, theirs = (" ".join(text.split()).rstrip(STOPS).split() for text in (one, other))
     return all(
         a == b or not _is_exact(a, ours[place - 1] if place else "")
         for place, (a, b) in enumerate(zip(ours, theirs, strict=False))
     )
-
-
-def normalized(text: str) -> str:
-    """Return a text without what never makes it another one: case, white space, full stops at its end."""
-    return " ".join(text.lower().split()).rstrip(_STOPS)
 
 
 def without_article(text: str) -> str:

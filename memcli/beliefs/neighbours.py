@@ -13,7 +13,14 @@ from ..errors import UnavailableError
 from ..formats.entry import same_key
 from ..index.filters import Filter
 from ..index.index import Index, ask, glance
-from ..index.lookups import entries_holding, has_chunk_of_type, keys_in_use, paths_of_chunks, sharing_words
+from ..index.lookups import (
+    entries_holding,
+    forgotten_saying,
+    has_chunk_of_type,
+    keys_in_use,
+    paths_of_chunks,
+    sharing_words,
+)
 from ..index.text_vectors import ReadTexts
 from ..store.workspace import Workspace
 from .comparison import Likelihoods
@@ -124,6 +131,7 @@ class Nearby:
     before: list[dict[int, float]]  # for each text: number of an earlier text → cosine
     drafts: tuple["Draft", ...] = ()
     entries: tuple["Entry", ...] = ()  # as the drafts would be made
+    forgotten: tuple[str, ...] = ()  # paths of forgotten entries that say one of the texts
     notice: str = ""
     opened: Opened = field(default_factory=Opened)
     vectors: Any = None  # (texts, dimensions) float32, unit rows; None where nothing was embedded
@@ -137,6 +145,7 @@ def look_around(
     *,
     documents: Mapping[int, str] = NONE,
     keys: Sequence[str] = (),
+    barred: Sequence[str] = (),
     budget: float | None = None,
     keep: bool = True,
 ) -> Nearby:
@@ -144,11 +153,14 @@ def look_around(
 
     `documents` are texts too long to be compared, by their number, where the text told is empty: only what holds all of
     one is found. `keys` are what the texts fill; what fills the same is found whatever it says.
-    `budget` is the time in seconds that entries without a vector may take; by default as long as a search would take.
+    `barred` are texts that may have been forgotten. `budget` is the time in seconds that entries without a vector may
+    take; by default as long as a search would take.
     Without `keep` no index is made where there is none.
     """
     seconds = workspace.settings["search.embed_budget"] if budget is None else budget
-    return (ask if keep else glance)(workspace, lambda index: _look(index, told, documents, keys, last, seconds))
+    return (ask if keep else glance)(
+        workspace, lambda index: _look(index, told, documents, keys, barred, last, seconds)
+    )
 
 
 def _look(
@@ -156,6 +168,7 @@ def _look(
     told: Sequence[tuple[str, str]],
     documents: Mapping[int, str],
     keys: Sequence[str],
+    barred: Sequence[str],
     last: Nearby | None,
     seconds: float,
 ) -> Nearby:
@@ -165,6 +178,7 @@ def _look(
     texts = [text for _, text in told]
     exact = twins(index, texts, _ENTRIES)
     found = Nearby([{} for _ in texts], [{} for _ in texts])
+    found.forgotten = tuple(forgotten_saying(index, barred)) if barred else ()
     cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
     if last is not None:
         found.opened, found.vectors, found.learned = last.opened, last.vectors, last.learned

@@ -100,7 +100,7 @@ class Draft:
 class Admitted:
     """What became of a draft."""
 
-    action: str  # created or merged
+    action: str  # created, merged, or forgotten: left out, since `id` says it and was forgotten
     id: str  # of the entry that says it now
     path: str
     supersedes: tuple[str, ...] = ()  # ids it took the place of
@@ -139,6 +139,11 @@ class Settled:
     def superseded(self) -> frozenset[str]:
         """Return the ids of what stood before and is believed no more."""
         return frozenset(one for done in self.admitted for one in done.supersedes)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Return a line about each draft that was left out because what it says was forgotten."""
+        return tuple(dict.fromkeys(done.reason for done in self.admitted if done.action == "forgotten"))
 
     @property
     def made(self) -> list[str]:

@@ -9,10 +9,11 @@ from ..formats.frontmatter import document
 from ..formats.text_lines import shorten
 from ..formats.times import stamp
 from ..store.access_log import Access, confirmations
-from ..store.entries import revised
+from ..store.entries import revised, unforgotten
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .comparison import Compared, Verdict, compare, normalized, nothing_learned
+from .forgotten import forgotten_like, is_lifted, lifted, refusal
 from .merging import (
     are_apart,
     are_of_one_kind,
@@ -48,6 +49,8 @@ class Settlement:
         self.verdicts = verdicts
         self.likelihoods = likelihoods
         self.admitted: list[Admitted] = []
+        self.forgotten: list[EntryFile] = []  # archived files that may say what a draft says
+        self.lifted: list[str] = []  # lines about those that the user's word lifted
         self.confirmed: dict[int, tuple[str, Access]] = {}  # draft → id, how often it was said again, and where
         self._waiting = confirmations(workspace)
         self._files: dict[str, EntryFile | None] = {}
@@ -85,6 +88,17 @@ class Settlement:
         `near` has the cosines of entries by their paths (None where no vector tells), `before` those of earlier drafts
         of this run by their numbers.
         """
+        forgotten = forgotten_like(entry, self.forgotten) if entry.status == "active" else []
+        if forgotten and not is_lifted(entry, forgotten, is_told_now=draft.is_told_now):
+            self._explain(f"left out: {refusal(forgotten[0])}")
+            gone = forgotten[0]
+            self.admitted.append(Admitted("forgotten", gone.entry.id, gone.path, reason=refusal(gone)))
+            return
+        for file in forgotten:
+            self._before[file.path] = file.text
+            self._put(file.path, unforgotten(self.workspace, file.path, file.text))
+            self.lifted.append(lifted(file))
+            self.forgotten.remove(file)
         weighed = self._weighed(entry, near, before) if is_open else []
         self._act(draft, entry, weighed)
         self._said.setdefault((kind_of(entry.type), normalized(entry.body)), self.admitted[-1].path)

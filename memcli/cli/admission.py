@@ -58,6 +58,7 @@ def relations(
 def counted(admitted: Sequence["Admitted"]) -> str:
     """Count what was more than made anew: `2 merged, 1 superseded`; empty where all was."""
     numbers = {
+        "forgotten": sum(one.action == "forgotten" for one in admitted),
         "merged": sum(one.action == "merged" for one in admitted),
         "superseded": sum(len(one.supersedes) + bool(one.superseded_by) for one in admitted),
         "in conflict": sum(len(one.conflicts_with) > len(one.likely_same) for one in admitted),

@@ -85,6 +85,8 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembere
                 raise
             settled = turn.settled
         (one,) = settled.admitted
+        if one.action == "forgotten":
+            return one.id, f"Not kept: {one.reason}"
         if one.action == "merged":
             return one.id, f"Known already as {one.id}, confirmed {one.strength} times now: {text}"
         places = (

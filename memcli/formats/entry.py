@@ -121,6 +121,13 @@ class Entry:
     """The id of the entry whose text this was, until `write --id` or an edit put another one in its place. Such a
     version lies in `archive/`; `mem read ID --history` lists it and `mem restore` brings it back. Of MEMORY.md and
     notes the whole text of before lies there, named by the time."""
+    forgotten_at: str = stated("", read_time, merge=KEPT, branches=LATEST, is_claim=True)
+    """The time it was forgotten, of a file in `archive/`: in a trusted workspace what says the same does not come back
+    without a yes. What decay puts there has none; `mem restore` takes it off."""
+    forgotten_by: str = stated("", merge=KEPT, is_claim=True)
+    """Who forgot it: `user`, or `observed` where an agent or a script did."""
+    reason: str = stated("", merge=KEPT)
+    """Why it was forgotten, as `mem forget --reason` told."""
     wordings: tuple[str, ...] = stated((), read_sentences, merge=KEPT, branches=UNION)
     """Other texts that say the same, found by search as the entry itself is."""
     conflicts_with: tuple[str, ...] = stated((), read_texts, "conflictsWith", merge=KEPT, branches=UNION)

@@ -47,7 +47,7 @@ class ImportedLine:
 
     line: int
     action: str
-    """`created`, `merged`, `updated`, `unchanged`, `conflict`, `refused` or `left out`."""
+    """`created`, `merged`, `updated`, `unchanged`, `conflict`, `refused`, `left out`, or `forgotten`."""
     path: str = ""
     reason: str = ""
     id: str = ""

@@ -15,7 +15,7 @@ from ..formats.frontmatter import document as frontmatter
 from ..formats.times import parse_time
 from ..index.filters import Filter
 from ..index.index import Index
-from ..index.lookups import entry_texts_with, paths_by_id
+from ..index.lookups import entry_texts_with, forgotten_texts, paths_by_id
 from ..store import access_log, atomic_files
 from ..store.archive import put
 from ..store.init import PAGE_TEXT
@@ -26,9 +26,11 @@ from .foreign_memories import is_made_here
 
 IMPORT_SOURCE = "import:"
 """Prefix of a value of `sources` that names an imported memory."""
-DERIVED_FIELDS = frozenset(
-    ["status", "superseded_by", "conflicts_with", "likely_same", "references", "sources", "strength"]
-) | frozenset(["updated_at", "access_count", "last_accessed_at", "superseded_at", "wordings", "distinct"])
+DERIVED_FIELDS = (
+    frozenset(["status", "superseded_by", "conflicts_with", "likely_same", "references", "sources", "strength"])
+    | frozenset(["updated_at", "access_count", "last_accessed_at", "superseded_at", "wordings", "distinct"])
+    | frozenset(["forgotten_at", "forgotten_by", "reason"])
+)
 """Fields that mem changes by itself: two files that differ in them alone hold the same memory."""
 _NAMED_SOURCE = re.compile(rf"{IMPORT_SOURCE}(.+?)(?=[\"']?\s*(?:[,\]\n]|$))")
 _FRESH_PAGE = atomic_files.digest(PAGE_TEXT.encode())
@@ -42,6 +44,7 @@ class KnownMemories:
     paths: dict[str, str]  # id of an entry → path
     taken_in: Mapping[str, str]  # imported memory → path of the entry that took it in
     is_empty: bool  # of active entries
+    forgotten: frozenset[str] = frozenset()  # texts that were forgotten, as `normalized` gives them
 
 
 def known_memories(index: Index) -> KnownMemories:
@@ -56,7 +59,9 @@ def known_memories(index: Index) -> KnownMemories:
     for one, noted in access_log.confirmations(index.workspace).items():
         names = (source.removeprefix(IMPORT_SOURCE) for source in noted.sources if source.startswith(IMPORT_SOURCE))
         taken |= {name: paths[one] for name in names if one in paths}
-    return KnownMemories(paths, taken, not index.list_entries(Filter(kinds=("entry",)), "path", 1))
+    return KnownMemories(
+        paths, taken, not index.list_entries(Filter(kinds=("entry",)), "path", 1), forgotten_texts(index)
+    )
 
 
 def lasting_name(file: BundledFile, entry: Entry) -> str:
