@@ -145,7 +145,7 @@ def read_source(value: object) -> str:
 
 def read_status(value: object) -> str:
     """Return the status in small letters; one that is not of `STATUSES` is kept, and nothing takes it for active."""
-    text = read_text(value).lower()
+    text = str(value).strip().lower()  # a list or a map too is a status, if none that is known
     return "superseded" if text in ("obsolete", "deprecated", "replaced") else text or "active"
 
 

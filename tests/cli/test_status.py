@@ -35,6 +35,14 @@ def test_an_entry_of_an_unknown_status_is_found_only_when_asked_for(mem: Mem, ze
     assert (ran.code, ran.err) == (2, "mem: no status 'propsed': use one of active, superseded, archived\n")
 
 
+@pytest.mark.parametrize("status", ["[proposed]", "[active]", "{is: draft}", "2026-11-21"])
+def test_a_status_that_is_no_text_is_unknown_too(mem: Mem, zebras: Path, status: str) -> None:
+    put(zebras, "odd", "Zebras eat leaves.", status=status)
+    assert "leaves" not in mem("search", "zebras").out
+    assert "leaves" not in mem("recall", "What do zebras eat?").out
+    assert "odd.md:4: status: " in mem("check").out
+
+
 def test_check_names_an_unknown_status_until_it_is_put_right(mem: Mem, zebras: Path) -> None:
     ran = mem("check")
     assert (ran.code, ran.out) == (
