@@ -168,7 +168,7 @@ def settle_batches(
 
     A file that several of them change belongs to the plan of the first.
     """
-    settlement = Settlement(workspace, heard.verdicts if heard else NO_VERDICTS, seen.learned)
+    settlement = Settlement(workspace, heard.verdicts if heard else NO_VERDICTS, seen.learned.known)
     settlement.forgotten = read_forgotten(workspace, seen.forgotten)
     for draft, entry, near, before in zip(seen.drafts, seen.entries, seen.near, seen.before, strict=True):
         settlement.decide(draft, entry, near, before, is_open=is_settled_here(entry))

@@ -23,7 +23,6 @@ from ..index.lookups import (
 )
 from ..index.text_vectors import ReadTexts
 from ..store.workspace import Workspace
-from .comparison import Likelihoods
 
 if TYPE_CHECKING:
     from ..formats.entry import Entry
@@ -56,23 +55,19 @@ def is_learned_for(embedding: str) -> bool:
 
 
 class Learned:
-    """Likelihoods of pairs of texts (old, new); None of a pair nobody asked about.
+    """How likely the new text of a pair (old, new) says the same, by pair, as far as somebody asked.
 
     `notice` says in one line why nothing is learned for this embedding model.
     """
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self._known: dict[tuple[str, str], Likelihoods] = {}
+        self.known: dict[tuple[str, str], float] = {}
         self.notice = ""
-
-    def __call__(self, old: str, new: str) -> Likelihoods | None:
-        """Return what is known of a pair."""
-        return self._known.get((old, new))
 
     def ask(self, embedder: "Embedder", pairs: Collection[tuple[str, str]], texts: ReadTexts) -> None:
         """Compare the pairs that are not known; texts that were read before are not embedded again."""
-        missing = dict.fromkeys(pair for pair in pairs if pair not in self._known)
+        missing = dict.fromkeys(pair for pair in pairs if pair not in self.known)
         if not missing or self.notice:
             return
 
@@ -89,8 +84,8 @@ class Learned:
         for batch in _batches(by_new):
             read = texts.read(embedder, (text for new in batch for text in (new, *by_new[new])))
             asked = [(old, new) for new in batch for old in by_new[new]]
-            found = model.compare([(read[old], read[new]) for old, new in asked])
-            self._known |= dict(zip(asked, found, strict=True))
+            found = model.repeats([(read[old], read[new]) for old, new in asked])
+            self.known |= dict(zip(asked, found, strict=True))
 
 
 def _batches(by_new: Mapping[str, Collection[str]]) -> Iterator[list[str]]:

@@ -5,7 +5,7 @@ Which of the four it is follows from the entry alone, and is decided here.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
@@ -15,6 +15,9 @@ from ..store.privacy import IGNORE, require_open
 from ..store.redaction import Redacted
 from ..store.secret_guard import SecretGuard
 from ..store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from .plan import NearEntry
 
 COMMAND = "mem write"
 
@@ -74,6 +77,8 @@ class NewEntry:
         """Return the fields of the frontmatter that are told."""
         names = [one.name for one in fields(self) if one.name not in ("text", "id", "path", "supersedes")]
         values = {name: getattr(self, name) for name in names}
+        if self.conflicts_with is not None:  # whoever says so has decided it
+            values["verdicts"] = self.conflicts_with
         return {name: _plain(value) for name, value in values.items() if value is not None}
 
 
@@ -92,11 +97,11 @@ class Written:
     superseded_by: str = ""
     """The id of the entry that is believed in its stead."""
     conflicts_with: tuple[str, ...] = ()
-    likely_same: tuple[str, ...] = ()
-    """Those of the conflicts that probably say the same."""
     reason: str = ""
     strength: int = 1
     """How often it was confirmed, this time included."""
+    near: "tuple[NearEntry, ...]" = ()
+    """What lies near to it, the nearest first: whoever writes knows whether it takes the place of one of these."""
     notices: tuple[str, ...] = ()
     """What a person is to be told."""
     redacted: tuple[Redacted, ...] = ()

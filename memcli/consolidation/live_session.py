@@ -92,11 +92,7 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembere
         places = (
             ("It takes the place of {}.", one.supersedes),
             ("Believed in its place is {}.", (one.superseded_by,) if one.superseded_by else ()),
-            (
-                "It may contradict {}: both are kept.",
-                [name for name in one.conflicts_with if name not in one.likely_same],
-            ),
-            ("It probably says the same as {}: both are kept.", one.likely_same),
+            ("It contradicts {}: both are kept.", one.conflicts_with),
         )
         also = "".join(f" {said.format(', '.join(ids))}" for said, ids in places if ids)
         return one.id, f"Kept in memory as {one.id}: {text}{also}"

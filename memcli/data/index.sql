@@ -11,7 +11,7 @@ create table entries(
     file integer primary key, id text not null, type text, layer text, title text, tags text, project text,
     created_at text, updated_at text, source text, status text, trust real, confidence real, salience real,
     strength integer, pinned integer, expires_at text, superseded_by text, conflicts_with text,
-    likely_same text, access_count integer, last_accessed_at text, summary text, key text, superseded_at text,
+    verdicts text, access_count integer, last_accessed_at text, summary text, key text, superseded_at text,
     version_of text, aliases text not null
 );
 create index entries_by_id on entries(id);

@@ -247,7 +247,7 @@ class Writer:
                 *(
                     entry.superseded_by,
                     " ".join(entry.conflicts_with),
-                    " ".join(entry.likely_same),
+                    " ".join(entry.verdicts),
                     entry.access_count,
                     entry.last_accessed_at,
                 ),

@@ -17,6 +17,7 @@ from ..beliefs.supersession import (
     put_away_note,
     read_entry_file,
     restored_text,
+    with_text,
 )
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError
@@ -264,7 +265,7 @@ def _put_back(workspace: Workspace, version: EntryFile) -> Restored:
 def _active_again(workspace: Workspace, before: EntryFile) -> tuple[Plan, tuple[str, ...]]:
     """Propose to believe an entry again, and flag it with what took its place, since both cannot go unsaid."""
     places, after = ask(workspace, _places)
-    text = restored_text(workspace, before)
+    back = with_text(workspace, before, restored_text(workspace, before))
     steps: list[Change] = []
     flagged = []
     for one in followed(before.entry.id, lambda identifier: after.get(identifier, "")):
@@ -272,10 +273,10 @@ def _active_again(workspace: Workspace, before: EntryFile) -> tuple[Plan, tuple[
             continue
         other = read_entry_file(workspace, places[one])
         if other.entry.status == "active" and not is_same_slot(other.entry, before.entry):
-            text = conflicting_text(workspace, EntryFile(before.path, text, before.entry), one)
-            steps.append(Change(other.path, other.text, conflicting_text(workspace, other, before.entry.id)))
+            back = with_text(workspace, back, conflicting_text(workspace, back, other.entry))
+            steps.append(Change(other.path, other.text, conflicting_text(workspace, other, before.entry)))
             flagged.append(one)
-    return Plan((Change(before.path, before.text, text), *steps)), tuple(flagged)
+    return Plan((Change(before.path, before.text, back.text), *steps)), tuple(flagged)
 
 
 def _places(index: Index) -> tuple[dict[str, str], dict[str, str]]:

@@ -55,7 +55,6 @@ class ImportedLine:
     supersedes: tuple[str, ...] = ()
     superseded_by: str = ""
     conflicts_with: tuple[str, ...] = ()
-    likely_same: tuple[str, ...] = ()
 
 
 def packed(file: BundledFile) -> str:

@@ -221,5 +221,5 @@ class Importer:
         if done.action == "merged":
             self._target.known.paths.pop(one.entry.id, None)
             return ImportedLine(one.line, "merged", done.path, done.reason, done.id)
-        settled = done.supersedes, done.superseded_by, done.conflicts_with, done.likely_same
+        settled = done.supersedes, done.superseded_by, done.conflicts_with
         return ImportedLine(one.line, "created", path, done.reason, done.id, *settled)
