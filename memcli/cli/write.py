@@ -171,10 +171,6 @@ def write(
         progress=judge_progress(),
     )
     _tell(done, as_json=as_json)
-    if not as_json:
-        for near in done.near:
-            way = f"takes its place? mem supersede {near.id} {done.id}"
-            output.note(f'near: {near.id} "{near.text}" ({near.date}) · {way}')
     if done.error:
         raise typer.Exit(7)
 
@@ -188,6 +184,9 @@ def _tell(done: Written, *, as_json: bool) -> None:
         output.say_json(done.as_dict())
     else:
         _tell_row(done)
+        for near in done.near:
+            way = f"takes its place? mem supersede {near.id} {done.id}"
+            output.note(f'near: {near.id} "{near.text}" ({near.date}) · {way}')
 
 
 def _tell_row(done: Written) -> None:

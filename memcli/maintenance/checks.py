@@ -23,8 +23,7 @@ from ..store.privacy import IGNORE, small_text
 from ..store.redaction import redactor, secret_in_name
 from ..store.sessions.event_file import cut_off_lines
 from ..store.workspace import MARKER, Workspace
-from .guessed_flags import guesses
-from .invariants import Fault, Names, doubles, faults, names_of
+from .invariants import Fault, Names, doubles, faults, guesses, names_of
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from ..store.journal import Change
 from ..store.sessions.append import end_cut_off
 from ..store.temporary_files import remove_abandoned
 from ..store.workspace import Workspace
-from .guessed_flags import guessed_flags
-from .invariants import Fault
+from .invariants import Fault, guessed_flags
 from .purging import forget_deleted
 
 
