@@ -81,7 +81,7 @@ def pass_by_the_forgotten(
         return ()
     is_told_now = entry is None and (is_change or not told.get("created_at"))
     entry = entry or drafted(workspace, told, body)
-    files = forgotten_like(entry, read_forgotten(workspace, ask(workspace, lambda i: _paths(i, [body]))))
+    files = forgotten_like(entry, forgotten_files(workspace, [body]))
     if not files:
         return ()
     if not is_lifted(entry, files, is_told_now=is_told_now):
@@ -97,6 +97,11 @@ def read_forgotten(workspace: Workspace, paths: Iterable[str]) -> list[EntryFile
         with suppress(MemError):
             files.append(read_entry_file(workspace, path))
     return files
+
+
+def forgotten_files(workspace: Workspace, texts: Collection[str]) -> list[EntryFile]:
+    """Read the archived files that are forgotten and say one of some texts."""
+    return read_forgotten(workspace, ask(workspace, lambda index: _paths(index, texts)))
 
 
 def _paths(index: Index, texts: Collection[str]) -> list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem
+from tests.machines import first_machine, new_hub, other_machine, write_config
 
 FACT = "The staging port is 8443 on the blue machine."
 BEFORE, FORGOTTEN, LATER = "2026-11-20T10:00:00Z", "2026-11-21T20:15:03Z", "2026-11-22T09:00:00Z"
@@ -202,3 +203,36 @@ def test_forgetting_what_fills_a_key_bars_its_text_and_no_other_value(mem: Mem, 
     mem("forget", mem("ls").rows[0][0])
     assert mem("write", "The staging port is 9000.", "--key", "staging/port").rows[0][0] == "created"
     assert mem("write", FACT, "--key", "staging/port").code == 5
+
+
+def test_a_sync_names_what_was_forgotten_elsewhere_and_puts_away_what_says_it(mem: Mem, world: Path) -> None:
+    write_config(world.parent / "home")
+    hub = new_hub(world)
+    laptop = first_machine(mem, world / "laptop", hub)
+    identifier = laptop.mem("write", FACT, "--no-dedup", "--json").json["id"]
+    laptop.sync()
+    desktop = other_machine(mem, world / "desktop", hub)
+    laptop.mem("forget", identifier)
+    laptop.sync()
+    desktop.mem("write", FACT, "--no-dedup", "--source", "observed", "--created-at", "2026-11-01")
+    ran = desktop.sync()
+    assert f"{identifier} was forgotten elsewhere on 2026-11-21" in ran.err
+    assert "is put away" in ran.err
+    assert desktop.mem("ls").rows == []
+    assert "forgotten elsewhere" not in desktop.sync().err
+    assert desktop.mem("write", FACT, "--source", "observed", code=5).code == 5
+    laptop.sync()
+    assert laptop.mem("ls").rows == []
+
+
+def test_the_memory_tool_does_not_bring_it_back(mem: Mem, workspace: Path, forgotten: str) -> None:
+    call = {"command": "create", "path": "/memories/ports.md", "file_text": f"{FACT}\n"}
+    ran = mem("memory-tool", stdin=json.dumps(call))
+    assert f"`mem restore {forgotten}`" in ran.out + ran.err
+    assert not is_active(mem)
+    other = {"command": "create", "path": "/memories/lunch.md", "file_text": "Lunch is at noon.\n"}
+    mem("memory-tool", stdin=json.dumps(other))
+    mem("memory-tool", stdin=json.dumps({"command": "delete", "path": "/memories/lunch.md"}))
+    assert len(mem("ls", "--forgotten").rows) == 2
+    mem("memory-tool", stdin=json.dumps(other))
+    assert mem("ls").rows == []
