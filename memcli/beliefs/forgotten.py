@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import MemError, RefusedError
 from ..formats.entry import Entry
-from ..formats.text_lines import shorten
+from ..formats.text_lines import normalized, shorten
 from ..index.index import Index, ask
 from ..index.lookups import entry_texts_with, forgotten_saying, forgotten_texts, places_saying
 from ..store.entries import drafted, revised, unforgotten
@@ -32,7 +32,7 @@ def forgotten_like(entry: Entry, files: Iterable[EntryFile]) -> list[EntryFile]:
         file
         for file in files
         if file.entry.forgotten_at
-        and says(file.entry, entry.body)
+        and normalized(entry.body) in map(normalized, (file.entry.body, *file.entry.wordings))
         and not (file.entry.project and entry.project and file.entry.project != entry.project)
     ]
 

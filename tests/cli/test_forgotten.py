@@ -110,6 +110,11 @@ def test_changing_an_entry_into_it_is_refused(mem: Mem, forgotten: str) -> None:
     assert not is_active(mem)
 
 
+def test_letter_case_is_passed_over_even_where_it_may_count(mem: Mem, workspace: Path) -> None:
+    mem("forget", mem("write", "The race is on the 4th, run with -v.").rows[0][1])
+    assert mem("write", "THE RACE IS ON THE 4TH, RUN WITH -V").code == 5
+
+
 def test_a_wording_of_it_is_refused(mem: Mem, workspace: Path) -> None:
     path = Path(mem("write", "Blue machine, port 8443: staging.").rows[0][2])
     path.write_text(path.read_text().replace("source:", f"wordings: ['{FACT}']\nsource:"))
