@@ -130,3 +130,15 @@ def test_the_command_says_what_states_more_trust_than_its_source_has(mem: Mem, w
     ran = mem("import", "-", stdin=json.dumps(record))
     assert "1 of source observed say more trust than it has: they count for 0.7" in ran.err
     assert "0.7" not in mem("import", "-", stdin=json.dumps(record)).err
+
+
+def test_what_the_store_holds_again_is_in_use_again(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken(mem, jcode("mem_1", PORT), jcode("mem_2", RELEASES))
+    taken(mem, jcode("mem_1", PORT, active=False), jcode("mem_2", RELEASES, active=False, superseded_by="mem_3"))
+    assert statuses(mem) == {"mem_1": "superseded", "mem_2": "superseded"}
+    monkeypatch.setenv("MEM_NOW", "2026-11-23T20:15:03Z")
+    again = {"updated_at": "2026-11-22T00:00:00Z"}
+    assert taken(mem, jcode("mem_1", PORT, **again), jcode("mem_2", RELEASES, **again)) == {"updated": 1}
+    assert statuses(mem) == {"mem_1": "active", "mem_2": "superseded"}, "something took the place of the other one"
+    assert mem("undo").code == 0
+    assert statuses(mem)["mem_1"] == "superseded"

@@ -245,6 +245,10 @@ def test_a_placeholder_of_the_schema_is_no_text(said: str) -> None:
     "text",
     [
         "summary paragraph here",
+        "history_entry",
+        "<memory_update>",
+        "Zusammenfassung hier",
+        "Resumen aquí.",
         "[2026-11-20 10:00] Summary paragraph here.",
         "<summary paragraph>",
         "string",
