@@ -12,6 +12,7 @@ from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter import document as frontmatter
+from ..formats.text_lines import blanked, normalized
 from ..formats.times import parse_time
 from ..index.filters import Filter
 from ..index.index import Index
@@ -172,6 +173,18 @@ class ImportTarget:
             return atomic_files.digest(atomic_files.read(self.workspace.path(path)))
         except NotFoundError:
             return None
+
+
+def without_forgotten(file: BundledFile, forgotten: frozenset[str]) -> BundledFile:
+    """Return a page, a history or notes without what was forgotten here: promoted lines go, the rest is blanked out."""
+    if not forgotten or file.kind not in ("memory", "history", "note"):
+        return file
+    from ..formats.memory_page import read_promoted, with_lines
+
+    text = file.data.decode("utf-8", "surrogateescape")
+    gone = [line.id for line in read_promoted(text).lines if normalized(line.statement) in forgotten]
+    clean = blanked(with_lines(text, {}, gone) if gone else text, forgotten)
+    return file if clean == text else replace(file, data=clean.encode("utf-8", "surrogateescape"))
 
 
 def without_secrets(guard: Redactor | None, file: BundledFile) -> BundledFile:

@@ -24,7 +24,7 @@ from .changed_records import follow
 from .export import passes
 from .foreign_memories import RecordLine, file_from_record, record_lines
 from .import_admission import ImportCandidate, admit_files, import_candidate
-from .import_target import ImportTarget, KnownMemories, without_secrets
+from .import_target import ImportTarget, KnownMemories, without_forgotten, without_secrets
 
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import LlmJudge
@@ -120,7 +120,7 @@ class Importer:
         file = replace(file, path=path, kind=file.kind or layout.kind_of(path) or "")
         if not passes(self.wanted, file, target.entry_of(file)):
             return ImportedLine(line.number, "left out", file.path)
-        file = without_secrets(self._guard, file)
+        file = without_forgotten(without_secrets(self._guard, file), target.known.forgotten)
         entry = target.entry_of(file)
         is_restored = own and target.known.is_empty
         earlier = target.earlier(file, entry)

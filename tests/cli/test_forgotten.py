@@ -169,6 +169,7 @@ def test_an_import_does_not_bring_it_back(
 
 def test_an_export_of_before_does_not_bring_it_back(mem: Mem, workspace: Path, world: Path) -> None:
     identifier = mem("write", FACT, "--source", "user").rows[0][1]
+    mem("promote", identifier)
     (world / "export.jsonl").write_text(mem("export").out)
     mem("forget", identifier)
     assert mem("import", "export.jsonl").code == 0
