@@ -24,7 +24,7 @@ LOST = "merged"
 
 _COUNTED = ("strength", "sources", "access_count", "last_accessed_at", "updated_at")
 _FLAGS = ("conflicts_with", "verdicts", "likely_same", "distinct", "cited")
-_STANDING = ("status", "superseded_by", "superseded_at", "references")  # of what it replaced
+_STANDING = ("status", "superseded_by", "superseded_at", "references", "forgotten_at", "forgotten_by", "reason")
 
 ROLLUP = re.compile(
     r"(?ms)^<!-- mem:rollup (?P<made>\w+) (?P<told>[0-9a-f]+) -->\r?\n(?P<body>.*?)"
