@@ -87,6 +87,8 @@ def export(
     filtered out. Raise UsageError for a format or choice that there is not, RefusedError where the target would be one
     of the memories.
     """
+    from ..index.index import ask
+    from ..index.lookups import entry_statuses
     from ..transfer.bundle import packed, settings_file
     from ..transfer.export import chosen_files, read_files
 
@@ -95,8 +97,9 @@ def export(
     require_stored(choice, [workspace])
     path = None if callable(target) else _target(workspace, target)
     wanted = choice.filter(workspace, _KINDS)
-    if not choice.status:  # an export that left out what was superseded would lose it
-        wanted = replace(wanted, statuses=(*wanted.statuses, "superseded"))
+    if not choice.status:  # an export that left out what is not in use would lose it
+        others = {*ask(workspace, entry_statuses), "superseded"} - {"archived", *wanted.statuses}
+        wanted = replace(wanted, statuses=(*wanted.statuses, *sorted(others)))
     chosen = chosen_files(workspace, wanted)
     if format == "jsonl" and replace(choice, archived=False, kind=None) == Choice() and choice.kind in (None, ["all"]):
         chosen = [*settings_file(workspace), *chosen]

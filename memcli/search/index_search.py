@@ -122,7 +122,7 @@ def _shown(
     """
     order, added = distinct(found, pieces, request.limit, request.rerank), list[Scored]()
     than: dict[int, int] = {}
-    if by_meaning:
+    if by_meaning and request.mode == "hybrid":
         view = LaterFirst(index, pieces, marks=request.marks_later)
         order, than, added = view.view(order, found, request.shown or request.depth)
     pieces = with_flagged(index, [*order, *added], pieces, request.wanted)
