@@ -104,7 +104,8 @@ class LaterFirst:
         if all(is_talk) or not all(_is_talk(piece) or piece.kind == "entry" for piece in (new, old)):
             return False
         if any(is_talk):
-            if new.timestamp[:10] == old.timestamp[:10]:
+            is_repeat = _plain(old.text) in _plain(new.text)  # such as the record of what was said before it was kept
+            if is_repeat or new.timestamp[:10] == old.timestamp[:10]:
                 return False
         elif new.entry["id"] == old.entry["id"] or new.entry["trust"] < old.entry["trust"]:
             return False
@@ -129,6 +130,10 @@ class LaterFirst:
     def _moment(self, piece: "Piece") -> tuple[str, str]:
         """Return what sorts memories by when they changed, then by when they were made, as ids sort."""
         return min(piece.timestamp, self._now), str(piece.entry.get("id") or "")
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold().rstrip(".")
 
 
 def _is_talk(piece: "Piece") -> bool:

@@ -165,7 +165,6 @@ def test_what_is_probably_a_repetition_is_told_as_one_and_asked_about_once(
 def test_a_contradiction_is_not_told_as_a_repetition(mem: Mem, workspace: Path) -> None:
     old = mem("write", "The import job is idempotent").rows[0][1]
     assert mem("write", "The import job is not idempotent, I tried it.").rows[0][-1] == f"conflicts with {old}"
-    assert "may be outdated by" in mem("search", "import job").out
     recalled = mem("recall", "is the import job idempotent?").out
     assert "conflicts-with" in recalled
     assert "likely-same" not in recalled
