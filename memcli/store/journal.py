@@ -72,23 +72,26 @@ def exclusive(workspace: Workspace, command: str) -> Iterator[Held]:
 
     The change mark moves when it is given up: whoever looked at memory before sees that it may have changed.
     """
+    with _finished(workspace, command) as held, changing(workspace) as mark:
+        yield Held(held.path, held.identity, mark)
+
+
+@contextmanager
+def _finished(workspace: Workspace, command: str) -> Iterator[Held]:
     wait = workspace.settings["lock.wait"]
-    with (
-        locked(workspace.derived, command=command, now=workspace.stamp, wait=wait) as held,
-        changing(workspace) as mark,
-    ):
-        if is_bringing := _is_bringing(workspace):
+    with locked(workspace.derived, command=command, now=workspace.stamp, wait=wait) as held:
+        if _is_bringing(workspace):
             from .git_worktree import take_back
 
             take_back(workspace)
-        finished = finish(workspace, held)
-        yield Held(held.path, held.identity, "" if is_bringing or finished.done or finished.kept else mark)
+        finish(workspace, held)
+        yield held
 
 
 def finish_first(workspace: Workspace, command: str) -> None:
     """Finish what a killed command left, if one did, for one who looks at the files before taking the lock."""
     if any((workspace.derived / _FOLDER).glob("*.json")) or _is_bringing(workspace):
-        with exclusive(workspace, command):
+        with _finished(workspace, command):
             pass
 
 

@@ -36,7 +36,7 @@ class Held:
 
     path: Path
     identity: tuple[int, int]  # device and inode of the lock file
-    mark: str = ""  # the change mark as it was when the lock was had; empty where that finished a killed command
+    mark: str = ""  # the change mark as it was when the lock was had
 
     def is_ours(self) -> bool:
         """Return whether the lock file is still the one that was locked."""
@@ -45,8 +45,11 @@ class Held:
         return False
 
     def has_seen(self, mark: str) -> bool:
-        """Return whether nothing can have changed since somebody read this change mark, outside of any change."""
-        return bool(mark) and mark == self.mark and not mark.startswith(_UNDER_WAY)
+        """Return whether no other command changed anything since this change mark was read.
+
+        What a killed one left, and this lock finished, does not count: the same command again is to end as it would.
+        """
+        return bool(mark) and mark == self.mark
 
     def check(self) -> None:
         """Raise BusyError when somebody deleted the lock file: call this before each rename."""
@@ -145,7 +148,6 @@ def _read_holder(mem_dir: Path) -> str:
 PATIENCE = 2.0  # seconds to wait while no earlier command finishes; after that this one goes on beside them
 ROUNDS = 30  # times that the wait begins anew, because a command finished
 _CHANGE_MARK = "turn"
-_UNDER_WAY = "changing "  # begins a mark while something changes; it stays where that was killed
 _QUEUE = "looking"  # a folder below the derived data, with a lock of its own; "queue" is that of consolidation
 
 
@@ -201,7 +203,7 @@ def changing(workspace: Workspace) -> Iterator[str]:
     path = workspace.derived / _CHANGE_MARK
     mark = change_mark(workspace)
     with suppress(OSError):
-        write_private(path, _UNDER_WAY + os.urandom(8).hex())
+        write_private(path, os.urandom(8).hex())
     try:
         yield mark
     finally:

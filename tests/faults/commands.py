@@ -116,7 +116,8 @@ COMMANDS: tuple[Command, ...] = (
         deletes=("sorrel", "thistle", "clover", "bracken"),
         repeats=False,
     ),
-    Command("session compact", ("session", "compact", "monday", "--keep", "2", "--force")),
+    # Not the same again: what a killed one finished is compacted once more; nothing is lost.
+    Command("session compact", ("session", "compact", "monday", "--keep", "2", "--force"), repeats=False),
     Command(
         "tend",
         ("tend",),
