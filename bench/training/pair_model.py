@@ -19,7 +19,7 @@ import numpy as np
 
 from bench.training.pair_generator import Generator
 from memcli.beliefs.pair_features import features, read_text
-from memcli.beliefs.pair_model import CLASSES, FORMAT, Axes, columns, default_file, difference, is_foreign
+from memcli.beliefs.pair_model import CLASSES, FORMAT, Axes, are_turned_round, columns, default_file, is_foreign
 from memcli.index.calibration import BUILT_IN, COMPARISON, measure
 from memcli.index.embedder import default_model_name, open_embedder
 
@@ -151,7 +151,7 @@ def arrays(embedder: Any, pairs: Sequence[Pair]) -> Arrays:
     return Arrays(
         np.array([row[0] for row in rows]),
         np.array([row[1] for row in rows], np.float32),
-        np.array([bool(difference(old, new)) for old, new in texts_of]),
+        np.array([are_turned_round(old, new) for old, new in texts_of]),
         np.array([is_foreign(old, new) for old, new in texts_of]),
     )
 

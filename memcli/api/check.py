@@ -6,10 +6,8 @@ from typing import Any
 from ..beliefs.citations import Cited, refresh_plan
 from ..beliefs.citations import cited as citations
 from ..beliefs.plan import Plan, applied, as_diff
-from ..beliefs.replacing import KeyProposal, key_plan, proposals
 from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
-from ..formats.text_lines import shorten
 from ..maintenance import checks, fixes
 from ..maintenance.conflicts import with_conflicts
 from ..maintenance.excluded_reads import FRACTION, ExcludedReads, excluded_reads
@@ -26,15 +24,12 @@ __all__ = [
     "Cited",
     "CitedReport",
     "Fault",
-    "KeyProposal",
-    "KeyReport",
     "check",
     "check_cited",
     "check_since",
     "check_staged",
     "folder_in_repository",
     "newly_adopted",
-    "propose_keys",
     "rules",
 ]
 
@@ -198,39 +193,3 @@ def _entry(workspace: Workspace, name: str) -> str:
     if there.layout.kind_of(place.path) != "entry":
         raise NotFoundError(f"{name} is no entry", "`mem check --cited` lists the entries to refresh")
     return place.path
-
-
-@dataclass(frozen=True)
-class KeyReport:
-    """Keys for entries that look like one slot."""
-
-    proposals: tuple[KeyProposal, ...]
-    paths: Mapping[str, str]  # of the entries, by id
-    says: Mapping[str, str]  # what they say, by id
-    _texts: Mapping[str, str]
-
-    def as_dict(self, fixed: Sequence[str] = ()) -> dict[str, Any]:
-        """Return the JSON document of `mem check --keys`; `fixed` are the keys that were written."""
-        rows = [{"key": one.key, "ids": list(one.ids), "fixed": one.key in fixed} for one in self.proposals]
-        return {"keys": rows}
-
-    @recorded("check --keys")
-    def write(self, workspace: Workspace, proposal: KeyProposal) -> None:
-        """Give the entries of a proposal its key; raise RefusedError if one of them changed meanwhile."""
-        plan = key_plan(workspace, proposal, {self.paths[one]: self._texts[one] for one in proposal.ids})
-        applied(workspace, plan, "mem check --keys")
-
-
-def propose_keys(workspace: Workspace) -> KeyReport:
-    """Propose a key for entries that took each other's place, or say the same with another value."""
-    readings = {
-        one.entry.id: (one, one.entry)
-        for one in checks.check(workspace).readings
-        if one.entry is not None and not one.problems
-    }
-    return KeyReport(
-        tuple(proposals([entry for _, entry in readings.values()])),
-        {identifier: one.path for identifier, (one, _) in readings.items()},
-        {identifier: shorten(entry.body, 100) for identifier, (_, entry) in readings.items()},
-        {identifier: one.text for identifier, (one, _) in readings.items()},
-    )

@@ -68,6 +68,7 @@ class Consolidated:
             "how": self.how,
             "messages": self.messages,
             "entries": self.entries,
+            "forgotten": sum(one.action == "forgotten" for one in self.memories),
             "memories": [one.as_dict() for one in self.memories],
             "paths": list(self.paths),
             "remarks": list(self.remarks),

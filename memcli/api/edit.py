@@ -190,8 +190,12 @@ def supersede(
 
 
 @recorded("forget")
-def forget(workspaces: Workspaces, names: str | Sequence[str], *, purge: bool = False) -> Filed:
+def forget(
+    workspaces: Workspaces, names: str | Sequence[str], *, purge: bool = False, by: str = "observed", reason: str = ""
+) -> Filed:
     """Move entries to the archive, or delete them for good with `purge`; all names are found before anything changes.
+
+    `by` and `reason` say in an archived file who forgot it and why; what says the same does not come back unasked.
 
     Raise NotFoundError or AmbiguousError for a name, and change nothing then; a purge passes over what is gone.
     """
@@ -204,7 +208,7 @@ def forget(workspaces: Workspaces, names: str | Sequence[str], *, purge: bool = 
                 raise
             # A purge leaves nothing to be found by: one that was cut off is finished by the same words.
             failed.append(Failure(name, error))
-    done, refused = (purge_each if purge else forget_each)(named)
+    done, refused = purge_each(named) if purge else forget_each(named, by, reason)
     standing: list[tuple[Workspace, str]] = []
     committed: list[str] = []
     for where in {one.workspace for one in done if purge}:

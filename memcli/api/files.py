@@ -26,8 +26,19 @@ __all__ = [
 
 archive_file = recorded("memory-tool delete")(editing.archive_file)
 change_file = recorded("memory-tool edit")(editing.change_file)
-create_file = recorded("memory-tool create")(editing.create_file)
 rename_file = recorded("memory-tool rename")(editing.rename_file)
+
+
+@recorded("memory-tool create")
+def create_file(workspace: Workspace, path: str, text: str, *, name: str, by: str) -> None:
+    """Make a file of a text, as `editing.create_file`; raise RefusedError for an entry that says what was forgotten."""
+    from ..formats.frontmatter.document import parse
+
+    if workspace.layout.kind_of(path) == "entry" and (body := parse(text).body.strip()):
+        from ..beliefs.forgotten import pass_by_the_forgotten
+
+        pass_by_the_forgotten(workspace, {"source": by}, body, "mem memory-tool")
+    editing.create_file(workspace, path, text, name=name, by=by)
 
 
 def path_of_key(workspace: Workspace, key: str) -> str:

@@ -129,11 +129,13 @@ def list_entries(
     sort: str = "updated",
     limit: int = 0,
     conflicts: bool = False,
+    forgotten: bool = False,
     choice: Choice = Choice(),
 ) -> EntryList:
     """Return the entries whose path begins with `prefix`, from the folder, in the workspace or in its entries.
 
-    `sort` is one of `SORTS`. `limit` 0 lists all. `conflicts` lists only entries that one that is in use contradicts.
+    `sort` is one of `SORTS`. `limit` 0 lists all. `conflicts` lists only entries that one that is in use contradicts,
+    `forgotten` only what was forgotten, which lies in the archive.
     Raise UsageError for another order, a limit below 0, or a wrong choice.
     """
     from ..index.index import ask
@@ -152,6 +154,8 @@ def list_entries(
     problems: list[FileProblem] = []
     for where in found_in:
         wanted = choice.filter(where)
+        if forgotten:
+            wanted = replace(wanted, statuses=(), forgotten=True)
         if prefix:
             wanted = replace(wanted, below=prefixes(where, prefix, where.folder))
 

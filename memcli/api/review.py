@@ -5,8 +5,8 @@ from typing import Any
 
 from ..beliefs import decisions
 from ..beliefs.decisions import DECISIONS, Answered, Decision, allowed
+from ..beliefs.proposals import Proposed, propose
 from ..beliefs.review import HUB, Now, Question, fresh, review_queue
-from ..beliefs.review_likelihoods import Proposed, Weigher, propose
 from ..beliefs.supersession import EntryFile
 from ..dataclass import dataclass
 from ..errors import NotFoundError, UsageError
@@ -59,15 +59,14 @@ def review(
     *,
     limit: int = 0,
     judge: bool = False,
-    weigh: bool = True,
     progress: Callable[[int, int], object] = lambda done, total: None,
     asking: Callable[[int, int], object] = lambda done, total: None,
 ) -> ReviewReport:
     """List the questions that wait, in the order to ask them; 0 is no limit.
 
-    `weigh` adds how likely each reading of a pair is, as far as the time for embedding goes. With `judge` the
-    configured LLM proposes answers about pairs first, or decides where `llm.decides` is set; `progress` is told how
-    many of its answers are there, `asking` how many pairs are done. Raise UsageError if no LLM is configured.
+    With `judge` the configured LLM proposes answers about pairs first, or decides where `llm.decides` is set;
+    `progress` is told how many of its answers are there, `asking` how many pairs are done. Raise UsageError if no LLM
+    is configured.
     """
     judged = None
     if judge:
@@ -76,10 +75,7 @@ def review(
         asked_of = llm_judge(workspace, progress)
         judged = propose(workspace, review_queue(workspace).questions[: limit or None], asked_of, asking)
     queue = review_queue(workspace)
-    asked: Sequence[Question] = queue.questions[: limit or None]
-    if weigh:
-        asked = Weigher(workspace).weighed(asked, workspace.settings["search.embed_budget"])
-    return ReviewReport(len(queue.questions), tuple(asked), queue.problems, judged)
+    return ReviewReport(len(queue.questions), queue.questions[: limit or None], queue.problems, judged)
 
 
 @dataclass(frozen=True)
@@ -116,17 +112,15 @@ def answer(workspace: Workspace, name: str, decision: str, *, source: str = "obs
 
 
 class ReviewSession:
-    """A person's way through the questions of a workspace; models that it needs are opened once."""
+    """A person's way through the questions of a workspace."""
 
     def __init__(self, workspace: Workspace) -> None:
         """Belong to a workspace."""
         self._workspace = workspace
-        self._weigher = Weigher(workspace)
 
     def current(self, question: Question) -> Question:
-        """Return a question as its files stand now, weighed; raise NotFoundError if it was settled meanwhile."""
-        (found,) = self._weigher.weighed([fresh(question, Now(self._workspace))])
-        return found
+        """Return a question as its files stand now; raise NotFoundError if it was settled meanwhile."""
+        return fresh(question, Now(self._workspace))
 
     @recorded("review")
     def answer(self, question: Question, decision: Decision) -> Answered:
@@ -164,18 +158,13 @@ def _named(workspace: Workspace, name: str) -> Question:
 
 
 def _question(one: Question) -> dict[str, Any]:
-    likelihoods = one.likelihoods
     proposal = one.proposal
     return {
         "id": one.id,
         "kind": one.kind,
         "reason": one.reason,
         "group": one.group,
-        "likelihoods": (
-            {name: round(getattr(likelihoods, name), 3) for name in ("same", "update", "conflict", "distinct")}
-            if likelihoods
-            else None
-        ),
+        "likelihoods": None,  # of an earlier version, which guessed
         "memories": [_memory(side) for side in one.sides],
         "answers": list(allowed(one)),
         "proposal": ({"decision": proposal.decision, "by": proposal.by, "at": proposal.at} if proposal else None),

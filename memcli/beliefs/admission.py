@@ -16,6 +16,7 @@ from ..store.journal import Applied, Step, apply, exclusive
 from ..store.lock import change_mark, one_by_one
 from ..store.workspace import Workspace
 from .comparison import is_comparable
+from .forgotten import have_been_forgotten, read_forgotten
 from .merging import are_apart, is_same_slot, says
 from .neighbours import FLOOR, Nearby, look_around
 from .plan import Draft, Settled, entry_of, without_lines
@@ -167,10 +168,11 @@ def settle_batches(
 
     A file that several of them change belongs to the plan of the first.
     """
-    settlement = Settlement(workspace, heard.verdicts if heard else NO_VERDICTS, seen.learned)
+    settlement = Settlement(workspace, heard.verdicts if heard else NO_VERDICTS, seen.learned.known)
+    settlement.forgotten = read_forgotten(workspace, seen.forgotten)
     for draft, entry, near, before in zip(seen.drafts, seen.entries, seen.near, seen.before, strict=True):
         settlement.decide(draft, entry, near, before, is_open=is_settled_here(entry))
-    notices = tuple(notice for notice in (seen.notice, seen.learned.notice) if notice)
+    notices = tuple(notice for notice in (seen.notice, seen.learned.notice, *settlement.lifted) if notice)
     error = heard.error if heard else ""
     ends = list(accumulate(sizes))
     parts = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
@@ -199,9 +201,10 @@ def _looked(
     texts = [(entry.type, body if is_comparable(body) else "") for entry, body in zip(entries, bodies, strict=True)]
     documents = {number: body for number, body in enumerate(bodies) if not is_comparable(body)}
     keys = [entry.key if is_settled_here(entry) else "" for entry in entries]
-    if not any(bodies) and not any(keys):
+    barred = [entry.body for entry in entries] if have_been_forgotten(workspace) else []
+    if not any(bodies) and not any(keys) and not barred:
         return Nearby([{} for _ in texts], [{} for _ in texts])
-    return look_around(workspace, texts, last, documents=documents, keys=keys, budget=budget, keep=keep)
+    return look_around(workspace, texts, last, documents=documents, keys=keys, barred=barred, budget=budget, keep=keep)
 
 
 def _pairs(workspace: Workspace, seen: Nearby) -> list[tuple[str, str]]:

@@ -17,7 +17,6 @@ _SPOKEN = re.compile(
 """A time of day in words: half past seven, quarter to six, halb acht."""
 _FRENCH = re.compile(r"\b(\d\d?) ?h ?([0-5]\d)\b")
 _PARTS = {"half": 30, "a quarter": 15, "quarter": 15, "viertel": 15}
-_LETTERS = str.maketrans("0123456789", "abcdefghij")  # so that a form holds no number
 
 
 @dataclass(frozen=True)
@@ -99,16 +98,6 @@ def amounts(text: str, lists: NumberWords) -> Amounts:
 def is_sign(letter: str) -> bool:
     """Tell whether a letter is one of Chinese, Japanese or Korean, where no space need stand between words."""
     return "\u3040" <= letter <= "\ud7af"
-
-
-def in_one_form(text: str, lists: NumberWords) -> str:
-    """Return a lower-case text with each time of day and each amount in one form; sizes stay as they are written."""
-
-    def form(match: re.Match[str], kind: str = "") -> str:
-        found = "".join(amounts(match[0], lists).exact)
-        return match[0] if not found.startswith(kind) or found.startswith("size") else f" {found.translate(_LETTERS)} "
-
-    return lists.pattern.sub(form, _CLOCK.sub(lambda match: form(match, "clock"), text))
 
 
 def _values(text: str) -> dict[str, float]:

@@ -4,7 +4,7 @@ An agent's answer counts as `observed`: it retires nothing that a user said, vou
 MEMORY.md; it is noted with the question, and a person decides.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -20,7 +20,7 @@ from .deduplication import could_be_one, taking_in
 from .merging import is_believed_over, may_replace
 from .plan import Plan, applied, listed, put_away, without_lines
 from .review import Now, Question, fresh
-from .supersession import EntryFile, hidden_with, put_away_note, revised_entry, supersede_plan
+from .supersession import EntryFile, flags_left, hidden_with, put_away_note, revised_entry, supersede_plan
 
 Decision = Literal["keep", "newer", "older", "same", "forget", "later"]
 LLM = "llm"
@@ -163,13 +163,7 @@ def _unflagged(workspace: Workspace, one: EntryFile, other: EntryFile) -> EntryF
     left = [name for name in one.entry.conflicts_with if name != other.entry.id]
     if len(left) == len(one.entry.conflicts_with):
         return one
-    return revised_entry(workspace, one, {"conflicts_with": left, **_likely_same(one, left)})
-
-
-def _likely_same(one: EntryFile, left: Collection[str]) -> dict[str, object]:
-    """Return what an entry still names as probably the same, where that is less than before."""
-    alike = [name for name in one.entry.likely_same if name in left]
-    return {"likely_same": alike} if len(alike) != len(one.entry.likely_same) else {}
+    return revised_entry(workspace, one, flags_left(one.entry, left))
 
 
 def _kept_apart(workspace: Workspace, one: EntryFile, others: Sequence[str]) -> EntryFile:
@@ -178,7 +172,7 @@ def _kept_apart(workspace: Workspace, one: EntryFile, others: Sequence[str]) -> 
     left = [name for name in one.entry.conflicts_with if name not in gone]
     told: dict[str, object] = {"distinct": list(dict.fromkeys([*one.entry.distinct, *others]))}
     if len(left) != len(one.entry.conflicts_with):
-        told |= {"conflicts_with": left, **_likely_same(one, left)}
+        told |= flags_left(one.entry, left)
     return revised_entry(workspace, one, told)
 
 

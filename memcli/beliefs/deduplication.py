@@ -23,7 +23,7 @@ from ..index.similarity import twins
 from ..store.journal import Change, Step
 from ..store.workspace import Workspace
 from .admission import with_current
-from .comparison import are_twins, compare, is_comparable
+from .comparison import are_twins, is_comparable
 from .merging import are_apart, are_of_one_kind, says, sharing, told_anew
 from .plan import Plan, without_lines
 from .supersession import EntryFile, read_entry_file, revised_entry, superseded_text
@@ -306,5 +306,4 @@ def could_be_one(kept: Entry, other: Entry) -> bool:
 
 def are_duplicates(kept: Entry, other: Entry) -> bool:
     """Tell whether two entries say the same by their words alone."""
-    verdict = compare(kept.body, other.body)
-    return says(kept, other.body) or says(other, kept.body) or (verdict.kind == "same" and verdict.sure)
+    return says(kept, other.body) or says(other, kept.body)

@@ -4,15 +4,17 @@ Precedence goes by what they are about by name, who said them, and when. Merging
 again is counted beside the file, and what it brings along (another wording, tags, files) goes into the file.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..formats.entry import FIELDS, SEMANTIC, TRUST, Entry, same_key
 from ..formats.entry_values import FILLED, JOINED, MOST
-from .change_phrases import starts, without_preamble
-from .comparison import are_twins, is_comparable, normalized, opened_by, plain_form, without_article
+from .comparison import are_twins, correction_in, normalized
 
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_NAME = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÀ-ÖØ-Þ][\w.+#/-]*\w")
 _PLAIN = "fact"  # what a memory is where nobody says more exactly
 
 
@@ -33,35 +35,31 @@ def says(entry: Entry, text: str) -> bool:
 
 def sharing(texts: Mapping[str, Sequence[str]]) -> list[list[str]]:
     """Group the paths whose texts may say the same; `texts` are the text and the wordings of each path."""
-    from .pair_words import lasting_words  # late: it brings along the lists of amounts
-
     by_form: dict[str, dict[str, None]] = defaultdict(dict)  # paths in order
-    by_words: dict[frozenset[str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for path, said in texts.items():
-        for text in map(without_article, said):
+        for text in said:
             by_form[normalized(text)][path] = None
-            if is_comparable(text):
-                by_words[lasting_words(without_preamble(text))][path].append(text)
-    # The form of a text takes ten times as long to tell as its long words.
-    for some in by_words.values():
-        for path, said in some.items() if len(some) > 1 else ():
-            for text in said:
-                by_form[plain_form(text)][path] = None
     return [list(paths) for form, paths in by_form.items() if form and len(paths) > 1]
+
+
+def has_same_values(old: str, new: str) -> bool:
+    """Tell whether two texts have the same numbers and the same words with a capital inside a sentence."""
+    return all(set(pattern.findall(old)) == set(pattern.findall(new)) for pattern in (_NUMBER, _NAME))
 
 
 def told_anew(old: Entry, new: Entry) -> tuple[dict[str, Any], str | None]:
     """Return the fields, and the body where it is another one, that change when a memory is said again.
 
-    Both wordings stay: the body is that of who is trusted more, and the other one goes to `wordings`. The old entry
-    keeps its id, its time of creation and, unless the new one's says more, its type. Empty where it only counts.
+    Both wordings stay: the body is the newest of those of the highest trust, and the other one goes to `wordings`. The
+    old entry keeps its id, its time of creation and, unless the new one's says more, its type. Empty where it only
+    counts.
     """
     told: dict[str, Any] = {}
     body = None
     if not says(old, new.body):
-        is_trusted_more = is_trusted_less(old, new)
-        body = new.body if is_trusted_more else None
-        told["wordings"] = [*old.wordings, old.body if is_trusted_more else new.body]
+        is_newest = is_trusted_less(old, new) or (not is_trusted_less(new, old) and _moment(new) >= _moment(old))
+        body = new.body if is_newest else None
+        told["wordings"] = [*old.wordings, old.body if is_newest else new.body]
     told |= _wordings_of(old, new, told.get("wordings", old.wordings), body or old.body)
     if old.type == _PLAIN != new.type:
         told["type"] = new.type
@@ -135,7 +133,7 @@ def is_believed_over(old: Entry, new: Entry, *, is_told_now: bool) -> bool:
 
     What is told now without a date of its own is the newer one, whatever the clocks of the two say.
     """
-    if new.source == "user" and (new.type == "correction" or opened_by(new.body, starts("corrections"))):
+    if new.source == "user" and (new.type == "correction" or correction_in(new.body)):
         return True
     if old.source == "user" and old.type == "correction" and new.source != "user":
         return False

@@ -13,10 +13,16 @@ from ..errors import UnavailableError
 from ..formats.entry import same_key
 from ..index.filters import Filter
 from ..index.index import Index, ask, glance
-from ..index.lookups import entries_holding, has_chunk_of_type, keys_in_use, paths_of_chunks, sharing_words
+from ..index.lookups import (
+    entries_holding,
+    forgotten_saying,
+    has_chunk_of_type,
+    keys_in_use,
+    paths_of_chunks,
+    sharing_words,
+)
 from ..index.text_vectors import ReadTexts
 from ..store.workspace import Workspace
-from .comparison import Likelihoods
 
 if TYPE_CHECKING:
     from ..formats.entry import Entry
@@ -49,23 +55,19 @@ def is_learned_for(embedding: str) -> bool:
 
 
 class Learned:
-    """Likelihoods of pairs of texts (old, new); None of a pair nobody asked about.
+    """How likely the new text of a pair (old, new) says the same, by pair, as far as somebody asked.
 
     `notice` says in one line why nothing is learned for this embedding model.
     """
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self._known: dict[tuple[str, str], Likelihoods] = {}
+        self.known: dict[tuple[str, str], float] = {}
         self.notice = ""
-
-    def __call__(self, old: str, new: str) -> Likelihoods | None:
-        """Return what is known of a pair."""
-        return self._known.get((old, new))
 
     def ask(self, embedder: "Embedder", pairs: Collection[tuple[str, str]], texts: ReadTexts) -> None:
         """Compare the pairs that are not known; texts that were read before are not embedded again."""
-        missing = dict.fromkeys(pair for pair in pairs if pair not in self._known)
+        missing = dict.fromkeys(pair for pair in pairs if pair not in self.known)
         if not missing or self.notice:
             return
 
@@ -82,8 +84,8 @@ class Learned:
         for batch in _batches(by_new):
             read = texts.read(embedder, (text for new in batch for text in (new, *by_new[new])))
             asked = [(old, new) for new in batch for old in by_new[new]]
-            found = model.compare([(read[old], read[new]) for old, new in asked])
-            self._known |= dict(zip(asked, found, strict=True))
+            found = model.repeats([(read[old], read[new]) for old, new in asked])
+            self.known |= dict(zip(asked, found, strict=True))
 
 
 def _batches(by_new: Mapping[str, Collection[str]]) -> Iterator[list[str]]:
@@ -124,6 +126,7 @@ class Nearby:
     before: list[dict[int, float]]  # for each text: number of an earlier text → cosine
     drafts: tuple["Draft", ...] = ()
     entries: tuple["Entry", ...] = ()  # as the drafts would be made
+    forgotten: tuple[str, ...] = ()  # paths of forgotten entries that say one of the texts
     notice: str = ""
     opened: Opened = field(default_factory=Opened)
     vectors: Any = None  # (texts, dimensions) float32, unit rows; None where nothing was embedded
@@ -137,6 +140,7 @@ def look_around(
     *,
     documents: Mapping[int, str] = NONE,
     keys: Sequence[str] = (),
+    barred: Sequence[str] = (),
     budget: float | None = None,
     keep: bool = True,
 ) -> Nearby:
@@ -144,11 +148,14 @@ def look_around(
 
     `documents` are texts too long to be compared, by their number, where the text told is empty: only what holds all of
     one is found. `keys` are what the texts fill; what fills the same is found whatever it says.
-    `budget` is the time in seconds that entries without a vector may take; by default as long as a search would take.
+    `barred` are texts that may have been forgotten. `budget` is the time in seconds that entries without a vector may
+    take; by default as long as a search would take.
     Without `keep` no index is made where there is none.
     """
     seconds = workspace.settings["search.embed_budget"] if budget is None else budget
-    return (ask if keep else glance)(workspace, lambda index: _look(index, told, documents, keys, last, seconds))
+    return (ask if keep else glance)(
+        workspace, lambda index: _look(index, told, documents, keys, barred, last, seconds)
+    )
 
 
 def _look(
@@ -156,6 +163,7 @@ def _look(
     told: Sequence[tuple[str, str]],
     documents: Mapping[int, str],
     keys: Sequence[str],
+    barred: Sequence[str],
     last: Nearby | None,
     seconds: float,
 ) -> Nearby:
@@ -165,6 +173,7 @@ def _look(
     texts = [text for _, text in told]
     exact = twins(index, texts, _ENTRIES)
     found = Nearby([{} for _ in texts], [{} for _ in texts])
+    found.forgotten = tuple(forgotten_saying(index, barred)) if barred else ()
     cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
     if last is not None:
         found.opened, found.vectors, found.learned = last.opened, last.vectors, last.learned

@@ -1,4 +1,4 @@
-"""The learned comparison: what a new text is to each of its neighbours, with calibrated probabilities.
+"""The learned comparison: how likely a new text says the same as each of its neighbours, calibrated.
 
 Gradient boosted trees over `pair_features`, made by `bench/training/pair_model.py` for one embedding model and kept as
 arrays in one file; predicted with numpy alone.
@@ -16,18 +16,7 @@ from .. import data as files
 from ..dataclass import dataclass
 from ..errors import UnavailableError
 from ..index.calibration import comparison_of
-from .comparison import Likelihoods
 from .pair_features import ReadText, features, read_text
-from .pair_words import (
-    are_namesakes,
-    are_reordered,
-    are_swapped,
-    has_other_words,
-    have_other_names,
-    is_short,
-    opposites,
-    qualifiers,
-)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,8 +31,6 @@ FORMAT = 3
 CLASSES = ("same", "update", "conflict", "distinct")
 FOREIGN = 0.2
 """Share of letters outside the Latin script from which the embedding model cannot be trusted to tell "same"."""
-SHARED = 0.4
-"""Share of the words of the shorter text from which one more negation, opposite or qualification tells them apart."""
 _FIX = "install mem again"
 
 
@@ -64,9 +51,6 @@ class PairModel:
     """The arrays of the data file."""
 
     embedding: str  # name of the embedding model, with the start of its hash
-    merge: float  # probability of "same" from which its precision was 0.98 on pairs not trained on
-    flag: float  # probability of anything but "distinct" from which two texts are flagged
-    flag_foreign: float  # the same where one of them is in a script that the embedding model cannot read
     depth: int
     feature: "NDArray[np.int64]"  # (nodes)
     threshold: "Floats"  # (nodes); a leaf's sends everything to itself
@@ -79,8 +63,12 @@ class PairModel:
     scale: "Floats"  # calibration: softmax(scale · score + shift)
     shift: "Floats"
 
-    def compare(self, pairs: "Sequence[tuple[TokenVectors, TokenVectors]]") -> list[Likelihoods]:
-        """Return the calibrated likelihoods of pairs of an old and a new text, in their order."""
+    def repeats(self, pairs: "Sequence[tuple[TokenVectors, TokenVectors]]") -> list[float]:
+        """Return how likely the new text of each pair (old, new) says the same, calibrated, in their order.
+
+        It is 0 where one of the two is in a script that the embedding model cannot read, and where both have the same
+        words in another order: the trees take "Ann pays Bo" for "Bo pays Ann".
+        """
         if not pairs:
             return []
         texts = {id(text): text for pair in pairs for text in pair}
@@ -88,12 +76,8 @@ class PairModel:
         read = [(ready[id(old)], ready[id(new)]) for old, new in pairs]
         table = self.table([features(old, new) for old, new in read])
         chances = self.calibrated(self.scores(table))
-        found = []
-        for (old, new), (same, update, conflict, distinct) in zip(read, chances.tolist(), strict=True):
-            merges = same >= self.merge and not difference(old, new)
-            flag = self.flag_foreign if is_foreign(old, new) else self.flag
-            found.append(Likelihoods(same, update, conflict, distinct, merges, 1 - distinct >= flag))
-        return found
+        found = zip(read, chances[:, 0].tolist(), strict=True)
+        return [0.0 if is_foreign(*pair) or are_turned_round(*pair) else same for pair, same in found]
 
     def table(self, found: "Sequence[tuple[Floats, Floats]]") -> "Floats":
         """Return the features of pairs with the projections of their vectors, (pairs, columns) float32."""
@@ -130,30 +114,10 @@ def columns(found: "Sequence[tuple[Floats, Floats]]", pooled: Axes, left_over: A
     return np.concatenate(parts, axis=1).astype(np.float32)
 
 
-def difference(old: ReadText, new: ReadText) -> str:
-    """Return what forbids to take two texts for the same, however alike they look; empty where nothing does."""
-    one, other = old.words, new.words
-    if is_foreign(old, new):
-        return "a script that the embedding model cannot read"
-    if not one.amounts.agree(other.amounts):
-        return "numbers"
-    if are_namesakes(one, other) or have_other_names(one, other):
-        return "names"
-    if one.signs != other.signs:
-        return "a path, flag or identifier"
-    for kind in ("question", "change"):
-        if one.has(kind) != other.has(kind):
-            return f"a {kind}"
-    if has_other_words(one, other):
-        return "a word in one place"
-    if are_swapped(one, other) or are_reordered(one, other):
-        return "the order"
-    shared = len(one.content & other.content) / max(1, min(len(one.content), len(other.content)))
-    if shared < SHARED or not is_short(one, other):
-        return ""
-    if (opposites(one, other) + len(one.marked["negation"]) + len(other.marked["negation"])) % 2:
-        return "a negation or an opposite"
-    return "a qualification" if qualifiers(one) != qualifiers(other) else ""
+def are_turned_round(old: ReadText, new: ReadText) -> bool:
+    """Tell whether two texts have the same words that tell something, in another order."""
+    ours, theirs = ([word for word in side.words.words if word in side.words.content] for side in (old, new))
+    return ours != theirs and sorted(ours) == sorted(theirs)
 
 
 def is_foreign(old: ReadText, new: ReadText) -> bool:
@@ -200,9 +164,6 @@ def _from_arrays(meta: dict[str, Any], data: "dict[str, NDArray[Any]]") -> PairM
         raise ValueError("its trees do not fit together")
     return PairModel(
         embedding=str(meta["embedding"]),
-        merge=float(meta["merge"]),
-        flag=float(meta["flag"]),
-        flag_foreign=float(meta["flag_foreign"]),
         depth=int(meta["depth"]),
         feature=feature,
         threshold=data["threshold"].astype(np.float32),

@@ -7,21 +7,15 @@ from itertools import groupby, pairwise
 
 from .. import data as files
 from ..dataclass import dataclass
-from .amounts import Amounts, NumberWords, amounts, in_one_form, is_sign, number_words
-from .change_phrases import in_full
+from .amounts import Amounts, NumberWords, amounts, is_sign, number_words
 
 KINDS = ("negation", "change", "addition", "hedge", "past", "habit", "kin", "place", "calendar", "self")
 """Lists of words that are counted, in the order of the features."""
 PHRASES = ("change", "negation", "correction", "addition", "question", "ongoing")
 STEM = 4
 """Letters by which forms of one word are known: lives and live, works and working."""
-SHORT = 9
-"""Words of a text up to which each of them counts; long texts say "no", "before" and "often" in passing."""
-DAY = 3
-"""Letters to which the names of days and months are cut."""
 _NUMBER = "#"
 _WORD = re.compile(r"[\w@#+/.’'-]*[\w+#]")
-_LONG = re.compile(r"\b[a-z]{6,}\b", re.ASCII)
 _SIGN = re.compile(r"(?<!\S)(?:[./~-][\w./-]+|[^\s,;]*[_=<>$@\\][^\s,;]*|\w[\w.-]*/[\w./-]+)")
 _CAPITAL = re.compile(r"(?<![.!?:]\s)(?<!^)\b[A-ZÀ-ÖØ-Þ][\w.+#/-]*")
 
@@ -52,9 +46,6 @@ class _Lists:
     phrases: tuple[re.Pattern[str], ...]
     opposites: frozenset[tuple[str, str]]
     links: frozenset[str]
-    turns: frozenset[str]
-    joints: frozenset[str]
-    qualifiers: frozenset[str]
     english: frozenset[str]
     numbers: NumberWords
 
@@ -69,9 +60,6 @@ def _lists() -> _Lists:
         tuple(re.compile("|".join(data["phrases"][kind])) for kind in PHRASES),
         frozenset(pairs) | {(right, left) for left, right in pairs},
         frozenset(data["order"]["links"].split()),
-        frozenset(data["order"]["turns"].split()),
-        frozenset(data["order"]["and"].split()),
-        frozenset(data["guards"]["qualifier"].split()),
         frozenset(data["guards"]["english"].split()),
         number_words(data["numbers"]),
     )
@@ -104,37 +92,6 @@ def proper_names(words: Words) -> frozenset[str]:
     return words.names if are_few or _lists().english.intersection(words.words) else frozenset()
 
 
-def have_other_names(old: Words, new: Words) -> bool:
-    """Tell whether each of two texts has a name that the other lacks, or one has several; a day may be cut short.
-
-    The first word of a text may be a name too, where the other has a capital that this one lacks.
-    """
-    ours, theirs = _missing(proper_names(old), new), _missing(proper_names(new), old)
-    if (ours and theirs) or max(ours, theirs) > 1:
-        return True
-    return any(_begins_apart(one, other) and _missing(other.names, one) for one, other in ((old, new), (new, old)))
-
-
-def _missing(names: frozenset[str], other: Words) -> int:
-    """Count the names of a text that stand nowhere in another."""
-    known, units = {_calendar_name(word) for word in other.words}, _lists().numbers.units
-    return sum(_calendar_name(name) not in known and name not in units for name in names)
-
-
-def _begins_apart(side: Words, other: Words) -> bool:
-    """Tell whether a short text begins with a capital and a word that another lacks in every form."""
-    if not is_short(side, other) or not side.text[:1].isupper() or side.words[0] not in side.content:
-        return False
-    return side.words[0][:STEM] not in {word[:STEM] for word in other.words}
-
-
-def _calendar_name(word: str) -> str:
-    """Return a day or a month by its first three letters, any other word as it is."""
-    days = _lists().words["calendar"]
-    is_cut = len(word) == DAY and any(day.startswith(word) for day in days)
-    return word[:DAY] if is_cut or word in days or word.removesuffix("s") in days else word
-
-
 def _words(text: str) -> Iterator[str]:
     """Yield the words of a text; where no space stands between words, each sign is one."""
     for found in _WORD.findall(text):
@@ -144,11 +101,6 @@ def _words(text: str) -> Iterator[str]:
         for are_signs, letters in groupby(found, is_sign):
             part = "".join(letters)
             yield from part if are_signs else _WORD.findall(part)
-
-
-def qualifiers(words: Words) -> frozenset[str]:
-    """Return the words that make another statement of one: almost, former, perhaps."""
-    return _lists().qualifiers.intersection(words.words)
 
 
 def opposites(old: Words, new: Words) -> int:
@@ -192,12 +144,6 @@ def _form(side: Words, word: str) -> str:
     return _NUMBER if is_size or word in numbers.values or word[0].isdigit() else word[:STEM]
 
 
-def are_namesakes(old: Words, new: Words) -> bool:
-    """Tell whether two texts begin with names of which only the first part differs: `Ann Lee is 5`, `Tom Lee is 6`."""
-    is_shared = old.words[1:2] == new.words[1:2] and bool(old.names.intersection(new.names, old.words[1:2]))
-    return is_shared and old.words[0] != new.words[0] and not any(map(is_stop, (old.words[0], new.words[0])))
-
-
 def are_swapped(old: Words, new: Words) -> bool:
     """Tell whether texts of the same words have them in another order around a link: `A over B`, `B over A`."""
     if sorted(old.words) != sorted(new.words):
@@ -208,63 +154,6 @@ def are_swapped(old: Words, new: Words) -> bool:
         return {pair for pair in pairwise(words) if pair[0] in links}
 
     return after(old.words) != after(new.words)
-
-
-def is_short(old: Words, new: Words) -> bool:
-    """Tell whether one of two texts is so short that each of its words counts."""
-    return min(len(old.content), len(new.content)) <= SHORT
-
-
-def are_reordered(old: Words, new: Words) -> bool:
-    """Tell whether two texts name the same in another order: `Ann pays Bo`, `Bo pays Ann`.
-
-    The order is the same where words moved from one end to the other, as a time of day does, where two neighbours or
-    two words around `and` changed places, and where two changed places with a word that turns them round: `Ann paints
-    the gate`, `the gate is painted by Ann`.
-    """
-    names = (old.names | new.names) - old.marked["calendar"] - new.marked["calendar"]
-    ours, theirs = _in_order(old, names), _in_order(new, names)
-    if is_short(old, new) and sorted(ours) == sorted(theirs) and ours != theirs:
-        return True
-    ours, theirs = ([word[:STEM] for word in _in_order(side, side.content)] for side in (old, new))
-    if not ours or sorted(ours) != sorted(theirs):
-        return False
-    moved = [at for at, (left, right) in enumerate(zip(ours, theirs, strict=True)) if left != right]
-    if not moved:
-        return ("by" in old.words) != ("by" in new.words)
-    is_moved = theirs in (ours[at:] + ours[:at] for at in range(len(ours)))
-    are_neighbours = len(moved) == 2 and moved[1] == moved[0] + 1 and len(ours) > 2
-    return _turned(old) == _turned(new) and not is_moved and not are_neighbours
-
-
-def _in_order(side: Words, chosen: frozenset[str]) -> list[str]:
-    """Return chosen words of a text in their order; two around `and` have none."""
-    found: list[list[str]] = []
-    is_joined = False
-    for word in side.words:
-        if word in chosen:
-            found += [] if is_joined else [[]]
-            found[-1].append(word)
-        is_joined = bool(found) and word in _lists().joints
-    return [word for run in found for word in sorted(run)]
-
-
-def _turned(side: Words) -> list[str]:
-    """Return the words of a text that turn two things round."""
-    turns = _lists().turns
-    return sorted(["'s"] * side.text.replace("’", "'").count("'s") + [word for word in side.words if word in turns])
-
-
-def lasting_words(text: str) -> frozenset[str]:
-    """Return words that a text has in every form: long ones that are in no amount."""
-    numbers = _lists().numbers
-    found = frozenset(_LONG.findall(in_full(text)))
-    return found.difference(numbers.values, numbers.scales, numbers.units)
-
-
-def with_one_notation(text: str) -> str:
-    """Return a lower-case text with each time of day and each amount in one form."""
-    return in_one_form(text, _lists().numbers)
 
 
 def is_stop(word: str) -> bool:

@@ -69,6 +69,8 @@ def put_away(workspace: Workspace, path: str) -> Move:
     return Move(path, workspace.free_name(workspace.layout.archive + path), digest)
 
 
+LONGEST_NEAR = 160
+"""Characters of a memory that lies near to a new one that are shown."""
 NAMED = 20
 """Ids that a message or a history record lists at most."""
 
@@ -97,18 +99,32 @@ class Draft:
 
 
 @dataclass(frozen=True)
+class NearEntry:
+    """A memory that lies near to a new one: the writer decides whether the new one takes its place."""
+
+    id: str
+    text: str  # the start of it
+    date: str  # when it was said or confirmed last, YYYY-MM-DD in UTC
+
+    @classmethod
+    def of(cls, entry: Entry) -> "NearEntry":
+        """Return how an entry is named to the writer of a new one."""
+        return cls(entry.id, shorten(entry.body, LONGEST_NEAR), max(entry.created_at, entry.updated_at)[:10])
+
+
+@dataclass(frozen=True)
 class Admitted:
     """What became of a draft."""
 
-    action: str  # created or merged
+    action: str  # created, merged, or forgotten: left out, since `id` says it and was forgotten
     id: str  # of the entry that says it now
     path: str
     supersedes: tuple[str, ...] = ()  # ids it took the place of
     superseded_by: str = ""  # id of the entry that is believed in its stead
     conflicts_with: tuple[str, ...] = ()
-    likely_same: tuple[str, ...] = ()  # those of these that probably say the same
     reason: str = ""
     strength: int = 1  # how often it was confirmed, this time included
+    near: tuple[NearEntry, ...] = ()  # the nearest first
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for a JSON document; what does not apply is left out."""
@@ -116,9 +132,9 @@ class Admitted:
             "supersedes": list(self.supersedes),
             "superseded_by": self.superseded_by,
             "conflicts_with": list(self.conflicts_with),
-            "likely_same": list(self.likely_same),
             "reason": self.reason,
             "strength": self.strength if self.action == "merged" else 0,
+            "near": [vars(entry) for entry in self.near],
         }
         return {"action": self.action, "id": self.id, "path": self.path} | {
             key: value for key, value in known.items() if value
@@ -139,6 +155,11 @@ class Settled:
     def superseded(self) -> frozenset[str]:
         """Return the ids of what stood before and is believed no more."""
         return frozenset(one for done in self.admitted for one in done.supersedes)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Return a line about each draft that was left out because what it says was forgotten."""
+        return tuple(dict.fromkeys(done.reason for done in self.admitted if done.action == "forgotten"))
 
     @property
     def made(self) -> list[str]:

@@ -4,21 +4,17 @@ A key names the slot an entry fills, such as staging/port: one active entry a ke
 is trusted more is flagged and stays. Two texts of one key say the same thing at two times, whatever their words.
 """
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from dataclasses import replace
 from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
-from ..formats.entry import Entry, same_key
+from ..formats.entry import same_key
 from ..index.index import Index, ask
 from ..index.lookups import keys_in_use
-from ..store.entries import drafted, revised
+from ..store.entries import drafted
 from ..store.journal import Change
 from ..store.workspace import Workspace
-from .change_phrases import core, single, words
-from .comparison import compare, is_comparable, replaced_span
 from .merging import is_believed_over, is_same_slot, is_trusted_less
 from .plan import Plan, applied, as_diff, free_entry, without_lines
 from .supersession import (
@@ -31,11 +27,6 @@ from .supersession import (
     supersede_plan,
     superseded_text,
 )
-
-MOST_WORDS = 5
-"""Words of a key that is proposed, at most."""
-MOST_ALIKE = 50
-"""Entries that begin alike of which every pair is compared."""
 
 
 @dataclass(frozen=True)
@@ -129,11 +120,15 @@ def replace_entry(
     is_flagged = not by_user and is_trusted_less(drafted(workspace, told, body), over)
     fields = {**told, "references": [*told.get("references", ()), over.id]}
     if is_flagged:
-        fields["conflicts_with"] = [over.id]
+        fields |= {"conflicts_with": [over.id], "verdicts": [over.id]}
     elif over.key:
         fields.setdefault("key", over.key)
     identifier, path, text = free_entry(workspace, fields, body, workspace.noise(body))
-    marked = (conflicting_text if is_flagged else superseded_text)(workspace, before, identifier)
+    if is_flagged:
+        new = replace(drafted(workspace, fields, body), id=identifier)
+        marked = conflicting_text(workspace, before, new)
+    else:
+        marked = superseded_text(workspace, before, identifier)
     reason = flagged_reason(over.id, identifier) if is_flagged else f"{over.id} is superseded by {identifier}"
     plan = Plan((Change(path, None, text), Change(before.path, before.text, marked)), (reason,))
     gone, flagged = ((), (over.id,)) if is_flagged else ((over.id,), ())
@@ -168,8 +163,8 @@ def fill(workspace: Workspace, path: str, command: str) -> Filled:
             text = referring_text(workspace, now, other.entry.id)
             gone.append(other.entry.id)
         else:
-            steps.append(Change(other.path, other.text, conflicting_text(workspace, other, one.entry.id)))
-            text = conflicting_text(workspace, now, other.entry.id)
+            steps.append(Change(other.path, other.text, conflicting_text(workspace, other, one.entry)))
+            text = conflicting_text(workspace, now, other.entry)
             flagged.append(other.entry.id)
     if text != one.text:
         steps.append(Change(one.path, one.text, text))
@@ -195,62 +190,3 @@ def _others(workspace: Workspace, one: EntryFile) -> list[EntryFile]:
 def _paths(index: Index, key: str) -> list[str]:
     index.refresh()
     return [path for other, path in keys_in_use(index) if same_key(other) == same_key(key)]
-
-
-@dataclass(frozen=True)
-class KeyProposal:
-    """A key for entries that look like one slot."""
-
-    key: str
-    ids: tuple[str, ...]
-
-
-def key_plan(workspace: Workspace, proposal: KeyProposal, texts: Mapping[str, str]) -> Plan:
-    """Give the entries of a proposal, whose texts come by path, its key."""
-    changes = {path: revised(workspace, path, text, {"key": proposal.key}, touch=False) for path, text in texts.items()}
-    steps = tuple(Change(path, texts[path], new) for path, new in changes.items())
-    return Plan(steps, (f"{proposal.key}: {', '.join(proposal.ids)}",))
-
-
-def proposals(entries: Sequence[Entry]) -> list[KeyProposal]:
-    """Propose a key for entries that look like one slot: they took each other's place, or say it with another value.
-
-    Entries that have a key are left out, and so are those that begin with no subject and verb in common.
-    """
-    known = {entry.id: entry for entry in entries if not entry.key}
-    found: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for one, other in _likes(known):
-        key = _subject(one.body, other.body) if one.project == other.project else ""
-        if key:
-            found[key, one.project] |= {one.id, other.id}
-    return [KeyProposal(key, tuple(sorted(ids))) for (key, _), ids in sorted(found.items())]
-
-
-def _likes(known: Mapping[str, Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Yield the entries that are linked with each other, and those that state another value of the same."""
-    alike: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
-    for one in known.values():
-        others = (one.superseded_by, *one.conflicts_with)
-        yield from ((one, known[other]) for other in others if other in known)
-        if one.status == "active" and is_comparable(one.body):
-            alike[core(words(one.body))[:2]].append(one)
-    for group in alike.values():
-        for one, other in combinations(group[:MOST_ALIKE], 2):
-            if compare(one.body, other.body).is_against:
-                yield one, other
-
-
-def _subject(one: str, other: str) -> str:
-    """Return what two statements begin with, up to the verb or preposition before what differs."""
-    spelled, theirs = _spelled(one), _spelled(other)
-    shared, _ = replaced_span(tuple(spelled), tuple(theirs))
-    begin = list(spelled)[:shared]
-    links = single("links")
-    end = next((place for place, word in enumerate(begin) if place and word in links), 0)
-    return "-".join(spelled[word] for word in begin[:end]).casefold() if end <= MOST_WORDS else ""
-
-
-def _spelled(text: str) -> dict[str, str]:
-    """Return the words of a text as they are compared, each with how it is written."""
-    found = ((core(words(token)), token.strip(".,;:!?\"'()")) for token in text.split())
-    return {said[0]: token for said, token in found if said}

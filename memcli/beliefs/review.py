@@ -1,4 +1,4 @@
-"""The queue of what needs a person's yes or no: flagged pairs, filled keys, faded rules, and what came in by itself.
+"""The queue of what needs a person's yes or no: filled keys, verdicts, faded rules, and what came in by itself.
 
 Only looks. An id names a question and the texts it is about: once one of these is edited, it is another question.
 """
@@ -17,13 +17,12 @@ from ..index.index import ask
 from ..store import local_log
 from ..store.local_log import ProposedDecision
 from ..store.workspace import Workspace
-from .comparison import Likelihoods, compare
 from .merging import is_same_slot, slot_of
 from .review_count import faded_rules, review_rows
-from .supersession import EntryFile, read_entry_file
+from .supersession import EntryFile, is_guessed, read_entry_file
 
-QuestionKind = Literal["same", "conflict", "key", "faded", "new"]
-KINDS: tuple[QuestionKind, ...] = ("key", "conflict", "same", "faded", "new")
+QuestionKind = Literal["conflict", "key", "faded", "new"]
+KINDS: tuple[QuestionKind, ...] = ("key", "conflict", "faded", "new")
 """In the order they are asked."""
 HUB = 3
 """Pairs one entry is in from which they are asked about together."""
@@ -40,7 +39,6 @@ class Question:
     reason: str
     group: str = ""  # what it has in common with others: the id of an entry in many pairs, or what brought it in
     proposal: ProposedDecision | None = None
-    likelihoods: Likelihoods | None = None  # of what the newer text is to the older one, where it was asked
 
     @property
     def is_pair(self) -> bool:
@@ -100,7 +98,7 @@ def fresh(question: Question, now: Now) -> Question:
     if [one.entry.id for one in sides] != ids or any(one.entry.status != "active" for one in sides):
         raise NotFoundError(_DONE, "`mem review` shows what waits")
     is_open = True
-    if question.kind in ("conflict", "same"):
+    if question.kind == "conflict":
         is_open = any(other.entry.id in one.entry.conflicts_with for one, other in (sides, sides[::-1]))
     elif question.kind == "key":
         is_open = is_same_slot(sides[0].entry, sides[1].entry)
@@ -140,21 +138,18 @@ class _Desk:
         for newer, older in self._flagged():
             both = frozenset((newer.entry.id, older.entry.id))
             if both not in found:
-                verdict = compare(older.entry.body, newer.entry.body)
-                reason = verdict.reason or "flagged"
-                is_same = verdict.kind == "same" or (
-                    not verdict.is_against and older.entry.id in newer.entry.likely_same
-                )
-                found[both] = _pair("same" if is_same else "conflict", newer, older, reason)
+                found[both] = _pair("conflict", newer, older, "flagged by a verdict")
         return list(found.values())
 
     def _flagged(self) -> Iterator[tuple[EntryFile, EntryFile]]:
-        """Yield the pairs that are flagged on either side, and that nobody found distinct."""
+        """Yield the pairs that are flagged on certain ground on either side, and that nobody found distinct."""
         for row in self.rows:
             one = self.read(row["id"]) if row["conflicts_with"] else None
             for name in one.entry.conflicts_with if one else ():
                 other = self.read(name)
-                if one and other and one is not other and one.entry.id not in other.entry.distinct:
+                if one is None or other is None or one is other or one.entry.id in other.entry.distinct:
+                    continue
+                if not is_guessed(one.entry, other.entry):
                     yield _by_age(one, other)
 
     def _filling(self) -> Iterator[tuple[EntryFile, EntryFile]]:

@@ -24,7 +24,7 @@ def waiting_count(workspace: Workspace) -> int:
     flagged = {
         frozenset((row["id"], other))
         for row in rows
-        for other in row["conflicts_with"]
+        for other in row["verdicts"]
         if other in slots and slots[other] != slots[row["id"]]
     }
     filling = sum(count * (count - 1) // 2 for count in Counter(slots.values()).values())

@@ -17,9 +17,10 @@ from ..index.lookups import entry_texts_with, replaced_by, successors, supersess
 from ..store import atomic_files, entries
 from ..store.journal import Change
 from ..store.workspace import Workspace
+from .merging import is_same_slot
 from .plan import Plan, listed
 
-_NAMING = ("references", "conflicts_with", "likely_same", "distinct")
+_NAMING = ("references", "conflicts_with", "likely_same", "verdicts", "distinct")
 """Fields in which an entry lists ids of others."""
 LONGEST = 1000
 """Links of a chain that are followed; a longer one is a mistake."""
@@ -73,14 +74,25 @@ def referring_text(workspace: Workspace, new: EntryFile, to: str) -> str:
     return entries.revised(workspace, new.path, new.text, told, touch=False)
 
 
-def conflicting_text(workspace: Workspace, one: EntryFile, other: str, *, is_likely_same: bool = False) -> str:
-    """Return the text of an entry that is flagged with another one: it contradicts it, or probably says the same."""
-    if other in one.entry.conflicts_with:
-        return one.text
-    told = {"conflicts_with": [*one.entry.conflicts_with, other]}
-    if is_likely_same:
-        told["likely_same"] = [*one.entry.likely_same, other]
-    return entries.revised(workspace, one.path, one.text, told, touch=False)
+def conflicting_text(workspace: Workspace, one: EntryFile, other: Entry) -> str:
+    """Return the text of an entry that is flagged with another one by a verdict, or since both fill one key."""
+    told = {"conflicts_with": list(dict.fromkeys([*one.entry.conflicts_with, other.id]))}
+    if not is_same_slot(one.entry, other):
+        told["verdicts"] = list(dict.fromkeys([*one.entry.verdicts, other.id]))
+    told = {key: ids for key, ids in told.items() if len(ids) > len(getattr(one.entry, key))}
+    return entries.revised(workspace, one.path, one.text, told, touch=False) if told else one.text
+
+
+def flags_left(entry: Entry, left: Collection[str]) -> dict[str, object]:
+    """Return the fields that change where an entry stays flagged with these ids alone."""
+    told = {key: getattr(entry, key) for key in ("conflicts_with", "verdicts", "likely_same")}
+    kept = {key: [name for name in names if name in left] for key, names in told.items()}
+    return {key: names for key, names in kept.items() if len(names) != len(told[key])}
+
+
+def is_guessed(entry: Entry, other: Entry) -> bool:
+    """Tell whether a flag of two entries was guessed by an earlier version: no key and no verdict stands behind it."""
+    return not is_same_slot(entry, other) and other.id not in entry.verdicts and entry.id not in other.verdicts
 
 
 def supersede_plan(workspace: Workspace, old: EntryFile, new: EntryFile) -> Plan:
@@ -112,7 +124,7 @@ def supersede_plan(workspace: Workspace, old: EntryFile, new: EntryFile) -> Plan
 def flagging_plan(workspace: Workspace, old: EntryFile, new: EntryFile) -> Plan:
     """Propose to flag an entry with the one that is said to have taken its place, and is trusted less."""
     changes = [
-        Change(one.path, one.text, conflicting_text(workspace, one, other.entry.id))
+        Change(one.path, one.text, conflicting_text(workspace, one, other.entry))
         for one, other in ((old, new), (new, old))
     ]
     changes = [one for one in changes if one.after != one.before]

@@ -5,16 +5,19 @@ Which of the four it is follows from the entry alone, and is decided here.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
-from ..errors import UsageError
+from ..errors import RefusedError, UsageError
 from ..store import entries
 from ..store.addresses import from_folder
 from ..store.privacy import IGNORE, require_open
 from ..store.redaction import Redacted
 from ..store.secret_guard import SecretGuard
 from ..store.workspace import Workspace
+
+if TYPE_CHECKING:
+    from .plan import NearEntry
 
 COMMAND = "mem write"
 
@@ -74,6 +77,8 @@ class NewEntry:
         """Return the fields of the frontmatter that are told."""
         names = [one.name for one in fields(self) if one.name not in ("text", "id", "path", "supersedes")]
         values = {name: getattr(self, name) for name in names}
+        if self.conflicts_with is not None:  # whoever says so has decided it
+            values["verdicts"] = self.conflicts_with
         return {name: _plain(value) for name, value in values.items() if value is not None}
 
 
@@ -92,11 +97,11 @@ class Written:
     superseded_by: str = ""
     """The id of the entry that is believed in its stead."""
     conflicts_with: tuple[str, ...] = ()
-    likely_same: tuple[str, ...] = ()
-    """Those of the conflicts that probably say the same."""
     reason: str = ""
     strength: int = 1
     """How often it was confirmed, this time included."""
+    near: "tuple[NearEntry, ...]" = ()
+    """What lies near to it, the nearest first: whoever writes knows whether it takes the place of one of these."""
     notices: tuple[str, ...] = ()
     """What a person is to be told."""
     redacted: tuple[Redacted, ...] = ()
@@ -119,6 +124,8 @@ def change_entry(workspace: Workspace, path: str, new: NewEntry, guard: SecretGu
         raise UsageError("nothing to change", "give a text or a field")
     body, told, notices = _looked_through(workspace, new, guard)
     author = workspace.author(new.source or "", by)
+    if new.text is not None:
+        notices += _past_forgotten(workspace, {"source": author}, body, is_change=True)
     done = entries.update(workspace, path, told, None if new.text is None else body, by=author)
     written = replace(_as_it_is(workspace, done, told), notices=notices, redacted=tuple(guard.redacted))
     if done.action != "updated":
@@ -155,10 +162,12 @@ def write_entry(
         from .replacing import replace_entry
 
         by_user = "user" in (author, by)
+        notices += _past_forgotten(workspace, {"source": author, **told}, body)
         new_one = replace_entry(workspace, old, {"source": author, **told}, body, COMMAND, by_user=by_user)
         done = Written(workspace, "created", **vars(new_one))
     elif new.path or by_hand or not (dedup or new.key or judge):
         place = from_folder(workspace, new.path)
+        notices += _past_forgotten(workspace, {"source": author, **told}, body)
         written = entries.write(workspace, told, body, workspace.noise(body), place, by=author)
         done = _as_it_is(workspace, written, told)
     elif judge and not dedup:
@@ -170,6 +179,17 @@ def write_entry(
             workspace, {"source": author, **told}, body, progress if judge else None, by_key_alone=not dedup
         )
     return replace(done, notices=(*notices, *done.notices), redacted=tuple(guard.redacted))
+
+
+def _past_forgotten(
+    workspace: Workspace, told: Mapping[str, Any], body: str, *, is_change: bool = False
+) -> tuple[str, ...]:
+    """Return what the user's word lifts of what was forgotten; raise RefusedError where it is not the user's."""
+    if not (workspace.root / workspace.layout.archive).is_dir():
+        return ()
+    from .forgotten import pass_by_the_forgotten  # late: where nothing was put away no index is opened
+
+    return pass_by_the_forgotten(workspace, told, body, COMMAND, is_change=is_change)
 
 
 def _looked_through(
@@ -216,6 +236,8 @@ def _admitted(
         judge = llm_judge(workspace, judged)
     draft = Draft(told, body, workspace.noise(body))
     settled = admit(workspace, [draft], COMMAND, judge, by_key_alone=by_key_alone)
+    if settled.left_out:
+        raise RefusedError(settled.left_out[0], "`--source user` where the user said so again")
     return Written(workspace, **vars(settled.admitted[0]), notices=settled.notices, error=settled.error)
 
 

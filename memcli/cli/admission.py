@@ -43,14 +43,12 @@ def relations(
     supersedes: Sequence[str] = (),
     superseded_by: str = "",
     conflicts_with: Sequence[str] = (),
-    likely_same: Sequence[str] = (),
 ) -> str:
     """Say what became of other memories through one: `supersedes mem_…; conflicts with mem_…`."""
     told = (
         ("supersedes", supersedes),
         ("superseded by", [superseded_by][: bool(superseded_by)]),
-        ("conflicts with", [one for one in conflicts_with if one not in likely_same]),
-        ("probably says the same as", likely_same),
+        ("conflicts with", conflicts_with),
     )
     return "; ".join(f"{words} {', '.join(ids)}" for words, ids in told if ids)
 
@@ -58,10 +56,10 @@ def relations(
 def counted(admitted: Sequence["Admitted"]) -> str:
     """Count what was more than made anew: `2 merged, 1 superseded`; empty where all was."""
     numbers = {
+        "forgotten": sum(one.action == "forgotten" for one in admitted),
         "merged": sum(one.action == "merged" for one in admitted),
         "superseded": sum(len(one.supersedes) + bool(one.superseded_by) for one in admitted),
-        "in conflict": sum(len(one.conflicts_with) > len(one.likely_same) for one in admitted),
-        "probably known": sum(bool(one.likely_same) for one in admitted),
+        "in conflict": sum(bool(one.conflicts_with) for one in admitted),
     }
     return ", ".join(f"{number:,} {what}" for what, number in numbers.items() if number)
 

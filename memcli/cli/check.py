@@ -49,11 +49,6 @@ def check(
             show_default=False,
         ),
     ] = "",
-    keys: Annotated[
-        bool,
-        typer.Option("--keys", help="Propose keys for entries that look like one slot; --fix asks and writes them."),
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="With --keys --fix: write them without asking.")] = False,
     cited: Annotated[
         bool, typer.Option("--cited", help="Hold the lines that memories cite against the files alone.")
     ] = False,
@@ -87,9 +82,9 @@ def check(
         raise UsageError("--fix changes files on disk, not what is staged", "run `mem check --fix`, then `git add`")
     if dry_run and not (fix or refresh):
         raise UsageError("--dry-run shows what --fix or --refresh would do", "give both")
-    if since and (fix or in_index or recall or keys or cited or refresh):
+    if since and (fix or in_index or recall or cited or refresh):
         raise UsageError("--since looks at what changed since a commit", "give it alone, or with --format")
-    if format_ != "text" and (as_json or dry_run or recall or keys or cited or refresh):
+    if format_ != "text" and (as_json or dry_run or recall or cited or refresh):
         raise UsageError(
             f"--format {format_} writes what is wrong with files", "give it with --staged or --since alone"
         )
@@ -103,11 +98,6 @@ def check(
             raise UsageError("--recall asks memory and looks at no file", "give it alone")
         if not show_proof(where, recall, as_json=as_json):
             raise typer.Exit(1)
-        return
-    if keys:
-        if fix and not (yes or context.at_terminal()):
-            raise UsageError("nobody is here to ask", "look at the keys first, then give --yes")
-        _show_keys(where, fix=fix and not dry_run, yes=yes, as_json=as_json)
         return
     if cited or refresh:
         if fix or in_index or for_secrets:
@@ -188,30 +178,3 @@ def _show_cited(where: Workspace, accept: str, *, dry_run: bool, as_json: bool) 
             output.note("every cited line is as it was")
     if found.left:
         raise typer.Exit(3 if found.is_changed else 1)
-
-
-def _show_keys(where: Workspace, *, fix: bool, yes: bool, as_json: bool) -> None:
-    """Print the keys proposed and their entries; with `fix` write those a person agrees with, with `yes` all."""
-    found = api.propose_keys(where)
-    written = []
-    for one in found.proposals:
-        if not as_json:
-            for identifier in one.ids:
-                place = context.here(where, found.paths[identifier])
-                output.say_row((one.key, identifier, place, found.says[identifier]))
-        if fix and (yes or _agrees(one)):
-            found.write(where, one)
-            written.append(one.key)
-    if as_json:
-        output.say_json(found.as_dict(written))
-    elif output.is_heard():
-        hint = "" if fix or not found.proposals else ": `mem check --keys --fix` writes them"
-        count = len(found.proposals)
-        output.note(f"{count:,} keys proposed{hint}" if count else "no entries look like one slot")
-
-
-def _agrees(proposal: api.KeyProposal) -> bool:
-    """Ask at a terminal; elsewhere nobody agrees."""
-    return (
-        context.at_terminal() and input(f"give these {len(proposal.ids)} the key {proposal.key}? [y/N] ").lower() == "y"
-    )

@@ -132,19 +132,28 @@ def supersede(
 def forget(
     names: _Names,
     purge: Annotated[bool, typer.Option("--purge", help="Delete for good instead.")] = False,
+    reason: Annotated[str, typer.Option("--reason", help="Why, to be read in the archived file.")] = "",
+    source: Source = "",
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
     """Move entries to the archive.
 
-    An archived memory is out of search but for --archived, and `mem restore` brings it back byte for byte.
+    An archived memory is out of search but for --archived, and `mem restore` brings it back byte for byte. What says
+    the same, but for letter case, white space and closing full stops, is kept no more, wherever it comes from: an older
+    conversation, an import, an agent. The user's own word, said later, lifts that. `mem ls --forgotten` lists them.
+    Its line of MEMORY.md goes with it, and what else says the same is named.
 
     With --purge go an entry's earlier texts too, duplicates that were folded into it, its line of MEMORY.md, and what
     `.mem/` keeps of it. Other files that say the same, such as notes and conversations, are named and stay; so is what
     git has committed.
     """
-    _tell_each(api.forget(context.reading(workspace, scope), names, purge=purge), as_json=as_json)
+    if purge and reason:
+        raise UsageError("what is purged has no file for a reason", "leave out --reason")
+    by = source or context.speaker()
+    done = api.forget(context.reading(workspace, scope), names, purge=purge, by=by, reason=reason)
+    _tell_each(done, as_json=as_json)
 
 
 def restore(

@@ -130,6 +130,7 @@ def ls(
     ] = "updated",
     limit: Annotated[int, typer.Option("-n", "--limit", help="How many.", show_default="all")] = 0,
     conflicts: Annotated[bool, typer.Option("--conflicts", help="Only entries that another one contradicts.")] = False,
+    forgotten: Annotated[bool, typer.Option("--forgotten", help="Only what was forgotten.")] = False,
     choice: Choice = Choice(),
     workspace: InWorkspace = "",
     scope: InScope = "",
@@ -140,7 +141,9 @@ def ls(
     Prints id, type, date, path and what each says, the latest change first.
     """
     found_in = world.reading(workspace, scope)
-    listed = api.list_entries(found_in, prefix, sort=sort, limit=limit, conflicts=conflicts, choice=choice)
+    listed = api.list_entries(
+        found_in, prefix, sort=sort, limit=limit, conflicts=conflicts, forgotten=forgotten, choice=choice
+    )
     world.tell_problems(found_in, listed.problems)
     if as_json:
         output.say_json(listed.as_dict())

@@ -62,7 +62,7 @@ def review(
         raise UsageError("--source says whose answer it is", "write `mem review answer ID DECISION --source …`")
     is_asked = context.is_typed() and not as_json
     bar = output.Bar("asking the LLM", 1)
-    found = api.review(where, limit=limit, judge=judge, weigh=not is_asked, progress=judge_progress(), asking=bar)
+    found = api.review(where, limit=limit, judge=judge, progress=judge_progress(), asking=bar)
     bar.clear()
     if found.judged is not None:
         _tell_judged(found.judged)

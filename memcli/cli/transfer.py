@@ -123,7 +123,7 @@ def _teller(where: Workspace, name: str, *, dry_run: bool, as_json: bool) -> Cal
 
     def tell(line: api.ImportedLine) -> None:
         told[line.action] += 1
-        if line.action in ("conflict", "refused"):
+        if line.action in ("conflict", "refused", "forgotten"):
             if told[line.action] <= TOLD:
                 output.note(f"{name}:{line.line}: {f'{line.path}: ' if line.path else ''}{line.reason}")
             elif told[line.action] == TOLD + 1:
@@ -132,7 +132,7 @@ def _teller(where: Workspace, name: str, *, dry_run: bool, as_json: bool) -> Cal
             action = f"would {line.action.removesuffix('d')}" if dry_run else line.action
             output.say_row((action, context.here(where, line.path), line.id))
         elif line.action == "created" and not as_json:
-            remark = relations(line.supersedes, line.superseded_by, line.conflicts_with, line.likely_same)
+            remark = relations(line.supersedes, line.superseded_by, line.conflicts_with)
             row = ("would create" if dry_run else "created", context.here(where, line.path))
             output.say_row((*row, remark) if remark else row)
 

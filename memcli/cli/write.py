@@ -116,12 +116,12 @@ def write(
 ) -> None:
     """Write an entry, or change one with --id.
 
-    What is known in the same words, but for letter case, white space and closing full stops, is confirmed and not kept
-    twice; of another wording of the same both stay. It takes the place of what --supersedes names, of what fills the
-    same --key, and of what it repeats to say that it is over ("no longer", "moved from … to", "instead of",
-    "Correction:"); what is trusted more, such as the user's word, is flagged with it instead. What else may contradict
-    it, as a change told in other words does, is flagged on both. At a --path of your own it is kept as it is; written
-    there again, it changes the entry.
+    What is known in the same words, but for letter case, white space and closing full stops, or all but certainly in
+    other words, is confirmed and not kept twice; the newest wording of the highest trust is its text, the others stay.
+    It takes the place of what --supersedes names, of what fills the same --key, and of what it repeats with another
+    value after "Correction:"; what is trusted more, such as the user's word, is flagged with it instead. Anything else
+    is a memory of its own: what lies near is named, and whether the new one takes its place is yours to say with
+    `mem supersede`. At a --path of your own it is kept as it is; written there again, it changes the entry.
 
     What is typed at a terminal is the user's word. An agent, a script or a pipe says --source user for what the user
     said; without it the entry is `observed`, which counts for less.
@@ -184,11 +184,14 @@ def _tell(done: Written, *, as_json: bool) -> None:
         output.say_json(done.as_dict())
     else:
         _tell_row(done)
+        for near in done.near:
+            way = f"takes its place? mem supersede {near.id} {done.id}"
+            output.note(f'near: {near.id} "{near.text}" ({near.date}) · {way}')
 
 
 def _tell_row(done: Written) -> None:
     path = context.here(done.workspace, done.path)
-    remark = relations(done.supersedes, done.superseded_by, done.conflicts_with, done.likely_same)
+    remark = relations(done.supersedes, done.superseded_by, done.conflicts_with)
     if not output.is_watched():
         row = [done.action, done.id, path]
         output.say_row([*row, remark] if remark else row)
@@ -197,8 +200,7 @@ def _tell_row(done: Written) -> None:
     action = "merged into" if done.action == "merged" else done.action
     output.say(f"{action} {done.id} ({path})" + (f": {said}" if said else ""))
     if done.conflicts_with:
-        alike = len(done.conflicts_with) == len(done.likely_same)
-        output.note(f"`mem review` settles {'whether they are one' if alike else 'which of them holds'}")
+        output.note("`mem review` settles which of them holds")
 
 
 def _body(text: str, file: str, *, allow_secret: bool) -> str | None:

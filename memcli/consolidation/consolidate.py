@@ -226,7 +226,8 @@ def keep_requests(
         settled, _ = with_current(workspace, "mem session append", again, decide, note=note)
     except MemError as error:
         return (), (f"what the user asked to remember waits for consolidation: {error.message}",)
-    return tuple(dict.fromkeys(admitted.id for admitted in settled.admitted)), settled.notices
+    ids = (admitted.id for admitted in settled.admitted if admitted.action != "forgotten")
+    return tuple(dict.fromkeys(ids)), (*settled.notices, *settled.left_out)
 
 
 class _LostError(Exception):

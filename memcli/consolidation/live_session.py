@@ -85,16 +85,14 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembere
                 raise
             settled = turn.settled
         (one,) = settled.admitted
+        if one.action == "forgotten":
+            return one.id, f"Not kept: {one.reason}"
         if one.action == "merged":
             return one.id, f"Known already as {one.id}, confirmed {one.strength} times now: {text}"
         places = (
             ("It takes the place of {}.", one.supersedes),
             ("Believed in its place is {}.", (one.superseded_by,) if one.superseded_by else ()),
-            (
-                "It may contradict {}: both are kept.",
-                [name for name in one.conflicts_with if name not in one.likely_same],
-            ),
-            ("It probably says the same as {}: both are kept.", one.likely_same),
+            ("It contradicts {}: both are kept.", one.conflicts_with),
         )
         also = "".join(f" {said.format(', '.join(ids))}" for said, ids in places if ids)
         return one.id, f"Kept in memory as {one.id}: {text}{also}"

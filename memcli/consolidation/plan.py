@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import PurePath
 
+from ..beliefs.forgotten import all_forgotten
 from ..beliefs.plan import Admitted, Plan, Settled, read_page, without_lines
 from ..dataclass import dataclass
 from ..formats.history import is_dated
-from ..formats.text_lines import clean_text, shorten, unconflicted
+from ..formats.text_lines import blanked, clean_text, normalized, shorten, unconflicted
 from ..formats.times import day_of, parse_time
 from ..store.entries import entry_text
 from ..store.history import history_steps
@@ -61,6 +62,7 @@ def plan_batches(workspace: Workspace, found: Sequence[Extraction], parts: Seque
     """
     if found[0].how == "fallback":  # an LLM is asked about one conversation at a time
         return [_fallback(found[0], parts[0])]
+    found = _without_forgotten(workspace, found, parts)
     page = read_page(workspace)
     kept = list(zip(found, parts, strict=True))
     stands = {step.path: step.after for settled in parts for step in settled.plan.steps if isinstance(step, Change)}
@@ -77,6 +79,34 @@ def plan_batches(workspace: Workspace, found: Sequence[Extraction], parts: Seque
         proposed.append(_outcome(one, settled, [*steps, *page_steps, cursor], remarks))
         page_steps, remarks = [], ()
     return proposed
+
+
+def _without_forgotten(
+    workspace: Workspace, found: Sequence[Extraction], parts: Sequence[Settled]
+) -> Sequence[Extraction]:
+    """Return what was found with what is forgotten blanked out of history, episode and page, but for what is lifted."""
+    texts = all_forgotten(workspace)
+    if not texts:
+        return found
+    said = zip(
+        (draft for one in found for draft in one.drafts),
+        (done for part in parts for done in part.admitted),
+        strict=True,
+    )
+    texts -= {normalized(draft.body) for draft, done in said if done.action != "forgotten"}
+
+    def blank(text: str) -> str:
+        return blanked(text, texts)
+
+    return [
+        replace(
+            one,
+            history=blank(one.history),
+            told=one.told.mapped(blank),
+            page=None if one.page is None else blank(one.page),
+        )
+        for one in found
+    ]
 
 
 def plan_requests(found: Extraction, settled: Settled, messages: Sequence[str]) -> list[Step]:
@@ -125,6 +155,7 @@ def _fallback(found: Extraction, settled: Settled) -> Outcome:
     if not due:
         return replace(_outcome(found, settled, ()), admitted=(), unheard="", remarks=())
     said = " | ".join(f"{event.name or event.role}: {shorten(event.text, _EACH)}" for event in due[-_LAST:])
+    said = blanked(said, all_forgotten(workspace))
     text = f"[{workspace.now.astimezone(workspace.zone):%Y-%m-%d %H:%M}] {FALLBACK} {session.id}: {clean_text(said)}"
     records = history_steps(workspace, text, replace(batch, events=due).noise("fallback"))
     steps: list[Step] = [*records, *settled.plan.steps, *without_lines(workspace, settled.superseded).steps]
@@ -145,7 +176,7 @@ def _outcome(found: Extraction, settled: Settled, steps: Sequence[Step], remarks
         Plan(tuple(steps), settled.plan.reasons if steps else ()),
         found.batch.messages,
         settled.admitted,
-        settled.notices + remarks,
+        settled.notices + settled.left_out + remarks,
         found.error,
         settled.error,
         found.redacted,
@@ -175,7 +206,8 @@ def _episode(batch: Batch, found: Extraction, label: str) -> Change:
 def _label(workspace: Workspace, stands: Mapping[str, str | None], settled: Settled) -> str:
     """Return the project that most of the entries made or confirmed belong to, the first of equals; "" for none."""
     labels = Counter(
-        entry_as_planned(workspace, stands, path).project for path in {one.path: 0 for one in settled.admitted}
+        entry_as_planned(workspace, stands, path).project
+        for path in {one.path: 0 for one in settled.admitted if one.action != "forgotten"}
     )
     del labels[""]
     return labels.most_common(1)[0][0] if labels else ""

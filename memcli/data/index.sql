@@ -11,13 +11,16 @@ create table entries(
     file integer primary key, id text not null, type text, layer text, title text, tags text, project text,
     created_at text, updated_at text, source text, status text, trust real, confidence real, salience real,
     strength integer, pinned integer, expires_at text, superseded_by text, conflicts_with text,
-    likely_same text, access_count integer, last_accessed_at text, summary text, key text, superseded_at text,
+    verdicts text, access_count integer, last_accessed_at text, summary text, key text, superseded_at text,
     version_of text, aliases text not null
 );
 create index entries_by_id on entries(id);
 create index entries_by_version on entries(version_of) where version_of <> '';
 create index entries_with_aliases on entries(file) where aliases <> '';
 create index entries_by_tail on entries(substr(id, -6));
+create table forgotten(file integer not null, said text not null);
+create index forgotten_by_words on forgotten(said);
+create index forgotten_of on forgotten(file);
 create table chunks(
     chunk integer primary key autoincrement, file integer not null, kind text not null, status text not null,
     anchor text not null, line integer not null, start integer not null, stop integer not null,

@@ -121,12 +121,23 @@ class Entry:
     """The id of the entry whose text this was, until `write --id` or an edit put another one in its place. Such a
     version lies in `archive/`; `mem read ID --history` lists it and `mem restore` brings it back. Of MEMORY.md and
     notes the whole text of before lies there, named by the time."""
+    forgotten_at: str = stated("", read_time, merge=KEPT, branches=LATEST, is_claim=True)
+    """The time it was forgotten, of a file in `archive/`: in a trusted workspace what says the same does not come back
+    without a yes. What decay puts there has none; `mem restore` takes it off."""
+    forgotten_by: str = stated("", merge=KEPT, is_claim=True)
+    """Who forgot it: `user`, or `observed` where an agent or a script did."""
+    reason: str = stated("", merge=KEPT)
+    """Why it was forgotten, as `mem forget --reason` told."""
     wordings: tuple[str, ...] = stated((), read_sentences, merge=KEPT, branches=UNION)
     """Other texts that say the same, found by search as the entry itself is."""
     conflicts_with: tuple[str, ...] = stated((), read_texts, "conflictsWith", merge=KEPT, branches=UNION)
-    """Flag: ids of entries that may say otherwise or the same; `mem review` settles it."""
+    """Flag: ids of entries that say otherwise, by their key or a verdict; `mem review` settles it."""
+    verdicts: tuple[str, ...] = stated((), read_texts, merge=KEPT, branches=UNION)
+    """Those of `conflicts_with` that rest on a verdict: of an LLM, of a merge of two clones, or of a correction that is
+    trusted less. What is in `conflicts_with` without that, or a key in common, was guessed by an earlier version:
+    `mem check --fix` takes it off."""
     likely_same: tuple[str, ...] = stated((), read_texts, merge=KEPT, branches=UNION)
-    """Those of `conflicts_with` that probably say the same."""
+    """Guessed by an earlier version: those of `conflicts_with` that probably say the same."""
     distinct: tuple[str, ...] = stated((), read_texts, merge=KEPT, branches=UNION)
     """Ids of entries that stand beside this one: the two are not flagged again."""
     pinned: bool = stated(False, read_truth, "pin", merge=MOST, branches=EITHER, is_claim=True)
@@ -228,7 +239,8 @@ def read_entry(document: Document, path: str, modified: datetime) -> tuple[Entry
     values.setdefault("updated_at", values["created_at"])
     values.setdefault("id", path)
     if settled := values.get("distinct"):  # a merge of two clones may bring a flag back that one of them settled
-        values["conflicts_with"] = tuple(one for one in values.get("conflicts_with", ()) if one not in settled)
+        for key in ("conflicts_with", "verdicts"):
+            values[key] = tuple(one for one in values.get(key, ()) if one not in settled)
     if isinstance(fields.get("description"), str):
         values["description"] = fields["description"]
     values.setdefault("title", "")

@@ -23,8 +23,8 @@ LOST = "merged"
 """The key of `metadata` that holds, by field, the values that did not stay."""
 
 _COUNTED = ("strength", "sources", "access_count", "last_accessed_at", "updated_at")
-_FLAGS = ("conflicts_with", "likely_same", "distinct", "cited")
-_STANDING = ("status", "superseded_by", "superseded_at", "references")  # of what it replaced
+_FLAGS = ("conflicts_with", "verdicts", "likely_same", "distinct", "cited")
+_STANDING = ("status", "superseded_by", "superseded_at", "references", "forgotten_at", "forgotten_by", "reason")
 
 ROLLUP = re.compile(
     r"(?ms)^<!-- mem:rollup (?P<made>\w+) (?P<told>[0-9a-f]+) -->\r?\n(?P<body>.*?)"
@@ -267,9 +267,9 @@ def _settle_status(values: dict[str, Any], base: _Side, newer: _Side, older: _Si
         for name in [name for name in values if key_of(name) in ("status", "superseded_by", "superseded_at")]:
             del values[name]
         if by:
-            flags = spelled(values, "conflicts_with") or "conflicts_with"
-            known = FIELDS["conflicts_with"].read(values.get(flags, []))
-            values[flags] = list(dict.fromkeys((*known, str(by))))
+            for key in ("conflicts_with", "verdicts"):
+                name = spelled(values, key) or key
+                values[name] = list(dict.fromkeys((*FIELDS[key].read(values.get(name, [])), str(by))))
 
 
 def _head(values: Mapping[str, Any], base: _Side, newer: _Side, older: _Side) -> str | None:

@@ -18,6 +18,12 @@ _MARKS = ("<<<<<<< ", "||||||| ", ">>>>>>> ")
 _BETWEEN = "======="
 _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 
+STOPS = " .。"
+"""What ends a sentence and says nothing."""
+BLANK = "[forgotten]"
+SHORTEST = 12
+"""Characters of a forgotten text that is looked for within others: a shorter one may be part of anything."""
+
 
 def lines(text: str) -> Iterator[str]:
     """Yield the lines with their endings; joined they are the text."""
@@ -141,6 +147,20 @@ def first_line(text: str) -> str:
         if plain and not alone.match(line) and set(plain) - set("-=*_`~<>!"):
             return plain
     return ""
+
+
+def normalized(text: str) -> str:
+    """Return a text without what never makes it another one: case, white space, full stops at its end."""
+    return " ".join(text.lower().split()).rstrip(STOPS)
+
+
+def blanked(text: str, forgotten: Collection[str]) -> str:
+    """Return a text with `[forgotten]` in the place of what was forgotten, given as `normalized` gives texts."""
+    plain = normalized(text)
+    for one in sorted((one for one in forgotten if len(one) >= SHORTEST and one in plain), key=len, reverse=True):
+        words = r"\s+".join(map(re.escape, one.split()))
+        text = re.sub(rf"(?<!\w){words}(?!\w)[.。]*", BLANK, text, flags=re.IGNORECASE)
+    return text
 
 
 def shorten(text: str, limit: int = 160) -> str:

@@ -35,6 +35,7 @@ class Filter:
     until: str = ""
     below: tuple[str, ...] = ()  # and any of these
     keys: tuple[str, ...] = ()  # any of these globs
+    forgotten: bool = False  # only what was forgotten, which lies in the archive
     besides: tuple[str, ...] = ()  # paths that pass whatever their status
     items: bool = False  # entries too that are lines of another tool's file, which mem only reads
     as_of: str = ""  # what was believed then, whatever has become of it since; instead of the statuses
@@ -42,7 +43,9 @@ class Filter:
     @property
     def asks_entries(self) -> bool:
         """Return whether only an entry can pass."""
-        return bool(self.types or self.layers or self.sources or self.tags or self.projects or self.keys)
+        return bool(
+            self.types or self.layers or self.sources or self.tags or self.projects or self.keys or self.forgotten
+        )
 
 
 @dataclass
@@ -156,6 +159,8 @@ def _entry_parts(where: Where, wanted: Filter) -> None:
     if wanted.keys:
         where.parts.append(f"entries.key <> '' and ({' or '.join(['folded(entries.key) glob ?'] * len(wanted.keys))})")
         where.values += [bindable(key.casefold()) for key in wanted.keys]
+    if wanted.forgotten:
+        where.parts.append("file in (select file from forgotten)")
     for tag in wanted.tags:
         # Whole tags, whatever their case: `test` is not `testing`.
         where.parts.append("exists (select 1 from json_each(entries.tags) where folded(value) = ?)")

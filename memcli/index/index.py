@@ -300,5 +300,6 @@ def _rows(cursor: sqlite3.Cursor) -> list[dict[str, Any]]:
         row["aliases"] = row["aliases"].split("\n") if row["aliases"] else []
         row["pinned"] = bool(row["pinned"])
         row["conflicts_with"] = (row["conflicts_with"] or "").split()
-        row["likely_same"] = (row["likely_same"] or "").split()
+        row["verdicts"] = (row["verdicts"] or "").split()
+        row["likely_same"] = list[str]()  # of an earlier version, which guessed
     return found

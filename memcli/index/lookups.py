@@ -1,5 +1,6 @@
 """Questions about entries, records and files: what a name means, who fills a key, what took the place of what."""
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from math import log
 from pathlib import PurePosixPath
@@ -7,6 +8,7 @@ from typing import Any
 
 from ..dataclass import dataclass
 from ..formats.entry_values import WORDING
+from ..formats.text_lines import normalized
 from ..store.layouts import IS_ITEM
 from .filters import SINCE, UNTIL, Filter, bindable, chunk_condition
 from .index import Index
@@ -241,6 +243,40 @@ def entries_holding(index: Index, text: str) -> list[str]:
         (len(text), text),
     )
     return [path for (path,) in rows if index.workspace.layout.owns(path)]
+
+
+def forgotten_saying(index: Index, texts: Collection[str]) -> list[str]:
+    """Return the paths of the forgotten entries that say one of some texts, but for case, space and closing stops."""
+    rows = index.connection.execute(
+        "select distinct path from forgotten join files using(file)"
+        " where said in (select value from json_each(?)) order by path",
+        (json.dumps(sorted({normalized(text) for text in texts})),),
+    )
+    return [path for (path,) in rows]
+
+
+def forgotten_texts(index: Index) -> frozenset[str]:
+    """Return all that was forgotten, as `normalized` gives texts."""
+    return frozenset(text for (text,) in index.connection.execute("select said from forgotten"))
+
+
+def places_saying(index: Index, lines: Collection[str]) -> list[str]:
+    """Return the places out of the archive, as `read` takes them, that have one of some lines in their text."""
+    rows = index.connection.execute(
+        "select files.kind, files.path, anchor from chunks join files on files.file = chunks.file"
+        " left join turns on turns.chunk = chunks.chunk left join texts on texts.file = chunks.file, json_each(?)"
+        " where files.status <> 'archived'"
+        " and instr(coalesce(turns.text, substr(texts.text, start + 1, stop - start)), json_each.value) > 0"
+        " order by files.kind, files.path, chunks.chunk",
+        (json.dumps(sorted(lines)),),
+    )
+    return list(dict.fromkeys(_place(*row) for row in rows))
+
+
+def _place(kind: str, path: str, anchor: str) -> str:
+    if kind == "session":
+        path = f"session:{PurePosixPath(path).parent.name}"
+    return f"{path}#{anchor}" if anchor and kind != "entry" else path
 
 
 def has_chunk_of_type(index: Index, name: str, chunks: Collection[int]) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import astuple
 
 from ..formats.chunking import Chunk
 from ..formats.history import INSTEAD, records
-from ..formats.text_lines import Problem
+from ..formats.text_lines import Problem, normalized
 from ..formats.times import date_words
 from ..language.keyword_tokens import index_text
 from ..store.layouts import Layout
@@ -247,13 +247,16 @@ class Writer:
                 *(
                     entry.superseded_by,
                     " ".join(entry.conflicts_with),
-                    " ".join(entry.likely_same),
+                    " ".join(entry.verdicts),
                     entry.access_count,
                     entry.last_accessed_at,
                 ),
                 *(entry.summary, entry.key, entry.superseded_at, entry.version_of, "\n".join(entry.aliases)),
             ),
         )
+        if entry.forgotten_at and not entry.version_of and self.layout.is_archived(reading.path):
+            texts = {normalized(text) for text in (entry.body, *entry.wordings)}
+            self.connection.executemany("insert into forgotten values(?, ?)", [(file, text) for text in texts if text])
         status = "" if reading.status == "active" else reading.status
         names = [*entry.tags, *entry.aliases, entry.key, entry.project]
         return index_text(" ".join([*names, entry.type, status, _path_words(reading.path)]))
@@ -276,7 +279,7 @@ class Writer:
         )
         self.words.drop(run("select chunk from chunks where file = ?", (file,)))
         run("delete from turns where chunk in (select chunk from chunks where file = ?)", (file,))
-        for table in ("chunks", "entries", "texts", "talks", "problems"):
+        for table in ("chunks", "entries", "forgotten", "texts", "talks", "problems"):
             run(f"delete from {table} where file = ?", (file,))
 
 

@@ -137,12 +137,15 @@ class Tools:
         """Remember something; with `id` change that memory instead. Secrets are refused.
 
         What is known already is confirmed: the action is then `merged`. Where something has changed, name the memory
-        that is over in `supersedes`; `id` is for mending how a memory is put. `conflicts_with` in the answer names what
-        may contradict it, but for `likely_same`, which probably says the same. What the user said gives way only to
-        `source` user: else it is named there too, and the user settles it with `mem review`.
+        that is over in `supersedes`; `id` is for mending how a memory is put. `near` in the answer names what is like
+        it, with its date: where the new one takes the place of one of these, call again with its `id`, that one in
+        `supersedes` and no text. You know that, mem does not guess. What the user said gives way only to `source` user:
+        else it is named in `conflicts_with`, and the user settles it with `mem review`.
         """
 
         def job(found: list[Workspace]) -> str:
+            if id and supersedes and not text:
+                return json_reply(edit.supersede(found, supersedes, id, source=source or "").as_dict())
             entry = NewEntry(
                 text=_said(text) or None,
                 type=type or None,

@@ -10,12 +10,14 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import Any
 
+from ..beliefs.forgotten import forgotten_files, forgotten_like, have_been_forgotten, is_lifted, read_forgotten, refusal
 from ..beliefs.merging import slot_of
 from ..beliefs.plan import Plan, applied, read_page, without_lines
 from ..index.file_reader import Reading, digest_of, read_file, try_bytes
 from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import supersession_rows
+from ..store import entries
 from ..store.archive import changed_since, explain
 from ..store.atomic_files import read
 from ..store.git_merge import deleted_for_good
@@ -41,6 +43,35 @@ def explain_merged(workspace: Workspace, paths: Collection[str], disputed: Colle
         explain(workspace, {path: read(workspace.path(path)) for path in found})
     way = "`mem restore {0}` brings it back as it was changed"
     return [f"{path}: put away on one side and changed on the other: {way.format(path)}" for path in found]
+
+
+def settle_forgotten(
+    workspace: Workspace, paths: Collection[str], received: Collection[str]
+) -> tuple[list[str], list[str]]:
+    """Put away what says what was forgotten on the other side; return what is to be said of that, and of what was.
+
+    `paths` are files in which the sides differed, `received` those that came. The user's own word, said later, stays.
+    """
+    if not have_been_forgotten(workspace):
+        return [], []
+    files = read_forgotten(workspace, [path for path in paths if workspace.layout.kind_of(path) == "entry"])
+    came = {file.path: file for file in files}
+    away = {path for path in came if workspace.layout.is_archived(path)}
+    gone = [came[path].entry for path in sorted(away.intersection(received))]
+    named = [
+        f"{entry.id} was forgotten elsewhere on {entry.forgotten_at[:10]}, and is here from now on"
+        for entry in gone
+        if entry.forgotten_at and not entry.version_of
+    ]
+    active = {path: file for path, file in came.items() if path not in away and file.entry.status == "active"}
+    forgotten = forgotten_files(workspace, [file.entry.body for file in active.values()]) if active else []
+    put_away = []
+    for path, file in active.items():
+        barring = forgotten_like(file.entry, forgotten)
+        if barring and not is_lifted(file.entry, barring, is_told_now=False):
+            entries.forget(workspace, path, by="observed")
+            put_away.append(f"{path} is put away: {refusal(barring[0])}")
+    return put_away, named
 
 
 def name_hidden(workspace: Workspace, paths: Collection[str]) -> list[str]:

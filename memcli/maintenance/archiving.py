@@ -5,8 +5,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ..beliefs.forgotten import still_said, take_off_views
 from ..beliefs.merging import is_same_slot
-from ..beliefs.plan import Plan, applied
+from ..beliefs.plan import Plan, applied, listed
 from ..beliefs.supersession import (
     EntryFile,
     chain,
@@ -16,6 +17,7 @@ from ..beliefs.supersession import (
     put_away_note,
     read_entry_file,
     restored_text,
+    with_text,
 )
 from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError
@@ -74,19 +76,28 @@ class Failure:
     error: MemError
 
 
-def forget_each(named: Sequence[Named]) -> tuple[list[Archived], list[Failure]]:
-    """Move entries to the archive."""
+def forget_each(named: Sequence[Named], by: str, reason: str) -> tuple[list[Archived], list[Failure]]:
+    """Move entries to the archive as forgotten, and take their lines off the page; name what else says the same."""
 
     def forgotten(one: Named) -> Archived:
-        earlier, notices = put_away_replaced(one)
-        path = entries.forget(one.workspace, one.path)
+        where = one.workspace
+        earlier, notices = put_away_replaced(one, by=by, reason=reason)
+        file = None
+        with suppress(MemError):  # another tool's item, or a file that says nothing as it is
+            file = read_entry_file(where, one.path)
+            notices += take_off_views(where, file, earlier)
+        path = entries.forget(where, one.path, by=by, reason=reason)
         action = "unchanged" if path == one.path else "archived"
-        return Archived(one.workspace, action, one.name, one.path, path, earlier, notices=notices)
+        if file and (places := still_said(where, file.entry)):
+            notices += (f"{one.name} is also in {listed(places)}: edit or delete these to have it out of there too",)
+        return Archived(where, action, one.name, one.path, path, earlier, notices=notices)
 
     return each(named, forgotten)
 
 
-def put_away_replaced(one: Named, but: Collection[str] = ()) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def put_away_replaced(
+    one: Named, but: Collection[str] = (), *, by: str = "user", reason: str = ""
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Move what an entry had taken the place of to the archive, `but` for some paths, while nothing hides it yet.
 
     Return the ids, and what is to be said of them.
@@ -94,7 +105,7 @@ def put_away_replaced(one: Named, but: Collection[str] = ()) -> tuple[tuple[str,
     found = hidden_with(one.workspace, [one.path])
     earlier = {name: path for name, path in found.items() if path not in but}
     for place in earlier.values():
-        entries.forget(one.workspace, place)
+        entries.forget(one.workspace, place, by=by, reason=reason)
     return tuple(earlier), put_away_note(one.name, earlier)
 
 
@@ -254,7 +265,7 @@ def _put_back(workspace: Workspace, version: EntryFile) -> Restored:
 def _active_again(workspace: Workspace, before: EntryFile) -> tuple[Plan, tuple[str, ...]]:
     """Propose to believe an entry again, and flag it with what took its place, since both cannot go unsaid."""
     places, after = ask(workspace, _places)
-    text = restored_text(workspace, before)
+    back = with_text(workspace, before, restored_text(workspace, before))
     steps: list[Change] = []
     flagged = []
     for one in followed(before.entry.id, lambda identifier: after.get(identifier, "")):
@@ -262,10 +273,10 @@ def _active_again(workspace: Workspace, before: EntryFile) -> tuple[Plan, tuple[
             continue
         other = read_entry_file(workspace, places[one])
         if other.entry.status == "active" and not is_same_slot(other.entry, before.entry):
-            text = conflicting_text(workspace, EntryFile(before.path, text, before.entry), one)
-            steps.append(Change(other.path, other.text, conflicting_text(workspace, other, before.entry.id)))
+            back = with_text(workspace, back, conflicting_text(workspace, back, other.entry))
+            steps.append(Change(other.path, other.text, conflicting_text(workspace, other, before.entry)))
             flagged.append(one)
-    return Plan((Change(before.path, before.text, text), *steps)), tuple(flagged)
+    return Plan((Change(before.path, before.text, back.text), *steps)), tuple(flagged)
 
 
 def _places(index: Index) -> tuple[dict[str, str], dict[str, str]]:

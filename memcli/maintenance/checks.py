@@ -23,7 +23,7 @@ from ..store.privacy import IGNORE, small_text
 from ..store.redaction import redactor, secret_in_name
 from ..store.sessions.event_file import cut_off_lines
 from ..store.workspace import MARKER, Workspace
-from .invariants import Fault, Names, doubles, faults, names_of
+from .invariants import Fault, Names, doubles, faults, guesses, names_of
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ def check(workspace: Workspace) -> Checked:
     names = _names(readings, [], is_file_in(workspace))
     found += faults(readings, names, workspace.zone, workspace.settings["memory.budget"])
     found += doubles(readings, {})
+    found += guesses(readings)
     found += _strays(workspace)
     reason = (
         "a change that another user began, or that came with a clone: never carried out; delete it if nobody needs it"

@@ -16,11 +16,12 @@ from ..formats.ids import new_id
 from ..formats.times import parse_time
 from ..index import schema
 from ..index.file_reader import Reading
+from ..store.entries import revised
 from ..store.journal import Change
 from ..store.sessions.append import end_cut_off
 from ..store.temporary_files import remove_abandoned
 from ..store.workspace import Workspace
-from .invariants import Fault
+from .invariants import Fault, guessed_flags
 from .purging import forget_deleted
 
 
@@ -35,9 +36,16 @@ def mend_plan(
     steps: list[Change] = []
     reasons: list[str] = []
     taken = {reading.entry.id for reading in readings if reading.entry is not None}
+    flags = guessed_flags(readings)
     for reading in readings:
         new, reason = reading.text, ""
-        if (reading.path, "history") in wrong:
+        if (reading.path, "flag") in wrong and reading.path in flags:
+            try:
+                new = revised(workspace, reading.path, reading.text, flags[reading.path], touch=False)
+            except RefusedError:  # a frontmatter in which no single line can be changed
+                continue
+            reason = "its guessed flags taken off"
+        elif (reading.path, "history") in wrong:
             new, reason = in_order(reading.text, workspace.zone), "its records sorted by time, doubles left out"
         elif (reading.path, "id") in wrong or (workspace.layout.is_mems and lacks_id(reading)):
             try:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import field
 from datetime import tzinfo
 
+from ..beliefs.supersession import flags_left, is_guessed
 from ..data import table
 from ..dataclass import dataclass
 from ..formats.entry import SPELLINGS, STATUSES, Entry
@@ -22,6 +23,7 @@ from ..index.file_reader import Reading
 
 LEFT_OVER = "a git conflict marker that was left: remove it and look whether both sides are there, or indent it"
 _REAL = re.compile(r"(?<!\d)\d{4}-\d\d(?:-\d\d)?(?!\d)")
+_NAMED = 3  # ids in one line
 _IS_ID = re.compile(r"(?:mem|hist)_\w+")
 
 
@@ -283,3 +285,32 @@ def _word(name: str) -> str:
 def shown_name(name: str) -> str:
     plain = "".join(letter if letter.isprintable() else "?" for letter in name)
     return plain if len(plain) <= 80 else f"{plain[:79]}…"
+
+
+def guessed_flags(readings: Sequence[Reading]) -> dict[str, dict[str, object]]:
+    """Return what the flags of entries are without those that were guessed, by path: the fields that change."""
+    entries = {one.entry.id: one.entry for one in readings if one.entry is not None}
+    found = {}
+    for one in readings:
+        if one.entry is None or one.status != "active" or one.problems:
+            continue
+        flags = one.entry.conflicts_with
+        left = [name for name in flags if name not in entries or not is_guessed(one.entry, entries[name])]
+        if fields := {**flags_left(one.entry, left), **({"likely_same": []} if one.entry.likely_same else {})}:
+            found[one.path] = fields
+    return found
+
+
+def guesses(readings: Sequence[Reading]) -> Iterator[Fault]:
+    """Yield a fault for each entry that has such flags."""
+    found = guessed_flags(readings)
+    for one in readings:
+        if one.path in found and one.entry is not None:
+            left = found[one.path].get("conflicts_with", one.entry.conflicts_with)
+            assert isinstance(left, list | tuple)
+            names = [shown_name(name) for name in one.entry.conflicts_with if name not in left]
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            named = f"is flagged with {', '.join(names[:_NAMED])}{more}"
+            what = f"{named} by a guess" if names else "has a guessed likely_same"
+            line = line_in_head(one.text, "conflicts_with" if names else "likely_same")
+            yield Fault(one.path, line, f"{what}: `mem check --fix` takes that off", "flag", mends=True)

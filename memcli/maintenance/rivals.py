@@ -215,7 +215,7 @@ def _flag_plan(
     for pair in pairs:
         for path, other in (pair, pair[::-1]):
             if path in after and other in after:
-                text = conflicting_text(workspace, after[path], after[other].entry.id)
+                text = conflicting_text(workspace, after[path], after[other].entry)
                 after[path] = with_text(workspace, after[path], text)
     files = [path for path in before if after[path].text != before[path].text]
     reasons = (f"{path}: flagged for `mem review`{', and active again' * (path in around)}" for path in files)

@@ -22,7 +22,7 @@ from ..store.journal import exclusive, finish_first
 from ..store.lock import alone
 from ..store.repository import ChangedFile, Repository, branch_of, colliding, repository_of, require_free
 from ..store.workspace import MARKER, Workspace
-from .after_merge import explain_merged, name_hidden, settle_deleted, settle_rivals
+from .after_merge import explain_merged, name_hidden, settle_deleted, settle_forgotten, settle_rivals
 from .memory_commit import (
     Commit,
     commit_memory,
@@ -171,7 +171,9 @@ class _Exchange:
         sides += sorted(merged) if is_merge else ()
         paths = dict.fromkeys(path for side in sides for path in paths_changed(self.repository, side, head))
         notices = [*settle_deleted(self.workspace, paths), *explain_merged(self.workspace, paths, self.disputed)]
-        told = (*self.told.notices, *notices, *name_hidden(self.workspace, paths))
+        put_away, named = settle_forgotten(self.workspace, paths, paths_changed(self.repository, ours, head))
+        notices += put_away
+        told = (*self.told.notices, *notices, *named, *name_hidden(self.workspace, paths))
         self.told = replace(self.told, notices=tuple(dict.fromkeys(told)))
         is_settled, more = settle_rivals(self.workspace, paths) if is_merge else (False, ())
         self.told = replace(self.told, notices=(*self.told.notices, *more))

@@ -1,12 +1,13 @@
 """Make the memory that a pack shows of a search hit: its text, layer, source, age, and how much is left of it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from ..errors import MemError
 from ..formats.entry import REPOSITORY, layer_of
 from ..formats.frontmatter import document
 from ..formats.memory_page import says_something, strip_comments
+from ..formats.text_lines import blanked
 from ..formats.times import day_of, parse_time, past
 from ..index.lookups import IndexedFile
 from ..search.query import snippet
@@ -37,8 +38,14 @@ class _Said(NamedTuple):
 class MemoryReader:
     """Reads what hits say, for one prompt of one session in one workspace."""
 
-    def __init__(self, workspace: Workspace, query: str, session: str, folder: str, as_of: str) -> None:
-        """Take the prompt, the session and the folder of its conversation, which may be empty; `as_of` is RFC 3339."""
+    def __init__(
+        self, workspace: Workspace, query: str, session: str, folder: str, as_of: str, forgotten: Collection[str]
+    ) -> None:
+        """Take the prompt, the session and the folder of its conversation, which may be empty; `as_of` is RFC 3339.
+
+        `forgotten` are texts, as `normalized` gives them, that are blanked out of what says them still.
+        """
+        self._forgotten = forgotten
         self._workspace = workspace
         self._query = query
         self._session = session
@@ -56,6 +63,7 @@ class MemoryReader:
         said = self._entry_said(hit, file) if row else self._page_said(hit, file)
         if said is None:
             return None
+        said = said._replace(text=blanked(said.text, self._forgotten))
         text, is_whole = excerpt(said.text or hit.title or hit.summary, asked or self._query)
         accesses = noted[hit.id].count if hit.id in noted else 0
         # What is no entry fades like an episode, and was observed.
@@ -76,7 +84,7 @@ class MemoryReader:
             date="" if hit.kind == "memory" else _day(workspace, hit.timestamp),
             path=hit.path,
             scope=hit.scope,
-            summary=hit.summary,
+            summary=blanked(hit.summary, self._forgotten),
             relevance=hit.relevance,
             asked=asked,
             parts=hit.parts,

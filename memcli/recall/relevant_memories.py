@@ -9,7 +9,7 @@ from ..formats.session_metadata import folder_name
 from ..formats.times import day_of
 from ..index.filters import Filter
 from ..index.index import Index, ask
-from ..index.lookups import IndexedFile, indexed_files
+from ..index.lookups import IndexedFile, forgotten_texts, indexed_files
 from ..search.index_search import SearchRequest, search_index
 from ..search.later import MOST_ADDED
 from ..search.passages import has_talk, search_parts, search_talk
@@ -48,7 +48,9 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
     is_kept = bool(folder) and (workspace.root / folder).is_dir()
     answers: dict[str, str] = {}
 
-    def asked(index: Index) -> tuple[SearchResults, list[tuple[Hit, IndexedFile]], list[tuple[Hit, IndexedFile]]]:
+    def asked(
+        index: Index,
+    ) -> tuple[SearchResults, list[tuple[Hit, IndexedFile]], list[tuple[Hit, IndexedFile]], frozenset[str]]:
         request = SearchRequest(
             query,
             POOL,
@@ -78,10 +80,10 @@ def relevant_memories(workspace: Workspace, query: str, recall: RecallRequest, m
         told, also = (
             [(one, texts.get(one.path, NOTHING)) for one in some if one.id not in promoted] for some in (hits, rules)
         )
-        return found, told, also
+        return found, told, also, forgotten_texts(index)
 
-    found, hits, rules = ask(workspace, asked)
-    reader = MemoryReader(workspace, query, session, folder, recall.as_of)
+    found, hits, rules, forgotten = ask(workspace, asked)
+    reader = MemoryReader(workspace, query, session, folder, recall.as_of, forgotten)
     in_view = workspace.layout.notes.format(date=day_of(workspace.now, workspace.zone).isoformat()) if session else ""
     memories = [
         memory

@@ -8,6 +8,7 @@ from math import sqrt
 from typing import Any
 
 from ..errors import MemError, UnavailableError, UsageError
+from ..formats.text_lines import blanked
 from ..formats.times import parse_time, past
 from ..index.filters import Filter
 from ..index.index import Index, ask
@@ -102,10 +103,13 @@ def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) ->
         found = replace(found, notices=(*found.notices, *index.model_notices()))
         if not request.draws_on_talk or _is_likely(found):
             return found, None
+        from ..index.lookups import forgotten_texts
         from .passages import has_talk, search_talk
 
         # While the index is open with its model: opening both again would take a third of the time of a search.
         said = search_talk(index, request, joins_others=bool(found.hits)) if has_talk(index.workspace) else None
+        if said and (forgotten := forgotten_texts(index)):  # nobody asked for what was said
+            said = replace(said, hits=tuple(_blanked(hit, forgotten) for hit in said.hits))
         return found, said
 
     answers = [ask(workspace, asked) for workspace in workspaces]
@@ -117,7 +121,7 @@ def _search_memories(workspaces: Sequence[Workspace], request: SearchRequest) ->
 
 def _mark_changed(index: Index, found: SearchResults, as_of: str) -> SearchResults:
     """Return the results with the hits marked that have expired, or whose cited lines changed or are gone."""
-    from ..index.lookups import indexed_files
+    from ..index.lookups import forgotten_texts, indexed_files
 
     changes = watch(index.workspace, as_of)
     texts = indexed_files(index, {hit.path for hit in (*found.hits, *found.later) if hit.kind == "entry"})
@@ -126,7 +130,18 @@ def _mark_changed(index: Index, found: SearchResults, as_of: str) -> SearchResul
     for path, file in texts.items():
         marks[path] = {"changed": changes(file.text), "expired": past(file.entry.get("expires_at"), now)}
     hits, later = (tuple(replace(hit, **marks.get(hit.path, {})) for hit in some) for some in (found.hits, found.later))
+    forgotten = forgotten_texts(index)
+    hits, later = (
+        tuple(hit if hit.kind == "session" else _blanked(hit, forgotten) for hit in some) for some in (hits, later)
+    )
     return replace(found, hits=hits, later=later)
+
+
+def _blanked(hit: Hit, forgotten: frozenset[str]) -> Hit:
+    """Return a hit without what was forgotten since it was recorded."""
+    if not forgotten or hit.status == "archived":
+        return hit
+    return replace(hit, summary=blanked(hit.summary, forgotten), text=blanked(hit.text, forgotten))
 
 
 def _is_likely(found: SearchResults) -> bool:

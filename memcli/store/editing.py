@@ -148,7 +148,10 @@ def archive_file(workspace: Workspace, path: str, *, name: str, command: str) ->
     """Move a file or a folder to the archive; raise RefusedError if it cannot be there."""
     file = workspace.path(path)
     if file.is_file():
-        entries.put_away(workspace, path, command)
+        if workspace.layout.kind_of(path) == "entry" and not workspace.layout.is_archived(path):
+            entries.forget(workspace, path, by="observed")
+        else:
+            entries.put_away(workspace, path, command)
         return
     _require_ours(workspace, path)
     for number in range(1, _MOST_COPIES):

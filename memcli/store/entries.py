@@ -164,15 +164,53 @@ def edit(
     return EntryChange(identifier, path, "updated", new)
 
 
-def forget(workspace: Workspace, path: str) -> str:
-    """Move an entry's file to the archive and return its path; one that lies there stays, as forgotten now."""
+def forget(workspace: Workspace, path: str, *, by: str = USER, reason: str = "") -> str:
+    """Move an entry's file to the archive and return its path; one that lies there stays, as forgotten now.
+
+    When, by whom and why goes into its frontmatter, where that can be changed: what says the same is known by it.
+    """
     if (place := Place.of(path)).anchor:
         return hide(workspace, place)
     _only_entries(workspace, path)
+    told = {"forgotten_at": workspace.stamp, "forgotten_by": by, "reason": reason or None}
     if workspace.layout.is_archived(path):
+        _marked(workspace, path, told, "mem forget")
         explain(workspace, {path: atomic_files.read(workspace.path(path))})
         return path
+    require_archive(workspace, path)
+    require_one_side(workspace, path)
+    _marked(workspace, path, told, "mem forget")
     return put_away(workspace, path, "mem forget")
+
+
+def unforgotten(workspace: Workspace, path: str, text: str) -> str:
+    """Return an entry's text without the marks of its forgetting; a reason of its own, told before them, stays."""
+    names = list(document.parse(text).fields)
+    marks = dict.fromkeys(("forgotten_at", "forgotten_by"), "")
+    if "reason" in names[names.index("forgotten_at") :] if "forgotten_at" in names else ():
+        marks["reason"] = ""
+    if not marks.keys() & set(names):
+        return text
+    new = revised(workspace, path, text, marks, touch=False)
+    return new if set(names) - marks.keys() else document.parse(new).body.removeprefix("\n")
+
+
+def _marked(workspace: Workspace, path: str, told: Mapping[str, Any], command: str) -> None:
+    """Change fields of an entry's file, or with none told take the marks of its forgetting off."""
+    from .journal import Change, apply, exclusive
+
+    with exclusive(workspace, command) as held:
+        try:
+            text = decoded(path, atomic_files.read(workspace.path(path)))
+            fields = document.parse(text).fields
+            if told and fields.get("forgotten_at"):
+                return
+            if told.get("reason") and "reason" in fields:
+                raise UsageError(f"{path} has a `reason` of its own", "leave out --reason")
+            new = revised(workspace, path, text, told, touch=False) if told else unforgotten(workspace, path, text)
+        except RefusedError:  # no frontmatter that can be changed: it is put away, or brought back, as it is
+            return
+        apply(workspace, [Change(path, text, new)], held)
 
 
 def put_away(workspace: Workspace, path: str, command: str) -> str:
@@ -206,6 +244,9 @@ def restore(workspace: Workspace, path: str) -> str:
         except FileExistsError:
             raise taken from None
         return place
+
+    if workspace.layout.kind_of(path) == "entry":
+        _marked(workspace, path, {}, "mem restore")
 
     def free() -> str:
         there = workspace.root / place

@@ -47,7 +47,7 @@ class ImportedLine:
 
     line: int
     action: str
-    """`created`, `merged`, `updated`, `unchanged`, `conflict`, `refused` or `left out`."""
+    """`created`, `merged`, `updated`, `unchanged`, `conflict`, `refused`, `left out`, or `forgotten`."""
     path: str = ""
     reason: str = ""
     id: str = ""
@@ -55,7 +55,6 @@ class ImportedLine:
     supersedes: tuple[str, ...] = ()
     superseded_by: str = ""
     conflicts_with: tuple[str, ...] = ()
-    likely_same: tuple[str, ...] = ()
 
 
 def packed(file: BundledFile) -> str:

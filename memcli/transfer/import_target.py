@@ -12,10 +12,11 @@ from ..dataclass import dataclass
 from ..errors import MemError, NotFoundError, RefusedError
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter import document as frontmatter
+from ..formats.text_lines import blanked, normalized
 from ..formats.times import parse_time
 from ..index.filters import Filter
 from ..index.index import Index
-from ..index.lookups import entry_texts_with, paths_by_id
+from ..index.lookups import entry_texts_with, forgotten_texts, paths_by_id
 from ..store import access_log, atomic_files
 from ..store.archive import put
 from ..store.init import PAGE_TEXT
@@ -26,9 +27,13 @@ from .foreign_memories import is_made_here
 
 IMPORT_SOURCE = "import:"
 """Prefix of a value of `sources` that names an imported memory."""
-DERIVED_FIELDS = frozenset(
-    ["status", "superseded_by", "conflicts_with", "likely_same", "references", "sources", "strength"]
-) | frozenset(["updated_at", "access_count", "last_accessed_at", "superseded_at", "wordings", "distinct"])
+DERIVED_FIELDS = (
+    frozenset(
+        ["status", "superseded_by", "conflicts_with", "verdicts", "likely_same", "references", "sources", "strength"]
+    )
+    | frozenset(["updated_at", "access_count", "last_accessed_at", "superseded_at", "wordings", "distinct"])
+    | frozenset(["forgotten_at", "forgotten_by", "reason"])
+)
 """Fields that mem changes by itself: two files that differ in them alone hold the same memory."""
 _NAMED_SOURCE = re.compile(rf"{IMPORT_SOURCE}(.+?)(?=[\"']?\s*(?:[,\]\n]|$))")
 _FRESH_PAGE = atomic_files.digest(PAGE_TEXT.encode())
@@ -42,6 +47,7 @@ class KnownMemories:
     paths: dict[str, str]  # id of an entry → path
     taken_in: Mapping[str, str]  # imported memory → path of the entry that took it in
     is_empty: bool  # of active entries
+    forgotten: frozenset[str] = frozenset()  # texts that were forgotten, as `normalized` gives them
 
 
 def known_memories(index: Index) -> KnownMemories:
@@ -56,7 +62,9 @@ def known_memories(index: Index) -> KnownMemories:
     for one, noted in access_log.confirmations(index.workspace).items():
         names = (source.removeprefix(IMPORT_SOURCE) for source in noted.sources if source.startswith(IMPORT_SOURCE))
         taken |= {name: paths[one] for name in names if one in paths}
-    return KnownMemories(paths, taken, not index.list_entries(Filter(kinds=("entry",)), "path", 1))
+    return KnownMemories(
+        paths, taken, not index.list_entries(Filter(kinds=("entry",)), "path", 1), forgotten_texts(index)
+    )
 
 
 def lasting_name(file: BundledFile, entry: Entry) -> str:
@@ -165,6 +173,18 @@ class ImportTarget:
             return atomic_files.digest(atomic_files.read(self.workspace.path(path)))
         except NotFoundError:
             return None
+
+
+def without_forgotten(file: BundledFile, forgotten: frozenset[str]) -> BundledFile:
+    """Return a page, a history or notes without what was forgotten here: promoted lines go, the rest is blanked out."""
+    if not forgotten or file.kind not in ("memory", "history", "note"):
+        return file
+    from ..formats.memory_page import read_promoted, with_lines
+
+    text = file.data.decode("utf-8", "surrogateescape")
+    gone = [line.id for line in read_promoted(text).lines if normalized(line.statement) in forgotten]
+    clean = blanked(with_lines(text, {}, gone) if gone else text, forgotten)
+    return file if clean == text else replace(file, data=clean.encode("utf-8", "surrogateescape"))
 
 
 def without_secrets(guard: Redactor | None, file: BundledFile) -> BundledFile:

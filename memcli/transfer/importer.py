@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, BinaryIO
 
+from ..beliefs.forgotten import pass_by_the_forgotten
 from ..beliefs.plan import Admitted
-from ..errors import MemError
-from ..formats.entry import TRUST
+from ..errors import MemError, RefusedError
+from ..formats.entry import TRUST, Entry
+from ..formats.text_lines import normalized
 from ..index.filters import Filter
 from ..store.local_log import note_added
 from ..store.privacy import IGNORE, require_open
@@ -22,7 +24,7 @@ from .changed_records import follow
 from .export import passes
 from .foreign_memories import RecordLine, file_from_record, record_lines
 from .import_admission import ImportCandidate, admit_files, import_candidate
-from .import_target import ImportTarget, KnownMemories, without_secrets
+from .import_target import ImportTarget, KnownMemories, without_forgotten, without_secrets
 
 if TYPE_CHECKING:
     from ..beliefs.llm_judge import LlmJudge
@@ -118,7 +120,7 @@ class Importer:
         file = replace(file, path=path, kind=file.kind or layout.kind_of(path) or "")
         if not passes(self.wanted, file, target.entry_of(file)):
             return ImportedLine(line.number, "left out", file.path)
-        file = without_secrets(self._guard, file)
+        file = without_forgotten(without_secrets(self._guard, file), target.known.forgotten)
         entry = target.entry_of(file)
         is_restored = own and target.known.is_empty
         earlier = target.earlier(file, entry)
@@ -135,6 +137,8 @@ class Importer:
             if found is not None:
                 target.plan(file, entry)
                 return found
+        if not action and entry is not None and (barred := self._forgotten(entry)):
+            return ImportedLine(line.number, "forgotten", file.path, barred)
         if not action:
             action, reason = target.make(file)
         if action == "created" and entry is not None:
@@ -145,6 +149,16 @@ class Importer:
         if own and action in ("created", "unchanged"):
             self._together.add(file.path)
         return ImportedLine(line.number, action, file.path, reason)
+
+    def _forgotten(self, entry: Entry) -> str:
+        """Return a line about what was forgotten and says what an entry says that comes in as it is."""
+        if entry.status != "active" or normalized(entry.body) not in self._target.known.forgotten:
+            return ""
+        try:
+            pass_by_the_forgotten(self.workspace, {}, entry.body, "mem import", entry=entry)
+        except RefusedError as error:
+            return error.message
+        return ""
 
     def _take_settings(self, line: RecordLine, file: BundledFile) -> ImportedLine:
         if not passes(self.wanted, file, None):
@@ -195,13 +209,17 @@ class Importer:
         path = one.file.path
         if path in faults:
             return ImportedLine(one.line, faults[path][0], path, faults[path][1])
-        self._together.add(path)
+        if done is None or done.action != "forgotten":
+            self._together.add(path)
         if done is None or (done.action == "created" and not done.superseded_by):
             self._made.append(one.entry.id)
         if done is None:
             return ImportedLine(one.line, "created", path, id=one.entry.id)
+        if done.action == "forgotten":
+            self._target.known.paths.pop(one.entry.id, None)
+            return ImportedLine(one.line, "forgotten", path, done.reason, done.id)
         if done.action == "merged":
             self._target.known.paths.pop(one.entry.id, None)
             return ImportedLine(one.line, "merged", done.path, done.reason, done.id)
-        settled = done.supersedes, done.superseded_by, done.conflicts_with, done.likely_same
+        settled = done.supersedes, done.superseded_by, done.conflicts_with
         return ImportedLine(one.line, "created", path, done.reason, done.id, *settled)

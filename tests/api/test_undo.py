@@ -29,7 +29,6 @@ READING = {
     "check.check_staged",
     "check.check_since",
     "check.folder_in_repository",
-    "check.propose_keys",
     "configure.trust",
     "edit.begin_edit",
     "edit.replace_words",

@@ -48,11 +48,13 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     yield ask("write", "write", "User uses emacs.", "--type", "preference", "--conflicts-with", other[1]["id"])
     yield ask("write", "write", "User uses helix.", "--supersedes", other[1]["id"])
     yield ask("write", "write", "The staging port is 9090.", "--source", "inferred")
-    yield ask("write", "write", "The retry limit is 3.")
-    yield ask("write", "write", "The retry limit is 5.")
+    retries = ask("write", "write", "The retry limit is 3.")
+    yield retries
+    yield ask("write", "write", "The retry limit is 5.", "--conflicts-with", retries[1]["id"])
     yield ask("write", "write", "The retry limit is 5!", "--source", "inferred")
     yield ask("write", "write", "Staging runs on host b.", "--key", "staging/host")
     yield ask("write", "write", "Staging runs on host a.", "--key", "staging/host", "--created-at", "2020-01-01")
+    yield ask("write", "write", "Staging runs on host c.", "--key", "staging/host", "--source", "inferred")
     queue = ask("review")
     yield queue
     question = queue[1]["questions"][0]["id"]
@@ -113,7 +115,6 @@ def _answers(ask: Ask, mem: Mem, world: Path) -> Iterator[Answer]:
     ask("write", "write", "A sale.", "--expires-at", "2026-11-21", "--created-at", "2026-01-01", "--no-dedup")
     yield ask("decay")
     yield ask("decay", "decay", "--apply", "--max-fraction", "1", codes=(0, 3))
-    yield ask("check --keys", "check", "--keys")
     (world / "api.py").write_text("retries = 9\n")
     yield ask("write", "write", "Retries stop after nine.", "--files", "api.py:1")
     (world / "api.py").write_text("retries = 8\n")

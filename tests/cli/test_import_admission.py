@@ -75,15 +75,17 @@ def test_what_contradicts_is_settled_by_time_and_trust_and_a_second_import_does_
     ]
     ids = [row[1] for row in standing]
     lines = (
-        own("mem_newer", "Deploys moved from Fly to Hetzner", created_at="2026-11-10T00:00:00Z")
-        + own("mem_older", "The retry limit was raised from 3 to 5")
+        own("mem_newer", "Correction: deploys run on Hetzner", created_at="2026-11-10T00:00:00Z")
+        + own("mem_older", "Correction: the retry limit is 5", source="observed")
         + own("mem_unsure", "User uses Emacs", created_at="2026-11-10T00:00:00Z")
-        + own("mem_guess", "The API listens on port 81", created_at="2026-11-10T00:00:00Z", source="inferred")
+        + own(
+            "mem_guess", "Correction: the API listens on port 81", created_at="2026-11-10T00:00:00Z", source="inferred"
+        )
     )
     ran = mem("import", "-", "--json", stdin=lines)
     newer, older, unsure, guess = ran.json["files"]
     assert newer["supersedes"] == [ids[0]]
-    assert [one["conflicts_with"] for one in (older, unsure, guess)] == [[one] for one in ids[1:]]
+    assert [one["conflicts_with"] for one in (older, unsure, guess)] == [[ids[1]], [], [ids[3]]]
     assert [row[0] for row in mem("ls", "--status", "superseded").rows] == [ids[0]]
     assert f"conflicts_with: [{ids[1]}]\n" in (workspace / "entries/mem_older.md").read_text()
     before = state(workspace)
@@ -145,8 +147,8 @@ def test_a_whole_workspace_brought_together_with_itself_changes_nothing(mem: Mem
 
 
 def test_a_private_memory_stays_private_though_it_is_marked(mem: Mem, workspace: Path) -> None:
-    mem("write", "The retry limit is 3", "--no-dedup")
-    line = json.loads(own("mem_private", "The retry limit is 5")) | {"mode": "600"}
+    mem("write", "The retry limit is 3", "--no-dedup", "--source", "user")
+    line = json.loads(own("mem_private", "Correction: the retry limit is 5", source="observed")) | {"mode": "600"}
     mem("import", "-", stdin=json.dumps(line))
     path = workspace / "entries/mem_private.md"
     assert "conflicts_with" in path.read_text()

@@ -112,7 +112,7 @@ def test_what_is_asked_most_loads_no_openssl_and_no_expressions_it_does_not_use(
         (("grep", "quagga"), 49),
         (("search", "quagga", "--mode", "keyword"), 61),
         (("write", "--no-dedup", "A zebra."), 57),
-        (("write", "A zebra."), 96),
+        (("write", "A zebra."), 97),
         (("tend",), 50),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

@@ -244,7 +244,6 @@ def test_a_report_of_nothing_is_a_report(repository: Path, mem: Mem) -> None:
         ("--since", "main..side"),
         ("--format", "xml"),
         ("--format", "sarif", "--json"),
-        ("--format", "github", "--keys"),
     ],
 )
 def test_what_does_not_go_together_is_refused(repository: Path, mem: Mem, words: tuple[str, ...]) -> None:

@@ -275,7 +275,8 @@ def test_text_of_a_memory_cannot_drive_a_terminal(mem: Mem, workspace: Path) -> 
 def test_a_thousand_flags_are_listed_and_one_entry_in_many_is_named(mem: Mem, workspace: Path) -> None:
     hub = mem("write", "The kitchen is painted green.", "--no-dedup", "--json").json["id"]
     for number in range(1000):
-        text = f"---\nid: mem_{number:04}\nconflicts_with: [{hub}]\n---\n\nThe kitchen is painted in colour {number}.\n"
+        head = f"---\nid: mem_{number:04}\nconflicts_with: [{hub}]\nverdicts: [{hub}]\n---\n\n"
+        text = f"{head}The kitchen is painted in colour {number}.\n"
         (workspace / "entries" / f"many-{number}.md").write_text(text)
     found = mem("review", "--json", "--limit", "7").json
     assert (found["count"], len(found["questions"])) == (1000, 7)

@@ -27,7 +27,9 @@ def test_one_takes_the_place_of_another_and_back(mem: Mem, workspace: Path) -> N
     assert [row[2] for row in mem("read", old, "--history").rows] == [old, new]
     assert mem("read", new, "--json").json["fields"]["references"] == [old]
     assert mem("restore", old).rows == [["restored", old, path.as_posix()]]
-    assert path.read_bytes() == before.replace(b"---\n\n", f"conflicts_with: [{new}]\n---\n\n".encode())
+    assert path.read_bytes() == before.replace(
+        b"---\n\n", f"conflicts_with: [{new}]\nverdicts: [{new}]\n---\n\n".encode()
+    )
     assert mem("restore", old).code == 5
 
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,37 +89,20 @@ def test_an_assistants_word_supersedes_no_users_and_puts_none_into_their_mouth(w
     dog = known(workspace, "User has a dog")
     say(workspace, "hi", "Deploys run on Hetzner, and you have a small dog.")
     guesses = [
-        found("Deploys moved from Fly to Hetzner", source="inferred"),
+        found("Correction: deploys run on Hetzner", source="inferred"),
         found("The user has a dog", source="inferred"),
     ]
     outcome = done(workspace, reply("They spoke.", None, *guesses))
     assert (entry(workspace, fly).status, entry(workspace, dog).body) == ("active", "User has a dog")
-    assert [one.conflicts_with for one in outcome.admitted] == [(fly,), (dog,)]
-    assert entry(workspace, dog).wordings == ()
-    assert entry(workspace, "The user has a dog").trust < 1
-
-
-def test_what_was_said_earlier_takes_no_place_of_what_was_said_later(workspace: Workspace) -> None:
-    """The later conversation is consolidated first, and what a user writes now is later than both."""
-    text = "remember this: the standup moved from 11:00 to 10:00"
-    old = Event("m1", "message", "user", text, "2026-10-01T09:00:00Z")
-    append(workspace, "old", [old], bytes)
-    new = "remember this: the standup is at 11:00"
-    append(workspace, "new", [replace(old, text=new, timestamp="2026-11-01T09:00:00Z")], bytes)
-    for name in ("new", "old"):
-        done(workspace, name=name)
-    eleven = entry(workspace, "the standup is at 11:00")
-    assert (eleven.status, eleven.created_at) == ("active", "2026-11-01T09:00:00Z")
-    assert entry(workspace, "the standup moved from 11:00 to 10:00").conflicts_with == (eleven.id,)
-    noon = known(workspace, "The standup was moved from 11:00 to 12:00", source="user")
-    assert entry(workspace, eleven.id).superseded_by == noon
+    assert [(one.action, one.conflicts_with) for one in outcome.admitted] == [("created", (fly,)), ("merged", ())]
+    assert entry(workspace, dog).wordings == ("The user has a dog",)
 
 
 def test_the_line_of_what_is_superseded_leaves_the_page_and_a_persons_stays(workspace: Workspace) -> None:
     say(workspace, "remember that User prefers tabs over spaces.", "Noted.", "always deploy on Fridays", "Noted.")
     done(workspace)
     (tabs, *_) = (line for line in page(workspace).splitlines() if "tabs" in line)
-    say(workspace, "remember this: User no longer prefers tabs over spaces.", "Noted.", first=5)
+    say(workspace, "remember this: Correction: User does not prefer tabs over spaces.", "Noted.", first=5)
     done(workspace)
     assert tabs not in page(workspace)
 

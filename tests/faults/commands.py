@@ -89,7 +89,6 @@ COMMANDS: tuple[Command, ...] = (
         ends=(0, 1, 3),
     ),
     Command("check --fix, of a conflict", ("check", "--fix"), files=(("entries/printer.md", CONFLICT),), ends=(0, 1)),
-    Command("check --keys --fix", ("check", "--keys", "--fix", "--yes"), ends=(0, 1)),
     Command(
         "check --refresh",
         ("check", "--refresh", "cites.md"),

@@ -118,7 +118,7 @@ def test_insert_takes_any_line_and_no_other(tool: Tool, notes: str, workspace: P
 def test_delete_moves_to_the_archive(tool: Tool, notes: str, mem: Mem, workspace: Path) -> None:
     assert tool("delete", path=notes).out == f"Successfully deleted {notes}\n"
     assert tool("view", path=notes).code == 4
-    assert (workspace / "archive" / "entries" / "cats.md").read_text().startswith("Tabby")
+    assert (workspace / "archive" / "entries" / "cats.md").read_text().endswith("---\n\nTabby\nSiamese\nTabby again\n")
     for _ in range(2):
         tool("create", path="/memories/d/e.md", file_text="e")
         assert tool("delete", path="/memories/d").out == "Successfully deleted /memories/d\n"

@@ -50,7 +50,11 @@ def said(workspace: Workspace) -> list[str]:
 def test_a_sound_workspace_has_nothing_wrong(workspace: Workspace) -> None:
     put(workspace, "MEMORY.md", "# Memory\n\n<!-- mem:keep -->\nMine.\n<!-- /mem:keep -->\n- [One](entries/one.md)\n")
     links = "[[two]], [[Two by title]], [[mem_b|b]], ![[picture.png]], [up](../MEMORY.md), [out](../../README.md)"
-    put(workspace, "entries/one.md", entry("mem_a", "conflicts_with: [mem_b]\nreferences: [mem_c, TM-1]\n", links))
+    put(
+        workspace,
+        "entries/one.md",
+        entry("mem_a", "conflicts_with: [mem_b]\nverdicts: [mem_b]\nreferences: [mem_c, TM-1]\n", links),
+    )
     put(workspace, "entries/deep/two.md", entry("mem_b", "title: Two by title\n"))
     put(workspace, "archive/entries/c.md", entry("mem_c", "superseded_by: mem_gone\n", "[[nowhere]]"))
     put(workspace, "entries/old.md", entry("mem_d", "status: superseded\nsuperseded_by: mem_a\n"))

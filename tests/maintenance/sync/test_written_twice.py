@@ -30,7 +30,7 @@ def active(machine: Machine) -> list[Any]:
     return [row for row in rows if "bakery" in row["summary"].lower() and row["status"] == "active"]
 
 
-@pytest.mark.parametrize("again", [TEXT, "the bakery closes at 18:00!"])
+@pytest.mark.parametrize("again", [TEXT, "the bakery  closes at 18:00"])
 @WAYS
 def test_a_text_written_on_both_machines_is_one_memory(
     laptop: Machine, desktop: Machine, merge: Merge, again: str
@@ -51,7 +51,7 @@ def test_a_text_written_on_both_machines_is_one_memory(
     assert gone.body.strip() == texts[other]
     whole = parse((desktop.root / kept["path"]).read_text())
     assert "conflicts_with" not in whole.fields
-    assert whole.fields.get("wordings", []) == [texts[other]] * (again != TEXT)
+    assert "wordings" not in whole.fields
     assert desktop.mem("check").out == ""
     desktop.git("add", "-A")
     desktop.git("commit", "-qm", "more", "--allow-empty")

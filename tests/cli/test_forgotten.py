@@ -1,0 +1,244 @@
+"""What was forgotten stays forgotten: no door lets it in again without a yes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Mem
+from tests.machines import first_machine, new_hub, other_machine, write_config
+
+FACT = "The staging port is 8443 on the blue machine."
+BEFORE, FORGOTTEN, LATER = "2026-11-20T10:00:00Z", "2026-11-21T20:15:03Z", "2026-11-22T09:00:00Z"
+
+
+@pytest.fixture(autouse=True)
+def other_words_than_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MEM_WRITE_SOURCE")
+
+
+@pytest.fixture
+def forgotten(mem: Mem, workspace: Path) -> str:
+    """Forget a promoted memory; give its id."""
+    identifier = mem("write", FACT, "--source", "user").rows[0][1]
+    assert mem("promote", identifier).code == 0
+    assert FACT in (workspace / "MEMORY.md").read_text()
+    assert mem("forget", identifier, "--reason", "never true").code == 0
+    return str(identifier)
+
+
+def transcript(path: Path, moment: str, *texts: str) -> str:
+    lines = [{"role": "user", "content": text, "timestamp": moment} for text in texts]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def is_active(mem: Mem) -> bool:
+    """Tell whether anything an agent is shown says the fact."""
+    shown = [mem("ls").out, mem("search", FACT).out, mem("recall", "which staging port?").out]
+    shown.append(Path("memory/MEMORY.md").read_text())
+    return any("8443" in text for text in shown)
+
+
+def test_a_file_says_who_forgot_it_when_and_why_and_restore_brings_it_back_byte_for_byte(
+    mem: Mem, workspace: Path
+) -> None:
+    path = Path(mem("write", FACT).rows[0][2])
+    path.write_bytes(before := path.read_bytes() + b"\r\nsecond\r\n")
+    path.chmod(0o640)
+    identifier = mem("ls").rows[0][0]
+    assert mem("forget", identifier, "--reason", "never true", "--source", "user").code == 0
+    fields = mem("read", identifier, "--json").json["fields"]
+    assert [fields[key] for key in ("forgotten_at", "forgotten_by", "reason")] == [FORGOTTEN, "user", "never true"]
+    assert [row[0] for row in mem("ls", "--forgotten").rows] == [identifier]
+    assert mem("check").code == 0
+    assert mem("restore", identifier).code == 0
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (before, 0o640)
+    assert mem("ls", "--forgotten").rows == []
+
+
+@pytest.mark.parametrize("text", ["A plain file.\n", "---\nid: a\nreason: my own\n---\n\nText.\n", "---\n[broken\n"])
+def test_restore_leaves_nothing_in_any_file(mem: Mem, workspace: Path, text: str) -> None:
+    path = workspace / "entries" / "a.md"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    assert mem("forget", str(path)).code == 0
+    assert mem("restore", "memory/archive/entries/a.md").code == 0
+    assert path.read_text() == text
+
+
+def test_decay_forgets_nothing(mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mem("write", FACT, "--source", "observed")
+    monkeypatch.setenv("MEM_NOW", "2028-11-22T09:00:00Z")
+    assert mem("decay", "--apply", "--max-fraction", "1").code == 0
+    assert (mem("ls").rows, mem("ls", "--forgotten").rows) == ([], [])
+    assert mem("write", FACT).rows[0][0] == "created"
+
+
+def test_forgetting_takes_it_off_the_page_and_out_of_other_wordings_and_names_what_stays(
+    mem: Mem, workspace: Path
+) -> None:
+    identifier = mem("write", FACT).rows[0][1]
+    mem("promote", identifier)
+    other = Path(mem("write", "Blue machine, port 8443: staging.", "--no-dedup").rows[0][2])
+    other.write_text(other.read_text().replace("source:", f"wordings: ['{FACT}']\nsource:"))
+    record = mem("history", "add", f"Talked long. {FACT} Then lunch.").rows[0][1]
+    ran = mem("forget", identifier)
+    assert ran.code == 0
+    assert f"also in HISTORY-2026-11.md#{record}" in ran.err.replace("memory/", "")
+    assert FACT not in (workspace / "MEMORY.md").read_text()
+    assert "wordings" not in other.read_text()
+
+
+@pytest.mark.parametrize("options", [(), ("--no-dedup",), ("--path", "a.md"), ("--key", "staging/port")])
+@pytest.mark.parametrize("text", [FACT, "the Staging PORT is 8443  on the blue\nmachine"])
+def test_a_write_of_the_same_text_is_refused(mem: Mem, forgotten: str, options: tuple[str, ...], text: str) -> None:
+    ran = mem("write", text, "--source", "observed", *options)
+    assert ran.code == 5
+    assert len(ran.err.splitlines()) == 1
+    assert f"{forgotten} " in ran.err
+    assert "(never true)" in ran.err
+    assert f"`mem restore {forgotten}`" in ran.err
+    assert mem("write", text, *options, "--json").code == 5
+    assert not is_active(mem)
+
+
+def test_changing_an_entry_into_it_is_refused(mem: Mem, forgotten: str) -> None:
+    other = mem("write", "Lunch is at noon.").rows[0][1]
+    assert mem("write", "--id", other, FACT).code == 5
+    assert mem("write", "--supersedes", other, FACT).code == 5
+    assert not is_active(mem)
+
+
+def test_letter_case_is_passed_over_even_where_it_may_count(mem: Mem, workspace: Path) -> None:
+    mem("forget", mem("write", "The race is on the 4th, run with -v.").rows[0][1])
+    assert mem("write", "THE RACE IS ON THE 4TH, RUN WITH -V").code == 5
+
+
+def test_a_wording_of_it_is_refused(mem: Mem, workspace: Path) -> None:
+    path = Path(mem("write", "Blue machine, port 8443: staging.").rows[0][2])
+    path.write_text(path.read_text().replace("source:", f"wordings: ['{FACT}']\nsource:"))
+    mem("forget", str(path))
+    assert mem("write", FACT).code == 5
+
+
+def test_an_older_conversation_does_not_bring_it_back(mem: Mem, world: Path, forgotten: str) -> None:
+    talk = transcript(world / "talk.jsonl", BEFORE, f"remember: {FACT}", "We use tabs in every project, always.")
+    ran = mem("consolidate", talk, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.json["sessions"][0]["forgotten"] == 1
+    assert f"`mem restore {forgotten}`" in ran.err
+    assert not is_active(mem)
+    older = transcript(world / "older.jsonl", BEFORE, f"please remember that {FACT}")
+    assert mem("session", "import", older).code == 0
+    assert mem("consolidate", "--all").code == 0
+    assert not is_active(mem)
+
+
+def test_the_users_own_word_said_later_lifts_it_and_says_so(
+    mem: Mem, workspace: Path, forgotten: str, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEM_NOW", LATER)
+    ran = mem("consolidate", transcript(world / "talk.jsonl", LATER, f"remember: {FACT}"))
+    assert f"{forgotten} was forgotten on 2026-11-21: said again by the user" in ran.err
+    assert mem("ls", "--forgotten").rows == []
+    assert is_active(mem)
+
+
+@pytest.mark.parametrize("options", [(), ("--no-dedup",)])
+def test_a_write_of_the_users_lifts_it(mem: Mem, forgotten: str, options: tuple[str, ...]) -> None:
+    ran = mem("write", FACT, "--source", "user", *options)
+    assert ran.rows[0][0] == "created"
+    assert "said again by the user" in ran.err
+    assert is_active(mem)
+    assert mem("write", FACT, "--source", "observed").rows[0][0] == "merged"
+
+
+@pytest.mark.parametrize("options", [(), ("--no-dedup",)])
+@pytest.mark.parametrize("source", ["user", "observed"])
+def test_an_import_does_not_bring_it_back(
+    mem: Mem, world: Path, forgotten: str, options: tuple[str, ...], source: str
+) -> None:
+    line = {"content": FACT, "source": source, "created_at": BEFORE, "id": "a-1"}
+    (world / "other.jsonl").write_text(json.dumps(line) + "\n")
+    ran = mem("import", "other.jsonl", "--json", *options)
+    assert (ran.code, ran.json["counts"]) == (0, {"forgotten": 1})
+    assert f"`mem restore {forgotten}`" in ran.err
+    assert not is_active(mem)
+
+
+def test_an_export_of_before_does_not_bring_it_back(mem: Mem, workspace: Path, world: Path) -> None:
+    identifier = mem("write", FACT, "--source", "user").rows[0][1]
+    mem("promote", identifier)
+    (world / "export.jsonl").write_text(mem("export").out)
+    mem("forget", identifier)
+    assert mem("import", "export.jsonl").code == 0
+    assert not is_active(mem)
+
+
+def test_a_hook_does_not_bring_it_back(mem: Mem, world: Path, forgotten: str) -> None:
+    said = f"remember: {FACT}\n\n```\nlog\n```"
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "cwd": str(world), "prompt": said}
+    start = {"hook_event_name": "SessionStart", "session_id": "s1", "cwd": str(world), "source": "startup"}
+    assert "8443" not in mem("hook", "run", "claude-code", stdin=json.dumps(start)).out
+    ran = mem("hook", "run", "claude-code", stdin=json.dumps(event))
+    assert "Kept in memory" in ran.out  # the user's own word, said later
+    assert is_active(mem)
+
+
+def test_a_clone_that_is_not_trusted_forgets_nothing(mem: Mem, workspace: Path, forgotten: str) -> None:
+    assert mem("trust", "--remove", str(workspace)).code == 0
+    assert mem("ls", "--forgotten").rows == []
+    assert mem("write", FACT).rows[0][0] == "created"
+    assert mem("trust", str(workspace)).code == 0
+    assert [row[0] for row in mem("ls", "--forgotten").rows] == [forgotten]
+
+
+def test_a_forgotten_file_that_was_edited_bars_what_it_says_now(mem: Mem, workspace: Path, forgotten: str) -> None:
+    (path,) = (workspace / "archive" / "entries").rglob("*.md")
+    path.write_text(path.read_text().replace("8443", "9000"))
+    assert mem("write", FACT.replace("8443", "9000")).code == 5
+    assert mem("write", FACT).rows[0][0] == "created"
+    path.with_name("twin.md").write_text(path.read_text())  # doubled
+    assert mem("write", FACT.replace("8443", "9000"), "--source", "user").rows[0][0] == "created"
+    assert mem("ls", "--forgotten").rows == []
+
+
+def test_forgetting_what_fills_a_key_bars_its_text_and_no_other_value(mem: Mem, workspace: Path) -> None:
+    mem("write", FACT, "--key", "staging/port")
+    mem("forget", mem("ls").rows[0][0])
+    assert mem("write", "The staging port is 9000.", "--key", "staging/port").rows[0][0] == "created"
+    assert mem("write", FACT, "--key", "staging/port").code == 5
+
+
+def test_a_sync_names_what_was_forgotten_elsewhere_and_puts_away_what_says_it(mem: Mem, world: Path) -> None:
+    write_config(world.parent / "home")
+    hub = new_hub(world)
+    laptop = first_machine(mem, world / "laptop", hub)
+    identifier = laptop.mem("write", FACT, "--no-dedup", "--json").json["id"]
+    laptop.sync()
+    desktop = other_machine(mem, world / "desktop", hub)
+    laptop.mem("forget", identifier)
+    laptop.sync()
+    desktop.mem("write", FACT, "--no-dedup", "--source", "observed", "--created-at", "2026-11-01")
+    ran = desktop.sync()
+    assert f"{identifier} was forgotten elsewhere on 2026-11-21" in ran.err
+    assert "is put away" in ran.err
+    assert desktop.mem("ls").rows == []
+    assert "forgotten elsewhere" not in desktop.sync().err
+    assert desktop.mem("write", FACT, "--source", "observed", code=5).code == 5
+    laptop.sync()
+    assert laptop.mem("ls").rows == []
+
+
+def test_the_memory_tool_does_not_bring_it_back(mem: Mem, workspace: Path, forgotten: str) -> None:
+    call = {"command": "create", "path": "/memories/ports.md", "file_text": f"{FACT}\n"}
+    ran = mem("memory-tool", stdin=json.dumps(call))
+    assert f"`mem restore {forgotten}`" in ran.out + ran.err
+    assert not is_active(mem)
+    other = {"command": "create", "path": "/memories/lunch.md", "file_text": "Lunch is at noon.\n"}
+    mem("memory-tool", stdin=json.dumps(other))
+    mem("memory-tool", stdin=json.dumps({"command": "delete", "path": "/memories/lunch.md"}))
+    assert len(mem("ls", "--forgotten").rows) == 2
+    mem("memory-tool", stdin=json.dumps(other))
+    assert mem("ls").rows == []
