@@ -108,6 +108,7 @@ def compact(
         outcomes: tuple[Outcome, ...] = ()
         if workspace.settings["consolidate.enabled"]:
             outcomes = tuple(in_turn(workspace, [session], llm, keep=lambda _: keep))
+            session = at(workspace, session.folder, session.id)  # the summary tells also what was kept at once
         if any(one is not other for one, other in zip(events, identified(session.id, events), strict=True)):
             settle_ids(workspace, session)
             events = all_events(workspace, session)[: len(events)]

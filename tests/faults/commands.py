@@ -115,8 +115,7 @@ COMMANDS: tuple[Command, ...] = (
         deletes=("sorrel", "thistle", "clover", "bracken"),
         repeats=False,
     ),
-    # Not the same again: what a killed one finished is compacted once more; nothing is lost.
-    Command("session compact", ("session", "compact", "monday", "--keep", "2", "--force"), repeats=False),
+    Command("session compact", ("session", "compact", "monday", "--keep", "2", "--force")),
     Command(
         "tend",
         ("tend",),
