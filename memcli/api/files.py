@@ -5,10 +5,15 @@ another than the user writes is never an entry of the user's. Nothing is lost: w
 earlier text in the archive.
 """
 
+from typing import TYPE_CHECKING
+
 from ..store import editing
 from ..store.editing import exists, is_private, read_file, require_nameable
 from ..store.layouts import SESSION_FOLDER as SESSIONS
 from .workspace import Workspace, recorded
+
+if TYPE_CHECKING:
+    from ..beliefs.plan import NearEntry
 
 __all__ = [
     "SESSIONS",
@@ -30,15 +35,24 @@ rename_file = recorded("memory-tool rename")(editing.rename_file)
 
 
 @recorded("memory-tool create")
-def create_file(workspace: Workspace, path: str, text: str, *, name: str, by: str) -> None:
-    """Make a file of a text, as `editing.create_file`; raise RefusedError for an entry that says what was forgotten."""
+def create_file(workspace: Workspace, path: str, text: str, *, name: str, by: str) -> "tuple[NearEntry, ...]":
+    """Make a file of a text, as `editing.create_file`; return what lies near to it where it is an entry.
+
+    Raise RefusedError for an entry that says what was forgotten.
+    """
     from ..formats.frontmatter.document import parse
 
-    if workspace.layout.kind_of(path) == "entry" and (body := parse(text).body.strip()):
+    near: tuple[NearEntry, ...] = ()
+    document = parse(text)
+    if workspace.layout.kind_of(path) == "entry" and (body := document.body.strip()):
+        from ..beliefs.admission import near_to
         from ..beliefs.forgotten import pass_by_the_forgotten
+        from ..formats.entry import read_entry
 
         pass_by_the_forgotten(workspace, {"source": by}, body, "mem memory-tool")
+        near = near_to(workspace, read_entry(document, path, workspace.now)[0])
     editing.create_file(workspace, path, text, name=name, by=by)
+    return near
 
 
 def path_of_key(workspace: Workspace, key: str) -> str:

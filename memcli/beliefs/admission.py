@@ -19,7 +19,7 @@ from .comparison import is_comparable
 from .forgotten import have_been_forgotten, read_forgotten
 from .merging import are_apart, is_same_slot, says
 from .neighbours import FLOOR, Nearby, look_around
-from .plan import Draft, Settled, entry_of, without_lines
+from .plan import Draft, NearEntry, Settled, entry_of, without_lines
 from .settlement import NO_VERDICTS, Settlement
 
 if TYPE_CHECKING:
@@ -143,6 +143,13 @@ def look(
     if seen.opened.embedder is not None:
         seen.learned.ask(seen.opened.embedder, _pairs(workspace, seen), seen.opened.read)
     return seen
+
+
+def near_to(workspace: Workspace, entry: Entry) -> tuple[NearEntry, ...]:
+    """Return what lies near to a memory that is to be kept as it is, the nearest first."""
+    bodies = [entry.body if is_settled_here(entry) and is_comparable(entry.body) else ""]
+    near = _looked(workspace, [entry], bodies, None, None, keep=True).near[0] if bodies[0].strip() else {}
+    return Settlement(workspace).near_to(entry, near) if near else ()
 
 
 def ask_judge(workspace: Workspace, seen: Nearby, judge: "LlmJudge") -> "Heard":

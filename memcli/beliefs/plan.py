@@ -111,6 +111,10 @@ class NearEntry:
         """Return how an entry is named to the writer of a new one."""
         return cls(entry.id, shorten(entry.body, LONGEST_NEAR), max(entry.created_at, entry.updated_at)[:10])
 
+    def line(self, new: str) -> str:
+        """Return the line that asks the writer of an entry, by its id, whether it takes the place of this one."""
+        return f'near: {self.id} "{self.text}" ({self.date}) · takes its place? mem supersede {self.id} {new}'
+
 
 @dataclass(frozen=True)
 class Admitted:

@@ -130,6 +130,10 @@ class Settlement:
                 against.append((file, Verdict("update", True, f"the key {entry.key}")))
         self._create(draft, entry, against)
 
+    def near_to(self, entry: Entry, cosines: Mapping[str, float | None]) -> tuple[NearEntry, ...]:
+        """Return what lies near to a memory that is kept as it is, the nearest first."""
+        return self._named(Admitted("created", "", ""), self._weighed(entry, cosines), cosines)
+
     def _named(
         self, made: Admitted, weighed: Sequence[tuple[EntryFile, Verdict]], cosines: Mapping[str, float | None]
     ) -> tuple[NearEntry, ...]:

@@ -185,8 +185,7 @@ def _tell(done: Written, *, as_json: bool) -> None:
     else:
         _tell_row(done)
         for near in done.near:
-            way = f"takes its place? mem supersede {near.id} {done.id}"
-            output.note(f'near: {near.id} "{near.text}" ({near.date}) · {way}')
+            output.note(near.line(done.id))
 
 
 def _tell_row(done: Written) -> None:

@@ -95,7 +95,8 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembere
             ("It contradicts {}: both are kept.", one.conflicts_with),
         )
         also = "".join(f" {said.format(', '.join(ids))}" for said, ids in places if ids)
-        return one.id, f"Kept in memory as {one.id}: {text}{also}"
+        near = "".join(f"\n{entry.line(one.id)}" for entry in one.near)
+        return one.id, f"Kept in memory as {one.id}: {text}{also}{near}"
 
     race.enter(admitted)
     done = race.first()

@@ -51,10 +51,10 @@ def create(workspace: Workspace, call: Mapping[str, Any]) -> str:
     if found.is_root or (not found.file.exists() and by_key(workspace, name)):
         raise RefusedError(f"File {name} already exists")
     try:
-        files.create_file(workspace, found.path, text, name=name, by=BY)
+        near = files.create_file(workspace, found.path, text, name=name, by=BY)
     except FileExistsError:
         raise RefusedError(f"File {name} already exists") from None
-    return f"File created successfully at: {name}"
+    return "\n".join([f"File created successfully at: {name}", *(entry.line(found.path) for entry in near)])
 
 
 def str_replace(workspace: Workspace, call: Mapping[str, Any]) -> str:

@@ -346,7 +346,8 @@ if number < 7:
 sys.exit(run(["session", "append", "--session", f"s{number - 7}", "--text", f"remember this: late {number} was said"]))
 """
     ended = race(f"import os\nos.chdir({str(world)!r})\n{script}", 12)
-    assert [(one.code, one.err) for one in ended] == [(0, "")] * 12
+    talk = [line for one in ended for line in one.err.splitlines() if not line.startswith("mem: near: ")]
+    assert ([one.code for one in ended], talk) == ([0] * 12, [])
     assert mem("consolidate", "--all", "--quiet").code == 0
     assert mem("consolidate", "--all").out == ""
     bodies = [text for name, text in tree(workspace, "sessions").items() if name.startswith("entries/")]

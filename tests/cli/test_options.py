@@ -130,6 +130,11 @@ def memory(mem: Mem, workspace: Path, world: Path) -> str:
         ["write", "User prefers staging run at night.", "--type", "preference", "--source", "inferred"],
         ["write", "1. Stop. 2. Deploy staging. staging.run it.", "--type", "procedure", "--created-at", "2026-02-01"],
         ["write", "STAGING RUNS on pre-staging.runtime.", "--no-dedup", "--created-at", "2026-02-02"],
+        *(
+            ["write", f"Staging listens on {port}.", "--key", f"staging/{name}", "--source", source]
+            for name in ("port", "door")
+            for port, source in ((8443, "user"), (9443, "observed"))
+        ),
         ["note", "Staging ran all day."],
         ["history", "add", "Staging was set up."],
     ]
@@ -142,7 +147,7 @@ def memory(mem: Mem, workspace: Path, world: Path) -> str:
     assert mem("export", "--archived", "-o", "all.jsonl").code == 0
     with (world / "all.jsonl").open("a") as lines:
         lines.write(
-            '{"content": "Staging runs on host b!"}\n'
+            '{"content": "Staging runs on  host B."}\n'
             '{"content": "The token is ghp_A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B."}\n'
         )
     (workspace / "HISTORY-2026-02.md").write_text("[2026-02-03 10:00] Staging was planned.\n")

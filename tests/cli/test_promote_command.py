@@ -82,4 +82,4 @@ def test_a_line_is_that_of_the_memory_its_own_is_made_one_with(mem: Mem, workspa
     assert mem("promote", gone).code == 0
     answer(mem, "same", "--source", "user")
     (line,) = (line for line in (workspace / "MEMORY.md").read_text().splitlines() if "ests" in line)
-    assert line == page_line(kept, "Tests run in parallel.")
+    assert line == page_line(kept, "The tests are run side by side.")

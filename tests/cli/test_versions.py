@@ -66,9 +66,9 @@ def test_other_wordings_go_with_the_text_they_are_of(mem: Mem, workspace: Path) 
     mem("write", "--id", one, "Deploys run on Hetzner")
     assert "wordings" not in mem("read", one, "--json").json["fields"]
     old = mem("read", one, "--history").rows[0][2]
-    assert mem("read", old, "--json").json["fields"]["wordings"] == ["The deploys run on Fly"]
+    assert mem("read", old, "--json").json["fields"]["wordings"] == ["Deploys run on Fly"]
     mem("restore", old)
-    assert mem("read", one, "--json").json["fields"]["wordings"] == ["The deploys run on Fly"]
+    assert mem("read", one, "--json").json["fields"]["wordings"] == ["Deploys run on Fly"]
 
 
 PAGES = {

@@ -78,9 +78,15 @@ WORLD: tuple[tuple[Words, str], ...] = (
 )
 """The commands that make the workspace, and what they read."""
 
-WORLD_FILES = (
-    ("entries/gate.md", entry(7, "The gate is painted in willow", "source: user", "conflicts_with: [mem_hand8]")),
-    ("entries/gate-new.md", entry(8, "The gate is painted in juniper", "source: user", "conflicts_with: [mem_hand7]")),
+WORLD_FILES = tuple(
+    (
+        f"entries/{name}.md",
+        entry(number, text, "source: user", f"conflicts_with: [mem_hand{other}]", f"verdicts: [mem_hand{other}]"),
+    )
+    for name, number, text, other in (
+        ("gate", 7, "The gate is painted in willow", 8),
+        ("gate-new", 8, "The gate is painted in juniper", 7),
+    )
 )
 """What is in it by hand."""
 

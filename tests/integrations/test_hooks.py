@@ -124,13 +124,16 @@ def test_what_is_to_be_remembered_and_known_is_confirmed(say: Say, workspace: Pa
 
 def test_what_is_to_be_remembered_is_held_against_what_is_known(say: Say, workspace: Path) -> None:
     old = say("UserPromptSubmit", prompt="Remember this: the staging port is 8080.").split()[4].rstrip(":")
-    new = say("UserPromptSubmit", prompt="Remember this: the staging port is 9090, no longer 8080.")
+    new = say("UserPromptSubmit", prompt="Remember this: correction: the staging port is 9090.")
     assert new.endswith(f"It takes the place of {old}.")
     assert "status: superseded" in entries(workspace)
     three = say("UserPromptSubmit", prompt="Remember this: the retry limit is 3.").split()[4].rstrip(":")
-    assert say("UserPromptSubmit", prompt="Remember this: the retry limit is 5.").endswith(
-        f"It may contradict {three}: both are kept."
+    five = say("UserPromptSubmit", prompt="Remember this: the retry limit is 5.")
+    new = five.split()[4].rstrip(":")
+    assert five.splitlines()[1] == (
+        f'near: {three} "the retry limit is 3." (2026-11-21) · takes its place? mem supersede {three} {new}'
     )
+    assert "conflicts_with" not in entries(workspace)
 
 
 def test_what_is_to_be_remembered_has_its_type_and_its_day(say: Say, workspace: Path) -> None:

@@ -317,3 +317,16 @@ def test_a_folder_of_thousands_is_cut_short(tool: Tool, workspace: Path) -> None
     lines = tool("view", path="/memories").out.splitlines()
     assert len(lines) == 1003
     assert "more" in lines[-1]
+
+
+def test_create_names_what_lies_near_and_it_can_be_superseded(tool: Tool, mem: Mem) -> None:
+    old = mem("write", "Rent of the flat is 1,380 a month.", "--created-at", "2026-05-01", "--json").json["id"]
+    mem("write", "Zebras eat grass.")
+    made, *near = tool(
+        "create", path="/memories/rent.md", file_text="Rent of the flat is 1,450 a month.\n"
+    ).out.splitlines()
+    assert made == "File created successfully at: /memories/rent.md"
+    command = f"mem supersede {old} entries/rent.md"
+    assert near == [f'near: {old} "Rent of the flat is 1,380 a month." (2026-05-01) · takes its place? {command}']
+    assert mem(*command.split()[1:]).code == 0
+    assert mem("ls", "--status", "superseded").rows[0][0] == old
