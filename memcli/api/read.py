@@ -111,6 +111,12 @@ def read(
         told = access_log.renewed(found.document.fields, access_log.confirmations(where).get(identifier))
         fields = listed(told if where.is_trusted else fields_from_others(told))
     expired = _expired(fields, where.now)
+    hidden = addresses.hidden_by(where, place.path) or addresses.hidden_at(where, place)
+    notices = (
+        *found.notices,
+        *([f"expired at {expired}"] if expired else ()),
+        *([f"hidden: {hidden} was forgotten here: `mem restore {identifier}` shows it again"] if hidden else ()),
+    )
     wrong = (found.damage, found.document.problem, _conflict(found.text))
     return TextPage(
         workspace=where,
@@ -127,7 +133,7 @@ def read(
         problems=tuple(
             FileProblem(place.path, one.line, one.reason, scope=where.scope, left_out=True) for one in wrong if one
         ),
-        notices=(*found.notices, f"expired at {expired}") if expired else found.notices,
+        notices=notices,
     )
 
 

@@ -1,5 +1,6 @@
 """Take one file into the index, and the memories that another tool keeps as lines of one: only what is new in them."""
 
+import sqlite3
 import time
 from collections.abc import Iterable
 from dataclasses import replace
@@ -75,13 +76,24 @@ def _take_in_talk(writer: Writer, workspace: Workspace, path: str, noted: int, f
         return writer.stand_in(path, "session", f"cannot be read: {error.strerror}", begun[0] if begun else file)
 
 
+def own_names(connection: sqlite3.Connection, archive: str, status: str = "%") -> set[str]:
+    """Return the ids of our own entries with a status; of one that hides another tool's memory, the address of that."""
+    rows = connection.execute(
+        f"select id, path from entries join files using(file) where not {IS_ITEM} and files.status like ?", (status,)
+    )
+    return {
+        path.removeprefix(archive).removesuffix(".md") if path.startswith(archive) and ".jsonl#" in path else name
+        for name, path in rows
+    }
+
+
 def settle_items(writer: Writer, workspace: Workspace, paths: Iterable[str]) -> None:
     """Bring the memories among the lines of files in step with them; one whose id an entry of ours has is left out."""
     run = writer.connection.execute
     standing = {
         path: (file, digest) for path, file, digest in run(f"select path, file, digest from files where {IS_ITEM}")
     }
-    ours = {name for (name,) in run(f"select id from entries join files using(file) where not {IS_ITEM}")}
+    taken = own_names(writer.connection, workspace.layout.archive)
     for path in paths:
         if not is_items(path, workspace.layout.kind_of(path)):
             continue
@@ -91,7 +103,7 @@ def settle_items(writer: Writer, workspace: Workspace, paths: Iterable[str]) -> 
         modified = datetime.fromtimestamp(max(got[1][0], 0) // 10**9, UTC)
         for anchor, item in items_of(path, got[0].decode("utf-8", "replace"), modified, layer_in(path)).items():
             name = f"{path}#{anchor}"
-            if item.entry.id in ours:
+            if taken & {item.entry.id, name}:
                 continue
             file, digest = standing.pop(name, (None, ""))
             new = digest_of(f"{item.line} {workspace.is_trusted} {item.text}".encode("utf-8", "replace"))

@@ -1,7 +1,7 @@
 """Exact text search over every file, as grep does it, on the text the index keeps."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from time import monotonic
 from typing import Any
@@ -11,6 +11,7 @@ from ..errors import UsageError
 from ..formats.text_lines import ONLY_BEGINNING, FileProblem, decoded
 from ..index.filters import Filter
 from ..index.index import Index
+from ..store.addresses import is_items
 
 LONGEST = 64 * 1024 * 1024
 """Bytes of a file that are looked through at most."""
@@ -44,7 +45,8 @@ def grep(
 ) -> Iterator[GrepLine]:
     """Yield the matching lines with `context` lines around each, file by file; files not read whole go to `late`."""
     for path, text, numbers in _matches(index, pattern, wanted, [] if late is None else late):
-        yield from _lines(path, text, numbers, context)
+        hidden = _hidden_lines(index, path)
+        yield from _lines(path, text, [number for number in numbers if number not in hidden], context, hidden)
 
 
 def _matches(
@@ -84,7 +86,24 @@ def count_matches(
 ) -> Iterator[tuple[str, int]]:
     """Yield every file that matches with its number of matching lines; files not looked through go to `late`."""
     for path, _, numbers in _matches(index, pattern, wanted, [] if late is None else late):
-        yield path, len(numbers)
+        if count := len(set(numbers) - _hidden_lines(index, path)):
+            yield path, count
+
+
+def _hidden_lines(index: Index, path: str) -> frozenset[int]:
+    """Return the lines, counted from 0, of another tool's memories that were forgotten here."""
+    if not is_items(path, index.workspace.layout.kind_of(path)):
+        return frozenset()
+    from ..formats.foreign_record import items
+    from ..index.file_reader import try_bytes
+    from ..index.file_updater import own_names
+
+    archived = own_names(index.connection, index.workspace.layout.archive, "archived")
+    data = try_bytes(index.workspace, path)
+    if not archived or isinstance(data, str):
+        return frozenset()
+    memories = items(path, data[0].decode("utf-8", "replace"), index.workspace.now)
+    return frozenset(item.line - 1 for item in memories if archived & {item.entry.id, f"{path}#{item.anchor}"})
 
 
 def _texts(index: Index, wanted: Filter, late: list[FileProblem]) -> Iterator[tuple[str, str]]:
@@ -205,7 +224,7 @@ def _numbers(text: str, starts: Iterator[int]) -> list[int]:
     return numbers
 
 
-def _lines(path: str, text: str, numbers: list[int], context: int) -> Iterator[GrepLine]:
+def _lines(path: str, text: str, numbers: list[int], context: int, hidden: Collection[int] = ()) -> Iterator[GrepLine]:
     """Show the lines of these numbers with the lines around them, each once."""
     lines = _split(text)
     matched = set(numbers)
@@ -213,6 +232,8 @@ def _lines(path: str, text: str, numbers: list[int], context: int) -> Iterator[G
     for number in numbers:
         for near in range(max(number - context, shown + 1), min(number + context + 1, len(lines))):
             shown = near
+            if near in hidden:
+                continue
             yield GrepLine(path, near + 1, lines[near], near in matched)
 
 

@@ -166,14 +166,25 @@ def hide(workspace: Workspace, place: Place) -> str:
 
 def show_again(workspace: Workspace, path: str) -> str:
     """Remove the archived file that hides a memory of another tool's file; return its address, empty for any other."""
-    place = Place.of(path.removeprefix(workspace.layout.archive).removesuffix(".md"))
-    try:
-        if item_at(workspace, place) is None:
-            return ""
-    except NotFoundError:
-        return ""
-    atomic_files.remove(workspace.path(path))
-    return str(place)
+    address = hidden_by(workspace, path)
+    if address:
+        atomic_files.remove(workspace.path(path))
+    return address
+
+
+def hidden_by(workspace: Workspace, path: str) -> str:
+    """Return the address of the memory of another tool's file that an archived file hides; empty for any other."""
+    with suppress(NotFoundError):
+        place = Place.of(path.removeprefix(workspace.layout.archive).removesuffix(".md"))
+        if workspace.layout.is_archived(path) and item_at(workspace, place):
+            return str(place)
+    return ""
+
+
+def hidden_at(workspace: Workspace, place: Place) -> str:
+    """Return the address of another tool's memory where an archived file hides it; empty for any other place."""
+    name = str(place)
+    return name if is_item(name) and _is_file(workspace.root / f"{workspace.layout.archive}{name}.md") else ""
 
 
 def part(workspace: Workspace, place: Place, text: str) -> tuple[int, int]:

@@ -170,3 +170,36 @@ def test_no_other_door_writes_to_it_or_decides_about_its_items(mem: Mem, bot: Pa
         assert "Traceback" not in ran.err, ran
         assert ran.code in (0, 1), ran
     assert {path.name: path.read_bytes() for path in (bot / "memory/items").iterdir()} == before
+
+
+def test_a_hidden_item_is_in_no_answer_and_says_that_it_is_hidden(mem: Mem, bot: Path) -> None:
+    with (bot / SEMANTIC).open("a") as stream:
+        stream.write(item("i2", "SEMANTIC", "PREFERENCE", "Agnieszka prefers tea, strong."))
+    assert mem("forget", "i2").code == 0
+    for words in (["tea"], ["-C", "3", "listens"], ["--count", "."], ["-l", "tea"]):
+        ran = mem("grep", *words)
+        assert "tea" not in ran.out, words
+    assert mem("grep", "--count", ".").rows == [[f"{PROCEDURAL}:1"], [f"{SEMANTIC}:1"]]
+    for name in ("i2", f"{SEMANTIC}#i2", f"archive/{SEMANTIC}#i2.md"):
+        ran = mem("read", name)
+        assert f"hidden: {SEMANTIC}#i2 was forgotten here: `mem restore i2` shows it again" in ran.err, name
+    assert mem("read", "i3").err == ""
+    assert mem("restore", "i2").code == 0
+    assert mem("read", "i2").err == ""
+    assert mem("grep", "tea").out.count("tea") == 2
+
+
+def test_one_id_in_two_files_is_named_with_both_and_hidden_apart(mem: Mem, bot: Path) -> None:
+    with (bot / SEMANTIC).open("a") as stream:
+        stream.write(item("i1", "SEMANTIC", "FACT", "The samovar is red."))
+    both = (f"{PROCEDURAL}#i1", f"{SEMANTIC}#i1")
+    for words in (["read"], ["forget"], ["promote"], ["read", "--history"], ["blame"]):
+        ran = mem(*words, "i1")
+        assert ran.code == 4, ran
+        assert all(path in ran.err for path in both)
+    assert mem("forget", both[1]).code == 0
+    assert ids(mem) == ["i1", "i2", "i3"]
+    assert "samovar" not in mem("grep", "samovar").out
+    assert mem("grep", "Invoice").code == 0
+    assert mem("restore", f"archive/{both[1]}.md").code == 0
+    assert "samovar" in mem("grep", "samovar").out
