@@ -134,6 +134,7 @@ class ExcludedFiles:
             return ""
         for folder in folders:
             plain = os.path.normpath(os.path.join(folder, path))
+            plain = plain[1:] if plain.startswith("//") else plain  # two slashes are kept, and lead nowhere up
             for place in dict.fromkeys((plain, self._real(plain))):
                 if reason := self._reason(place, kinds) or self._reason_within(place, kinds):
                     return reason

@@ -148,3 +148,123 @@ def test_files_of_other_tools_are_named_and_left(mem: Mem, world: Path, monkeypa
     assert "sessions/talk.json:" in ran.out
     assert "another tool's, which is never changed" in ran.out
     assert file.read_bytes() == before
+
+
+SHOWN = {
+    "grep": "./docs/open.md:open word\n./.env:3:KEY={said}\n./src/a.py:4:open end",
+    "grep without numbers": ".env:KEY={said}\nsrc/a.py:open word\nopen end",
+    "context": "src/a.py-2-open word\n.env-3-KEY={said}\n.env:4:X={said}\n--\nsrc/a.py:7:open end",
+    "a name with numbers": "my-2-secrets/x.txt-1-open word\nlogs-2026-11-20/.env-3-{said}\nopen end",
+    "secretsignore": "secrets/prod.yaml:1:{said}\nopen word\nopen end",
+    "absolute": "{root}/secrets/prod.yaml:1:{said}\n{root}/docs/a.md:1:open word\nopen end",
+    "in the folder of the call": "open word\n./private.txt:1:{said}\n./a.py:1:open end",
+    "a link": "link.yaml:1:{said}\nopen word\nopen end",
+    "blanks in the name": "secrets/my keys.txt:12:{said}\nopen word\nopen end",
+    "no ending": "src/a.py:1:open word\npassphrase:{said}\nopen end",
+    "colours": "\x1b[35m.env\x1b[0m\x1b[36m:\x1b[0m\x1b[32m3\x1b[0m:{said}\nopen word\nopen end",
+    "CRLF": ".env:1:{said}\r\nopen word\r\nopen end",
+    "heading": "src/a.py\n1:open word\n\n.env\n3:KEY={said}\n4-{said}\n\nsrc/b.py\n1:open end",
+    "heading, first": ".env\nKEY={said}\n{said}\n\nsrc/b.py\nopen word\nopen end",
+    "heading with a colon": "Found 2\n{root}/.env:\n  Line 12: {said}\n\n{root}/a.py:\n  Line 1: open word\nopen end",
+    "heading with a title": "Found 2:\n---\nFile: .env\nL3: {said}\n---\nFile: a.py\nL1: open word\n---\nopen end",
+    "head": "==> .env <==\n{said}\n\n{said}\n\n==> src/a.py <==\nopen word\nopen end",
+    "git grep": "HEAD:.env:3:{said}\nHEAD:src/a.py:1:open word\nopen end",
+    "diff": (
+        "diff --git a/.env b/.env\nindex 1..2 100644\n--- a/.env\n+++ b/.env\n@@ -1 +1 @@\n-{said}\n+{said}\n"
+        "diff --git a/src/a.py b/src/a.py\n+open word\n+open end"
+    ),
+    "diff of a log": (
+        "commit 1234567890\n\n    open word\n\ndiff --git a/secrets/my keys.txt b/secrets/my keys.txt\n"
+        "+{said}\n\n {said}\n"
+        "commit 2234567890\n\n    open end"
+    ),
+    "diff -r": "diff -ru old/.env new/.env\n--- old/.env\n+{said}\ndiff -ru old/a new/a\n+open word\nopen end",
+    "JSON": '{{"output": ".env:3:{said}\\nsrc/a.py:1:open word", "more": ["open end"]}}',
+}
+CALL = {"command": "cd app && rg KEY ."}
+
+
+@pytest.fixture
+def project(world: Path, workspace: Path) -> Path:
+    (world / ".secretsignore").write_text("secrets/\npassphrase\n")
+    for file in ("secrets/my keys.txt", "secrets/prod.yaml", "passphrase", "app/private.txt", "docs/open.md"):
+        (world / file).parent.mkdir(exist_ok=True)
+        (world / file).write_text("x\n")
+    (world / "app/.gitignore").write_text("private.txt\n")
+    (world / "link.yaml").symlink_to(world / "secrets/prod.yaml")
+    return workspace
+
+
+@pytest.mark.parametrize("field", ["content", "output", "parts", "nested"])
+@pytest.mark.parametrize("way", SHOWN)
+def test_lines_of_such_files_that_a_search_shows_are_blanked_out(
+    mem: Mem, project: Path, world: Path, way: str, field: str
+) -> None:
+    text = SHOWN[way].format(said=SAID, root=world)
+    call, result = talk(1, "", "", args=CALL)
+    del result["content"]
+    result |= {
+        "content": {"content": text},
+        "output": {"output": text},
+        "parts": {"content": [{"type": "text", "text": text}]},
+        "nested": {"result": {"stdout": text}},
+    }[field]
+    ran = mem("session", "append", "-", "--session", "s", stdin=json.dumps(call) + "\n" + json.dumps(result))
+    assert ran.code == 0, ran
+    assert "secret-file redacted" in ran.err
+    said = (project / "sessions/s/session.jsonl").read_text()
+    assert "marzipan" not in kept(project)
+    assert MARK in said
+    assert all(words in said for words in ("open word", "open end", "rg KEY"))
+    assert mem("check", "--secrets").code == 0, "what is blanked out is not found again"
+
+
+def test_a_result_in_another_process_or_a_transcript_is_looked_at_too(mem: Mem, project: Path, world: Path) -> None:
+    call, result = talk(1, "", SHOWN["in the folder of the call"].format(said=SAID), args=CALL)
+    for event in (call, result):
+        assert mem("session", "append", json.dumps(event), "--session", "s").code == 0
+    (world / "talk.jsonl").write_text("\n".join(map(json.dumps, [{"role": "user", "content": "Look"}, call, result])))
+    assert mem("session", "import", "talk.jsonl", "--session", "t").code == 0
+    assert "marzipan" not in kept(project)
+    assert kept(project).count("open end") >= 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".env.example\n.gitignore\ndocs/open.md\n",  # git ls-files
+        ".\n..\n.env\nsrc\n",
+        "make: build done\nenvironment.md:3:open\nsrc/env.py:1:open",
+        "12:30:01 open\nkey: value\nhttps://a.example/environment: open",
+        "The file .env: is read first",
+        "diff --git a/src/a.py b/src/a.py\n+.env is read\n",
+        '{"a": "b", "path": ".env"}',
+        "",
+    ],
+)
+def test_lines_that_only_name_such_a_file_stay(mem: Mem, project: Path, world: Path, text: str) -> None:
+    (world / ".gitignore").write_text("build/\n")
+    for event in talk(1, "", text, args=CALL):
+        assert mem("session", "append", json.dumps(event), "--session", "s").code == 0
+    assert MARK not in kept(project)
+
+
+@pytest.mark.parametrize("command", ["cat *", "head -n 3 *", "cat sec*/prod.yaml", "cat */*.yaml", "tail -n +1 ./*"])
+def test_wildcards_that_fit_such_a_file_name_it(mem: Mem, project: Path, command: str) -> None:
+    events = talk(1, "", SAID, args={"command": command})
+    assert mem("session", "append", "-", "--session", "s", stdin="\n".join(map(json.dumps, events))).code == 0
+    assert "marzipan" not in kept(project)
+
+
+@pytest.mark.parametrize("command", ["cat docs/*", "wc -l app/*.py", "cat */*.md"])
+def test_wildcards_that_fit_no_such_file_name_none(mem: Mem, project: Path, command: str) -> None:
+    events = talk(1, "", SAID, args={"command": command})
+    assert mem("session", "append", "-", "--session", "s", stdin="\n".join(map(json.dumps, events))).code == 0
+    assert "marzipan" in kept(project)
+
+
+@pytest.mark.parametrize("path", ["//host/share", "/", "//", "///x", "."])
+def test_paths_of_slashes_are_read_as_any_other(mem: Mem, project: Path, path: str) -> None:
+    events = talk(1, path, f"{path}:1:open", args={"path": path, "command": f"ls {path}/.."})
+    assert mem("session", "append", "-", "--session", "s", stdin="\n".join(map(json.dumps, events))).code == 0
+    assert "1:open" in kept(project)
