@@ -4,7 +4,7 @@ Each tool answers as the command of its name does with --json. Nothing but the p
 keeps that pipe for itself, and the library prints nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from mcp.server.mcpserver import MCPServer
@@ -46,12 +46,41 @@ class Server(MCPServer):
             faults = getattr(error.__cause__, "errors", None)  # those of the schema, by whatever validates it
             if faults is None:
                 raise
-            told = "; ".join(_told(one) for one in faults())
+            told = unsaid("; ".join(_refusals(faults())), _names(arguments))
         return CallToolResult(content=[TextContent(type="text", text=f"{name}: {told}")], is_error=True)
 
 
-def _told(fault: Any) -> str:
-    named = ".".join(str(part) for part in fault["loc"] if isinstance(part, int) or part.isidentifier())
-    if fault["type"] == "missing":
-        return f"the argument {named} is missing"
-    return f"the argument {named}: {fault['msg'][:1].lower()}{fault['msg'][1:]}"
+_MEMBERS, _LISTS = ("str", "int", "float", "bool", "dict"), ("list[str]",)
+"""What the SDK's validator puts at the end of a fault's place for each kind that a value may have."""
+_WANTED = {
+    "string": "text",
+    "int": "a number",
+    "float": "a number",
+    "bool": "true or false",
+    "list": "a list",
+    "dict": "an object",
+}
+
+
+def _refusals(faults: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line for each value that a tool does not take: what it is called, and what to give."""
+    wanted: dict[str, list[str]] = {}
+    for fault in faults:
+        if fault["type"] == "missing":
+            yield f"the argument {_called(fault['loc'])} is missing"
+            continue
+        # Of a value that may be one of several kinds, there is a fault for each, whose place ends in the kind.
+        is_member = len(fault["loc"]) > 1 and isinstance(fault["loc"][-1], str) and fault["loc"][-1] in _MEMBERS
+        kind = fault["type"].removesuffix("_type").removesuffix("_parsing").removesuffix("_from_float")
+        place = fault["loc"][:-1] if is_member else [part for part in fault["loc"] if part not in _LISTS]
+        wanted.setdefault(_called(place), []).append(_WANTED.get(kind, fault["msg"][:1].lower() + fault["msg"][1:]))
+    yield from (f"the argument {name}: give {' or '.join(dict.fromkeys(kinds))}" for name, kinds in wanted.items())
+
+
+def _called(place: Iterable[Any]) -> str:
+    return ".".join(str(part) for part in place if isinstance(part, int) or part.isidentifier())
+
+
+def _names(value: Any) -> list[str]:
+    """Return the names in the arguments, whose secrets a message must not repeat."""
+    return [str(name) for inner in value.values() if isinstance(inner, dict) for name in inner]

@@ -323,6 +323,28 @@ def test_metadata_is_kept_and_a_diff_edits(mem: Mem, workspace: Path) -> None:
     talk(workspace, said)
 
 
+def test_a_value_of_another_kind_is_refused_in_one_short_line(workspace: Path) -> None:
+    async def said(session: ClientSession, call: Call) -> None:
+        plain = "text or a number or true or false"
+        for name, arguments, told in (
+            ("write", {"text": "Tea.", "metadata": {"a": {"b": 1}}}, f"metadata.a: give {plain}"),
+            (
+                "write",
+                {"text": "Tea.", "metadata": {"a": [1], "b": None, "c": 2}},
+                f"metadata.a: give {plain}; the argument metadata.b: give {plain}",
+            ),
+            ("write", {"text": "Tea.", "metadata": "room"}, "metadata: give an object"),
+            ("write", {"text": 5}, "text: give text"),
+            ("delete", {"id": {"a": 1}}, "id: give text or a list"),
+            ("search", {"query": "tea", "limit": "many"}, "limit: give a number"),
+        ):
+            assert await call(name, **arguments) == f"refused: memory_{name}: the argument {told}"
+        assert SECRET not in await call("write", text="Tea.", metadata={SECRET: {"b": 1}})
+        assert (await call("ls"))["entries"] == []
+
+    talk(workspace, said)
+
+
 def test_an_argument_that_a_tool_does_not_have_is_refused(mem: Mem, workspace: Path) -> None:
     async def said(session: ClientSession, call: Call) -> None:
         refused = await call("write", text="Tea at five.", tag=["drinks"], room="hall")
