@@ -29,9 +29,18 @@ __all__ = [
     "require_nameable",
 ]
 
-archive_file = recorded("memory-tool delete")(editing.archive_file)
 change_file = recorded("memory-tool edit")(editing.change_file)
 rename_file = recorded("memory-tool rename")(editing.rename_file)
+
+
+@recorded("memory-tool delete")
+def archive_file(workspace: Workspace, path: str) -> None:
+    """Move a file or a folder to the archive, entries as forgotten; raise RefusedError if it cannot be there."""
+    from ..beliefs.forgotten import forgetting
+    from ..beliefs.plan import applied
+
+    editing.require_all_ours(workspace, path)
+    applied(workspace, forgetting(workspace, [path], by="observed").plan, "mem memory-tool")
 
 
 @recorded("memory-tool create")

@@ -13,14 +13,14 @@ from ..errors import MemError, RefusedError, UsageError
 from ..formats.entry import TRUST
 from ..store import local_log
 from ..store.access_log import confirmations
-from ..store.entries import require_archive
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .deduplication import could_be_one, taking_in
+from .forgotten import forgetting
 from .merging import is_believed_over, may_replace
-from .plan import Plan, applied, listed, put_away, without_lines
+from .plan import Plan, applied, listed, without_lines
 from .review import Now, Question, fresh
-from .supersession import EntryFile, flags_left, hidden_with, put_away_note, revised_entry, supersede_plan
+from .supersession import EntryFile, flags_left, put_away_note, revised_entry, supersede_plan
 
 Decision = Literal["keep", "newer", "older", "same", "forget", "later"]
 LLM = "llm"
@@ -142,7 +142,7 @@ def decision_plan(workspace: Workspace, question: Question, decision: Decision, 
     if decision == "later":
         return Plan()
     if decision == "forget":
-        return _forgetting(workspace, question)
+        return _forgetting(workspace, question, by_person=by_person)
     if not question.is_pair:
         return _steps(question, [_renewed(workspace, question.sides[0])] if question.kind == "faded" else [])
     if decision == "keep":
@@ -198,16 +198,12 @@ def _same(workspace: Workspace, question: Question, one: EntryFile, other: Entry
     return _settled(workspace, question, merged, whole, is_folded=True)
 
 
-def _forgetting(workspace: Workspace, question: Question) -> Plan:
-    """Move the memories of a question to the archive as they are."""
-    paths = [one.path for one in question.sides]
-    for path in paths:
-        require_archive(workspace, path)
-    earlier = hidden_with(workspace, paths)
-    ids = [one.entry.id for one in question.sides]
-    reasons = (*(f"{one} is forgotten" for one in ids), *put_away_note(listed(ids), earlier))
-    steps = tuple(put_away(workspace, path) for path in (*paths, *earlier.values()))
-    return Plan(steps, reasons) + without_lines(workspace, ids)
+def _forgetting(workspace: Workspace, question: Question, *, by_person: bool) -> Plan:
+    """Move the memories of a question to the archive as forgotten."""
+    found = forgetting(workspace, [side.path for side in question.sides], by="user" if by_person else "inferred")
+    ids = [side.entry.id for side in question.sides]
+    reasons = (*(f"{name} is forgotten" for name in ids), *put_away_note(listed(ids), found.earlier))
+    return replace(found.plan, reasons=reasons)
 
 
 def _renewed(workspace: Workspace, rule: EntryFile) -> EntryFile:

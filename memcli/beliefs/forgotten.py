@@ -3,22 +3,24 @@
 The archived file is the record, and counts in a trusted workspace alone; "the same" is decided without a model.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
 from ..formats.entry import Entry
 from ..formats.text_lines import normalized, shorten
 from ..index.index import Index, ask
 from ..index.lookups import entry_texts_with, forgotten_saying, forgotten_texts, places_saying
+from ..store import entries
 from ..store.entries import drafted, revised, unforgotten
 from ..store.journal import Change
 from ..store.undo_records import telling_lines
 from ..store.workspace import Workspace
 from .merging import says
 from .plan import Plan, applied, without_lines
-from .supersession import EntryFile, read_entry_file
+from .supersession import EntryFile, hidden_with, read_entry_file
 
 
 def have_been_forgotten(workspace: Workspace) -> bool:
@@ -119,17 +121,30 @@ def all_forgotten(workspace: Workspace) -> frozenset[str]:
     return ask(workspace, answer) if have_been_forgotten(workspace) else frozenset()
 
 
-def take_off_views(workspace: Workspace, file: EntryFile, ids: Collection[str]) -> tuple[str, ...]:
-    """Take a memory that is being forgotten off the page and out of the wordings of others; return what was done.
+@dataclass(frozen=True)
+class Forgetting:
+    """Memories that are to be forgotten: the changes, with the lines that tell of them, and what goes."""
 
-    `ids` are those whose lines go with it.
-    """
-    others = ask(workspace, _with_wordings)
-    plan = Plan(tuple(filter(None, (_without_wording(workspace, path, file.entry) for path in others))))
-    lines = without_lines(workspace, [file.entry.id, *ids])
-    applied(workspace, plan + lines, "mem forget")
-    done = [f"its line is taken off {workspace.layout.memory}"] if lines else []
-    return tuple(done + [f"{step.path} had it as another wording, and has it no more" for step in plan.steps])
+    plan: Plan
+    files: list[EntryFile]  # of those asked for, as they are now; what cannot be read is not among them
+    places: list[str]  # where those asked for are then
+    earlier: dict[str, str]  # id → path of what they had taken the place of, which goes too
+
+
+def forgetting(workspace: Workspace, paths: Sequence[str], *, by: str, reason: str = "") -> Forgetting:
+    """Propose to put memories, or folders of them, away as forgotten, off the page and out of others' wordings."""
+    named = [inner for path in paths for inner in entries.entries_below(workspace, path)]
+    earlier = {name: path for name, path in hidden_with(workspace, named).items() if path not in named}
+    leaving = [*named, *earlier.values()]
+    steps, places = entries.forgetting(workspace, [*paths, *earlier.values()], by=by, reason=reason)
+    files = read_forgotten(workspace, named)
+    lines = without_lines(workspace, [*(file.entry.id for file in files), *earlier])
+    reasons = [f"its line is taken off {workspace.layout.memory}"] if lines else []
+    others = [path for path in ask(workspace, _with_wordings) if path not in leaving] if files else []
+    wordings = [change for path in others if (change := _without_wordings(workspace, path, files))]
+    reasons += [f"{change.path} had it as another wording, and has it no more" for change in wordings]
+    plan = Plan((*steps, *wordings), tuple(reasons)) + lines
+    return Forgetting(plan, files, places[: len(paths)], earlier)
 
 
 def still_said(workspace: Workspace, entry: Entry) -> list[str]:
@@ -147,12 +162,12 @@ def _with_wordings(index: Index) -> list[str]:
     return [path for path, _ in entry_texts_with(index, "wordings")]
 
 
-def _without_wording(workspace: Workspace, path: str, forgotten: Entry) -> Change | None:
+def _without_wordings(workspace: Workspace, path: str, forgotten: Sequence[EntryFile]) -> Change | None:
     if workspace.layout.is_archived(path):
         return None
     with suppress(MemError):
         other = read_entry_file(workspace, path)
-        stay = [text for text in other.entry.wordings if not says(forgotten, text)]
-        if other.entry.id != forgotten.id and len(stay) < len(other.entry.wordings):
+        stay = [text for text in other.entry.wordings if not any(says(file.entry, text) for file in forgotten)]
+        if len(stay) < len(other.entry.wordings):
             return Change(path, other.text, revised(workspace, path, other.text, {"wordings": stay}, touch=False))
     return None

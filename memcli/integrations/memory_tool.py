@@ -106,7 +106,7 @@ def delete(workspace: Workspace, call: Mapping[str, Any]) -> str:
     found = existing(workspace, name, "")
     if found.is_root or found.path == workspace.layout.entries:
         raise RefusedError(f"Cannot delete the {ROOT} directory itself")
-    files.archive_file(workspace, found.path, name=found.name, command="mem memory-tool")
+    files.archive_file(workspace, found.path)
     return f"Successfully deleted {name}"
 
 

@@ -1,11 +1,11 @@
 """Put memories away, delete them, and bring them back: from the archive, from being superseded, as before an edit."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..beliefs.forgotten import still_said, take_off_views
+from ..beliefs.forgotten import forgetting, still_said
 from ..beliefs.merging import is_same_slot
 from ..beliefs.plan import Plan, applied, listed
 from ..beliefs.supersession import (
@@ -13,7 +13,6 @@ from ..beliefs.supersession import (
     chain,
     conflicting_text,
     followed,
-    hidden_with,
     put_away_note,
     read_entry_file,
     restored_text,
@@ -26,6 +25,8 @@ from ..formats.frontmatter import document
 from ..index.index import Index, ask
 from ..index.lookups import paths_by_id, successors
 from ..store import access_log, atomic_files, entries
+from ..store.addresses import Place
+from ..store.archive import explain
 from ..store.journal import Change
 from ..store.replaced_texts import keep_page, page_of, page_versions
 from ..store.workspace import Workspace
@@ -80,33 +81,22 @@ def forget_each(named: Sequence[Named], by: str, reason: str) -> tuple[list[Arch
     """Move entries to the archive as forgotten, and take their lines off the page; name what else says the same."""
 
     def forgotten(one: Named) -> Archived:
-        where = one.workspace
-        earlier, notices = put_away_replaced(one, by=by, reason=reason)
-        file = None
-        with suppress(MemError):  # another tool's item, or a file that says nothing as it is
-            file = read_entry_file(where, one.path)
-            notices += take_off_views(where, file, earlier)
-        path = entries.forget(where, one.path, by=by, reason=reason)
-        action = "unchanged" if path == one.path else "archived"
-        if file and (places := still_said(where, file.entry)):
+        where, path = one.workspace, one.path
+        if Place.of(path).anchor:  # another tool's item
+            hidden = entries.forget(where, path)
+            return Archived(where, "unchanged" if hidden == path else "archived", one.name, path, hidden)
+        entries.require_entry(where, path)
+        found = forgetting(where, [path], by=by, reason=reason)
+        applied(where, found.plan, "mem forget")
+        place, notices = found.places[0], (*put_away_note(one.name, found.earlier), *found.plan.reasons)
+        if place == path:
+            explain(where, {path: atomic_files.read(where.path(path))})
+        if found.files and (places := still_said(where, found.files[0].entry)):
             notices += (f"{one.name} is also in {listed(places)}: edit or delete these to have it out of there too",)
-        return Archived(where, action, one.name, one.path, path, earlier, notices=notices)
+        action = "unchanged" if place == path else "archived"
+        return Archived(where, action, one.name, path, place, tuple(found.earlier), notices=notices)
 
     return each(named, forgotten)
-
-
-def put_away_replaced(
-    one: Named, but: Collection[str] = (), *, by: str = "user", reason: str = ""
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Move what an entry had taken the place of to the archive, `but` for some paths, while nothing hides it yet.
-
-    Return the ids, and what is to be said of them.
-    """
-    found = hidden_with(one.workspace, [one.path])
-    earlier = {name: path for name, path in found.items() if path not in but}
-    for place in earlier.values():
-        entries.forget(one.workspace, place, by=by, reason=reason)
-    return tuple(earlier), put_away_note(one.name, earlier)
 
 
 def restore_each(named: Sequence[Named], *, several: bool = False) -> tuple[list[Archived], list[Failure]]:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..beliefs.merging import says
-from ..beliefs.plan import applied, without_lines
-from ..beliefs.supersession import EntryFile, read_entry_file, without_names
+from ..beliefs.plan import Plan, applied, without_lines
+from ..beliefs.supersession import EntryFile, hidden_with, put_away_note, read_entry_file, without_names
 from ..errors import MemError, RefusedError
 from ..formats.memory_page import read_promoted, statement_of
 from ..index.index import Index, ask
@@ -22,7 +22,7 @@ from ..store import archive, atomic_files, entries, git
 from ..store.git_merge import deleted_for_good
 from ..store.undo_records import forget, noted_ids, telling_lines
 from ..store.workspace import Workspace
-from .archiving import Archived, Failure, Named, each, put_away_replaced
+from .archiving import Archived, Failure, Named, each
 
 TAKEN_OFF = "{0}: the promoted line of {1} taken off"
 _INDEX = "index.db"
@@ -51,13 +51,16 @@ def _purged(one: Named) -> Archived:
             plan = without_lines(workspace, [found.entry.id]) + without_names(workspace, gone)
             applied(workspace, plan, "mem forget --purge")
     removed = tuple(other.path for other in earlier)
-    replaced, notices = put_away_replaced(one, removed)
+    replaced = {name: place for name, place in hidden_with(workspace, [path]).items() if place not in removed}
+    steps, _ = entries.forgetting(workspace, [*replaced.values()], by="user")
+    applied(workspace, Plan(tuple(steps)), "mem forget --purge")
+    notices = put_away_note(one.name, replaced)
     for place in (*removed, path):
         entries.purge(workspace, place)
     archive.unrecord(workspace, (path, *removed))
     said = {line for text in (*texts, *(other.text for other in earlier)) for line in telling_lines(text)}
-    notices = tuple(f"{notice}, `mem forget --purge {replaced[0]}` deletes it too" for notice in notices)
-    return replace(done, superseded=replaced, removed=removed, said=frozenset(said), notices=notices)
+    notices = tuple(f"{notice}, `mem forget --purge {next(iter(replaced))}` deletes it too" for notice in notices)
+    return replace(done, superseded=tuple(replaced), removed=removed, said=frozenset(said), notices=notices)
 
 
 def _earlier(workspace: Workspace, purged: EntryFile) -> list[EntryFile]:

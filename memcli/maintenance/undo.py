@@ -172,6 +172,7 @@ def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
         return then[path]
 
     noted = {"count": "", "uncount": ""}
+    moved = {row.get("to", "") for row in record.changes}
     for row in reversed(record.changes):
         path, to = row["path"], row.get("to", row["path"])
         if row["op"] in noted:
@@ -190,7 +191,7 @@ def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
         elif row.get("was") and old is not None and digest(old) == row["was"] != row["now"]:
             continue  # noted by who was killed before it was done, or brought back by hand
         elif (None if old is None else digest(old)) != row["now"] or not was_free:
-            is_there = old is not None and row["op"] == "move" and workspace.layout.is_archived(to)
+            is_there = old is not None and to in moved and workspace.layout.is_archived(to)
             blocked[to] = _CHANGED + f" (`mem restore {to}` brings it back as it is)" * is_there
         elif row["op"] == "move":
             then[path], then[to] = old, None
@@ -213,15 +214,20 @@ def reversal(workspace: Workspace, record: UndoRecord) -> Reversal:
 def _steps(record: UndoRecord, now: Mapping[str, bytes | None], then: Mapping[str, bytes | None]) -> tuple[Step, ...]:
     """Return the steps from one state of files to another; a file that goes back as it is keeps its age and mode."""
     moves: list[Step] = []
+    changes: list[Change] = []
     settled: set[str] = set()
     for row in record.changes:
         path, to = row["path"], row.get("to", "")
-        data = now[to] if to else None
-        if data is not None and not {path, to} & settled and (now[path], then[path], then[to]) == (None, data, None):
+        if not to or {path, to} & settled:
+            continue
+        data, old = now[to], then[path]
+        if data is not None and old is not None and (now[path], then[to]) == (None, None):
             moves.append(Move(to, path, digest(data)))
             settled |= {path, to}
+            if old != data:
+                changes.append(Change(path, _text(data), _text(old)))
     rest = [path for path in now if path not in settled and now[path] != then[path]]
-    changes = [Change(path, _text(now[path]), _text(then[path])) for path in rest]
+    changes += [Change(path, _text(now[path]), _text(then[path])) for path in rest]
     # A new folder of conversations is made with its ignore file.
     return (*moves, *sorted(changes, key=lambda step: (step.after is None, not step.path.endswith(".gitignore"))))
 

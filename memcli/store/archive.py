@@ -44,14 +44,14 @@ def keep_folders(workspace: Workspace, leaving: Collection[str]) -> None:
     folders = dict.fromkeys(os.path.dirname(path) for path in leaving if workspace.layout.kind_of(path) == "entry")
     gone = {os.fspath(workspace.root / path) for path in leaving}
     for folder in filter(None, folders):
-        if not any(name not in gone for name in _files_below(workspace.root / folder)):
+        if not any(name not in gone for name in files_below(workspace.root / folder)):
             with suppress(FileExistsError):
                 atomic_files.create(workspace.path(f"{folder}/{KEEP}"), b"")
 
 
 def is_hollow(folder: Path) -> bool:
     """Return whether a folder holds nothing but what keeps it in git."""
-    names = [os.path.basename(name) for name in _files_below(folder)]
+    names = [os.path.basename(name) for name in files_below(folder)]
     return bool(names) and set(names) == {KEEP}
 
 
@@ -101,15 +101,6 @@ def archived_since(workspace: Workspace, path: str) -> tuple[str, float]:
             with suppress(OSError):
                 return os.path.relpath(record, workspace.root), os.stat(record).st_mtime
     return "", 0.0
-
-
-def explain_folder(workspace: Workspace, path: str, to: str) -> None:
-    """Record that the files of a folder are about to be archived, each below another folder."""
-    base = os.fspath(workspace.path(path))
-    names = [os.path.relpath(name, base).replace(os.sep, "/") for name in _files_below(Path(base))]
-    explain(
-        workspace, {f"{to}/{name}": atomic_files.read(Path(base, name)) for name in names if Path(base, name).is_file()}
-    )
 
 
 def unrecord(workspace: Workspace, paths: Collection[str]) -> None:
@@ -219,7 +210,7 @@ def _archived(workspace: Workspace, most: int | None) -> list[str]:
     root = os.fspath(workspace.root)
     names = (
         os.path.relpath(name, root).replace(os.sep, "/")
-        for name in _files_below(workspace.root / workspace.layout.archive)
+        for name in files_below(workspace.root / workspace.layout.archive)
     )
     found = [name for name in names if is_archived_entry(workspace.layout, name)]
     if most is None or len(found) <= most:
@@ -234,7 +225,7 @@ def _changed_at(path: str) -> int:
         return 0
 
 
-def _files_below(folder: Path) -> Iterator[str]:
+def files_below(folder: Path) -> Iterator[str]:
     """Yield the files in a folder and below it, without those that are only being written."""
     for place, _, names in os.walk(folder):
         yield from (os.path.join(place, name) for name in names if not is_temporary(name))

@@ -55,8 +55,10 @@ def create(path: Path, data: bytes, mode: int = 0o666, *, lasting: bool = True) 
     _sweep_once(path.parent)
 
 
-def replace(path: Path, data: bytes, expected: str, *, within: Path | None = None, lasting: bool = True) -> None:
-    """Swap in new bytes if the file still has the digest its reader saw; mode and owner are kept.
+def replace(
+    path: Path, data: bytes, expected: str, *, within: Path | None = None, lasting: bool = True, keeps_age: bool = False
+) -> None:
+    """Swap in new bytes if the file still has the digest its reader saw; mode and owner are kept, and an age if asked.
 
     A symbolic link is refused, or written through when `within` names the workspace its real file is in. The new bytes
     are safe on disk unless `lasting` is false: then they are when the caller has settled the folder.
@@ -64,7 +66,7 @@ def replace(path: Path, data: bytes, expected: str, *, within: Path | None = Non
     target = path if within is None else contained(within, path)
     with file_steps.naming("write", target):
         try:
-            _replace(target, data, expected)
+            _replace(target, data, expected, keeps_age=keeps_age)
         except FileNotFoundError:
             raise RefusedError(f"{target} vanished underneath", "read it again") from None
         if lasting:
@@ -103,7 +105,7 @@ def _sweep_once(folder: Path) -> None:
         sweep(folder, time.time())
 
 
-def _replace(target: Path, data: bytes, expected: str) -> None:
+def _replace(target: Path, data: bytes, expected: str, *, keeps_age: bool) -> None:
     """Write beside the file, look once more that it is the one that was read, and rename over it.
 
     It is told before, since who is killed after the renaming could not tell what stood there.
@@ -115,6 +117,9 @@ def _replace(target: Path, data: bytes, expected: str) -> None:
         old = file_steps.contents(target, os.O_NOFOLLOW)
         if digest(old) != expected:
             raise RefusedError(f"{target} changed underneath", "read it again")
+        if keeps_age:
+            with suppress(OSError):  # a file system that keeps no such time
+                os.utime(temporary, ns=(before.st_atime_ns, before.st_mtime_ns))
         if watch := file_steps.watcher.get():
             watch.changed(target, old, data, stat.S_IMODE(before.st_mode))
         os.rename(temporary, target)

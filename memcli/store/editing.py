@@ -14,7 +14,7 @@ from ..errors import MemError, RefusedError, UsageError
 from ..formats.text_lines import require_no_conflict
 from . import atomic_files, entries, entry_revision
 from .addresses import require_ours
-from .archive import KEEP, explain_folder, is_hollow, keep_folders
+from .archive import KEEP, is_hollow
 from .entries import EntryChange
 from .layouts import SESSION_FOLDER as SESSIONS
 from .privacy import IGNORE, require_open
@@ -93,9 +93,6 @@ def copy_to_edit(workspace: Workspace, path: str, guard: SecretGuard, *, source:
     return EditCopy(workspace, path, copy, atomic_files.digest(data), guard, source, by)
 
 
-_MOST_COPIES = 1000  # folders of one name in the archive
-
-
 def is_private(workspace: Workspace, path: str) -> bool:
     """Return whether a path within the workspace is none that a program should see."""
     parts = path.split("/")
@@ -144,33 +141,9 @@ def change_file(workspace: Workspace, path: str, change: Callable[[str], str], *
     return entries.edit(workspace, path, changed, by=by).text.replace("\r\n", "\n")
 
 
-def archive_file(workspace: Workspace, path: str, *, name: str, command: str) -> None:
-    """Move a file or a folder to the archive; raise RefusedError if it cannot be there."""
-    file = workspace.path(path)
-    if file.is_file():
-        if workspace.layout.kind_of(path) == "entry" and not workspace.layout.is_archived(path):
-            entries.forget(workspace, path, by="observed")
-        else:
-            entries.put_away(workspace, path, command)
-        return
-    _require_ours(workspace, path)
-    for number in range(1, _MOST_COPIES):
-        to = f"{workspace.layout.archive}{path}" + (f"-{number}" if number > 1 else "")
-        if workspace.path(to).exists():
-            continue
-        explain_folder(workspace, path, to)
-        try:
-            atomic_files.move(file, workspace.path(to))
-        except FileExistsError:
-            continue
-        keep_folders(workspace, [f"{path}/any.md"])
-        return
-    raise RefusedError(f"no free name in the archive for {name}", "tidy the archive")
-
-
 def rename_file(workspace: Workspace, path: str, to: str) -> None:
     """Give a file or folder another path; raise FileExistsError if something but an empty folder is there."""
-    _require_ours(workspace, path)
+    require_all_ours(workspace, path)
     require_ours(workspace.layout, to)
     target = workspace.path(to)
     if target.exists() and is_hollow(target):
@@ -180,7 +153,7 @@ def rename_file(workspace: Workspace, path: str, to: str) -> None:
     atomic_files.move(workspace.path(path), target)
 
 
-def _require_ours(workspace: Workspace, path: str) -> None:
+def require_all_ours(workspace: Workspace, path: str) -> None:
     """Refuse to move a file of another tool's, and a folder that holds one."""
     file = workspace.path(path)
     for inner in (file, *file.rglob("*.jsonl")):

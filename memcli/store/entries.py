@@ -1,14 +1,15 @@
 """Write, change, forget, restore and purge entries, touching only what was asked for."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
-from ..errors import RefusedError, UsageError
+from ..errors import MemError, RefusedError, UsageError
 from ..formats import text_lines
 from ..formats.entry import TRUST, Entry, stated_id
 from ..formats.frontmatter import document
@@ -17,10 +18,13 @@ from ..formats.text_lines import first_line
 from . import atomic_files
 from .addresses import Place, hide, require_ours, show_again
 from .archive import explain, keep_folders
-from .atomic_files import move, remove
+from .atomic_files import remove
 from .entry_revision import USER, attributed, changed, checked_text, new_fields, settled, sound
 from .lock import changing
 from .workspace import Workspace
+
+if TYPE_CHECKING:
+    from .journal import Move, Step
 
 TRIES = 100
 _OTHERWISE = {
@@ -171,16 +175,71 @@ def forget(workspace: Workspace, path: str, *, by: str = USER, reason: str = "")
     """
     if (place := Place.of(path)).anchor:
         return hide(workspace, place)
-    _only_entries(workspace, path)
+    from .journal import apply, exclusive
+
+    require_entry(workspace, path)
+    with exclusive(workspace, "mem forget") as held:
+        steps, (where,) = forgetting(workspace, [path], by=by, reason=reason)
+        if not apply(workspace, steps, held).done:
+            explain(workspace, {path: atomic_files.read(workspace.path(path))})
+    return where
+
+
+def forgetting(
+    workspace: Workspace, paths: Sequence[str], *, by: str, reason: str = ""
+) -> tuple[list["Step"], list[str]]:
+    """Return the steps that put entries, or folders of them, away as forgotten, and where they are then.
+
+    One in the archive stays, and what its frontmatter says already of its forgetting holds. Raise as `put_away` does.
+    """
+    moves: list[Step] = []
+    marks: list[Step] = []
+    places = []
     told = {"forgotten_at": workspace.stamp, "forgotten_by": by, "reason": reason or None}
-    if workspace.layout.is_archived(path):
-        _marked(workspace, path, told, "mem forget")
-        explain(workspace, {path: atomic_files.read(workspace.path(path))})
-        return path
+    for path in paths:
+        place = path
+        if not workspace.layout.is_archived(path):
+            place = workspace.free_name(workspace.layout.archive + path)
+            moves.append(_move(workspace, path, place))
+        places.append(place)
+        for inner in entries_below(workspace, path):
+            marks += _marking(workspace, inner, place + inner.removeprefix(path), told)
+    return [*moves, *marks], places
+
+
+def entries_below(workspace: Workspace, path: str) -> list[str]:
+    """Return the entry at a path, or those in the folder at it."""
+    file = workspace.path(path)
+    paths = [path, *(workspace.relative(inner) for inner in sorted(file.rglob("*.md")) if inner.is_file())]
+    return [inner for inner in paths if workspace.layout.kind_of(inner) == "entry" and workspace.path(inner).is_file()]
+
+
+def _move(workspace: Workspace, path: str, place: str) -> "Move":
+    """Return the step that puts a file or folder into the archive."""
+    from .journal import Move
+
+    if workspace.path(path).is_dir():
+        return Move(path, place, "")
     require_archive(workspace, path)
     require_one_side(workspace, path)
-    _marked(workspace, path, told, "mem forget")
-    return put_away(workspace, path, "mem forget")
+    return Move(path, place, atomic_files.digest(atomic_files.read(workspace.path(path))))
+
+
+def _marking(workspace: Workspace, path: str, place: str, told: Mapping[str, Any]) -> list["Step"]:
+    """Return the step that marks an entry, which is at a place then, as forgotten; none where it is marked."""
+    from .journal import Change
+
+    try:
+        text = decoded(path, atomic_files.read(workspace.path(path)))
+        fields = document.parse(text).fields
+        if fields.get("forgotten_at"):
+            return []
+        new = revised(workspace, path, text, told, touch=False)
+    except RefusedError:  # no frontmatter that can be changed: it is put away as it is
+        return []
+    if told["reason"] and "reason" in fields:
+        raise UsageError(f"{path} has a `reason` of its own", "leave out --reason")
+    return [Change(place, text, new)]
 
 
 def unforgotten(workspace: Workspace, path: str, text: str) -> str:
@@ -195,29 +254,14 @@ def unforgotten(workspace: Workspace, path: str, text: str) -> str:
     return new if set(names) - marks.keys() else document.parse(new).body.removeprefix("\n")
 
 
-def _marked(workspace: Workspace, path: str, told: Mapping[str, Any], command: str) -> None:
-    """Change fields of an entry's file, or with none told take the marks of its forgetting off."""
-    from .journal import Change, apply, exclusive
-
-    with exclusive(workspace, command) as held:
-        try:
-            text = decoded(path, atomic_files.read(workspace.path(path)))
-            fields = document.parse(text).fields
-            if told and fields.get("forgotten_at"):
-                return
-            if told.get("reason") and "reason" in fields:
-                raise UsageError(f"{path} has a `reason` of its own", "leave out --reason")
-            new = revised(workspace, path, text, told, touch=False) if told else unforgotten(workspace, path, text)
-        except RefusedError:  # no frontmatter that can be changed: it is put away, or brought back, as it is
-            return
-        apply(workspace, [Change(path, text, new)], held)
-
-
 def put_away(workspace: Workspace, path: str, command: str) -> str:
     """Move any file of the workspace to the archive; return its new path."""
-    require_archive(workspace, path)
-    require_one_side(workspace, path)
-    return _moved(workspace, path, lambda: workspace.free_name(workspace.layout.archive + path), command)
+    from .journal import apply, exclusive
+
+    with exclusive(workspace, command) as held:
+        place = workspace.free_name(workspace.layout.archive + path)
+        apply(workspace, [_move(workspace, path, place)], held)
+    return place
 
 
 def require_archive(workspace: Workspace, path: str = "") -> None:
@@ -237,40 +281,35 @@ def restore(workspace: Workspace, path: str) -> str:
     if address := show_again(workspace, path):
         return address
     place = path.removeprefix(workspace.layout.archive)
-    taken = RefusedError(f"{place} exists", f"move one of the two, then `mem restore {path}`")
-    if workspace.path(path).is_dir():
-        try:
-            move(workspace.path(path), workspace.path(place))
-        except FileExistsError:
-            raise taken from None
-        return place
-
-    if workspace.layout.kind_of(path) == "entry":
-        _marked(workspace, path, {}, "mem restore")
-
-    def free() -> str:
-        there = workspace.root / place
-        if os.path.lexists(there) and not (there.exists() and there.samefile(workspace.path(path))):
-            raise taken
-        return place
-
-    return _moved(workspace, path, free, "mem restore")
-
-
-def _moved(workspace: Workspace, path: str, free: Callable[[], str], command: str) -> str:
-    """Move a file as a journaled step: of one who is killed between two names the next command finishes it."""
     from .journal import Move, apply, exclusive
 
-    with exclusive(workspace, command) as held:
-        digest = atomic_files.digest(atomic_files.read(workspace.path(path)))
-        place = free()
-        apply(workspace, [Move(path, place, digest)], held)
+    with exclusive(workspace, "mem restore") as held:
+        there, here = workspace.root / place, workspace.path(path)
+        if os.path.lexists(there) and not (there.exists() and there.samefile(here)):
+            raise RefusedError(f"{place} exists", f"move one of the two, then `mem restore {path}`")
+        digest = "" if here.is_dir() else atomic_files.digest(atomic_files.read(here))
+        paths = entries_below(workspace, path)
+        marked = _without_marks(workspace, {inner: place + inner.removeprefix(path) for inner in paths})
+        apply(workspace, [Move(path, place, digest), *marked], held)
     return place
+
+
+def _without_marks(workspace: Workspace, places: Mapping[str, str]) -> list["Step"]:
+    """Return the steps that take the marks of forgetting off archived files, by the places where they are then."""
+    from .journal import Change
+
+    steps: list[Step] = []
+    for path, place in places.items():
+        with suppress(MemError):  # what cannot be read or changed comes back as it is
+            text = decoded(path, atomic_files.read(workspace.path(path)))
+            if (new := unforgotten(workspace, path, text)) != text:
+                steps.append(Change(place, text, new))
+    return steps
 
 
 def purge(workspace: Workspace, path: str) -> None:
     """Delete an entry's file for good: the one way a memory is destroyed."""
-    _only_entries(workspace, path)
+    require_entry(workspace, path)
     keep_folders(workspace, [path])
     remove(workspace.path(path), for_good=True)
 
@@ -325,6 +364,7 @@ def require_one_side(workspace: Workspace, path: str) -> None:
         raise RefusedError(f"{path}:{line}: a git conflict marker: what the other side says would go too", fix)
 
 
-def _only_entries(workspace: Workspace, path: str) -> None:
+def require_entry(workspace: Workspace, path: str) -> None:
+    """Refuse a file that is no entry."""
     if workspace.layout.kind_of(path) != "entry":
         raise RefusedError(f"{path} is not an entry", f"change it with `mem edit {path}`")

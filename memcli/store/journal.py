@@ -12,7 +12,7 @@ from contextvars import Context
 from datetime import tzinfo
 from functools import cache, partial
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..dataclass import dataclass
@@ -20,8 +20,8 @@ from ..errors import ChangedError, MemError, RefusedError, UnfinishedError
 from ..formats.ids import blake2b
 from ..formats.text_lines import require_no_conflict
 from . import atomic_files, file_steps
-from .archive import is_archived_entry, keep_folders, put, records_folder, records_of
-from .atomic_files import move_all, remove
+from .archive import files_below, is_archived_entry, keep_folders, put, records_folder, records_of
+from .atomic_files import move, move_all, remove
 from .lock import BRINGING, Held, changing, locked
 from .plan_steps import (
     Append,
@@ -111,8 +111,9 @@ def apply(
     """
     at = cache(workspace.path)  # following the links of 10,000 paths takes seconds
     steps = [step for step in steps if not is_done(step, at)]
+    moves = {step.to: step.path for step in steps if isinstance(step, Move)}
     for step in steps:
-        if not is_as_planned(step, at):
+        if not is_as_planned(step, at if isinstance(step, Move) else lambda path: at(_before(moves, path))):
             raise ChangedError(f"{step.path} changed underneath", "run the command again")
         if isinstance(step, Append):
             require_no_conflict(step.path, text_of_file(at(step.path)) or "")
@@ -132,6 +133,14 @@ def apply(
     except RefusedError as error:
         fix = f"{error.fix}; " * bool(error.fix) + "the next command finishes what was begun"
         raise UnfinishedError(error.message, fix) from error
+
+
+def _before(moves: Mapping[str, str], path: str) -> str:
+    """Return the path that a file has before some moves of files and folders, given as new path → old path."""
+    for new in (path, *map(str, PurePosixPath(path).parents)) if moves else ():
+        if new in moves:
+            return moves[new] + path.removeprefix(new)
+    return path
 
 
 def finish(workspace: Workspace, held: Held) -> Applied:
@@ -207,6 +216,7 @@ def _carry_out(workspace: Workspace, steps: Sequence[Step], held: Held, at: Plac
     done: list[str] = []
     kept: list[tuple[str, str]] = []
     folders: dict[Path, None] = {}
+    moves = {step.to: step.path for step in steps if isinstance(step, Move)}
     for is_move, some in groupby(steps, lambda step: isinstance(step, Move)):
         waiting = [step for step in some if not is_done(step, at)]
         if is_move:
@@ -223,7 +233,7 @@ def _carry_out(workspace: Workspace, steps: Sequence[Step], held: Held, at: Plac
             if isinstance(step, Append):
                 _add(target, step, workspace.zone)
             elif isinstance(step, Change):
-                _change(target, step)
+                _change(target, step, keeps_age=_before(moves, step.path) != step.path)
                 folders[target.parent] = None
             if not step.path.startswith(records_folder(workspace.layout)):
                 done.append(step.path)
@@ -250,7 +260,7 @@ def _add(target: Path, step: Append, zone: tzinfo) -> None:
         atomic_files.replace(target, whole, atomic_files.digest(standing))
 
 
-def _change(target: Path, step: Change) -> None:
+def _change(target: Path, step: Change, *, keeps_age: bool) -> None:
     """Make, replace or remove a file; its folder is left to be settled."""
     if step.after is None:
         remove(target)
@@ -261,16 +271,21 @@ def _change(target: Path, step: Change) -> None:
             if text_of_file(target) != step.after:  # else its folder was made with it
                 raise
     else:
-        atomic_files.replace(target, encoded(step.after), atomic_files.digest(encoded(step.before)), lasting=False)
+        atomic_files.replace(
+            target, encoded(step.after), atomic_files.digest(encoded(step.before)), lasting=False, keeps_age=keeps_age
+        )
 
 
 def _explaining(workspace: Workspace, steps: Sequence[Step], at: Places) -> list[Change]:
     """Return the step that records what the others put into the archive."""
-    contents = {}
+    contents: dict[str, bytes] = {}
+    is_entry = partial(is_archived_entry, workspace.layout)
     for step in steps:
-        if isinstance(step, Move) and is_archived_entry(workspace.layout, step.to):
-            contents[step.to] = atomic_files.read(at(step.path))
-        elif isinstance(step, Change) and step.after and is_archived_entry(workspace.layout, step.path):
+        if isinstance(step, Move):
+            files = files_below(at(step.path)) if not step.digest else [os.fspath(at(step.path))]
+            places = {step.to + file.removeprefix(os.fspath(at(step.path))): Path(file) for file in files}
+            contents |= {place: atomic_files.read(file) for place, file in places.items() if is_entry(place)}
+        elif isinstance(step, Change) and step.after and is_entry(step.path):
             contents[step.path] = step.after.encode()
     if not contents:
         return []
@@ -280,8 +295,14 @@ def _explaining(workspace: Workspace, steps: Sequence[Step], at: Places) -> list
 
 def _moved(workspace: Workspace, steps: Sequence[Step], held: Held, at: Places, *, exactly: bool) -> list[str]:
     planned = [step for step in steps if isinstance(step, Move) and is_as_planned(step, at)]
-    keep_folders(workspace, [] if exactly else [step.path for step in planned])
-    move_all([(at(step.path), at(step.to)) for step in planned], held.check)
+    files = [step for step in planned if step.digest]
+    keep_folders(workspace, [] if exactly else [step.path for step in files])
+    move_all([(at(step.path), at(step.to)) for step in files], held.check)
+    for step in planned:
+        if not step.digest:
+            held.check()
+            move(at(step.path), at(step.to))
+            keep_folders(workspace, [] if exactly else [f"{step.path}/any.md"])
     return [step.path for step in planned]
 
 

@@ -29,11 +29,14 @@ class Append:
 
 @dataclass(frozen=True)
 class Move:
-    """A file put elsewhere as it is, its mode and age included, where nothing stands yet."""
+    """A file or folder put elsewhere as it is, its mode and age included, where nothing stands yet.
+
+    A change of what is moved names the path it has then, and comes after.
+    """
 
     path: str
     to: str
-    digest: str  # of the bytes it was planned for
+    digest: str  # of the bytes it was planned for; empty: a folder
 
 
 Step = Change | Append | Move
@@ -78,6 +81,8 @@ def is_as_planned(step: Step, at: Places) -> bool:
     """Return whether a step finds what it was made for; a move that was cut off between two names does too."""
     if isinstance(step, Move):
         there, to = at(step.path), at(step.to)
+        if not step.digest:
+            return there.is_dir() and not to.exists()
         is_ours = atomic_files.digest(atomic_files.read(there)) == step.digest
         return is_ours and (not to.exists() or to.samefile(there))
     return isinstance(step, Append) or text_of_file(at(step.path)) == step.before

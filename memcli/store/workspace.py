@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, fields, replace
 from datetime import UTC, datetime, tzinfo
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ..dataclass import dataclass
@@ -105,9 +105,9 @@ class Workspace:
 
     def free_name(self, path: str) -> str:
         """Return the path, with a number before its ending if the name is taken; RefusedError if all are taken."""
-        stem, dot, ending = path.rpartition(".")
+        ending = PurePosixPath(path).suffix
         for number in range(1, 10_000):
-            place = path if number == 1 else f"{stem}-{number}{dot}{ending}"
+            place = path if number == 1 else f"{path.removesuffix(ending)}-{number}{ending}"
             if not (self.root / place).exists():
                 return place
         raise RefusedError(f"no free name beside {path}", "tidy the folder")

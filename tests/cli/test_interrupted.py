@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memcli.store import entries
+from memcli.beliefs.forgotten import Forgetting
+from memcli.maintenance import archiving
 from memcli.store.workspace import Workspace
 from tests.conftest import Mem
 
@@ -19,16 +20,16 @@ def test_forgetting_several_is_finished_by_the_same_words(
     for text in ("One.", "Two.", "Three."):
         written = mem("write", text, "--no-dedup", "--json").json
         names.append({"id": written["id"], "path": written["path"], "here": f"memory/{written['path']}"}[form])
-    forget, done = entries.forget, []
+    forgetting, done = archiving.forgetting, []
 
-    def cut_off(where: Workspace, path: str) -> str:
+    def cut_off(where: Workspace, paths: list[str], **told: str) -> Forgetting:
         if len(done) == cut:
             raise KeyboardInterrupt
-        done.append(path)
-        return forget(where, path)
+        done.extend(paths)
+        return forgetting(where, paths, **told)
 
     with monkeypatch.context() as patched:
-        patched.setattr(entries, "forget", cut_off)
+        patched.setattr(archiving, "forgetting", cut_off)
         assert mem("forget", *names).code == 130
     assert len(mem("ls").rows) == 3 - cut
     ran = mem("forget", *names)

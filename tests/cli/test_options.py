@@ -37,7 +37,7 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
             "--explain": [],
         },
     ),
-    "ls": ([], {**NARROWING, "--sort": ["title"], "--limit": ["1"], "--conflicts": []}),
+    "ls": ([], {**NARROWING, "--sort": ["title"], "--limit": ["1"], "--conflicts": [], "--forgotten": []}),
     "grep": (
         ["staging.run"],
         {

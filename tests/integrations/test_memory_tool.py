@@ -119,8 +119,8 @@ def test_delete_moves_to_the_archive(tool: Tool, notes: str, mem: Mem, workspace
     assert tool("delete", path=notes).out == f"Successfully deleted {notes}\n"
     assert tool("view", path=notes).code == 4
     assert (workspace / "archive" / "entries" / "cats.md").read_text().endswith("---\n\nTabby\nSiamese\nTabby again\n")
-    for _ in range(2):
-        tool("create", path="/memories/d/e.md", file_text="e")
+    for text in "ef":  # another one, since what was deleted stays forgotten
+        tool("create", path="/memories/d/e.md", file_text=text)
         assert tool("delete", path="/memories/d").out == "Successfully deleted /memories/d\n"
     assert sorted(path.name for path in (workspace / "archive" / "entries").iterdir()) == ["cats.md", "d", "d-2"]
 
