@@ -55,10 +55,10 @@ class Edited:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON document of `mem edit`."""
-        told: dict[str, Any] = {"action": self.action, "id": self.id, "path": self.path}
+        document: dict[str, Any] = {"action": self.action, "id": self.id, "path": self.path}
         if self.supersedes:
-            told["supersedes"] = list(self.supersedes)
-        return told | ({"superseded_by": self.superseded_by} if self.superseded_by else {})
+            document["supersedes"] = list(self.supersedes)
+        return document | ({"superseded_by": self.superseded_by} if self.superseded_by else {})
 
 
 @dataclass(frozen=True)
@@ -231,8 +231,11 @@ def restore(workspaces: Workspaces, names: str | Sequence[str]) -> Filed:
 
 
 def _named(workspaces: Workspaces, names: Sequence[str], *, hides: bool = True) -> list[Named]:
-    places = [(name, locate(workspaces, name, strict=True, hides=hides)) for name in names]
-    return [Named(name, where, str(place) if item_at(where, place) else place.path) for name, (where, place) in places]
+    named = [(name, locate(workspaces, name, strict=True, hides=hides)) for name in names]
+    return [
+        Named(name, where, str(address) if item_at(where, address) else address.path)
+        for name, (where, address) in named
+    ]
 
 
 def _edited(workspace: Workspace, done: EntryChange, guard: SecretGuard) -> Edited:

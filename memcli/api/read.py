@@ -251,20 +251,20 @@ def _found(workspaces: Workspaces, which: str | Which, *, as_file: bool = False)
         raise UsageError("a project says which entry of a key is meant", "give --key, or leave out --project")
     if bool(asked.name) == bool(asked.key):
         raise UsageError("nothing to read" if not asked.key else "two names", "name an id or a path, or give --key")
-    where, place, notices = _located(every(workspaces), asked)
-    kind = where.layout.kind_of(place.path) or "file"
-    is_json = is_records(place.path, kind) and not as_file
+    where, address, notices = _located(every(workspaces), asked)
+    kind = where.layout.kind_of(address.path) or "file"
+    is_json = is_records(address.path, kind) and not as_file
     is_talk = kind == "session" and not (as_file or is_json)
-    text, damage = decoded(b"" if is_talk else atomic_files.read(where.path(place.path)))
-    item = addresses.item_at(where, place)
+    text, damage = decoded(b"" if is_talk else atomic_files.read(where.path(address.path)))
+    item = addresses.item_at(where, address)
     if item:
-        place, kind, text = Place(str(place)), "entry", item.text
+        address, kind, text = Place(str(address)), "entry", item.text
     elif is_json:
         from ..formats.chunking import records_of
 
-        text = records_of(place.path, text).text
-    document, name = frontmatter.parse(text), asked.name or str(place)
-    return _Found(where, place, name, kind, text, document, damage, is_talk, notices)
+        text = records_of(address.path, text).text
+    document, name = frontmatter.parse(text), asked.name or str(address)
+    return _Found(where, address, name, kind, text, document, damage, is_talk, notices)
 
 
 def _located(found_in: Sequence[Workspace], asked: Which) -> tuple[Workspace, Place, tuple[str, ...]]:

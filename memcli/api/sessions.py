@@ -103,10 +103,10 @@ def append(
     else:
         given = objects(events) if isinstance(events, str) else events
         seed = events if isinstance(events, str) else str(events)
-    told = session_fields(workspace, channel, user, project, state)
+    fields = session_fields(workspace, channel, user, project, state)
     if channel and user and workspace.layout.new_session:
-        session = session or workspace.layout.new_session.format(channel=told["channel_id"], user=user)
-    added = add_events(workspace, session, given, workspace.noise(f"{session}\n{seed}"), told)
+        session = session or workspace.layout.new_session.format(channel=fields["channel_id"], user=user)
+    added = add_events(workspace, session, given, workspace.noise(f"{session}\n{seed}"), fields)
     recent = recent_events(workspace.path(added.session.path)) if added.added and may_ask(seed) else []
     messages = asking(event for event in recent if event.id in added.ids)
     if not messages:

@@ -127,10 +127,10 @@ def locate(workspaces: Workspaces, name: str, *, strict: bool = False, hides: bo
 
         for one in found:
             finish_first(one, "mem")  # a move that was cut off has left a file under two names
-    where, place = resolved(found, name, found[0].folder, strict=strict)
-    if strict and not (hides and place.anchor):
-        require_ours(where.layout, place.path)
-    return where, place
+    where, address = resolved(found, name, found[0].folder, strict=strict)
+    if strict and not (hides and address.anchor):
+        require_ours(where.layout, address.path)
+    return where, address
 
 
 def open_named(

@@ -105,21 +105,21 @@ def check(
         _show_cited(where, refresh, dry_run=dry_run, as_json=as_json)
         return
     if since:
-        found = api.check_since(where, since)
+        report = api.check_since(where, since)
     elif in_index:
-        found = api.check_staged(where)
+        report = api.check_staged(where)
     else:
-        found = api.check(where, secrets=for_secrets, fix=fix, dry_run=dry_run, max_fraction=max_fraction)
+        report = api.check(where, secrets=for_secrets, fix=fix, dry_run=dry_run, max_fraction=max_fraction)
     if format_ != "text":
-        _annotate(where, found, format_)
+        _annotate(where, report, format_)
     elif as_json:
-        output.say_json(found.as_dict())
+        output.say_json(report.as_dict())
     elif dry_run:
-        output.say(found.diff, end="")
+        output.say(report.diff, end="")
     else:
-        _tell(where, found, fix=fix, for_secrets=for_secrets)
-    if found.problems:
-        raise typer.Exit(3 if found.fixed else 1)
+        _tell(where, report, fix=fix, for_secrets=for_secrets)
+    if report.problems:
+        raise typer.Exit(3 if report.fixed else 1)
 
 
 def _annotate(where: Workspace, found: api.CheckReport, format_: str) -> None:
@@ -135,17 +135,17 @@ def _annotate(where: Workspace, found: api.CheckReport, format_: str) -> None:
             output.say(annotation(one))
 
 
-def _tell(where: Workspace, found: api.CheckReport, *, fix: bool, for_secrets: bool) -> None:
-    for reason in found.fixed:
+def _tell(where: Workspace, report: api.CheckReport, *, fix: bool, for_secrets: bool) -> None:
+    for reason in report.fixed:
         output.note(f"mended {reason}")
-    for fault in found.problems:
+    for fault in report.problems:
         output.say(str(replace(fault, path=context.here(where, fault.path))))
-    fixable = sum(fault.mends for fault in found.problems)
+    fixable = sum(fault.mends for fault in report.problems)
     if fixable and not fix:
         output.note(f"{fixable:,} of these can be mended: `mem check{' --secrets' * for_secrets} --fix`")
-    if found.nameless:
+    if report.nameless:
         what = (
-            "1 entry has no id but its" if found.nameless == 1 else f"{found.nameless:,} entries have no id but their"
+            "1 entry has no id but its" if report.nameless == 1 else f"{report.nameless:,} entries have no id but their"
         )
         output.note(f"{what} path: `mem check --fix` gives one")
     if old := api.newly_adopted(where):
@@ -153,8 +153,8 @@ def _tell(where: Workspace, found: api.CheckReport, *, fix: bool, for_secrets: b
         ways = "`mem ls --status archived` lists what is there, `mem restore PATH` brings one back"
         first = context.here(where, old[0])
         output.note(f"{what} in the archive before records of forgetting ({first}), taken as forgotten: {ways}")
-    if not found.problems and output.is_heard():
-        output.note(f"{found.files:,} files, nothing wrong")
+    if not report.problems and output.is_heard():
+        output.note(f"{report.files:,} files, nothing wrong")
 
 
 def _show_cited(where: Workspace, accept: str, *, dry_run: bool, as_json: bool) -> None:

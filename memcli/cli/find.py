@@ -154,8 +154,8 @@ def ls(
             output.say_row((*row, _expired(one.expired)) if one.expired else row)
     elif listed.entries:
         rows = [
-            (one.id, one.type, one.updated_at[:10], " · ".join(filter(None, (_expired(one.expired), one.summary))))
-            for one in listed.entries
+            (row.id, row.type, row.updated_at[:10], " · ".join(filter(None, (_expired(row.expired), row.summary))))
+            for row in listed.entries
         ]
         output.table(("id", "type", "changed", "what it says"), rows, flexible=3)
     else:

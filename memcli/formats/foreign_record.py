@@ -57,10 +57,10 @@ _RELATION = ("from", "to", "relationType")
 
 def _entity(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     observations = record.get("observations", [])
-    said = [one for one in observations if isinstance(one, str)] if isinstance(observations, list) else []
+    lines = [line for line in observations if isinstance(line, str)] if isinstance(observations, list) else []
     kind = record.get("entityType")
     fields = {"type": "entity", "title": record["name"], "tags": [kind] if isinstance(kind, str) and kind else []}
-    return fields, "\n".join(f"- {' '.join(one.split())}" for one in said) or record["name"]
+    return fields, "\n".join(f"- {' '.join(line.split())}" for line in lines) or record["name"]
 
 
 def _relation(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
@@ -101,7 +101,8 @@ def _item(record: Mapping[str, Any], content: str) -> dict[str, Any]:
     elif isinstance(trust, int | float) and 0 <= trust <= 1 and not isinstance(trust, bool):
         fields.setdefault("source", next(source for least, source in _TRUST_SCORES if trust >= least))
     nested = fields.get("metadata")
-    nested = {key: one for key, one in nested.items() if not _is_derived(key, one)} if isinstance(nested, dict) else {}
+    nested = nested.items() if isinstance(nested, dict) else ()
+    nested = {key: value for key, value in nested if not _is_derived(key, value)}
     if aside or "metadata" in fields:
         fields["metadata"] = {**nested, **aside}
     return fields
@@ -125,7 +126,7 @@ def _truth(value: object) -> bool | None:
 def _is_derived(key: str, value: object) -> bool:
     """Tell what a tool has computed from the text, which says nothing to a reader: vectors above all."""
     if isinstance(value, list) and len(value) >= _NUMBERS:
-        return all(isinstance(one, int | float) for one in value)
+        return all(isinstance(number, int | float) for number in value)
     return _DERIVED.fullmatch(key) is not None
 
 

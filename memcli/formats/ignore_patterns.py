@@ -42,11 +42,11 @@ def names(patterns: str, path: str, *, is_folder: bool) -> bool:
 
 def _is_out(patterns: str, parts: list[str], *, is_folder: bool) -> bool:
     """Return what the last rule that matches decides."""
-    rules, places = _rules(patterns)
+    rules, by_ending = _rules(patterns)
     name = parts[-1]
     keys = (name, f"*{name[-1:]}", "*")
-    for place in sorted((place for key in keys for place in places.get(key, ())), reverse=True):
-        brings_back, folders_only, segments = rules[place]
+    for number in sorted((number for key in keys for number in by_ending.get(key, ())), reverse=True):
+        brings_back, folders_only, segments = rules[number]
         if (is_folder or not folders_only) and _fits(segments, parts, _is_deep, _segment_fits):
             return not brings_back
     return False
@@ -57,10 +57,10 @@ def _rules(patterns: str) -> tuple[tuple[Rule, ...], dict[str, list[int]]]:
     """Read the lines of a .gitignore; return the rules, and by what a name ends with those that may match it."""
     lines = [line.removesuffix("\r") for line in patterns.removeprefix("\ufeff").split("\n")]
     rules = tuple(rule for line in lines if not line.startswith("#") and (rule := _rule(line)))
-    places: dict[str, list[int]] = {}
-    for place, (_, _, segments) in enumerate(rules):
-        places.setdefault(_ending(segments[-1]), []).append(place)
-    return rules, places
+    by_ending: dict[str, list[int]] = {}
+    for number, (_, _, segments) in enumerate(rules):
+        by_ending.setdefault(_ending(segments[-1]), []).append(number)
+    return rules, by_ending
 
 
 def _ending(segment: str) -> str:

@@ -90,7 +90,7 @@ def own_names(connection: sqlite3.Connection, archive: str, status: str = "%") -
 def settle_items(writer: Writer, workspace: Workspace, paths: Iterable[str]) -> None:
     """Bring the memories among the lines of files in step with them; one whose id an entry of ours has is left out."""
     run = writer.connection.execute
-    standing = {
+    indexed = {
         path: (file, digest) for path, file, digest in run(f"select path, file, digest from files where {IS_ITEM}")
     }
     taken = own_names(writer.connection, workspace.layout.archive)
@@ -105,11 +105,11 @@ def settle_items(writer: Writer, workspace: Workspace, paths: Iterable[str]) -> 
             name = f"{path}#{anchor}"
             if taken & {item.entry.id, name}:
                 continue
-            file, digest = standing.pop(name, (None, ""))
+            file, digest = indexed.pop(name, (None, ""))
             new = digest_of(f"{item.line} {workspace.is_trusted} {item.text}".encode("utf-8", "replace"))
             if new != digest:
                 writer.keep(_item_reading(workspace, name, item, new), 0, file)
-    for file, _ in standing.values():
+    for file, _ in indexed.values():
         writer.forget(file)
     run("delete from meta where key = 'items'")
 

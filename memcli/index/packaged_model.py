@@ -221,19 +221,19 @@ class OnnxGraph:
             fields.append(_bytes(9, data))
         else:
             self._weights.write(bytes(-self._weights.tell() % _ALIGNED))
-            places = {"location": self._name, "offset": str(self._weights.tell()), "length": str(len(data))}
-            fields += [_bytes(13, _text(1, key) + _text(2, value)) for key, value in places.items()]
+            location = {"location": self._name, "offset": str(self._weights.tell()), "length": str(len(data))}
+            fields += [_bytes(13, _text(1, key) + _text(2, value)) for key, value in location.items()]
             fields.append(_number(14, 1))  # kept outside
             self._weights.write(data)
         self._tensors.append(b"".join(fields))
         return name
 
-    def node(self, kind: str, given: Sequence[str], made: str, domain: str = "", **settings: float) -> str:
+    def node(self, kind: str, given: Sequence[str], output: str, domain: str = "", **settings: float) -> str:
         """Add a step and return the name of what it makes; a whole number among its settings is one for ONNX too."""
-        fields = [_text(1, name) for name in given] + [_text(2, made), _text(3, made), _text(4, kind)]
+        fields = [_text(1, name) for name in given] + [_text(2, output), _text(3, output), _text(4, kind)]
         fields += [_bytes(5, _setting(name, value)) for name, value in settings.items()]
         self._nodes.append(b"".join([*fields, _text(7, domain)]))
-        return made
+        return output
 
     def model(self, inputs: Sequence[str], output: str, shape: Sequence[int | str]) -> bytes:
         """Return the model; inputs are (texts, tokens) int64, the output is float32 of a shape."""
@@ -248,7 +248,7 @@ class OnnxGraph:
 
 
 def _value(name: str, kind: int, shape: Sequence[int | str]) -> bytes:
-    sizes = b"".join(_bytes(1, _text(2, one) if isinstance(one, str) else _number(1, one)) for one in shape)
+    sizes = b"".join(_bytes(1, _text(2, size) if isinstance(size, str) else _number(1, size)) for size in shape)
     return _text(1, name) + _bytes(2, _bytes(1, _number(1, kind) + _bytes(2, sizes)))
 
 
@@ -271,9 +271,9 @@ def _number(field: int, value: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    found = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)

@@ -76,9 +76,9 @@ def refresh(
         kind = layout.kind_of(path)
         if kind and (talk or kind != "session"):
             fresh.append((path, kind))
-    gone = _gone(known, look, {shown(path) for path, _ in fresh})
+    removed = _gone(known, look, {shown(path) for path, _ in fresh})
     _note_folders(connection, layout, listing)
-    if not fresh and not gone and not connection.execute("select 1 from meta where key = 'items'").fetchone():
+    if not fresh and not removed and not connection.execute("select 1 from meta where key = 'items'").fetchone():
         _note_seen(connection, key, look)
         return Refreshed(look)
     # Late: most refreshes find nothing, and need not know how a file is read.
@@ -89,7 +89,7 @@ def refresh(
     with Writer(connection, layout) as writer:
         if layout.has_items:  # until they are settled, also if this is killed
             connection.execute("insert or replace into meta values('items', 1)")
-        for row in gone:
+        for row in removed:
             file = writer.standing(row[0])
             if file is not None and file[:3] == (row[1], row[2], row[6]):  # else another process saw it since
                 writer.forget(row[1])
@@ -105,13 +105,13 @@ def refresh(
     return Refreshed(look, counts["added"], counts["changed"], counts["removed"])
 
 
-def _gone(known: Mapping[str, Row], look: Look, fresh: set[str]) -> list[Row]:
+def _gone(rows: Mapping[str, Row], look: Look, fresh: set[str]) -> list[Row]:
     """Return the rows of files that are there no more."""
     return [
-        known[path]
-        for path in known.keys() - look.listing.stats.keys() - fresh
+        rows[path]
+        for path in rows.keys() - look.listing.stats.keys() - fresh
         # What another process took in since the scan began is no file that went away.
-        if known[path][6] < look.began and not is_item(path) and not _is_unread(path, look.listing.unread)
+        if rows[path][6] < look.began and not is_item(path) and not _is_unread(path, look.listing.unread)
     ]
 
 

@@ -41,13 +41,13 @@ class Server(MCPServer):
             if not unknown:
                 return await super().call_tool(name, arguments, context)
             names = ", ".join(repr(unsaid(argument, unknown)) for argument in unknown)
-            told = f"no argument {names}: it takes {', '.join(arguments_of[name])}"
+            message = f"no argument {names}: it takes {', '.join(arguments_of[name])}"
         except ToolError as error:
             faults = getattr(error.__cause__, "errors", None)  # those of the schema, by whatever validates it
             if faults is None:
                 raise
-            told = unsaid("; ".join(_refusals(faults())), _names(arguments))
-        return CallToolResult(content=[TextContent(type="text", text=f"{name}: {told}")], is_error=True)
+            message = unsaid("; ".join(_refusals(faults())), _names(arguments))
+        return CallToolResult(content=[TextContent(type="text", text=f"{name}: {message}")], is_error=True)
 
 
 _MEMBERS, _LISTS = ("str", "int", "float", "bool", "dict"), ("list[str]",)

@@ -163,8 +163,8 @@ class Tools:
                 self._require_one("a memory is written to one workspace")
             return json_reply(write(found, entry).as_dict())
 
-        told = [str(word) for pair in (metadata or {}).items() for word in pair]
-        words = (text, type, title, *(tags or ()), project, source, id, path, supersedes, key, *told)
+        metadata_words = [str(word) for pair in (metadata or {}).items() for word in pair]
+        words = (text, type, title, *(tags or ()), project, source, id, path, supersedes, key, *metadata_words)
         return self._answer("write", job, *words)
 
     def memory_edit(

@@ -78,7 +78,7 @@ def decay_plan(
     """
     faded = [one for one in entries if one.verdict == "archive"]
     if needed := needed_fraction(entries, fraction):
-        count = sum(not one.is_expired for one in faded)
+        count = sum(not entry.is_expired for entry in faded)
         raise RefusedError(
             f"{count:,} of {len(entries):,} active entries have faded, more than {fraction:.0%}",
             f"look at them with `mem decay`; --max-fraction {needed:g} archives them all",
@@ -135,7 +135,7 @@ def needed_fraction(entries: Sequence[Judged], fraction: float = FRACTION) -> fl
 
     What has expired does not count: whoever wrote it said when it goes.
     """
-    faded = sum(one.verdict == "archive" and not one.is_expired for one in entries)
+    faded = sum(entry.verdict == "archive" and not entry.is_expired for entry in entries)
     return min(1.0, -(-100 * faded // len(entries)) / 100) if faded > fraction * len(entries) else 0.0
 
 

@@ -4,6 +4,7 @@ Ignore files may come with a clone: those of a workspace that is not trusted bla
 not much unless that is asked for, and only when a person has asked. What is blanked out can be had back by `mem undo`.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import field
 
@@ -29,19 +30,19 @@ class ExcludedReads:
 
     total: int = 0  # events of all conversations
     changes: list[Change] = field(default_factory=list)
-    places: list[tuple[str, int]] = field(default_factory=list)  # path and line
+    blanked: list[tuple[str, int]] = field(default_factory=list)  # path and line
     foreign: list[tuple[str, int]] = field(default_factory=list)  # in files of other tools, which stay as they are
 
     def needed_fraction(self, fraction: float = FRACTION) -> float:
         """Return the share to allow, rounded up to two digits, if more than `fraction` would go; else 0."""
-        count = len(self.places)
+        count = len(self.blanked)
         return min(1.0, -(-100 * count // self.total) / 100) if count > fraction * self.total else 0.0
 
     def plan(self, workspace: Workspace, fraction: float = FRACTION) -> Plan:
         """Return the changes that blank it out; none in a workspace that is not trusted, or where it is too much."""
         if not workspace.is_trusted or self.needed_fraction(fraction):
             return Plan()
-        counts = {path: sum(place == path for place, _ in self.places) for path, _ in self.places}
+        counts = Counter(path for path, _ in self.blanked)
         reasons = (f"{path}: {count:,} calls and results of tools blanked out" for path, count in counts.items())
         return Plan(tuple(self.changes), tuple(reasons))
 
@@ -53,10 +54,10 @@ class ExcludedReads:
             way = "`mem check --secrets --fix` blanks it out once the workspace is trusted (`mem trust`)"
         elif needed:
             way = (
-                f"it is {len(self.places):,} of {self.total:,} events that are stored:"
+                f"it is {len(self.blanked):,} of {self.total:,} events that are stored:"
                 f" `mem check --secrets --fix --max-fraction {needed:g}` blanks all of them out"
             )
-        for path, line in self.places:
+        for path, line in self.blanked:
             yield Fault(path, line, f"{_WHAT}: {way}", "secret", mends=workspace.is_trusted and not needed)
         for path, line in self.foreign:
             yield Fault(path, line, f"{_WHAT}: the file is another tool's, which is never changed", "secret")
@@ -64,25 +65,25 @@ class ExcludedReads:
 
 def excluded_reads(workspace: Workspace) -> ExcludedReads:
     """Look through all conversations, archived ones too, but for those that the setting `secrets.allow` names."""
-    found = ExcludedReads()
+    reads = ExcludedReads()
     allowed = "\n".join(workspace.settings["secrets.allow"])
     filters: dict[str, CallFilter] = {}
     for session in (*sessions(workspace, archived=True), *sessions(workspace)):  # what was put away was said first
         if not (allowed and ignored(allowed, session.path)):
             calls = filters.get(session.id) or call_filter(workspace, word(session.metadata.metadata.get("cwd")))
-            _look_through(workspace, session, filters.setdefault(session.id, calls), found)
-    return found
+            _look_through(workspace, session, filters.setdefault(session.id, calls), reads)
+    return reads
 
 
-def _look_through(workspace: Workspace, session: Session, calls: CallFilter, found: ExcludedReads) -> None:
+def _look_through(workspace: Workspace, session: Session, calls: CallFilter, reads: ExcludedReads) -> None:
     if session.document:
         from ..store.sessions.event_file import read_events
 
-        told = [event for _, event in read_events(workspace.path(session.document))]
-        found.total += len(told)
-        found.foreign += [
+        read = [event for _, event in read_events(workspace.path(session.document))]
+        reads.total += len(read)
+        reads.foreign += [
             (session.path, old.line or 1)
-            for old, new in zip(told, calls.events(told), strict=True)
+            for old, new in zip(read, calls.events(read), strict=True)
             if new is not old and old.type != "message"
         ]
         return
@@ -91,18 +92,18 @@ def _look_through(workspace: Workspace, session: Session, calls: CallFilter, fou
         return
     text = got[0].decode("utf-8", "surrogateescape")
     lines = text.split("\n")
-    found.total += sum(map(bool, lines))
+    reads.total += sum(map(bool, lines))
     if "tool" not in text and "function" not in text:
         return
     events: dict[int, Event] = {}
-    for place, line in enumerate(lines):
+    for number, line in enumerate(lines):
         event = parse_event(line) if line else None
         if event:
-            events[place] = event
+            events[number] = event
     clean = calls.events(list(events.values()))
-    blanked = [(place, new) for (place, old), new in zip(events.items(), clean, strict=True) if new is not old]
+    blanked = [(number, new) for (number, old), new in zip(events.items(), clean, strict=True) if new is not old]
     if blanked:
-        found.places += [(session.path, place + 1) for place, _ in blanked]
-        for place, new in blanked:
-            lines[place] = render_event(new)
-        found.changes.append(Change(session.path, text, "\n".join(lines)))
+        reads.blanked += [(session.path, number + 1) for number, _ in blanked]
+        for number, new in blanked:
+            lines[number] = render_event(new)
+        reads.changes.append(Change(session.path, text, "\n".join(lines)))

@@ -147,17 +147,17 @@ def index(
     """Take in what changed and, with `embed`, embed every text; with `rebuild` throw the old index away first."""
     if rebuild:
         schema.discard(schema.folder_of(workspace.derived, workspace.cache) or workspace.derived)
-    return ask(workspace, lambda found: _indexed(found, embed=embed, reading=reading, embedding=embedding))
+    return ask(workspace, lambda index: _indexed(index, embed=embed, reading=reading, embedding=embedding))
 
 
-def _indexed(found: Index, *, embed: bool, reading: Progress | None, embedding: Progress | None) -> Indexed:
-    where = found.workspace
-    seen = found.refresh(reading, talk=True)
+def _indexed(index: Index, *, embed: bool, reading: Progress | None, embedding: Progress | None) -> Indexed:
+    where = index.workspace
+    seen = index.refresh(reading, talk=True)
     if embed:
         from ..index.reembedding import embed_all
 
-        embed_all(found, embedding)
-    state = found.health()
+        embed_all(index, embedding)
+    state = index.health()
     return Indexed(
         where,
         seen.files,
@@ -169,15 +169,15 @@ def _indexed(found: Index, *, embed: bool, reading: Progress | None, embedding: 
         state.not_embedded,
         state.vectors,
         state.embedded,
-        found.meta("model"),
-        str(found.folder) if found.folder not in (None, where.derived) else "",
-        _obstacle(found) if embed and state.not_embedded else "",
-        tuple(found.problems()),
+        index.meta("model"),
+        str(index.folder) if index.folder not in (None, where.derived) else "",
+        _obstacle(index) if embed and state.not_embedded else "",
+        tuple(index.problems()),
     )
 
 
-def _obstacle(found: Index) -> str:
+def _obstacle(index: Index) -> str:
     """Return why what should have been embedded was not; empty if it only came in meanwhile."""
-    if found.folder is not None:
+    if index.folder is not None:
         return ""
-    return BUSY if found.is_overtaken else "; ".join(schema.NO_PLACE)
+    return BUSY if index.is_overtaken else "; ".join(schema.NO_PLACE)

@@ -111,7 +111,7 @@ def _shown(
     question: Query,
     request: SearchRequest,
     pieces: Mapping[int, Piece],
-    found: Sequence[Scored],
+    ranked: Sequence[Scored],
     stand_in: Sequence[tuple[str, Posting]],
     *,
     by_meaning: bool,
@@ -120,11 +120,11 @@ def _shown(
 
     `stand_in` has the words of the question with where they stand; what is alike is known only `by_meaning`.
     """
-    order, added = distinct(found, pieces, request.limit, request.rerank), list[Scored]()
+    order, added = distinct(ranked, pieces, request.limit, request.rerank), list[Scored]()
     than: dict[int, int] = {}
     if by_meaning and request.mode == "hybrid":
         view = LaterFirst(index, pieces, marks=request.marks_later)
-        order, than, added = view.view(order, found, request.shown or request.depth)
+        order, than, added = view.view(order, ranked, request.shown or request.depth)
     pieces = with_flagged(index, [*order, *added], pieces, request.wanted)
     asked = " ".join((request.query, *(other.name for other in question.other_names)))
 

@@ -184,7 +184,7 @@ def _is_same(piece: "Piece", other: "Piece") -> bool:
 def hit_of(
     workspace: Workspace,
     pieces: "Mapping[int, Piece]",
-    one: "Scored",
+    scored: "Scored",
     query: str,
     matched: Iterable[str],
     later_than: int | None = None,
@@ -192,7 +192,7 @@ def hit_of(
     """Return the hit of a chunk that was found; `pieces` hold the memories it is flagged with too."""
     from .query import snippet
 
-    piece = pieces[one.chunk]
+    piece = pieces[scored.chunk]
     entry: Mapping[str, Any] = piece.entry
     named = flags(piece)
     others = {each.entry["id"]: each for each in pieces.values() if each.entry.get("id") in named}
@@ -207,7 +207,7 @@ def hit_of(
         path=piece.path,
         line=piece.line + (offset if piece.kind != "session" and piece.path == file_of(piece.path) else 0),
         summary=text or entry.get("summary", ""),
-        relevance=one.relevance,
+        relevance=scored.relevance,
         timestamp=piece.timestamp,
         scope=workspace.scope,
         type=entry.get("type", ""),
@@ -221,7 +221,7 @@ def hit_of(
         outdated_by=newest if newest and newer[newest] > moment(piece) else "",
         later_than=address_of(pieces[later_than]) if later_than is not None else "",
         matched=tuple(matched),
-        parts=one.parts,
+        parts=scored.parts,
         text=piece.text,
     )
 

@@ -35,20 +35,20 @@ def search(workspaces: Sequence[Workspace], request: SearchRequest, rerank: int 
     if rerank and not settings["search.reranker"]:
         raise UsageError("no reranker is chosen", "`mem config set --user search.reranker FOLDER` names one")
     # One more than asked for says how far the first is ahead.
-    found = _search(workspaces, replace(request, limit=max(request.limit, 2), shown=request.limit, rerank=count))
-    judged = _judged((*found.hits, *found.later))
-    found = replace(found, hits=judged[: len(found.hits)], later=judged[len(found.hits) :])
-    if count and len(found.hits) > 1:
+    results = _search(workspaces, replace(request, limit=max(request.limit, 2), shown=request.limit, rerank=count))
+    judged = _judged((*results.hits, *results.later))
+    results = replace(results, hits=judged[: len(results.hits)], later=judged[len(results.hits) :])
+    if count and len(results.hits) > 1:
         try:
-            found = replace(found, hits=_reread(workspaces[0], request.query, found.hits, count))
+            results = replace(results, hits=_reread(workspaces[0], request.query, results.hits, count))
         except UnavailableError as error:
             if rerank is not None:
                 raise
-            found = replace(found, notices=(*found.notices, f"not reranked: {error}"))
-    hits, others = found.hits[: request.limit], (*found.hits[request.limit :], *found.later)
+            results = replace(results, notices=(*results.notices, f"not reranked: {error}"))
+    hits, others = results.hits[: request.limit], (*results.hits[request.limit :], *results.later)
     shown = {hit.id for hit in hits}
     added = [hit for hit in others if hit.later_than in shown and hit.id not in shown]
-    return replace(found, hits=(*hits, *added[:MOST_ADDED]), later=())
+    return replace(results, hits=(*hits, *added[:MOST_ADDED]), later=())
 
 
 def _reread(where: Workspace, query: str, hits: Sequence[Hit], count: int) -> tuple[Hit, ...]:
@@ -68,7 +68,7 @@ def reranked(hits: Sequence[Hit], scores: Sequence[float]) -> tuple[Hit, ...]:
     sums = [round(one + other, 6) for one, other in zip(_standard(read), _standard(scores), strict=True)]
     best = sorted(range(len(scores)), key=lambda place: -sums[place])
     order = [*(replace(hits[place], score=scores[place], moved=place) for place in best), *hits[len(scores) :]]
-    return tuple(hit if hit.score is None else replace(hit, moved=hit.moved - place) for place, hit in enumerate(order))
+    return tuple(hit if hit.score is None else replace(hit, moved=hit.moved - rank) for rank, hit in enumerate(order))
 
 
 def _standard(values: Sequence[float]) -> list[float]:

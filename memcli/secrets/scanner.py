@@ -79,10 +79,10 @@ def _without(text: str, secret: str, mark: str) -> str:
     looked for as a whole.
     """
     lines = compiled(r"\s*[\r\n]\s*|\\+[nr]").split(secret)
-    pieces = {line[place : place + _PIECE] for line in lines for place in range(len(line) - _PIECE + 1)}
+    pieces = {line[start : start + _PIECE] for line in lines for start in range(len(line) - _PIECE + 1)}
     if not pieces:
         return text.replace(secret, mark)
-    starts = [place for place in range(len(text) - _PIECE + 1) if text[place : place + _PIECE] in pieces]
+    starts = [start for start in range(len(text) - _PIECE + 1) if text[start : start + _PIECE] in pieces]
     spans: list[list[int]] = []
     for start in starts:
         if spans and (
@@ -94,8 +94,8 @@ def _without(text: str, secret: str, mark: str) -> str:
             spans.append([start, start + _PIECE])
     for start, stop in reversed(spans):
         # A line that the message cuts off shows fewer characters than a piece has.
-        rest = compiled(_CUT_OFF).match(text, stop) if len(lines) > 1 else None
-        text = f"{text[:start]}{mark}{text[rest.end() if rest else stop :]}"
+        cut_off = compiled(_CUT_OFF).match(text, stop) if len(lines) > 1 else None
+        text = f"{text[:start]}{mark}{text[cut_off.end() if cut_off else stop :]}"
     return text
 
 

@@ -141,24 +141,25 @@ def layer_in(path: str) -> str:
     return "episodic" if fnmatchcase(path, EPISODES) else ""
 
 
-def item_at(workspace: Workspace, place: Place) -> "Item | None":
+def item_at(workspace: Workspace, address: Place) -> "Item | None":
     """Return the memory of another tool's file that an anchor names; None where there is none."""
-    if not place.anchor or not is_items(place.path, workspace.layout.kind_of(place.path)):
+    if not address.anchor or not is_items(address.path, workspace.layout.kind_of(address.path)):
         return None
     from ..formats.foreign_record import items_of
 
-    text = atomic_files.read(workspace.path(place.path)).decode("utf-8", "replace")
-    return items_of(place.path, text, workspace.now, layer_in(place.path)).get(place.anchor)
+    text = atomic_files.read(workspace.path(address.path)).decode("utf-8", "replace")
+    return items_of(address.path, text, workspace.now, layer_in(address.path)).get(address.anchor)
 
 
-def hide(workspace: Workspace, place: Place) -> str:
+def hide(workspace: Workspace, address: Place) -> str:
     """Put a copy of a memory of another tool's file into the archive, which hides it; return its path."""
     from .archive import put
 
-    item = item_at(workspace, place)
+    item = item_at(workspace, address)
     if item is None:
-        raise NotFoundError(f"no {place.anchor!r} in {place.path}", f"`mem read {place.path}` shows the whole file")
-    path = f"{workspace.layout.archive}{place}.md"
+        path = address.path
+        raise NotFoundError(f"no {address.anchor!r} in {path}", f"`mem read {path}` shows the whole file")
+    path = f"{workspace.layout.archive}{address}.md"
     with suppress(FileExistsError):
         put(workspace, path, item.text.encode())
     return path
@@ -175,9 +176,9 @@ def show_again(workspace: Workspace, path: str) -> str:
 def hidden_by(workspace: Workspace, path: str) -> str:
     """Return the address of the memory of another tool's file that an archived file hides; empty for any other."""
     with suppress(NotFoundError):
-        place = Place.of(path.removeprefix(workspace.layout.archive).removesuffix(".md"))
-        if workspace.layout.is_archived(path) and item_at(workspace, place):
-            return str(place)
+        address = Place.of(path.removeprefix(workspace.layout.archive).removesuffix(".md"))
+        if workspace.layout.is_archived(path) and item_at(workspace, address):
+            return str(address)
     return ""
 
 

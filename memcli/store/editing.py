@@ -185,5 +185,5 @@ def replaced(text: str, old: str, new: str) -> str:
         raise UsageError("the text to replace is empty", "say which words to replace")
     if count == 0:
         raise RefusedError(f"{old!r} does not stand in the text", "copy the words exactly, as `mem read` shows them")
-    lines = [str(text.count("\n", 0, found.start()) + 1) for found in re.finditer(re.escape(old), text)]
+    lines = [str(text.count("\n", 0, match.start()) + 1) for match in re.finditer(re.escape(old), text)]
     raise RefusedError(f"{old!r} stands {count} times, in lines {', '.join(lines)}", "give more of the words around it")

@@ -173,8 +173,8 @@ def forget(workspace: Workspace, path: str, *, by: str = USER, reason: str = "")
 
     When, by whom and why goes into its frontmatter, where that can be changed: what says the same is known by it.
     """
-    if (place := Place.of(path)).anchor:
-        return hide(workspace, place)
+    if (address := Place.of(path)).anchor:
+        return hide(workspace, address)
     from .journal import apply, exclusive
 
     require_entry(workspace, path)

@@ -135,8 +135,8 @@ class ExcludedFiles:
         for folder in folders:
             plain = os.path.normpath(os.path.join(folder, path))
             plain = plain[1:] if plain.startswith("//") else plain  # two slashes are kept, and lead nowhere up
-            for place in dict.fromkeys((plain, self._real(plain))):
-                if reason := self._reason(place, kinds) or self._reason_within(place, kinds):
+            for candidate in dict.fromkeys((plain, self._real(plain))):
+                if reason := self._reason(candidate, kinds) or self._reason_within(candidate, kinds):
                     return reason
         return ""
 
@@ -169,16 +169,16 @@ class ExcludedFiles:
         if ENV in kinds and name.startswith(".env"):
             return ENV
         chain, in_repository = self._chain(folder or "/")
-        for place, kind, patterns in chain:
-            if kind not in kinds or (kind == GIT_IGNORE and not (in_repository or self._is_inside(place))):
+        for parent, kind, patterns in chain:
+            if kind not in kinds or (kind == GIT_IGNORE and not (in_repository or self._is_inside(parent))):
                 continue
             # What is no file any more may have been a folder.
-            if names(patterns, f"{folder}/{name}"[len(place.rstrip("/")) + 1 :], is_folder=True):
-                return os.path.join(place, kind)
+            if names(patterns, f"{folder}/{name}"[len(parent.rstrip("/")) + 1 :], is_folder=True):
+                return os.path.join(parent, kind)
         return ""
 
-    def _is_inside(self, place: str) -> bool:
-        return any(f"{place}/".startswith(f"{folder}/") for folder in self.folders)
+    def _is_inside(self, parent: str) -> bool:
+        return any(f"{parent}/".startswith(f"{folder}/") for folder in self.folders)
 
     def _chain(self, folder: str) -> tuple[tuple[Patterns, ...], bool]:
         """Return the patterns that count in a folder, its own first, and whether it lies in a repository."""

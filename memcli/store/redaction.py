@@ -82,11 +82,12 @@ class Redactor:
             if match[2] == "key":  # which announces a secret anywhere else
                 plain = f"{plain[: match.start(2)]}tag{plain[match.end(2) :]}"
             names += self._names(text, *match.span(3))
-        found = scan(plain, personal=self.personal, values=self.values)
+        findings = scan(plain, personal=self.personal, values=self.values)
         if not names:
-            return found
-        found = [one for one in found if not any(name.start <= one.start < name.end for name in names)]
-        return sorted([*found, *names], key=lambda one: one.start)
+            return findings
+        spans = [(name.start, name.end) for name in names]
+        apart = [finding for finding in findings if not any(finding.start in range(*span) for span in spans)]
+        return sorted([*apart, *names], key=lambda finding: finding.start)
 
     def _names(self, text: str, start: int, end: int) -> Iterator[Finding]:
         """Yield the names in a part of a text that say a secret with hyphens for blanks."""
@@ -274,10 +275,10 @@ def _marked(text: str, findings: Iterable[Finding]) -> str:
     if not end:
         return redact(text, findings)
     keys = (
-        replace(one, rule=f"{one.rule}-{_sign(text[one.start : one.end])}")
-        if one.start < end and _KEY.match(text, text.rfind("\n", 0, one.start) + 1)
-        else one
-        for one in findings
+        replace(finding, rule=f"{finding.rule}-{_sign(text[finding.start : finding.end])}")
+        if finding.start < end and _KEY.match(text, text.rfind("\n", 0, finding.start) + 1)
+        else finding
+        for finding in findings
     )
     clean = redact(text, keys)
     end = _frontmatter_end(clean)

@@ -116,8 +116,8 @@ def session_fields(workspace: Workspace, channel: str, user: str, project: str, 
     kind, _, identifier = channel.partition(":")
     if workspace.layout.new_session:
         identifier = channel.replace(":", "_")
-    told = {"channel_type": kind, "channel_id": identifier, "user_id": user, PROJECT: project.strip()}
-    return told | ({"state": state.upper()} if state else {})
+    fields = {"channel_type": kind, "channel_id": identifier, "user_id": user, PROJECT: project.strip()}
+    return fields | ({"state": state.upper()} if state else {})
 
 
 def spoken(

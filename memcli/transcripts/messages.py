@@ -108,8 +108,8 @@ def answer_part(identifier: str, content: Any, *, failed: bool = False) -> dict[
 
 def call_id(part: Mapping[str, Any]) -> dict[str, str]:
     """Return the id that ties a tool's answer to its call, as `call_id`; nothing if there is none."""
-    found = word_at(part, (*CALL_IDS, "id"))
-    return {"call_id": found} if found else {}
+    identifier = word_at(part, (*CALL_IDS, "id"))
+    return {"call_id": identifier} if identifier else {}
 
 
 def called(part: Mapping[str, Any], reading: Transcript) -> tuple[str, str, Any]:
@@ -149,8 +149,8 @@ def is_record(data: Mapping[str, Any]) -> bool:
     """Return whether an object is a message: it has a role, and what was said or called."""
     if is_tool_event(data):
         return True
-    said = any(key in data for key in ("content", "tool_calls", "toolCalls", "function_call", "voiceTranscription"))
-    return said and (bool(role_of(data.get("role"))) or data.get("type") in TYPES)
+    keys = ("content", "tool_calls", "toolCalls", "function_call", "voiceTranscription")
+    return any(key in data for key in keys) and (bool(role_of(data.get("role"))) or data.get("type") in TYPES)
 
 
 def is_tool_event(data: Mapping[str, Any]) -> bool:

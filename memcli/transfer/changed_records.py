@@ -42,8 +42,8 @@ def follow(workspace: Workspace, path: str, entry: Entry, *, dry_run: bool) -> t
         return "conflict", f"{path} has its id {entry.id} and says something else"
     if not dry_run:
         if is_changed:
-            told = {**fields, "updated_at": entry.updated_at}
-            entries.update(workspace, path, told, None if is_same else entry.body)
+            changed = {**fields, "updated_at": entry.updated_at}
+            entries.update(workspace, path, changed, None if is_same else entry.body)
         if is_revived:
             here = read_entry_file(workspace, path)
             applied(workspace, Plan((Change(path, here.text, restored_text(workspace, here)),)), "mem import")
@@ -59,9 +59,9 @@ def _restored(workspace: Workspace, identifier: str) -> str:
 
 
 def _retire(workspace: Workspace, here: EntryFile, entry: Entry) -> None:
-    told: dict[str, Any] = {"status": entry.status, "superseded_by": entry.superseded_by}
+    retired: dict[str, Any] = {"status": entry.status, "superseded_by": entry.superseded_by}
     if entry.status == "superseded":
-        told["superseded_at"] = workspace.stamp
-    text = entries.revised(workspace, here.path, here.text, told, touch=False)
+        retired["superseded_at"] = workspace.stamp
+    text = entries.revised(workspace, here.path, here.text, retired, touch=False)
     lines = without_lines(workspace, [here.entry.id])
     applied(workspace, Plan((Change(here.path, here.text, text), *lines.steps)), "mem import")

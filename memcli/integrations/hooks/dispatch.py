@@ -126,11 +126,11 @@ def _untrusted(workspace: Workspace) -> str:
 
 def _unexplained(here: HookContext) -> str:
     """Return a line naming the memories that git, or somebody else, put into the archive; empty if there are none."""
-    found = agents.unexplained_files(here.workspace, _LOOKED_AT)
-    if not found:
+    unexplained = agents.unexplained_files(here.workspace, _LOOKED_AT)
+    if not unexplained:
         return ""
-    names = ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED:,} more" * (len(found) > _NAMED))
-    what = "1 memory lies" if len(found) == 1 else f"{len(found):,} memories lie"
+    names = ", ".join(unexplained[:_NAMED]) + (f" and {len(unexplained) - _NAMED:,} more" * (len(unexplained) > _NAMED))
+    what = "1 memory lies" if len(unexplained) == 1 else f"{len(unexplained):,} memories lie"
     return f"mem: {what} in the archive without having been forgotten: {names}. `mem check` tells what to do."
 
 

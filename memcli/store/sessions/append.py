@@ -85,7 +85,7 @@ def take_in(
     workspace: Workspace,
     name: str,
     lines: Iterable[EventLine],
-    told: Mapping[str, Any],
+    fields: Mapping[str, Any],
     calls: CallFilter,
     listing: Listing | None = None,
 ) -> Appended:
@@ -95,11 +95,11 @@ def take_in(
     """
     with exclusive(workspace, "mem session import") as held:
         session = made(workspace, name, listing.elsewhere if listing else None)
-        places = _places(workspace, session, listing)
-        for event in events_of_calls(places, calls.unanswerable()) if calls.unanswerable() else ():
+        paths = _places(workspace, session, listing)
+        for event in events_of_calls(paths, calls.unanswerable()) if calls.unanswerable() else ():
             calls.withholds(event)
-        taken = standing_ids(places)
-        return _add(workspace, session, lines, taken, told, held)
+        taken = standing_ids(paths)
+        return _add(workspace, session, lines, taken, fields, held)
 
 
 def event_line(event: Event) -> EventLine:

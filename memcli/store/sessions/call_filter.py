@@ -119,7 +119,7 @@ class CallFilter:
 
     def events(self, events: Sequence[Event]) -> list[Event]:
         """Take in events; return them as they may be stored, a result that stands before its call included."""
-        named = [event if event.id else replace(event, id=f"\0{place}") for place, event in enumerate(events)]
+        named = [event if event.id else replace(event, id=f"\0{number}") for number, event in enumerate(events)]
         out = [self.withholds(event) for event in named]
         return [
             blanked(event) if is_out or twin.id in self.late else self._without_excluded_lines(event)
@@ -315,7 +315,7 @@ def call_filter(workspace: Workspace, *folders: str) -> CallFilter:
 
 
 def without_excluded(
-    calls: CallFilter, target: Path, places: Sequence[Path], events: Sequence[Event], held: Held
+    calls: CallFilter, target: Path, paths: Sequence[Path], events: Sequence[Event], held: Held
 ) -> tuple[list[Event], int]:
     """Return events without what tools read from files that are shut out, and how many were blanked out.
 
@@ -325,7 +325,7 @@ def without_excluded(
     tools = [event for event in events if event.type != "message"]
     if not tools:
         return list(events), 0
-    before = events_of_calls(places, {identifier for event in tools for identifier in call_ids(event)})
+    before = events_of_calls(paths, {identifier for event in tools for identifier in call_ids(event)})
     if not all(map(stated_ids, tools)):
         before += recent_events(target)
     for event in before:
@@ -338,21 +338,21 @@ def without_excluded(
 
 
 def _blank(lines: list[bytes], ids: set[str]) -> None:
-    for place, line in enumerate(lines):
+    for number, line in enumerate(lines):
         event = parse_event(line.decode("utf-8", "replace"))
         if event and event.id in ids:
-            lines[place] = f"{render_event(blanked(event))}\n".encode()
+            lines[number] = f"{render_event(blanked(event))}\n".encode()
 
 
 def events_of_calls(paths: Sequence[Path], ids: Collection[str]) -> list[Event]:
     """Return the calls and results of some ids in some files, in the order they stand there."""
-    found: list[Event] = []
+    matching: list[Event] = []
     for path in paths:
         with file_steps.naming("read", path), mapped(path) as data:
             spans = {span for identifier in ids if identifier for span in lines_with(data, identifier)}
             events = [parse_event(data[start:end].decode("utf-8", "replace")) for start, end in sorted(spans)]
-        found += [event for event in events if event and event.type != "message" and set(call_ids(event)) & set(ids)]
-    return found
+        matching += [event for event in events if event and event.type != "message" and set(call_ids(event)) & set(ids)]
+    return matching
 
 
 def call_ids(event: Event) -> tuple[str, ...]:
@@ -363,7 +363,7 @@ def call_ids(event: Event) -> tuple[str, ...]:
 
 def stated_ids(event: Event) -> tuple[str, ...]:
     """Return the ids of the call that an event states, its own left out."""
-    return tuple(found for key in CALL_IDS if (found := word(event.extra.get(key))))
+    return tuple(identifier for key in CALL_IDS if (identifier := word(event.extra.get(key))))
 
 
 def blanked(event: Event) -> Event:
@@ -458,12 +458,12 @@ def _strings(given: Iterable[Any], key: str = "") -> Iterator[tuple[str, str]]:
             else:
                 yield key, value
         elif isinstance(value, Mapping):
-            waiting.extend((str(name).lower(), one) for name, one in value.items())
+            waiting.extend((str(name).lower(), inner) for name, inner in value.items())
         elif isinstance(value, list):
-            is_command = key in _COMMANDS and all(isinstance(one, str) for one in value)
+            is_command = key in _COMMANDS and all(isinstance(part, str) for part in value)
             if is_command and len(value) == 3 and value[1] in ("-c", "-lc"):
                 yield key, value[2]
             elif is_command:
-                yield key, " ".join(one if _WORD.fullmatch(one) else json.dumps(one) for one in value)
+                yield key, " ".join(part if _WORD.fullmatch(part) else json.dumps(part) for part in value)
             else:
-                waiting.extend((key, one) for one in value)
+                waiting.extend((key, part) for part in value)

@@ -98,8 +98,8 @@ def _between(
 
 def project_line(events: Sequence[Event]) -> str:
     """Return the project that the last line `project: NAME` said to the assistant names; empty for none."""
-    said = [event.text for event in events if event.type == "message" and event.role != "assistant"]
-    lines = (Prompt(text).stated(PROJECT) for text in reversed(said) if f"{PROJECT}:" in text.lower())
+    texts = [event.text for event in events if event.type == "message" and event.role != "assistant"]
+    lines = (Prompt(text).stated(PROJECT) for text in reversed(texts) if f"{PROJECT}:" in text.lower())
     return next(filter(None, lines), "")
 
 
