@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..api.workspace import surroundings
-from ..errors import MemError, NotFoundError
+from ..errors import MemError, NotFoundError, UsageError
 from . import context, output
 from .app import STYLE
 from .installation import make, schedule
@@ -99,6 +99,8 @@ def uninstall(
     to = destination_of(target, surroundings(), project=project, user=user)
     if target in SCHEDULERS:
         schedule(target, context.writing(workspace, scope), dry_run=dry_run, as_json=as_json, is_removal=True)
+    elif workspace or scope:
+        raise UsageError(f"hooks of {target} are taken out for every workspace", "leave out --workspace and --scope")
     else:
         plan = uninstall_plan(target, to)
         if target == "git" and not dry_run:

@@ -1,7 +1,10 @@
 """No option is ignored: each that a command shows changes what it prints, or is refused with a reason."""
 
-from collections.abc import Mapping, Sequence
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -92,8 +95,157 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
             "--fresh": [],
         },
     ),
+    "init": (["fresh"], {"--layout": ["jarvis"]}),
+    "write": (
+        ["Tea is served at four."],
+        {
+            "--file": ["tea.txt"],
+            "--id": ["{id}"],
+            "--path": ["drinks/tea.md"],
+            "--key": ["tea/time"],
+            "--type": ["preference"],
+            "--title": ["Tea"],
+            "--tag": ["drinks"],
+            "--alias": ["Chai"],
+            "--project": ["shop"],
+            "--source": ["inferred"],
+            "--trust": ["0.4"],
+            "--confidence": ["0.4"],
+            "--salience": ["0.4"],
+            "--strength": ["3"],
+            "--sources": ["session:talk#1"],
+            "--references": ["{id}"],
+            "--files": ["tea.txt:1"],
+            "--status": ["superseded"],
+            "--superseded-by": ["{id}"],
+            "--conflicts-with": ["{id}"],
+            "--pinned": [],
+            "--expires-at": ["2027-01-01"],
+            "--created-at": ["2026-01-01"],
+            "--metadata": ["room=hall"],
+            "--supersedes": ["{id}"],
+            "--no-dedup": [],
+            "--judge": [],
+            "--redact": [],
+            "--allow-secret": [],
+        },
+    ),
+    "edit": (
+        ["{id}", "--replace", "Stop", "Halt"],
+        {
+            "--replace": ["Deploy", "Run"],
+            "--patch": ["-"],
+            "--source": ["inferred"],
+            "--redact": [],
+            "--allow-secret": [],
+        },
+    ),
+    "forget": (["{id}"], {"--purge": [], "--reason": ["over"], "--source": ["inferred"]}),
+    "restore": (["{gone}"], {}),
+    "note": (["Tea was late."], {"--user": ["Is there tea?"], "--assistant": ["Soon."], "--fail-safe": []}),
+    "history add": (["Tea was served."], {}),
+    "blame": (["{id}"], {"--key": ["staging/host"]}),
+    "undo": ([], {"--list": [], "--dry-run": []}),
+    "upgrade": ([], {"--dry-run": []}),
+    "supersede": (["{id}", "{other}"], {"--source": ["inferred"], "--dry-run": []}),
+    "dedup": ([], {"--apply": [], "--judge": []}),
+    "consolidate": (
+        ["talk"],
+        {
+            "--all": [],
+            "--since": ["2027-01-01"],
+            "--dry-run": [],
+            "--since-git": ["HEAD..HEAD"],
+            "--keep": ["1"],
+            "--prove": [],
+            "--judge": [],
+            "--no-wait": [],
+            "--quiet": [],
+        },
+    ),
+    "rollup": (["shop"], {"--tag": ["infra"], "--all": [], "--dry-run": [], "--quiet": []}),
+    "replay": (["talk"], {"--turn": ["1"], "--limit": ["1"]}),
+    "promote": (["{id}"], {"--demote": [], "--auto": [], "--apply": [], "--source": ["user"]}),
+    "diff": ([], {"--format": ["markdown"]}),
+    "check": (
+        [],
+        {
+            "--fix": [],
+            "--dry-run": [],
+            "--staged": [],
+            "--secrets": [],
+            "--max-fraction": ["0.5"],
+            "--since": ["HEAD"],
+            "--format": ["github"],
+            "--recall": ["talk"],
+            "--cited": [],
+            "--refresh": ["all"],
+        },
+    ),
+    "tend": ([], {"--quiet": []}),
+    "index": ([], {"--rebuild": [], "--status": []}),
+    "model list": ([], {}),
+    "model use": (["built-in"], {"--wait": [], "--workspace": ["nowhere"], "--scope": ["none"]}),
+    "model status": ([], {}),
+    "model calibrate": ([], {}),
+    "session append": (
+        ["--session", "talk", "--text", "More tea."],
+        {
+            "--session": ["other"],
+            "--role": ["assistant"],
+            "--text": ["Less tea."],
+            "--tool": ["kettle"],
+            "--error": [],
+            "--timestamp": ["2026-01-01"],
+            "--channel": ["telegram:1"],
+            "--user": ["ann"],
+            "--project": ["shop"],
+            "--state": ["PAUSED"],
+        },
+    ),
+    "session import": (
+        ["talk.jsonl"],
+        {
+            "--all": [],
+            "--since": ["2026-11-21"],
+            "--project": ["elsewhere"],
+            "--dry-run": [],
+            "--session": ["other"],
+            "--allow-secret": [],
+        },
+    ),
+    "session recap": (["talk"], {}),
+    "session compact": (["talk"], {"--keep": ["1"], "--force": []}),
+    "session clear": (["talk"], {}),
+    "session delete": (["talk"], {"--purge": []}),
+    "sync": ([], {"--remote": ["elsewhere"], "--dry-run": [], "--quiet": []}),
+    "hook install": (
+        ["claude-code"],
+        {
+            "--project": [],
+            "--user": [],
+            "--tool-errors": [],
+            "--shared": [],
+            "--notes": ["user"],
+            "--dry-run": [],
+        },
+    ),
+    "hook uninstall": (["claude-code"], {"--project": [], "--user": [], "--dry-run": []}),
+    "hook status": ([], {"--project": [], "--user": []}),
+    "hook skill": ([], {"--project": [], "--user": [], "--remove": [], "--dry-run": []}),
+    "hook run": (["claude-code"], {}),
+    "merge-driver": ([], {}),
+    "mcp": ([], {"--workspace": ["nowhere"], "--scope": ["none"]}),
+    "memory-tool": ([], {}),
+    "completion": (["bash"], {}),
+    "help": (["write"], {}),
+    "trust": ([], {"--remove": []}),
+    "config get": (["grep.timeout"], {}),
+    "config set": (["grep.timeout", "3"], {"--user": []}),
+    "config list": ([], {}),
 }
-"""For each command that shows memories the words that make it show several, and what each of its options is given."""
+"""For each command the words that make it say or do something, and what each of its options is given."""
+SECRET = "ghp_" + "A7bX9kQ2mZ4tR8vW1nC5dE3fG6hJ0pLsYu2B"
 OTHERWISE = {
     ("import", "--no-dedup"): ["all.jsonl", "--dry-run"],
     ("import", "--dry-run"): ["all.jsonl", "--no-dedup"],
@@ -104,8 +256,41 @@ OTHERWISE = {
     ],
     ("read", "--key"): [],
     ("read", "--as-of"): ["--key", "staging/host"],
+    ("write", "--no-dedup"): ["Staging runs on host b."],
+    ("write", "--redact"): [f"The token is {SECRET}"],
+    ("write", "--allow-secret"): [f"The token is {SECRET}"],
+    ("edit", "--redact"): ["{id}", "--replace", "Stop", SECRET],
+    ("edit", "--allow-secret"): ["{id}", "--replace", "Stop", SECRET],
+    ("note", "--fail-safe"): [],
+    ("hook uninstall", "--project"): ["claude-code", "--user"],
+    ("hook skill", "--project"): ["--user"],
+    ("note", "--assistant"): ["--user", "Is there tea?"],
 }
+"""Words in whose stead an option would change nothing."""
+SHOWN_BY = {
+    (
+        "model use",
+        "--wait",
+    ): "cli/test_model_command.py::test_without_waiting_another_process_embeds_and_the_old_vectors"
+}
+"""The test that shows what an option does where that is neither in its command's answer nor in a file."""
+BEFORE = {"hook uninstall": ["hook", "install", "claude-code"]}
+"""What is done first, for without it there is nothing to do."""
 AT_A_TERMINAL = {("decay", "--all")}
+IN_GIT = {"diff", "sync", "check", "consolidate"}
+
+
+def commands() -> Iterator[str]:
+    """Yield every command that the help shows, and those of groups."""
+    waiting: list[tuple[str, Any]] = [("", typer.main.get_command(app))]
+    while waiting:
+        name, command = waiting.pop()
+        if not hasattr(command, "list_commands"):
+            yield name
+            continue
+        context = typer.Context(command)
+        inner = {part: command.get_command(context, part) for part in command.list_commands(context)}
+        waiting += [(f"{name} {part}".strip(), one) for part, one in inner.items() if not one.hidden]
 
 
 def shown_options(command: str) -> set[str]:
@@ -117,7 +302,7 @@ def shown_options(command: str) -> set[str]:
     return {
         next(name for name in option.opts if name.startswith("--"))
         for option in found.params  # type: ignore[union-attr]
-        if option.param_type_name == "option"
+        if option.param_type_name == "option" and not option.hidden
     }
 
 
@@ -156,29 +341,70 @@ def memory(mem: Mem, workspace: Path, world: Path) -> str:
     return mem("ls", "--type", "procedure", "--json").json["entries"][0]["id"]
 
 
-def files(world: Path) -> set[str]:
-    return {str(path) for path in world.rglob("*") if ".mem" not in path.parts}
+def contents(world: Path) -> dict[str, bytes]:
+    """Return what all files say but those of `.mem`, which no answer depends on alone."""
+    paths = (path for path in world.parent.rglob("*") if not {".mem", ".git"} & set(path.parts) and path.is_file())
+    return {str(path): path.read_bytes() for path in paths}
 
 
-@pytest.mark.parametrize("command", OPTIONS)
-def test_every_option_shown_is_tried(command: str) -> None:
-    assert shown_options(command) == {*EVERYWHERE, *OPTIONS[command][1]}
+def put_back(stood: Path, folder: Path) -> None:
+    """Make a folder and what it holds as they were; the folders one may stand in stay the same ones."""
+    for path in (path for inner in folder.iterdir() for path in inner.iterdir()):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    shutil.copytree(stood, folder, symlinks=True, dirs_exist_ok=True)
+
+
+def test_every_command_and_every_option_shown_is_tried() -> None:
+    assert sorted(commands()) == sorted(OPTIONS)
+    for command, (_, options) in OPTIONS.items():
+        shown = shown_options(command)
+        assert shown == {*(EVERYWHERE.keys() & shown), *options}, command
+    for test in SHOWN_BY.values():
+        file, _, name = test.partition("::")
+        assert f"def {name}" in (Path(__file__).parent.parent / file).read_text(), test
 
 
 @pytest.mark.parametrize("command", OPTIONS)
 def test_each_option_changes_the_answer_or_is_refused(
     mem: Mem, spawn: Mem, memory: str, world: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
+    names = {"id": memory, "other": mem("ls", "--type", "preference", "--json").json["entries"][0]["id"]}
+    names["gone"] = mem("ls", "--forgotten", "--json").json["entries"][0]["id"]
+    if command in BEFORE:
+        assert mem(*BEFORE[command]).code == 0
+    if command in IN_GIT:
+        for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "Begin"]):
+            subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.com", *words], check=True)
+    stood = world.parent.parent / f"{world.parent.name}-stood"
+    shutil.copytree(world.parent, stood, symlinks=True)
     words, options = OPTIONS[command]
+    dull = []
     for option, values in {**EVERYWHERE, **options}.items():
-        base = [*command.split(), *(word.format(id=memory) for word in OTHERWISE.get((command, option), words))]
-        run = spawn if option == "--within" else mem  # it leaves the process at once
+        if option not in shown_options(command) or (command, option) in SHOWN_BY:
+            continue
+        said = OTHERWISE.get((command, option), words)
+        run = spawn if option == "--within" or command == "mcp" else mem  # they leave the process, or take its input
+
+        def outcome(*more: str, said: Sequence[str] = said, run: Mem = run, times: int = 1) -> Any:
+            put_back(stood, world.parent)
+            for _ in range(times):
+                ran = run(*command.split(), *(word.format(**names) for word in said), *more)
+            return ran, contents(world)
+
         with monkeypatch.context() as patch:
             if (command, option) in AT_A_TERMINAL:
                 patch.setattr("memcli.cli.output.is_watched", lambda: True)
-            plain = run(*base), files(world)
-            for _ in range(2 if option == "--session" else 1):  # what is shown once is not shown again
-                ran = run(*base, option, *values)
-        assert plain != (ran, files(world)), option
-        if ran.code == 2:
+            plain = outcome()
+            # What is shown once is not shown again.
+            changed = outcome(
+                option, *(value.format(**names) for value in values), times=2 if option == "--session" else 1
+            )
+        ran = changed[0]
+        if plain == changed:
+            dull.append(option)
+        elif ran.code == 2:
             assert ran.err.startswith(("mem: ", '{"error"')), option
+    assert not dull, f"changes nothing: {dull}"
