@@ -7,7 +7,7 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -43,8 +43,8 @@ class Watcher(Protocol):
     def counted(self, workspace: Any, lines: str, *, is_added: bool) -> None:
         """Take in lines put to, or taken from, the confirmations that wait beside the files."""
 
-    def moved(self, src: Path, dst: Path) -> None:
-        """Take in that a file or folder has another path."""
+    def moved(self, src: Path, dst: Path, then: Mapping[Path, bytes] | None = None) -> None:
+        """Take in that a file or folder has another path; `then` is what files there said that were changed since."""
 
     def made(self, folder: Path) -> None:
         """Take in that there is a new folder."""

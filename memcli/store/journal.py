@@ -166,7 +166,7 @@ def finish(workspace: Workspace, held: Held) -> Applied:
             with resumed(workspace, told.get("undo")) as record:
                 at = cache(workspace.path)
                 for step in filter(partial(is_done, at=at), steps):
-                    tell(record, step, at)
+                    tell(record, step, steps, at)
                 applied = _carry_out(workspace, steps, held, at, exactly=bool(told.get("exactly")))
                 _end(workspace, note, told.get("folded") or ())
         except RefusedError as error:

@@ -1,6 +1,6 @@
 """The steps that a plan is made of: what each finds, whether it is done, and how it is noted."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +52,14 @@ def half_written(standing: bytes, step: Append) -> int:
     return size if mark in text[:size] or not standing.endswith(b"\n") else 0
 
 
-def tell(record: Watcher, step: Step, at: Places) -> None:
-    """Tell of a step that was done: the killed command may not have told."""
+def tell(record: Watcher, step: Step, steps: Sequence[Step], at: Places) -> None:
+    """Tell of one of some steps, which was done: the killed command may not have told."""
     if isinstance(step, Change):
         before, after = (None if text is None else encoded(text) for text in (step.before, step.after))
         record.changed(at(step.path), before, after)
     elif isinstance(step, Move):
-        record.moved(at(step.path), at(step.to))
+        changes = [one for one in steps if isinstance(one, Change) and one.before is not None]
+        record.moved(at(step.path), at(step.to), {at(one.path): encoded(one.before or "") for one in changes})
     else:
         data, standing = encoded(step.text), atomic_files.read(at(step.path))
         if data not in standing:  # it went before what a clock ahead of ours made

@@ -98,7 +98,7 @@ class Recording:
         if record:
             record.add({"op": "count" if is_added else "uncount", "path": COUNTED, "text": lines})
 
-    def moved(self, src: Path, dst: Path) -> None:
+    def moved(self, src: Path, dst: Path, then: Mapping[Path, bytes] | None = None) -> None:
         record, _ = self._record(dst)
         if record is None:
             return
@@ -107,13 +107,13 @@ class Recording:
                 self.made(Path(place))
                 for name in names:
                     there = Path(place, name)
-                    self._moved(record, src / there.relative_to(dst), there)
+                    self._moved(record, src / there.relative_to(dst), there, then or {})
         else:
-            self._moved(record, src, dst)
+            self._moved(record, src, dst, then or {})
 
-    def _moved(self, record: "_Writer", src: Path, dst: Path) -> None:
+    def _moved(self, record: "_Writer", src: Path, dst: Path, then: Mapping[Path, bytes]) -> None:
         with suppress(OSError):
-            now = digest(dst.read_bytes())
+            now = digest(then[dst] if dst in then else dst.read_bytes())
             record.add({"op": "move", "path": self._place(src)[1], "to": self._place(dst)[1], "now": now})
 
     def made(self, folder: Path) -> None:
