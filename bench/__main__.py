@@ -24,7 +24,6 @@ NAMES = {
     "training.attribution": "train the model of who said a passage",
     "training.common_words": "make the table of common words",
     "training.pair_model": "train the comparison of two memories",
-    "training.second_look": "train the second look at what is kept",
     "training.worth": "train the score of what is worth keeping",
 }
 

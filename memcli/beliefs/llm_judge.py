@@ -12,12 +12,12 @@ from typing import Any, cast, get_args
 
 from ..dataclass import dataclass
 from ..errors import LlmError, ReplyError, UsageError
+from ..language.sentences import breaks
 from ..llm import chosen_llm
 from ..llm.client import Llm, LlmRequest
 from ..llm.lenient_json import dicts, loads_lenient
 from ..store.redaction import redactor
 from ..store.workspace import Workspace
-from .change_phrases import sentences
 from .comparison import Kind, Verdict
 from .pair_words import STEM, opposites, proper_names, read_words
 from .pair_words import Words as ReadWords
@@ -201,7 +201,7 @@ def _apart(old: ReadWords, new: ReadWords) -> str:
 
 def _hidden(old: str, new: str, row: Mapping[str, Any]) -> str:
     """Return what would be hidden if the new text took the place of the old one; empty where nothing would."""
-    if row.get("old_says_more") is not False or len(sentences(old)) > max(1, len(sentences(new))):
+    if row.get("old_says_more") is not False or _sentences(old) > max(1, _sentences(new)):
         return "the old one says more"
     ours, theirs = read_words(old), read_words(new)
     lost = {*_only_in(ours.names, theirs), *(ours.amounts.exact - theirs.amounts.exact), *(ours.signs - theirs.signs)}
@@ -213,3 +213,7 @@ def _only_in(names: Collection[str], other: ReadWords) -> set[str]:
     """Return the names that another text does not have in any form."""
     stems = {word[:STEM] for word in other.words}
     return {name for name in names if name[:STEM] not in stems}
+
+
+def _sentences(text: str) -> int:
+    return len(breaks(";；").split(text.strip()))

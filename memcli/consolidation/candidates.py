@@ -6,7 +6,6 @@ to judge worth: see `worth`.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 from .. import data
@@ -17,7 +16,7 @@ from ..language.harness_text import injections
 from ..language.pasted_text import Prompt
 from ..language.sentences import READ, Sentence, is_question, sentences
 from .attribution import is_handed_on
-from .standing_rules import is_polite_rule, is_standing_rule, plain_type, untagged
+from .standing_rules import is_polite_rule, is_standing_rule, untagged
 
 _pattern = partial(data.pattern, "statements.toml")
 LONGEST = 600
@@ -29,7 +28,6 @@ _CONTEXT = 300  # characters of a neighbour
 _WORD = re.compile(r"[^\W_][\w.:/#@+%€$-]*[^\W_]|\d")
 _TELLING = re.compile(r"\d|[A-ZÀ-Þ]\w|[_/#@]")  # of a word: a number, a name, an identifier
 
-_ITEM = re.compile(r"[ \t]*\n[ \t]*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[.\]\s+)?")  # between the items of a list
 _BAN = re.compile(r"no [^.!?\n]+,? please\b", re.IGNORECASE)  # here "please" makes the rule
 
 
@@ -68,7 +66,6 @@ def candidates(events: Sequence[Event]) -> list[Candidate]:
         prompt = Prompt(text)
         whole = sentences(text)
         quoted = _quoted_answer(text) if role == "user" and position and is_question(said[position - 1].text) else 0
-        whole = _with_lists(text, whole) if role == "user" else whole
         own = _own(prompt, whole, quoted)
         told = is_handed_on(prompt, whole) if role == "user" else [False] * len(whole)
         for place, (sentence, is_told) in enumerate(zip(whole, told, strict=True)):
@@ -109,31 +106,6 @@ def asks(sentence: str, role: str) -> bool:
     if is_question(sentence) or sentence.rstrip("\"'”)*_ ").endswith(":"):
         return True
     return role == "user" and bool(_pattern("request").search(sentence)) and not is_standing_rule(sentence)
-
-
-def _with_lists(text: str, whole: Sequence[Sentence]) -> list[Sentence]:
-    """Return the sentences of a message, a rule that ends in a colon as one with the list below it."""
-    found: list[Sentence] = []
-    for one in whole:
-        head = found[-1] if found else one
-        first = head.text.partition("\n")[0].rstrip()
-        if head is not one and first.endswith(":") and one.stop - head.start <= LONGEST and _is_below(text, head, one):
-            found[-1] = replace(head, text=text[head.start : one.stop], stop=one.stop)
-        else:
-            found.append(one)
-    return found
-
-
-def _is_below(text: str, head: Sentence, item: Sentence) -> bool:
-    """Tell whether an item belongs to the list below a rule that may itself be an item of another list."""
-    gap = text[head.stop : item.start]
-    if plain_type(head.text) != "constraint" or is_question(item.text):
-        return False
-    if "\n" not in gap:
-        return "\n" in head.text  # a second sentence of an item
-    start = text.rfind("\n", 0, head.start) + 1
-    is_nested = not text[start : head.start].strip() or len(gap.rpartition("\n")[2]) > head.start - start
-    return bool(_ITEM.fullmatch(gap)) and is_nested
 
 
 def without_filler(text: str) -> str:
@@ -186,6 +158,7 @@ def telling_words(text: str) -> Iterator[str]:
 _FEW = 2  # words that are too few, but where a user begins with them: "I'm vegan"
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\u0e00-\u0e7f]{2}")  # a word in a script without spaces
 _ASKED = 14  # words of a question
+_AMENDING = 12  # words of a sentence that puts the one before it right
 
 
 def states_something(one: Candidate) -> bool:
@@ -211,6 +184,11 @@ def _is_subject(text: str) -> bool:
 def is_one_off(text: str) -> bool:
     """Tell whether an order is for once alone."""
     return bool(_pattern("once").search(text))
+
+
+def amends(one: Candidate, text: str) -> bool:
+    """Tell whether a statement of the message `text` may put right the sentence before it, filler in front counted."""
+    return len(one.text.split()) <= _AMENDING and bool(_pattern("amends").match(text, one.start))
 
 
 def leans_back(text: str) -> bool:

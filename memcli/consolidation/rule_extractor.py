@@ -9,43 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ..beliefs.change_phrases import is_ended_by, tells_of_change
+from ..beliefs.comparison import correction_in
 from ..beliefs.plan import Draft
-from ..index.filters import Filter
-from ..index.index import Index, ask
-from ..index.lookups import sharing_words
 from ..language.dates import dated
 from ..language.sentences import is_question
 from .batch import Batch, Findings
-from .candidates import Candidate, binds, is_one_off, states_something, telling_words
+from .candidates import Candidate, amends, binds, is_one_off, states_something, telling_words
 from .remember_requests import remember_request
-from .sentence_joining import are_neighbours, groups, joined, only_corrects, paragraph, rules, says_more, together
+from .retractions import place_of, retracted
+from .sentence_joining import are_neighbours, groups, joined, paragraph, rules
 from .standing_rules import exempts, is_standing_rule, plain_type
-from .withdrawals import amends, corrects, names_only_values, place_of, retracted, taken_back
-from .worth import Worth, is_short, judge, stands_alone
-
-_MOST = 30  # entries that are looked at for each sentence
-
-
-def ending(batch: Batch, said: Sequence[Candidate]) -> list[Candidate]:
-    """Return what the user says outright is no longer so, where an entry that stands, or will, states just that."""
-    told = [one for one in said if one.role == "user" and not one.is_told and tells_of_change(one.text)]
-    if not told:  # which is the rule
-        return []
-
-    def looked(index: Index) -> list[Candidate]:
-        index.refresh()
-        stated = {one: (*_like(index, one.text), *batch.before) for one in told}
-        return [one for one in told if any(is_ended_by(text, one.text) is not None for text in stated[one])]
-
-    return ask(batch.workspace, looked)
-
-
-def _like(index: Index, text: str) -> list[str]:
-    """Return what entries say that share its words: whatever ends a statement repeats it."""
-    chunks = sharing_words(index, text, Filter(kinds=("entry",)), _MOST)
-    return [piece.text.strip() for piece in index.pieces(chunks).values()]
-
+from .worth import Worth, is_short, judge
 
 MOST = 100
 """Drafts of one batch; the worthiest stay."""
@@ -55,8 +29,6 @@ _WORTH = {"user": 0.5, "assistant": 0.65, "tool": 0.6}
 _SHORT = 0.4  # what a short sentence of a user needs, by the score of its own that such sentences have
 _SHORT_ANSWER = 0.25  # the same where it answers a question with a number or a name
 _ANSWERS = 0.5  # what an assistant's sentence needs that answers a question with a number, a name or a cause
-_ALONE = 0.5  # what it needs at the second look
-_SURE = 0.75  # worth of a rule that needs none
 _LIKELY = 0.1  # what a user's sentence needs that has the form of a rule or a preference
 _AMONG_PEOPLE = 0.83
 """What a sentence needs in a conversation of several people: they talk to each other, and tell memory nothing."""
@@ -81,35 +53,15 @@ _ASIDE = re.compile(r"(?:oh,? |and |also,? )*(?:by the way|btw|übrigens|au fait
 def statements(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Worth]]:
     """Return what is worth keeping of what was said in a conversation, in its order, neighbours joined.
 
-    What says nothing by itself is left to the conversation, where it is found when it is asked for. Among people much
-    more is asked of a statement at first look.
+    Among people much more is asked of a statement.
     """
-    found = worthy(batch, said)
-    is_kept = _is_among_people(batch)
-    return [pair for pair in found if is_kept or _is_sure(*pair) or stands_alone(*pair) >= _ALONE]
-
-
-def _is_among_people(batch: Batch) -> bool:
-    return len({event.name for event in batch.events if event.role == "user"}) > 1
-
-
-def _is_sure(one: Candidate, judged: Worth) -> bool:
-    """Tell whether a statement needs no second look: a rule by its form, what ends or corrects something, an answer."""
-    is_rule = one.role == "user" and judged.kind in _BINDING and judged.probability >= _SURE
-    return is_rule or _has_form(one) or corrects(one.text) or tells_of_change(one.text) or _answers(one, judged.kind)
-
-
-def worthy(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Worth]]:
-    """Return what is worth keeping at first look."""
     if batch.session.metadata.channel_type == "git":
         said = [replace(one, is_told=False) for one in said]  # all of it is observed
     texts = {event.id: event.text for event in batch.events}
+    back = retracted(said)
     told = (one for one in said if states_something(one) or amends(one, texts[one.message]))
     found = [one for one in told if not _is_settled(batch, one)]
-    gone = taken_back(found, texts)
-    back = retracted(said)
-    gone = {at: at for at, one in enumerate(found) if place_of(one) in back} | gone
-    ends = ending(batch, found)
+    gone = {at for at, one in enumerate(found) if place_of(one) in back}
     judged = judge(found, _LIKELY)
     needed = _AMONG_PEOPLE if _is_among_people(batch) else 0.0
     kept = {
@@ -117,7 +69,7 @@ def worthy(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Wor
         for place, (candidate, one) in enumerate(zip(found, judged, strict=True))
         if place not in gone
         and states_something(candidate)
-        and (candidate in ends or one.probability >= (needed or _needed(candidate, one.kind)))
+        and one.probability >= (needed or _needed(candidate, one.kind))
         and not _says_nothing(candidate, one)
     }
     kept |= {at: one for at, one in _rest(found, kept) if at not in gone}
@@ -126,37 +78,13 @@ def worthy(batch: Batch, said: Sequence[Candidate]) -> list[tuple[Candidate, Wor
         for place, (before, later) in enumerate(pairwise(found), 1)
         if place not in gone and are_neighbours(before, later) and amends(later, texts[later.message])
     ]
-    # What a long statement says nothing without may have no room beside it: alone it was not worth keeping.
-    righted = _righted(found, gone, needed)
-    kept = {place: one for place, one in kept.items() if place not in {by for _, by, _ in righted}}
     asides = {at for at, one in enumerate(found) if _ASIDE.match(texts[one.message], one.start)}
     parts = (places for places in groups(found, kept, gone, amending, asides) if not kept.keys().isdisjoint(places))
-    return [
-        *(joined(texts, found, places, kept) for places in parts),
-        *((together(found[at], found[by], texts[found[by].message]), one) for at, by, one in righted),
-    ]
+    return [joined(texts, found, places, kept) for places in parts]
 
 
-def _righted(found: Sequence[Candidate], gone: Mapping[int, int], needed: float) -> list[tuple[int, int, Worth]]:
-    """Return what a later message put right by its values alone, and by which: neither says enough alone."""
-    pairs = [
-        (at, by)
-        for at, by in gone.items()
-        if found[at].position < found[by].position
-        and (
-            (any(telling_words(found[by].text)) and says_more(found[at], found[by]))
-            or (
-                names_only_values(found[by].text)
-                and (only_corrects(found[by - 1]) or not are_neighbours(found[by - 1], found[by]))
-            )
-        )
-    ]
-    judged = judge([found[at] for at, _ in pairs])
-    return [
-        (at, by, one)
-        for (at, by), one in zip(pairs, judged, strict=True)
-        if one.probability >= (needed or _needed(found[at], one.kind))
-    ]
+def _is_among_people(batch: Batch) -> bool:
+    return len({event.name for event in batch.events if event.role == "user"}) > 1
 
 
 def by_rules(batch: Batch, said: Sequence[Candidate]) -> Findings:
@@ -177,7 +105,7 @@ def rule_drafts(batch: Batch, found: Sequence[tuple[Candidate, Worth]], room: in
 def _type(said: Candidate, judged: Worth) -> str:
     """Return what a statement is; only a user's word binds, prefers, or corrects, and the last only if it says so."""
     found = _TYPES[judged.kind]
-    if found == "correction" and not corrects(said.text):
+    if found == "correction" and not correction_in(said.text):
         return "fact"
     if found in ("fact", "entity") and plain_type(said.text) == "preference":
         found = "preference"  # its form says so: "I prefer …"

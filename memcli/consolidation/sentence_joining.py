@@ -8,9 +8,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..language.sentences import is_question
-from .candidates import Candidate, binds, leans_back, telling_words, without_filler, words_of
+from .candidates import Candidate, binds, leans_back, without_filler
 from .standing_rules import limits
-from .withdrawals import corrects, withdraws
 from .worth import Worth
 
 _LABEL = re.compile(r"[^.!?:]{2,40}:\s")  # what heads all that follows on its line: "retention: 7 daily. for legal …"
@@ -68,21 +67,12 @@ def _is_one(found: Sequence[Candidate], kept: Mapping[int, Worth], place: int) -
         return True
     if not are_neighbours(before, later):
         return False
-    if (
-        _LABEL.match(before.text)
-        or only_corrects(before)
-        or min(len(before.text.split()), len(later.text.split())) <= _FRAGMENT
-    ):
+    if _LABEL.match(before.text) or min(len(before.text.split()), len(later.text.split())) <= _FRAGMENT:
         return True
     here = [at for at in (place - 1, place) if at in kept]
     if later.role == "user":
         return any(rules(found[at], kept[at]) for at in here)
     return len(here) == 2
-
-
-def only_corrects(one: Candidate) -> bool:
-    """Tell whether a user's sentence only says that something was wrong: "argh no, that's from the pilot"."""
-    return one.role == "user" and corrects(one.text) and len(one.text.split()) <= _ANSWER and not one.new_names
 
 
 def rules(one: Candidate, judged: Worth) -> bool:
@@ -123,18 +113,3 @@ def joined(
     if answers and len(first.text.split()) <= _ANSWER and not _SUBJECT.match(first.text):
         return replace(first, text=f"{question} {first.text}"), best
     return first, best
-
-
-def together(before: Candidate, later: Candidate, text: str) -> Candidate:
-    """Return a statement and its correction in the message `text` as one, the user's own only where both are."""
-    is_own, is_told = before.is_own and later.is_own, before.is_told or later.is_told
-    said = f"{before.text.rstrip('.')} → {text[later.start : later.stop]}"
-    return replace(later, text=said, is_own=is_own, is_told=is_told)
-
-
-def says_more(before: Candidate, later: Candidate) -> bool:
-    """Tell whether a statement names something besides what a later one puts right: when one leaves, and the hotel."""
-    if withdraws(later.text):
-        return False
-    known = set(words_of(later.text))
-    return any(not any(map(str.isdigit, name)) and name.casefold() not in known for name in telling_words(before.text))

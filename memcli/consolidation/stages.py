@@ -16,10 +16,10 @@ from ..store.redaction import Redacted, redactor
 from .batch import Batch, Findings, message_of, safe_text, sound
 from .candidates import Candidate, candidates
 from .remember_requests import asked, kept_already
+from .retractions import place_of, retracted
 from .rule_extractor import by_rules
 from .session_summary import Summary, summary
 from .standing_rules import is_standing_rule
-from .withdrawals import place_of, retracted, taken_back
 
 if TYPE_CHECKING:
     from ..llm.client import Llm
@@ -152,9 +152,8 @@ def _told(batch: Batch, said: Sequence[Candidate], drafts: Sequence[Draft]) -> S
         subjects = [first_line(event.text) for event in batch.events]
         return Summary("", shorten(f"Committed: {'; '.join(subjects)}", LONGEST_OUTCOME), tuple(decisions))
     fixes = [one.text for one in batch.repairs]
-    places = taken_back(said, {event.id: event.text for event in batch.events})
     back = retracted(said)
-    gone = {one.text for place, one in enumerate(said) if place in places or place_of(one) in back}
+    gone = {one.text for one in said if place_of(one) in back}
     return summary(batch.events, said, decisions, seen, batch.changed_files, fixes, gone)
 
 

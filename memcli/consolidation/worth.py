@@ -6,15 +6,15 @@ trained by `bench/training/worth.py`; `worth.md` beside it says on what and how 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
-from math import log, log1p
+from math import log1p
 
 from .. import data
 from ..dataclass import dataclass
 from ..language.linear_model import TOKEN, Model, hashed_text, load
 from ..language.sentences import is_question
-from .candidates import Candidate, telling_words
+from .candidates import Candidate
 
 _pattern = partial(data.pattern, "statements.toml")
 FILE = data.path("worth.model")
@@ -103,58 +103,3 @@ def _worth(model: Model, candidate: Candidate, least: float) -> Worth:
         return Worth(probability, "")
     kinds = range(2, len(model.outputs))
     return Worth(probability, model.outputs[max(kinds, key=lambda at: model.total(at, words, plain))])
-
-
-SECOND_FILE = data.path("second_look.model")
-ALONE = "says something by itself"
-"""The only output of the model."""
-
-_LEAST = 1e-4
-_SHORT_WORD = 3  # letters of a word that hardly names a thing
-_FEW = 10  # words
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-
-
-def stands_alone(candidate: Candidate, judged: Worth) -> float:
-    """Return the probability that a reader would keep a statement, joined with its neighbours, in [0, 1], calibrated.
-
-    Raises UnavailableError where the model's file is damaged or of another version.
-    """
-    return _built_in().probability((), second_features(candidate, judged))
-
-
-def second_features(candidate: Candidate, judged: Worth) -> tuple[float, ...]:
-    """Return what is known of a statement, each in about [-1, 1]."""
-    sure = min(max(judged.probability, _LEAST), 1 - _LEAST)
-    return (
-        *plain_features(candidate),
-        *(float(judged.kind == kind) for kind in _kinds()),
-        log(sure / (1 - sure)) / 9,
-        float(candidate.is_told),
-        *_of_the_text(candidate.text),
-    )
-
-
-def _of_the_text(text: str) -> Iterator[float]:
-    """Yield how much of a text names what it is about."""
-    words = [word.casefold() for word in _WORD.findall(text)]
-    count = max(1, len(words))
-    pointers = data.words("statements.toml", "pointers")
-    telling = [word for word in words if len(word) > _SHORT_WORD and word not in pointers]
-    pointing = [word for word in words if word in pointers]
-    yield from (min(len(telling), 10) / 10, len(telling) / count, min(len(pointing), 3) / 3, len(pointing) / count)
-    yield from (
-        float(bool(words) and words[0] in pointers),
-        float(bool(words) and len(words[0]) <= _SHORT_WORD),
-    )
-    yield from (float(text[:1].islower()), min(count, 40) / 40, float(count < _FEW), min(text.count(","), 5) / 5)
-    yield float(any(telling_words(text)))
-
-
-def _kinds() -> tuple[str, ...]:
-    return built_in().outputs[2:]
-
-
-@cache
-def _built_in() -> Model:
-    return load(SECOND_FILE, ALONE, len(second_features(Candidate("", "user"), Worth(0.5, ""))))

@@ -12,7 +12,6 @@ from memcli.consolidation.candidates import Candidate
 from memcli.consolidation.stages import Extraction, extract
 from memcli.consolidation.worth import Worth
 from memcli.formats.session_event import Event
-from memcli.store import entries
 from memcli.store.sessions.sessions import made
 from tests.consolidation.conversations import at
 
@@ -176,13 +175,6 @@ def test_a_day_that_is_named_from_today_is_resolved(tmp_path: Path) -> None:
     assert drafts[0].body.endswith("next friday (2026-11-27)")
 
 
-def test_what_was_taken_back_in_the_same_conversation_is_not_kept(tmp_path: Path) -> None:
-    said = ("user", "The particle size in our main study is 20 to 50 µm"), ("assistant", "Noted.")
-    assert found(tmp_path, *said).drafts
-    drafts = found(tmp_path, *said, ("user", "argh no, that is the pilot. our main study has 10 to 27 µm")).drafts
-    assert not [draft for draft in drafts if "20 to 50" in draft.body]
-
-
 def test_only_rules_and_requests_to_remember_may_stand_on_the_page_after_one_mention(tmp_path: Path) -> None:
     told = found(
         tmp_path,
@@ -338,33 +330,6 @@ def test_a_rule_comes_whole_onto_the_page_with_its_limits(tmp_path: Path, said: 
 
 
 @pytest.mark.parametrize(
-    ("stated", "corrected", "kept"),
-    [
-        (
-            "The dentist appointment of Ida is on the 5th of May",
-            "I meant the 6th, not the 5th",
-            "The dentist appointment of Ida is on the 5th of May → I meant the 6th, not the 5th",
-        ),
-        (
-            "Our rent is 1,150 euro since January",
-            "Sorry, 1,250",
-            "Our rent is 1,150 euro since January → Sorry, 1,250",
-        ),
-        (
-            "The parents' evening at school is on Tuesday at 19:30",
-            "no wait, it is at 20:30",
-            "The parents' evening at school is on Tuesday at 19:30 → no wait, it is at 20:30",
-        ),
-    ],
-)
-def test_a_correction_by_its_value_alone_is_kept_with_what_it_corrects(
-    tmp_path: Path, stated: str, corrected: str, kept: str
-) -> None:
-    said = ("user", stated), ("assistant", "Noted."), ("user", corrected), ("assistant", "Changed.")
-    assert [draft.body for draft in found(tmp_path, *said).drafts] == [kept]
-
-
-@pytest.mark.parametrize(
     "lesson",
     [
         "`pack.yml` pins the builder to 1.4, which can't read zstd. That's why it is empty. Version 1.9 can read it.",
@@ -446,47 +411,6 @@ def test_short_chatter_is_not_kept(tmp_path: Path, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "said"),
-    [
-        ("Nils has a boat.", "Nils no longer has a boat."),
-        ("Petra sings in a choir.", "Petra quit singing in a choir."),
-        ("Hana takes the tram.", "Hana doesn't take the tram any more"),
-        ("The shop runs on Magento.", "the shop moved from Magento to Saleor"),
-    ],
-)
-def test_what_ends_something_that_memory_holds_is_kept_whatever_it_is_worth(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: str, said: str
-) -> None:
-    monkeypatch.setattr(rule_extractor, "judge", lambda asked, least=0.0: [Worth(0.01, "fact") for _ in asked])
-    assert not found(tmp_path, ("user", said)).drafts
-    workspace = at(tmp_path / "memory")
-    entries.write(workspace, {"type": "fact"}, known, bytes)
-    assert [draft.body for draft in found(tmp_path, ("user", said)).drafts] == [said]
-    assert not found(tmp_path, ("user", f"is it so that {said}?")).drafts
-
-
-@pytest.mark.parametrize(
-    ("said", "whole"),
-    [
-        (
-            "Never open the valve:\n- unless Ruth is there\n- or the gauge reads below 2\n- or it is a drill\n\nok?",
-            "Never open the valve: - unless Ruth is there - or the gauge reads below 2 - or it is a drill",
-        ),
-        (
-            "From now on, before each release:\n1. run the smoke tests\n2. tell Nadja",
-            "From now on, before each release: 1. run the smoke tests 2. tell Nadja",
-        ),
-        (
-            "- never deploy on Fridays:\n  * except for hotfixes\n  * or when Ana agrees\n- lunch is at noon",
-            "never deploy on Fridays: * except for hotfixes * or when Ana agrees",
-        ),
-    ],
-)
-def test_the_list_below_a_rule_is_kept_whole(tmp_path: Path, said: str, whole: str) -> None:
-    assert whole in [draft.body for draft in found(tmp_path, ("user", said)).drafts]
-
-
-@pytest.mark.parametrize(
     ("said", "kept"),
     [
         (
@@ -527,18 +451,6 @@ def test_an_aside_behind_a_rule_is_a_memory_of_its_own(tmp_path: Path) -> None:
     said = "I never want milk in my coffee. Btw my sister Odile moved to Bremen in March."
     bodies = [draft.body for draft in found(tmp_path, ("user", said)).drafts]
     assert bodies == ["I never want milk in my coffee.", "my sister Odile moved to Bremen in March."]
-
-
-def test_what_a_correction_leaves_as_it_was_is_kept_with_it(tmp_path: Path) -> None:
-    said = found(
-        tmp_path,
-        ("user", "The offsite begins on 3 June in the Villa Rosalia."),
-        ("assistant", "Lovely, shall I ask about the rooms?"),
-        ("user", "we changed that: the offsite begins on 5 June, not the 3rd."),
-    )
-    (body,) = [draft.body for draft in said.drafts if "offsite" in draft.body]
-    assert "Villa Rosalia" in body
-    assert body.index("3 June") < body.index("5 June")
 
 
 @pytest.mark.parametrize(
