@@ -2,15 +2,16 @@
 
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from memcli.cli.app import app
 from tests.conftest import Mem
+from tests.contract.test_frozen import commands
+
+COMMANDS = dict(commands())
 
 EVERYWHERE = {"--workspace": ["other"], "--scope": ["user"], "--json": []}
 NARROWING = {
@@ -280,30 +281,10 @@ AT_A_TERMINAL = {("decay", "--all")}
 IN_GIT = {"diff", "sync", "check", "consolidate"}
 
 
-def commands() -> Iterator[str]:
-    """Yield every command that the help shows, and those of groups."""
-    waiting: list[tuple[str, Any]] = [("", typer.main.get_command(app))]
-    while waiting:
-        name, command = waiting.pop()
-        if not hasattr(command, "list_commands"):
-            yield name
-            continue
-        context = typer.Context(command)
-        inner = {part: command.get_command(context, part) for part in command.list_commands(context)}
-        waiting += [(f"{name} {part}".strip(), one) for part, one in inner.items() if not one.hidden]
-
-
 def shown_options(command: str) -> set[str]:
     """Return the long names of the options in a command's help."""
-    group = typer.main.get_command(app)
-    found = None
-    for name in command.split():
-        found = (found or group).get_command(typer.Context(found or group), name)  # type: ignore[attr-defined, arg-type]
-    return {
-        next(name for name in option.opts if name.startswith("--"))
-        for option in found.params  # type: ignore[union-attr]
-        if option.param_type_name == "option" and not option.hidden
-    }
+    options = [one for one in COMMANDS[command].params if one.param_type_name == "option" and not one.hidden]
+    return {next(name for name in option.opts if name.startswith("--")) for option in options}
 
 
 @pytest.fixture
@@ -358,7 +339,7 @@ def put_back(stood: Path, folder: Path) -> None:
 
 
 def test_every_command_and_every_option_shown_is_tried() -> None:
-    assert sorted(commands()) == sorted(OPTIONS)
+    assert sorted(COMMANDS) == sorted(OPTIONS)
     for command, (_, options) in OPTIONS.items():
         shown = shown_options(command)
         assert shown == {*(EVERYWHERE.keys() & shown), *options}, command
