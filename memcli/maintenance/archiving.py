@@ -110,7 +110,7 @@ def restore_each(named: Sequence[Named], *, several: bool = False) -> tuple[list
         notices = []
         if done.flagged:
             others = ", ".join(done.flagged)
-            notices.append(f"{path} and {others} are flagged: `mem supersede` the one that is over")
+            notices.append(f"{one.name} and {others} are flagged: `mem supersede` the one that is over")
         note_return(where, done.path)
         return Archived(where, "restored", one.name, path, done.path, notices=tuple(notices))
 
