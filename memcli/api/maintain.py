@@ -213,6 +213,7 @@ def _named(workspaces: Workspaces, names: Sequence[str]) -> tuple[Workspace, lis
 class DedupReport:
     """The entries that say what another one says, merged or to be merged."""
 
+    workspace: Workspace
     tidied: "Tidied"
     applied: bool
     kept: tuple[tuple[str, str], ...] = ()  # files that changed meanwhile: path, and where our text is
@@ -222,7 +223,7 @@ class DedupReport:
         """Write the changes as a unified diff."""
         from ..beliefs.plan import as_diff
 
-        return as_diff(self.tidied.plan)
+        return as_diff(self.tidied.plan, self.workspace)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON document of `mem dedup`."""
@@ -255,7 +256,7 @@ def dedup(
         asked = llm_judge(workspace, progress)
     tidied = dedup_plan(workspace, asked)
     kept = applied(workspace, tidied.plan, "mem dedup").kept if apply else ()
-    return DedupReport(tidied, apply, tuple(kept))
+    return DedupReport(workspace, tidied, apply, tuple(kept))
 
 
 @dataclass(frozen=True)

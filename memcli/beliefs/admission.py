@@ -19,7 +19,7 @@ from .comparison import is_comparable
 from .forgotten import have_been_forgotten, read_forgotten
 from .merging import are_apart, is_same_slot, says
 from .neighbours import FLOOR, Nearby, look_around
-from .plan import Draft, NearEntry, Settled, entry_of, without_lines
+from .plan import Draft, NearEntry, Settled, entry_of
 from .settlement import NO_VERDICTS, Settlement
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def admit(
 
     def decide(seen: Nearby) -> tuple[Steps, Settled]:
         settled = settle_drafts(workspace, seen, heard)
-        return (settled.plan + without_lines(workspace, settled.superseded)).steps, settled
+        return settled.plan.steps, settled
 
     seen = None
     if judge is not None and not by_key_alone:

@@ -18,7 +18,7 @@ from ..store.workspace import Workspace
 from .deduplication import could_be_one, taking_in
 from .forgotten import forgetting
 from .merging import is_believed_over, may_replace
-from .plan import Plan, applied, listed, without_lines
+from .plan import Plan, applied, listed
 from .review import Now, Question, fresh
 from .supersession import EntryFile, flags_left, put_away_note, revised_entry, supersede_plan
 
@@ -176,17 +176,14 @@ def _kept_apart(workspace: Workspace, one: EntryFile, others: Sequence[str]) -> 
     return revised_entry(workspace, one, told)
 
 
-def _settled(
-    workspace: Workspace, question: Question, loser: EntryFile, winner: EntryFile, *, is_folded: bool = False
-) -> Plan:
+def _settled(workspace: Workspace, question: Question, loser: EntryFile, winner: EntryFile) -> Plan:
     """Let one of a pair take the other's place, and its key where it has none."""
     if loser.entry.key and not winner.entry.key and loser.entry.project == winner.entry.project:
         winner = revised_entry(workspace, winner, {"key": loser.entry.key})
     plan = supersede_plan(workspace, loser, winner)
     texts = {step.path: step.after for step in plan.steps if isinstance(step, Change)}
     changed = [replace(one, text=texts.get(one.path) or one.text) for one in (loser, winner)]
-    page = without_lines(workspace, [loser.entry.id], {loser.entry.id: winner.entry} if is_folded else None)
-    return replace(_steps(question, changed), reasons=plan.reasons) + page
+    return replace(_steps(question, changed), reasons=plan.reasons)
 
 
 def _same(workspace: Workspace, question: Question, one: EntryFile, other: EntryFile, *, by_person: bool) -> Plan:
@@ -195,7 +192,7 @@ def _same(workspace: Workspace, question: Question, one: EntryFile, other: Entry
     waiting = confirmations(workspace).get(merged.entry.id)
     strength = merged.entry.strength + (waiting.count if waiting else 0)
     whole = taking_in(workspace, kept, merged.entry, strength if by_person else 0)
-    return _settled(workspace, question, merged, whole, is_folded=True)
+    return _settled(workspace, question, merged, whole)
 
 
 def _forgetting(workspace: Workspace, question: Question, *, by_person: bool) -> Plan:

@@ -25,7 +25,7 @@ from ..store.workspace import Workspace
 from .admission import with_current
 from .comparison import are_twins, is_comparable
 from .merging import are_apart, are_of_one_kind, says, sharing, told_anew
-from .plan import Plan, without_lines
+from .plan import Plan
 from .supersession import EntryFile, read_entry_file, revised_entry, superseded_text
 
 if TYPE_CHECKING:
@@ -54,11 +54,6 @@ class Fold:
     kept: EntryFile
     whole: EntryFile  # as it stands then
     taken: tuple[EntryFile, ...]
-
-    @property
-    def heirs(self) -> dict[str, Entry]:
-        """Map the ids of the others to what they are now."""
-        return {one.entry.id: self.whole.entry for one in self.taken}
 
     def steps(self, workspace: Workspace, moment: str) -> list[Change]:
         """Return the changes that do it, at a moment."""
@@ -103,7 +98,6 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None) -> Tidied:
     problems: list[tuple[str, str]] = []
     groups: list[DuplicateGroup] = []
     steps: list[Change] = []
-    heirs: dict[str, Entry] = {}
     seen = ask(workspace, lambda index: _look(index, with_near=judge is not None))
     known: dict[str, EntryFile | None] = {}
 
@@ -122,12 +116,10 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None) -> Tidied:
         strengths = {seen.rows[path]["id"]: seen.rows[path]["strength"] for path in paths}  # with those that wait
         for fold in folds(workspace, members, strengths, are_one):
             steps += fold.steps(workspace, workspace.stamp)
-            heirs |= fold.heirs
             ids = tuple(one.entry.id for one in fold.taken)
             groups.append(DuplicateGroup(fold.kept.entry.id, ids, shorten(fold.whole.entry.body, 120)))
     reasons = tuple(f"{group.kept} takes in {', '.join(group.merged)}: {group.says}" for group in groups)
-    plan = Plan(tuple(steps), reasons) + without_lines(workspace, heirs, heirs)
-    return Tidied(plan, tuple(groups), tuple(problems), seen.notices, unheard)
+    return Tidied(Plan(tuple(steps), reasons), tuple(groups), tuple(problems), seen.notices, unheard)
 
 
 def fold_twins(workspace: Workspace, path: str, command: str) -> Twins:
@@ -143,10 +135,9 @@ def fold_twins(workspace: Workspace, path: str, command: str) -> Twins:
         for group in alike([read_entry_file(workspace, twin) for twin in strengths]):
             ids = {member.entry.id: strengths[member.path] for member in group}
             for fold in folds(workspace, group, ids, lambda left, right: says(left.entry, right.entry.body)):
-                page = without_lines(workspace, fold.heirs, fold.heirs)
                 taken = {member.path: member.entry.id for member in fold.taken}
                 changed = Twins(superseded_by=fold.kept.entry.id) if path in taken else Twins(tuple(taken.values()))
-                return (*fold.steps(workspace, workspace.stamp), *page.steps), changed
+                return tuple(fold.steps(workspace, workspace.stamp)), changed
         return (), NO_TWINS
 
     return with_current(workspace, command, look, decide)[0]

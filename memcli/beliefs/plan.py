@@ -11,6 +11,7 @@ from ..formats.text_lines import require_no_conflict, shorten
 from ..store import atomic_files
 from ..store.entries import TRIES, decoded, drafted, entry_text
 from ..store.journal import Append, Applied, Change, Move, Step, apply, exclusive
+from ..store.page_lines import with_page_lines
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -33,14 +34,14 @@ class Plan:
         return Plan(self.steps + other.steps, self.reasons + other.reasons)
 
 
-def as_diff(plan: Plan) -> str:
-    """Write the plan as a unified diff."""
+def as_diff(plan: Plan, workspace: Workspace | None = None) -> str:
+    """Write the plan as a unified diff; with a workspace also what becomes of its promoted lines."""
     if not plan:
         return ""
     from ..formats.unified_diff import unified  # late: what is applied unseen needs none
 
     pieces = []
-    for step in plan.steps:
+    for step in with_page_lines(workspace, plan.steps, workspace.path) if workspace else plan.steps:
         if isinstance(step, Append):
             pieces.append(unified("", step.text, f"{step.path} (end)"))
         elif isinstance(step, Move):
@@ -225,42 +226,17 @@ def ours_of(text: str, ids: Collection[str]) -> frozenset[str]:
     return frozenset(line.id for line in read_promoted(text).lines if line.is_ours and line.id in ids)
 
 
-def without_lines(workspace: Workspace, ids: Collection[str], heirs: Mapping[str, Entry] | None = None) -> Plan:
-    """Propose to take the promoted lines of superseded entries off the page; a page that is left alone stays.
+def without_lines(workspace: Workspace, ids: Collection[str]) -> Plan:
+    """Propose to take the promoted lines of entries that are gone off the page; a page that is left alone stays.
 
-    The line of one that was folded passes to the entry that took it in, as it stands then: its heir by id. Raise
-    RefusedError for a page that cannot be read: what it says of them would stand there unnoticed.
+    Raise RefusedError for a page that cannot be read: what it says of them would stand there unnoticed.
     """
     if not ids:
         return Plan()
-    from ..formats.memory_page import read_promoted, with_lines  # late: most changes supersede nothing
+    from ..formats.memory_page import with_lines  # late: most changes delete nothing
 
     page = read_page(workspace)
     if page.unreadable:
         raise page.unreadable
     gone = ours_of(page.text, ids)
-    said = {line.id: line.statement for line in read_promoted(page.text).lines}
-    passed = {one: heir for one, heir in (heirs or {}).items() if one in gone and heir.id not in said}
-    passed = {one: heir for one, heir in passed.items() if not promotable(heir)[1]}
-    told = {heir.id: _line_of(heir, said[one]) for one, heir in passed.items()}
-    text = with_lines(page.text, told, gone, heirs={one: heir.id for one, heir in passed.items()})
-    reasons = tuple(f"{page.path}: the line of {one} is {heir.id}'s now" for one, heir in passed.items())
-    return Plan((Change(page.path, page.before, text),), reasons) if gone else Plan()
-
-
-def _line_of(heir: Entry, said: str) -> str:
-    """Return the line of an entry that takes one over: what it says itself, but only where a person said that."""
-    return promotable(heir)[0] if heir.source == "user" else said
-
-
-def promotable(entry: Entry) -> tuple[str, str]:
-    """Return the line that an entry would have on the page, and why it can have none."""
-    from ..formats.memory_page import statement_of
-    from ..secrets.scanner import scan
-
-    if "-->" in entry.id or not entry.id.isprintable():
-        return "", "its id cannot stand on the page"
-    statement = statement_of(entry.title, entry.body)
-    if found := scan(statement):
-        return statement, f"looks like a secret ({found[0].rule})"
-    return statement, "" if statement else "says nothing"
+    return Plan((Change(page.path, page.before, with_lines(page.text, {}, gone)),)) if gone else Plan()

@@ -16,7 +16,7 @@ from ..store.entries import drafted
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .merging import is_believed_over, is_same_slot, is_trusted_less
-from .plan import Plan, applied, as_diff, free_entry, without_lines
+from .plan import Plan, applied, as_diff, free_entry
 from .supersession import (
     EntryFile,
     conflicting_text,
@@ -87,8 +87,6 @@ def supersede_entry(workspace: Workspace, old: str, new: str, *, by_user: bool, 
     is_flagged = bool(plan) and not by_user and is_trusted_less(after.entry, before.entry)
     if is_flagged:
         plan = flagging_plan(workspace, before, after)
-    else:
-        plan += without_lines(workspace, [before.entry.id])
     if not dry_run:
         applied(workspace, plan, "mem supersede")
     return Superseded(
@@ -96,7 +94,7 @@ def supersede_entry(workspace: Workspace, old: str, new: str, *, by_user: bool, 
         before.entry.id,
         after.entry.id,
         old,
-        as_diff(plan) if dry_run else None,
+        as_diff(plan, workspace) if dry_run else None,
         is_flagged,
         (kept_by_trust(before.entry.id, after.entry.id),) if is_flagged else (),
     )
@@ -132,7 +130,7 @@ def replace_entry(
     reason = flagged_reason(over.id, identifier) if is_flagged else f"{over.id} is superseded by {identifier}"
     plan = Plan((Change(path, None, text), Change(before.path, before.text, marked)), (reason,))
     gone, flagged = ((), (over.id,)) if is_flagged else ((over.id,), ())
-    applied(workspace, plan + without_lines(workspace, gone), command)
+    applied(workspace, plan, command)
     if told.get("key") and told["key"] != over.key:
         filled = fill(workspace, path, command)
         gone, flagged = (*gone, *filled.supersedes), (*flagged, *filled.conflicts_with)
@@ -168,7 +166,7 @@ def fill(workspace: Workspace, path: str, command: str) -> Filled:
             flagged.append(other.entry.id)
     if text != one.text:
         steps.append(Change(one.path, one.text, text))
-    applied(workspace, Plan(tuple(steps)) + without_lines(workspace, gone), command)
+    applied(workspace, Plan(tuple(steps)), command)
     return Filled(tuple(gone), tuple(flagged))
 
 

@@ -5,14 +5,16 @@ Proposes only. What an LLM may not change stays, and what cannot stand as it is 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ..beliefs.plan import Admitted, Page, Settled, ours_of
+from ..beliefs.plan import Admitted, Page, Settled
 from ..errors import RefusedError
 from ..formats.entry import Entry, read_entry
 from ..formats.frontmatter import document
-from ..formats.memory_page import heading_of, page_line, size_of_ours, statement_of, with_lines
+from ..formats.memory_page import heading_of, page_line, size_of_ours, statements, with_lines
+from ..formats.text_lines import normalized
 from ..store import atomic_files
 from ..store.entries import decoded
 from ..store.journal import Change, Step
+from ..store.page_lines import promotable
 from ..store.replaced_texts import page_version
 from ..store.workspace import Workspace
 from .batch import Batch
@@ -59,13 +61,12 @@ def with_our_lines(
 ) -> tuple[list[Step], tuple[str, ...]]:
     """Return the steps that change the lines between mem's own marks."""
     lines, headings = _lines(workspace, kept, stands, page) if workspace.settings["consolidate.page"] else ({}, {})
-    gone = ours_of(page.text, frozenset().union(*(settled.superseded for _, settled in kept)))
-    if not lines and not gone:
+    if not lines:
         return [], ()
     if page.problem:
         return [], (f"{page.problem}: no lines were added to it",)
     try:
-        new = with_lines(page.text, lines, gone, headings)
+        new = with_lines(page.text, lines, headings=headings)
     except RefusedError as error:
         return [], (f"{page.path}: {error}: no lines were added to it",)
     return ([Change(page.path, page.before, new)] if new != page.text else []), ()
@@ -82,12 +83,15 @@ def _lines(
     room = settings["promote.budget"] - size_of_ours(page.text)
     room = min(room, settings["memory.budget"] - len(page.text.encode())) if settings["memory.budget"] else room
     lines, headings = {}, {}
+    there = statements(page.text)
     for one in (done for found, settled in kept for done in _lasting(found, settled)):
         if one.id in lines:
             continue
         entry = entry_as_planned(workspace, stands, one.path)
-        said = statement_of("", entry.body)
+        said, fault = promotable(entry)
         room -= len(page_line(one.id, said).encode()) + 1
+        if fault or normalized(said) in there:
+            continue
         if entry.status == "active" and entry.source == "user" and room >= 0:
             lines[one.id], headings[one.id] = said, heading_of(entry.type)
     return lines, headings

@@ -9,7 +9,7 @@ from dataclasses import field, replace
 from pathlib import PurePath
 
 from ..beliefs.forgotten import all_forgotten
-from ..beliefs.plan import Admitted, Plan, Settled, read_page, without_lines
+from ..beliefs.plan import Admitted, Plan, Settled, read_page
 from ..dataclass import dataclass
 from ..formats.history import is_dated
 from ..formats.text_lines import blanked, clean_text, normalized, shorten, unconflicted
@@ -158,7 +158,7 @@ def _fallback(found: Extraction, settled: Settled) -> Outcome:
     said = blanked(said, all_forgotten(workspace))
     text = f"[{workspace.now.astimezone(workspace.zone):%Y-%m-%d %H:%M}] {FALLBACK} {session.id}: {clean_text(said)}"
     records = history_steps(workspace, text, replace(batch, events=due).noise("fallback"))
-    steps: list[Step] = [*records, *settled.plan.steps, *without_lines(workspace, settled.superseded).steps]
+    steps: list[Step] = [*records, *settled.plan.steps]
     marked = {FALLBACK_TO: batch.events[-1].id, FALLBACKS: [*_fallbacks(session), records[0].mark]}
     steps.append(page_change(workspace, session, metadata={**session.metadata.metadata, **marked}))
     return _outcome(found, settled, steps)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from ..dataclass import dataclass
 from ..errors import RefusedError
 from .ids import blake2b, slug
-from .text_lines import Problem, conflict_marker, summarise, with_code
+from .text_lines import Problem, conflict_marker, normalized, summarise, with_code
 
 _HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*\s*$")
 
@@ -148,6 +148,13 @@ def statement_of(title: str, body: str) -> str:
     """Write a memory as one line without comment marks or control characters, which could break the page."""
     plain = summarise(title, body, LONGEST).replace("<!--", "&lt;!--").replace("-->", "--&gt;")
     return " ".join("".join(letter if letter.isprintable() or letter == "\u200d" else " " for letter in plain).split())
+
+
+def statements(text: str) -> set[str]:
+    """Return what the lines of a page say, a person's included, as `normalized` gives texts."""
+    return {
+        normalized(re.sub(r"<!--.*?-->", "", re.sub(r"\s*[-*+]\s+", "", line, count=1))) for line in text.splitlines()
+    }
 
 
 def heading_of(type_: str) -> str:

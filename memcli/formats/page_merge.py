@@ -133,6 +133,7 @@ MOST_LOST = 0.25
 LEAST_LEFT = 0.2
 """Share of the size asked for below which a shortened page is not believed."""
 
+_HEADING = re.compile(r"\s{0,3}#{1,6}(\s|$)")
 _CHANGED = 0.5  # share of its words that a line keeps which was changed and not dropped
 _ENDS = {KEEP: END_OF_KEEP, OPENING: CLOSING}
 
@@ -151,25 +152,27 @@ def accepted(
     """Settle the page: `shown` is what the proposal was made from, `current` what stands there now.
 
     A line may be added where it `is_borne_out`, and changed, but not dropped unless the proposal was asked to shorten
-    the page to `shrink_to` bytes. A proposal that drops too much, or touches `mem:keep` and what mem itself put on the
-    page, only adds its new lines. What differs between `shown` and `current` stays as it is in `current`.
+    the page to `shrink_to` bytes. Of a proposal that drops too much, or touches `mem:keep` and what mem itself put on
+    the page, what it changes and adds is taken. What differs between `shown` and `current` stays as it is in `current`.
     """
     newline = "\r\n" if "\r\n" in current else "\n"
     base, new, here = (_plain(text) for text in (shown, proposed, current))
+    standing = {line.strip() for line in base}
+    fresh = [line for line in new if line.strip(" -*+") and line.strip() not in standing and not _is_heading(line)]
+    unsaid = [line for line in fresh if not is_borne_out(line)]
+    said = [line for line in new if line not in unsaid]
     remark = _objection(base, new, shrink_to)
     if remark:
-        new = _grown(base, new)
-    elif not shrink_to:
-        new, kept = _with_dropped(base, new)
+        new = _grown(base, said)
+    elif shrink_to:
+        new = said
+    else:
+        kept = _with_dropped(base, new)[1]
         remark = f"{_lines(kept)} that the update would have dropped stay on the page" if kept else ""
-    standing = {line.strip() for line in base}
-    unsaid = [line for line in new if line.strip(" -*+#") and line.strip() not in standing and not is_borne_out(line)]
+        new = _with_dropped(base, said)[0]
     if unsaid:
-        new = [line for line in new if line not in unsaid]
-        if not remark and not shrink_to:
-            new, _ = _with_dropped(base, new)
-        said = f"{_lines(len(unsaid))} that nobody's own words bear out were left out"
-        remark = f"{remark}; {said}" if remark else said
+        left_out = f"{_lines(len(unsaid))} that nobody's own words bear out were left out"
+        remark = f"{remark}; {left_out}" if remark else left_out
     if base != here:
         both = merged(base, here, new)
         # Each side may have dropped another copy of a line that both of them keep.
@@ -189,28 +192,52 @@ def _lines(count: int) -> str:
 
 
 def _with_dropped(base: Sequence[str], new: Sequence[str]) -> tuple[list[str], int]:
-    """Put back the lines that a proposal drops without another in their place; return the page and their number."""
+    """Put back the lines that a proposal drops without another in their place; return the page and their number.
+
+    A heading that goes is put back where a line below it is.
+    """
     standing = {line.strip() for line in new}
+    changed = _changed(base, new)
     result: list[str] = []
     kept = 0
     for tag, start, end, first, last in SequenceMatcher(None, base, new, autojunk=False).get_opcodes():
-        successors = list(new[first:last]) if tag == "replace" else []
-        if tag in ("delete", "replace"):
-            for line in base[start:end]:
-                heir = max(successors, key=lambda one: _likeness(line, one), default="")
-                if not line.strip() or line.strip() in standing:
-                    continue
-                if heir and _likeness(line, heir) >= _CHANGED:
-                    successors.remove(heir)
-                    continue
-                result.append(line)
-                kept += 1
+        heading = ""
+        for place in range(start, end) if tag in ("delete", "replace") else ():
+            line = base[place]
+            if not line.strip() or line.strip() in standing or place in changed:
+                continue
+            if _is_heading(line):
+                heading = line
+                continue
+            result += [heading, line] if heading else [line]
+            heading = ""
+            kept += 1
         result += new[first:last]
     return result, kept
 
 
+def _changed(base: Sequence[str], new: Sequence[str]) -> dict[int, str]:
+    """Map the numbers of the lines that a proposal words anew to their new words, wherever these stand."""
+    standing = {line.strip() for line in new}
+    known = {line.strip() for line in base}
+    fresh = [line for line in new if line.strip() and line.strip() not in known]
+    changed: dict[int, str] = {}
+    for place, line in enumerate(base):
+        if line.strip() and line.strip() not in standing:
+            heir = max(fresh, key=lambda other: _likeness(line, other), default="")
+            if heir and _is_heading(heir) == _is_heading(line) and _likeness(line, heir) >= _CHANGED:
+                fresh.remove(heir)
+                changed[place] = heir
+    return changed
+
+
 def _likeness(line: str, other: str) -> float:
-    return SequenceMatcher(None, line.split(), other.split(), autojunk=False).ratio()
+    ours, theirs = (text.casefold().strip(" \t-*+#").split() for text in (line, other))
+    return SequenceMatcher(None, ours, theirs, autojunk=False).ratio()
+
+
+def _is_heading(line: str) -> bool:
+    return _HEADING.match(line) is not None
 
 
 def _objection(base: Sequence[str], new: Sequence[str], shrink_to: int) -> str:
@@ -219,13 +246,13 @@ def _objection(base: Sequence[str], new: Sequence[str], shrink_to: int) -> str:
     if shrink_to:
         left = sum(len(line.encode()) + 1 for line in new)
         if left < min(LEAST_LEFT * shrink_to, sum(len(line.encode()) + 1 for line in base)):
-            return f"the update would leave {left:,} bytes of the page: only its new lines were added"
+            return f"the update would leave {left:,} bytes of the page: only what it changes and adds was taken"
     elif lost > MOST_LOST:
-        return f"the update would drop {lost:.0%} of the page: only its new lines were added"
+        return f"the update would drop {lost:.0%} of the page: only what it changes and adds was taken"
     whole = "\n".join(new)
     for start, end in _guarded(base):
         if "\n".join(base[start:end]) not in whole:
-            return "the update touches what is to be kept: only its new lines were added"
+            return "the update touches what is to be kept: only what it changes and adds was taken"
     return ""
 
 
@@ -246,13 +273,18 @@ def _written(new: Sequence[str], current: str, newline: str) -> str:
 
 
 def _lost(base: Sequence[str], new: Sequence[str]) -> float:
+    """Return the share of the lines that a proposal drops; one that it words anew is not dropped."""
     standing = {line.strip() for line in new}
-    said = [line.strip() for line in base if line.strip()]
-    return sum(line not in standing for line in said) / len(said) if said else 0.0
+    changed = _changed(base, new)
+    said = {place: line.strip() for place, line in enumerate(base) if line.strip() and not _is_heading(line)}
+    return sum(line not in standing and place not in changed for place, line in said.items()) / max(1, len(said))
 
 
 def _grown(base: Sequence[str], new: Sequence[str]) -> list[str]:
-    """Put the lines that are new in the proposal into the page, and drop none."""
+    """Put the lines that are new in the proposal into the page, or in the place of those it words anew; drop none."""
+    held = {place for start, end in _guarded(base) for place in range(start, end)}
+    changed = {place: line for place, line in _changed(base, new).items() if place not in held}
+    base = [changed.get(place, line) for place, line in enumerate(base)]
     standing = {line.strip() for line in base if line.strip()} | _ENDS.keys() | {*_ENDS.values()}
     fresh: dict[int, list[str]] = {}
     for tag, _, end, first, last in SequenceMatcher(None, base, new, autojunk=False).get_opcodes():

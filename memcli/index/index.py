@@ -79,6 +79,11 @@ class Index(Database):
         """
         if self._seen is None or (talk and not self._has_talk):
             self._seen, self._has_talk = self._refresh(progress, talk), talk
+            if self._seen.added or self._seen.changed:
+                from .page_in_step import bring_in_step  # late: most refreshes find nothing
+
+                if bring_in_step(self.connection, self.workspace):
+                    self._seen = updater.refresh(self.connection, self.workspace, talk=talk)
         return self._seen
 
     def _refresh(self, progress: Progress | None, talk: bool) -> Refreshed:

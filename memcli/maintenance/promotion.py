@@ -9,19 +9,21 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ..beliefs.plan import Plan, promotable
+from ..beliefs.plan import Plan
 from ..beliefs.supersession import is_in_conflict, over
 from ..dataclass import dataclass
 from ..errors import NotFoundError, RefusedError
 from ..formats.entry import read_entry
 from ..formats.frontmatter import document as frontmatter
-from ..formats.memory_page import Promoted, heading_of, page_line, read_promoted, size_of_ours, with_lines
+from ..formats.memory_page import Promoted, heading_of, page_line, read_promoted, size_of_ours, statements, with_lines
+from ..formats.text_lines import normalized
 from ..formats.times import past
 from ..store import atomic_files
 from ..store.access_log import Access
 from ..store.entries import decoded
 from ..store.entry_revision import USER
 from ..store.journal import Change
+from ..store.page_lines import promotable
 from ..store.workspace import Workspace
 from .access_counters import rows_with_accesses
 
@@ -115,7 +117,14 @@ def promote_plan(
             dropped[one] = "no person said its new words"
         elif not fault:
             said[one] = statement
-    for one in _over_budget(workspace, known, accesses, said, page.promoted, ids):
+    there = statements(page.text)
+    for one in [one for one in said if one not in standing]:
+        if normalized(said[one]) in there:
+            passed.append((one, f"{page.path} says it already"))
+            del said[one]
+        else:
+            there.add(normalized(said[one]))
+    for one in _over_budget(workspace, known, accesses, said, page.promoted, {*ids} & said.keys()):
         del said[one]
         if one in standing:
             dropped[one] = "over the budget"

@@ -72,16 +72,13 @@ def twins_plan(workspace: Workspace, twins: Collection[Fold], changed: Collectio
     Every machine that merges them makes the same files of them.
     """
     plan = Plan()
-    heirs: dict[str, Entry] = {}
     for fold in twins:
         entries = [one.entry for one in (fold.kept, *fold.taken)]
         steps = fold.steps(workspace, max(moment for one in entries for moment in (one.created_at, one.updated_at)))
         if not {step.path for step in steps} & {*changed}:
             reasons = (f"{one.path}: {_TAKEN.format(fold.kept.path)}" for one in fold.taken)
             plan += Plan(tuple(steps), tuple(reasons))
-            heirs |= fold.heirs
-    page = without_lines(workspace, heirs, heirs)
-    return Plan() if {step.path for step in page.steps} & {*changed} else plan + page
+    return plan
 
 
 def twins(workspace: Workspace, readings: Sequence[Reading]) -> tuple[Fold, ...]:

@@ -144,7 +144,7 @@ def edit(
     `expected` is the digest of the text the change was made from. Raises RefusedError for a text that does not fit it,
     a file that is another tool's or not UTF-8, and for one that would have conflict markers or broken frontmatter.
     """
-    from .journal import exclusive
+    from .journal import Change, apply, exclusive
     from .replaced_texts import keep_replaced, without_old_wordings  # late: a new memory replaces nothing
 
     require_ours(workspace.layout, path)
@@ -160,11 +160,9 @@ def edit(
         identifier = stated_id(document.parse(new).fields) or path
         if new == text:
             return EntryChange(identifier, path, "unchanged", text)
-        held.check()
         if keeps:
             keep_replaced(workspace, path, text, new)
-        explain(workspace, {path: new.encode("utf-8")})
-        atomic_files.replace(target, new.encode("utf-8"), atomic_files.digest(data))
+        apply(workspace, [Change(path, text, new)], held)
     return EntryChange(identifier, path, "updated", new)
 
 

@@ -67,18 +67,19 @@ class Applied:
 
 
 @contextmanager
-def exclusive(workspace: Workspace, command: str) -> Iterator[Held]:
+def exclusive(workspace: Workspace, command: str, wait: float | None = None) -> Iterator[Held]:
     """Hold the workspace's lock; what a killed command left half done is finished first, or taken back if git was.
 
-    The change mark moves when it is given up: whoever looked at memory before sees that it may have changed.
+    `wait` is how long to wait for it in seconds, None: as the settings say. The change mark moves when it is given up:
+    whoever looked at memory before sees that it may have changed.
     """
-    with _finished(workspace, command) as held, changing(workspace) as mark:
+    with _finished(workspace, command, wait) as held, changing(workspace) as mark:
         yield Held(held.path, held.identity, mark)
 
 
 @contextmanager
-def _finished(workspace: Workspace, command: str) -> Iterator[Held]:
-    wait = workspace.settings["lock.wait"]
+def _finished(workspace: Workspace, command: str, wait: float | None = None) -> Iterator[Held]:
+    wait = workspace.settings["lock.wait"] if wait is None else wait
     with locked(workspace.derived, command=command, now=workspace.stamp, wait=wait) as held:
         if _is_bringing(workspace):
             from .git_worktree import take_back
@@ -106,11 +107,16 @@ def apply(
     """Do all the steps under the lock held; raise ChangedError, with nothing done, if a text is another.
 
     Raise UnfinishedError if the disk fails once they are noted: `finish` does the rest. Unless they are to be done
-    `exactly`, what enters the archive is recorded, and an emptied folder kept in git. `folded` names the counters that
+    `exactly`, what enters the archive is recorded, the promoted lines of what changes follow it, and an emptied folder
+    is kept in git. `folded` names the counters that
     the steps bring into files: whoever does the steps ends the folding.
     """
     at = cache(workspace.path)  # following the links of 10,000 paths takes seconds
     steps = [step for step in steps if not is_done(step, at)]
+    if not exactly and any(isinstance(step, Move) or (isinstance(step, Change) and step.before) for step in steps):
+        from .page_lines import with_page_lines  # late: what only adds files has no line yet
+
+        steps = with_page_lines(workspace, steps, at)
     moves = {step.to: step.path for step in steps if isinstance(step, Move)}
     for step in steps:
         if not is_as_planned(step, at if isinstance(step, Move) else lambda path: at(_before(moves, path))):

@@ -65,7 +65,7 @@ def locked(mem_dir: Path, *, command: str, now: str, wait: float = 10.0) -> Iter
     too; a thread that asks for what it holds is a bug and gets RuntimeError.
     """
     here = (os.getpid(), get_ident(), os.path.realpath(mem_dir))
-    if here in _held_here:
+    if is_held_here(mem_dir):
         raise RuntimeError(f"this thread already holds {mem_dir / 'lock'}: pass its Held on instead")
     lock, held = _acquire(mem_dir, wait)
     _held_here.add(here)
@@ -77,6 +77,11 @@ def locked(mem_dir: Path, *, command: str, now: str, wait: float = 10.0) -> Iter
         if held.is_ours():
             file_steps.discard(_holder(mem_dir))
         lock.release()
+
+
+def is_held_here(mem_dir: Path) -> bool:
+    """Tell whether this thread holds the workspace's lock."""
+    return (os.getpid(), get_ident(), os.path.realpath(mem_dir)) in _held_here
 
 
 def _acquire(mem_dir: Path, wait: float) -> tuple["BaseFileLock", Held]:

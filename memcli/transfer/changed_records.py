@@ -7,7 +7,7 @@ again is in use again, unless something took its place here.
 
 from typing import Any
 
-from ..beliefs.plan import Plan, applied, without_lines
+from ..beliefs.plan import Plan, applied
 from ..beliefs.supersession import EntryFile, read_entry_file, restored_text
 from ..formats.entry import Entry
 from ..store import access_log, entries
@@ -63,5 +63,4 @@ def _retire(workspace: Workspace, here: EntryFile, entry: Entry) -> None:
     if entry.status == "superseded":
         retired["superseded_at"] = workspace.stamp
     text = entries.revised(workspace, here.path, here.text, retired, touch=False)
-    lines = without_lines(workspace, [here.entry.id])
-    applied(workspace, Plan((Change(here.path, here.text, text), *lines.steps)), "mem import")
+    applied(workspace, Plan((Change(here.path, here.text, text),)), "mem import")

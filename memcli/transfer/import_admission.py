@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..beliefs.admission import ask_judge, is_settled_here, look, note_settled, settle_drafts, with_current
 from ..beliefs.neighbours import Nearby
-from ..beliefs.plan import Admitted, Draft, Settled, without_lines
+from ..beliefs.plan import Admitted, Draft, Settled
 from ..dataclass import dataclass
 from ..errors import RefusedError
 from ..formats.entry import Entry
@@ -111,7 +111,7 @@ def _admit(
     def decide(now: Nearby) -> tuple[list[Step], tuple[Settled, list[BundledFile]]]:
         settled = settle_drafts(workspace, _apart(now, candidates, together), heard)
         changes, as_they_are = _sorted_out(settled, candidates, make)
-        return [*changes, *without_lines(workspace, settled.superseded).steps], (settled, as_they_are)
+        return [*changes], (settled, as_they_are)
 
     def note(result: tuple[Settled, list[BundledFile]]) -> None:
         note_settled(workspace, result[0])

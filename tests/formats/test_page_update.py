@@ -56,6 +56,33 @@ def test_new_lines_of_a_refused_update_stand_where_the_update_had_them() -> None
     assert update.text == PAGE.replace("- b\n", "- b\n- bb\n")
 
 
+def test_a_correction_takes_the_place_of_its_line_on_a_small_page() -> None:
+    page = "# Memory\n\n- Rita lives in Lisbon\n- The port is 5432\n"
+    proposed = page.replace("Lisbon", "Porto since May").replace("5432", "5433")
+    assert accepted(page, proposed, page).text == proposed
+
+
+def test_a_rewording_does_not_stand_beside_the_old_words() -> None:
+    page = "# Memory\n\n- Rita lives in Lisbon\n- b\n- c\n- d\n"
+    update = accepted(page, "# Memory\n\n- e\n- Rita now lives in Porto\n", page)
+    assert "would drop" in update.remark
+    assert update.text == "# Memory\n\n- e\n- Rita now lives in Porto\n- b\n- c\n- d\n"
+
+
+def test_what_is_worded_anew_and_not_borne_out_leaves_the_old_words() -> None:
+    page = "- Rita lives in Lisbon\n- b\n- c\n"
+    for proposed in ("- Rita lives in Paris\n- b\n- c\n", "- Rita lives in Paris\n"):
+        assert accepted(page, proposed, page, is_borne_out=lambda line: False).text == page
+
+
+def test_headings_are_no_claims() -> None:
+    proposed = PAGE.replace("## Work", "## At work") + "\n## Travel\n\n- f\n"
+    update = accepted(PAGE, proposed, PAGE, is_borne_out=lambda line: line == "- f")
+    assert (update.text, update.remark) == (proposed, "")
+    update = accepted(PAGE, "# Memory\n\n- a\n- b\n- c\n", PAGE)
+    assert "## Work\n" in update.text, "what is put back stays under its heading"
+
+
 @pytest.mark.parametrize("part", [KEEP, PROMOTED, KEEP.replace("<!-- /mem:keep -->\n", "")])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 def test_what_is_to_be_kept_is_never_touched(part: str, newline: str) -> None:
