@@ -4,6 +4,9 @@ Every memory goes through the command `mem write`, one after the other, and ever
 this process. Below DATA lie `locomo-obs` (sets of corpus.jsonl, queries.jsonl and qrels.tsv) and `fact-consolidation`
 (facts in the order they were said, of which a later one replaces an earlier one of the same thing). The same texts put
 there as files say what writing costs. The twenty worst questions are printed.
+
+`bench/data/strangers/truth` has what people who never saw the code said twice: `updates.jsonl` (old, new, question) and
+`notes.jsonl` (a line of a daily note, the entry that corrects it, question).
 """
 
 import argparse
@@ -27,6 +30,9 @@ from memcli.formats.times import stamp
 
 CONVERSATIONS = ("conv-26", "conv-30")
 WORST = 20
+STRANGERS = Path(__file__).parent / "data" / "strangers" / "truth"
+DAYS = "2026-11-01T10:00:00Z", "2026-11-11T10:00:00Z"
+ASKED = "2026-11-12T10:00:00Z"
 
 
 class Asked(NamedTuple):
@@ -107,6 +113,70 @@ def facts(told: Mapping[str, Any], *, written: bool) -> list[bool]:
         ]
 
 
+class Told(NamedTuple):
+    """What was said on two days, each time as an entry or in the note of the day, and a question about it."""
+
+    earlier: str
+    later: str
+    question: str
+
+
+class Answered(NamedTuple):
+    """Whether an answer begins with the later of both, and whether it has it at all."""
+
+    is_first: bool
+    has_it: bool
+
+
+def said_twice(rows: Sequence[Told], commands: tuple[str, str]) -> dict[str, list[Answered]]:
+    """Say every row with two commands, `write` or `note`, ten days apart; return what search and recall answer.
+
+    A search has five hits and what is added to them. Of what is not given at all, the other one counts as first.
+    """
+    with workspace():
+        for command, texts, moment in zip(commands, zip(*[row[:2] for row in rows], strict=True), DAYS, strict=True):
+            with patch.dict(os.environ, {"MEM_NOW": moment}):
+                for text in texts:
+                    mem(command, "--", text)
+        with patch.dict(os.environ, {"MEM_NOW": ASKED}):
+            hits = [mem("search", "-n", "5", "--", row.question)["hits"] for row in rows]
+            packs = [mem("recall", "--", row.question)["chosen"] for row in rows]
+    answers = {"search": [[hit["summary"] for hit in some] for some in hits]}
+    answers["recall"] = [[memory["text"] for memory in pack] for pack in packs]
+    return {
+        way: [_answered(row, texts) for row, texts in zip(rows, given, strict=True)] for way, given in answers.items()
+    }
+
+
+def _answered(row: Told, texts: Sequence[str]) -> Answered:
+    def place(text: str) -> int:
+        start = " ".join(text.split())[:60]
+        return next((number for number, other in enumerate(texts) if start in " ".join(other.split())), len(texts))
+
+    return Answered(place(row.later) < place(row.earlier), place(row.later) < len(texts))
+
+
+def of_strangers() -> list[str]:
+    """Return a row of the table for each way in which strangers said something twice."""
+    updates = [Told(row["old"], row["new"], row["question"]) for row in measures.rows(STRANGERS / "updates.jsonl")]
+    notes = [Told(row["note"], row["entry"], row["question"]) for row in measures.rows(STRANGERS / "notes.jsonl")]
+    turned = [Told(row.later, row.earlier, row.question) for row in notes]
+    lines = [
+        "",
+        "| said twice | search: later first | with it | recall: later first | with it |",
+        "|---|---|---|---|---|",
+    ]
+    for what, rows, commands in (
+        ("updates, both written", updates, ("write", "write")),
+        ("a note, corrected by an entry", notes, ("note", "write")),
+        ("an entry, then a note", turned, ("write", "note")),
+    ):
+        answers = said_twice(rows, commands)
+        cells = [sum(each) for way in ("search", "recall") for each in zip(*answers[way], strict=True)]
+        lines.append(f"| {what}, of {len(rows)} | {' | '.join(map(str, cells))} |")
+    return lines
+
+
 def main() -> None:
     """Print the table and the worst questions."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -130,6 +200,7 @@ def main() -> None:
         counts = [sum(facts(told, written=way)) for way in (False, *([True] if size == "6k" else []))]
         shown = [*map(str, counts), *[""] * (2 - len(counts))]
         lines.append(f"| facts {size}, current ones first of {len(told['questions'])} | {' | '.join(shown)} | |")
+    lines += of_strangers()
     measures.show("truth", "\n".join(lines) + "\n", write=given.write)
     for asked in sorted(worst, key=lambda asked: asked.ndcg)[:WORST]:
         print(f"{asked.ndcg:.2f} {asked.text}")
