@@ -1,5 +1,8 @@
 """Measure which turns of a conversation get memories: the gate of `recall`, over the turns of a data folder.
 
+Prompts of strangers, in four languages, go through `mem recall --gate`: half of them need a memory they do not ask
+for, half need none (`bench/data/strangers`, the first author's were in sight when the gate was chosen).
+
 Usage: python -m bench gate DATA [--write]. DATA is `gate-turns.jsonl` or its folder: {turn, pages, should_retrieve} a
 line. Pages of all turns are one workspace, since a memory is never that of one conversation alone. `--write` puts the
 curve into results/.
@@ -11,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import measures
+from bench import measures, truth
 from bench.workspaces import fresh
 from memcli.index.filters import Filter
 from memcli.index.index import Index, ask
@@ -19,6 +22,7 @@ from memcli.search.index_search import SearchRequest, search_index
 from memcli.search.thresholds import asks_memory, thresholds
 from memcli.store.workspace import Workspace
 
+STRANGERS = Path(__file__).parent / "data" / "strangers"
 STEPS = [round(0.05 + 0.025 * step, 3) for step in range(15)]
 
 
@@ -44,7 +48,39 @@ def main() -> None:
     table = "\n".join(
         [f"{len(rows)} turns, {sum(row['should_retrieve'] for row in rows)} of which should.", "", *curve(by_mode)]
     )
+    table += "\n".join(["", "", *of_strangers()])
     measures.show("gate", table, write=told.write)
+
+
+def of_strangers() -> list[str]:
+    """Return a table of the prompts of each author: of those that need a memory, how many get it, and of the others."""
+    lines = ["| author | need it: get it | found, ungated | need none: get some |", "|---|---|---|---|"]
+    for author in ("first", "second"):
+        given, found, noisy = recalled(STRANGERS / author)
+        lines.append(f"| {author} | {given:.2f} | {found:.2f} | {noisy:.2f} |")
+    return lines
+
+
+def recalled(folder: Path) -> tuple[float, float, float]:
+    """Write the memories of an author and recall their prompts; return the three shares."""
+    prompts = measures.rows(folder / "gate-prompts.jsonl")
+    with truth.workspace():
+        memories = measures.rows(folder / "gate-memories.jsonl")
+        ids = {row["id"]: truth.mem("write", "--no-dedup", "--", row["text"])["id"] for row in memories}
+        truth.mem("index")
+        packs = [
+            [
+                [memory["id"] for memory in truth.mem("recall", *gate, "--", row["prompt"])["chosen"]]
+                for gate in (("--gate",), ())
+            ]
+            for row in prompts
+        ]
+    need = [
+        [ids[row["needs"]] in pack for pack in both] for row, both in zip(prompts, packs, strict=True) if row["needs"]
+    ]
+    none = [bool(both[0]) for row, both in zip(prompts, packs, strict=True) if not row["needs"]]
+    given, found = zip(*need, strict=True)
+    return measures.mean(given), measures.mean(found), measures.mean(none)
 
 
 def build(rows: list[dict[str, object]], root: Path) -> Workspace:
