@@ -86,18 +86,8 @@ def promote_plan(
     passed: list[tuple[str, str]] = []
     steps: list[Change] = []
     for one in ids:
-        row = known.get(one)
-        if row is None or row["status"] != "active":
-            raise RefusedError(f"{one} is {row['status'] if row else 'gone'}", "only active entries are promoted")
-        if by != USER and not _is_a_persons(row):
-            raise RefusedError(
-                f"{one} is {row['source']}: only the user puts on {page.path} what no person said",
-                "where the user asked for it, say so with --source user",
-            )
-        said[one], fault, text = _said(workspace, row)
-        if fault:
-            raise RefusedError(f"{one} cannot be promoted: {fault}", f"mend it with `mem edit {row['path']}`")
-        steps += _marked(row["path"], text, promote=True)
+        said[one], text = _asked_for(workspace, known.get(one), one, by)
+        steps += _marked(known[one]["path"], text, promote=True)
     dropped = {
         one: "gone" if one not in known else str(known[one]["status"])
         for one, line in standing.items()
@@ -117,20 +107,31 @@ def promote_plan(
             dropped[one] = "no person said its new words"
         elif not fault:
             said[one] = statement
-    there = statements(page.text)
-    for one in [one for one in said if one not in standing]:
-        if normalized(said[one]) in there:
-            passed.append((one, f"{page.path} says it already"))
-            del said[one]
-        else:
-            there.add(normalized(said[one]))
-    for one in _over_budget(workspace, known, accesses, said, page.promoted, {*ids} & said.keys()):
+    out = dict.fromkeys(_said_already(page, said), f"{page.path} says it already")
+    rest = {one: statement for one, statement in said.items() if one not in out}
+    over_budget = _over_budget(workspace, known, accesses, rest, page.promoted, rest.keys() & {*ids})
+    for one, why in {**out, **dict.fromkeys(over_budget, "over the budget")}.items():
         del said[one]
         if one in standing:
-            dropped[one] = "over the budget"
+            dropped[one] = why
         else:
-            passed.append((one, "over the budget"))
+            passed.append((one, why))
     return _promotion(page, known, said, dropped, passed, steps)
+
+
+def _asked_for(workspace: Workspace, row: Row | None, identifier: str, by: str) -> tuple[str, str]:
+    """Return the line of an entry that is promoted by name, and the text of its file; raise RefusedError for none."""
+    if row is None or row["status"] != "active":
+        raise RefusedError(f"{identifier} is {row['status'] if row else 'gone'}", "only active entries are promoted")
+    if by != USER and not _is_a_persons(row):
+        raise RefusedError(
+            f"{identifier} is {row['source']}: only the user puts on {workspace.layout.memory} what no person said",
+            "where the user asked for it, say so with --source user",
+        )
+    statement, fault, text = _said(workspace, row)
+    if fault:
+        raise RefusedError(f"{identifier} cannot be promoted: {fault}", f"mend it with `mem edit {row['path']}`")
+    return statement, text
 
 
 def demote_plan(workspace: Workspace, rows: Iterable[Row], names: Sequence[str]) -> Promotion:
@@ -227,6 +228,18 @@ def _said(workspace: Workspace, row: Row) -> tuple[str, str, str]:
     if document.problem:
         return "", f"line {document.problem.line}: {document.problem.reason}", text
     return *promotable(read_entry(document, path, workspace.now)[0]), text
+
+
+def _said_already(page: "_Page", said: Mapping[str, str]) -> list[str]:
+    """Return the ids whose new line would say what another line of the page, or of them, says."""
+    there = statements(page.text)
+    standing = {line.id for line in page.promoted.lines}
+    found = []
+    for one in (one for one in said if one not in standing):
+        if normalized(said[one]) in there:
+            found.append(one)
+        there.add(normalized(said[one]))
+    return found
 
 
 def _over_budget(

@@ -1,7 +1,7 @@
 """Which relevance is enough to be shown, or for a turn to get memories at all; which likeness makes another topic.
 
-The measures are `bench/gate.py`, which has prompts of strangers in four languages, and `bench/retrieval`. They were made with the built-in model; the cosines of
-another one are scaled to its own, see `index/calibration.py`.
+The measures are `bench/gate.py`, which has prompts of strangers in four languages, and `bench/retrieval`. They were
+made with the built-in model; the cosines of another one are scaled to its own, see `index/calibration.py`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -91,7 +91,8 @@ def test_the_promoted_line_of_what_the_other_machine_deleted_leaves_the_page(
     name = promoted(other, path)
     told = merge(laptop, desktop)
     assert "linter" not in (desktop.root / "MEMORY.md").read_text()
-    assert f"the promoted line of {name} taken off" in told
+    # Where git alone merged, the next command that looks at the entry brings the page in step and has nothing to say.
+    assert f"the promoted line of {name} taken off" in told or merge is by_git
     finish(laptop, desktop)
     assert "linter" not in (laptop.root / "MEMORY.md").read_text()
 
