@@ -19,6 +19,8 @@ TYPES = ("message", "tool_call", "tool_result")
 ROLES = ("user", "assistant", "system")
 OVERHEAD_TOKENS = 8000
 CHARACTERS_PER_TOKEN = 3.5
+KEPT = 2000
+"""Characters kept of what a tool was given or answered."""
 
 _ROLES = {
     **{role: role for role in ROLES},
@@ -56,7 +58,7 @@ class Event:
     is_error: bool = False
     line: int = 0
     extra: Mapping[str, Any] = field(default_factory=dict)  # keys that are not ours, written back as they came
-    arguments: Any = None  # what a tool was given, whole, while its transcript is read; never written
+    arguments: Any = None  # what a tool was given, or answered where that was cut, whole; never written
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,18 @@ def words_of(content: object) -> str:
         elif isinstance(part, list):
             waiting.extend(reversed(part))
     return "\n\n".join(text for text in found if text)
+
+
+def cut(text: str, limit: int = KEPT) -> str:
+    """Keep both ends of a text that is too long: errors stand at the end."""
+    return "".join(ends(text, limit)) if len(text) > limit else text
+
+
+def ends(text: str, limit: int = KEPT) -> tuple[str, str, str]:
+    """Return the beginning that is kept of a long text, a note of what is left out, and the end that is kept."""
+    note = f"\n… [{len(text) - limit} characters left out] …\n"
+    head = (limit - len(note)) * 3 // 4
+    return text[:head], note, text[len(text) - (limit - len(note) - head) :]
 
 
 def sound(text: str) -> str:

@@ -142,6 +142,8 @@ class Redactor:
         line = line or event.line or 1
         if event is not old:
             self.found.append(Redacted(self.name, line, SECRET_FILE))
+        elif event.type == "tool_result" and event.arguments is not None:
+            event = replace(event, arguments=None)  # it went through the filter
         self._repeats = True
         is_said = event.type == "message"
         text = self.said(event, line) if is_said else self.text(event.text, line, one_line=True)

@@ -11,9 +11,11 @@ from typing import Any
 
 from ..formats.session_event import (
     CALL_IDS,
+    KEPT,
     NAMES,
     TYPES,
     Event,
+    cut,
     event_of,
     is_result_role,
     moment_at,
@@ -24,7 +26,6 @@ from ..formats.session_event import (
     words_of,
 )
 from .transcript_format import (
-    LIMIT,
     Transcript,
     TranscriptFile,
     TranscriptFormat,
@@ -86,7 +87,9 @@ def message_events(
                 text = ""
             if text or failed:
                 name = call.name or word(part.get("name"))
-                yield event("tool_result", "system", text, name, is_error=failed, extra=call_id(part))
+                whole = text if len(text) > KEPT else None
+                more = {"is_error": failed, "extra": call_id(part), "arguments": whole}
+                yield event("tool_result", "system", cut(text), name, **more)
         elif kind in _THOUGHTS:
             reading.skip("thinking")
         else:
@@ -125,11 +128,11 @@ def called(part: Mapping[str, Any], reading: Transcript) -> tuple[str, str, Any]
 
 
 def tool_answer(part: Mapping[str, Any], reading: Transcript) -> tuple[str, bool]:
-    """Read a tool's answer: its text and whether the tool failed."""
+    """Read a tool's answer: its whole text and whether the tool failed."""
     content = part.get("content", part.get("output", part.get("text")))
     text = reading.said("\n".join(_answer_parts(content)))
     failed = any(part.get(key) is True for key in ("is_error", "isError")) or text.startswith("<tool_use_error>")
-    if len(text) > LIMIT:
+    if len(text) > KEPT:
         reading.skip("tool output cut")
     return output(text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")), failed
 
@@ -225,7 +228,8 @@ def _own(event: Event, timestamp: str, reading: Transcript) -> Iterator[Event]:
         event = replace(event, name=event.name or call.name, is_error=event.is_error)
     said = reading.said(text)
     if said.strip() or event.type == "tool_call" or event.is_error:
-        yield replace(event, text=said, timestamp=timestamp)
+        whole = said if event.type == "tool_result" and len(said) > KEPT else None
+        yield replace(event, text=cut(said) if whole else said, timestamp=timestamp, arguments=whole)
     elif said == text:
         reading.skip("no text")
 

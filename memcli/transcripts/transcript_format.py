@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, TextIO
 
 from ..dataclass import dataclass
 from ..formats.json_stream import JsonStream, StreamLine, bounded_lines, rejoined
-from ..formats.session_event import Event, load, sound
+from ..formats.session_event import Event, cut, load, sound
 from ..language.harness_text import injections, recalls_memory, without_injected
 
 HEAD = 256 * 1024
@@ -221,9 +221,6 @@ class Tool:
     """Returns the working directory that the place of a transcript tells, given folders it may be near to."""
 
 
-LIMIT = 2000
-"""Characters kept of what a tool was given or answered."""
-
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\)|[@-Z\\^_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffd]")
@@ -241,21 +238,12 @@ def clean(text: str) -> str:
     return text
 
 
-def output(text: str, limit: int = LIMIT) -> str:
-    """Make what a tool answered fit to keep: bytes and base64 are only named, a long text loses its middle."""
+def output(text: str) -> str:
+    """Make what a tool answered fit to keep, but for its length: bytes and base64 are only named."""
     sample = _ESCAPE.sub("", text[:20_000])
     if len(_NO_TEXT.findall(sample.replace("\r", ""))) > len(sample) // 10:
         return f"[binary, {len(text)} characters]"
-    return cut(_BASE64.sub("[base64]", clean(text)).strip(), limit)
-
-
-def cut(text: str, limit: int = LIMIT) -> str:
-    """Keep both ends of a text that is too long: errors stand at the end."""
-    if len(text) <= limit:
-        return text
-    note = f"\n… [{len(text) - limit} characters left out] …\n"
-    head = (limit - len(note)) * 3 // 4
-    return text[:head] + note + text[len(text) - (limit - len(note) - head) :]
+    return _BASE64.sub("[base64]", clean(text)).strip()
 
 
 def command_of(given: Any) -> str:

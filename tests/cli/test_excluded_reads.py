@@ -229,6 +229,28 @@ def test_a_result_in_another_process_or_a_transcript_is_looked_at_too(mem: Mem, 
     assert kept(project).count("open end") >= 2
 
 
+@pytest.mark.parametrize("way", SHOWN)
+@pytest.mark.parametrize("room", [0, 30, 400, 5000])
+def test_what_is_cut_out_of_the_middle_of_a_long_result_names_its_end_too(
+    mem: Mem, project: Path, world: Path, way: str, room: int
+) -> None:
+    text = SHOWN["grep" if way == "JSON" else way].format(said=SAID, root=world)
+    end = text.rindex(SAID) + len(SAID)
+    filler = "src/b.py:1:open\n" * 300
+    lengthened = text[:end] + f" {SAID}" * (room // len(SAID)) + text[end:]  # the file's last line reaches the end
+    (world / "talk.jsonl").write_text(
+        "\n".join(
+            json.dumps(event)
+            for number, said in enumerate((f"{filler}\n{lengthened}", f"{lengthened}\n{filler}"))
+            for event in talk(number, "", json.dumps({"output": said}) if way == "JSON" else said, args=CALL)
+        )
+    )
+    assert mem("session", "import", "talk.jsonl", "--session", "t").code == 0
+    assert mem("session", "append", "-", "--session", "s", stdin=(world / "talk.jsonl").read_text()).code == 0
+    assert "marzipan" not in kept(project)
+    assert "src/b.py:1:open" in kept(project)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -4,17 +4,17 @@ A call that names such a file is known by its arguments, whatever their keys; it
 where there is none, by their order. Both lose all that they say. A file that a tool only runs, such as
 `.venv/bin/python`, is not read: there a `.gitignore` does not count.
 
-A call that searches a folder names no file; its result does, before each line (`./.env:3:KEY=…`), on a line above
-them, or in the head of a diff. There the lines of files that are shut out are blanked out, and the others stay.
+A call that searches a folder names no file: of its result only the lines of such files are blanked out
+(`excluded_lines`).
 """
 
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,7 @@ from ..lock import Held
 from ..privacy import EVERY, OUTSIDE_GIT, ExcludedFiles
 from ..workspace import Workspace
 from .event_file import lines_with, mapped, recent_events, rewrite
-
-MARK = "[REDACTED:secret-file]"
-"""All that stays of what a call was given, or answered."""
+from .excluded_lines import MARK, ExcludedLines, texts_in, with_texts
 
 _WRITTEN = "content contents file_text new_str old_str new_string old_string new_text old_text code_edit codeedit body"
 _CONTENTS = frozenset((*_WRITTEN.split(), "description", "explanation", "message", "prompt", "thought", "todos"))
@@ -52,27 +50,6 @@ _MOST_WORDS, _MOST_NAMES = 5000, 2000
 _LONGEST_PATH, _LONGEST_PATTERN = 1000, 100
 _MOST_ORPHANS = 10_000
 _MOST_FOLDERS = 50
-_MOST_HARMLESS = 20_000
-
-_COLOR = r"(?:\x1b\[[\d;]*[mK])*"
-_PATH = r"[^\s:\"'=<>|;,{}$`\0\x1b][^:\"'=<>|;,{}$`\n\0\x1b]{0,400}?"
-_SHOWN = re.compile(
-    r"(?m)^(?:diff -\S+ (?P<diff>[^\n]+)\n"
-    r"|==> (?P<file>[^\n]{1,400}) <==\r?\n"
-    rf"|(?:(?:(?<=\n\n)|(?<=\n\r\n)|\A){_COLOR}(?P<heading>{_PATH}){_COLOR}"
-    rf"|File: (?P<titled>{_PATH})|(?P<folded>{_PATH}):)[ \t\r]*\n"
-    rf"|{_COLOR}(?P<line>{_PATH}){_COLOR}(?:[:\0]|-\d+-))"
-)
-"""How results name the file that lines are of: diffs, `head` of several files, searches with a heading, and by line."""
-_HEADS = ("diff -", "==> ", "File", "\x1b")
-_IS_PATH = re.compile(rf"{_PATH}\r?")
-_NUMBERED = re.compile(r"-\d+-")
-_SEPARATOR = re.compile(r"[:\0]|-\d+-")
-_LINE_NUMBER = re.compile(r"\d+[:-](?:\d+:)?")
-_LINE_END = re.compile(r"(?m)$")
-_HEADED_END = re.compile(r"(?m)^(?:---)?[ \t\r]*$")
-_ENDS = {"diff": re.compile(r"(?m)^(?:diff -|commit [0-9a-f]{7})"), "file": re.compile(r"(?m)^==> "), "line": _LINE_END}
-_DIFFED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|\S+")
 
 
 @dataclass
@@ -101,8 +78,11 @@ class CallFilter:
     _listings: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _orphans: dict[str, list[str]] = field(default_factory=dict)  # results without a call so far, by the call's id
     _unnamed: _Unnamed = field(default_factory=_Unnamed)
-    _harmless: dict[tuple[str, ...], set[str]] = field(default_factory=dict)  # by these folders what lines begin with
     _entered: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by a call's id the folders it works in
+
+    @cached_property
+    def _lines(self) -> ExcludedLines:
+        return ExcludedLines(self.files)
 
     def withholds(self, event: Event) -> bool:
         """Take in an event; return whether what it says is to be left out."""
@@ -203,109 +183,18 @@ class CallFilter:
         """Return a result without the lines of files that are shut out, which its call did not name."""
         if event.type != "tool_result":
             return event
-        folders = next((self._entered[name] for name in (*call_ids(event), "") if name in self._entered), ())
-        clean = partial(self._clean, folders=folders)
-        if all(clean(text) == text for text in (event.text, *_texts(event.extra))):
+        names = (*call_ids(event), "") if self._entered else ()
+        folders = next((self._entered[name] for name in names if name in self._entered), ())
+        clean = partial(self._lines.clean, folders=folders)
+        text = (
+            self._lines.clean_ends(event.arguments, folders) if isinstance(event.arguments, str) else clean(event.text)
+        )
+        if text == event.text and all(clean(part) == part for part in texts_in(event.extra)):
             return event
         try:
-            return replace(event, text=clean(event.text), extra=_changed(event.extra, clean))
+            return replace(event, text=text, extra=with_texts(event.extra, clean), arguments=None)
         except RecursionError:
             return blanked(event)
-
-    def _clean(self, text: str, folders: Sequence[str]) -> str:
-        """Return a text without the lines of files that are shut out."""
-        if "\n" not in text and ":" not in text and "-" not in text:
-            return text
-        inner = load(text) if text[:1] in ("{", "[") else None
-        if isinstance(inner, Mapping | list):
-            clean = partial(self._clean, folders=folders)
-            is_clean = all(clean(part) == part for part in _texts(inner))
-            return text if is_clean else json.dumps(_changed(inner, clean), ensure_ascii=False)
-        if not self._may_show_excluded(text, tuple(folders)):
-            return text
-        pieces, done = [], 0
-        for start, end in self._excluded_spans(text, folders):
-            pieces += [text[done:start], MARK, "\n" if text[end - 1] == "\n" else ""]
-            done = end
-        return "".join((*pieces, text[done:])) if pieces else text
-
-    def _may_show_excluded(self, text: str, folders: tuple[str, ...]) -> bool:
-        """Return whether a line begins with a path that is shut out, or may be of a heading: most texts have none."""
-        heads: set[str] = set()
-        for line in text.split("\n"):
-            if line[:1].strip():
-                head, colon, more = line.partition(":")
-                if colon:
-                    heads.add(head)
-                    heads.add(more.partition(":")[0])  # behind a revision
-                elif head.startswith(_HEADS):
-                    return True
-                elif (word := head.partition(" ")[0]) == head or "-" in word:
-                    heads.add(word)
-        harmless = self._harmless.setdefault(folders, set())
-        heads -= harmless
-        if any(self._tells_excluded(head, folders) for head in heads):
-            return True
-        if len(harmless) < _MOST_HARMLESS:
-            harmless |= heads
-        return False
-
-    def _tells_excluded(self, head: str, folders: Sequence[str]) -> bool:
-        if head.startswith(_HEADS):
-            return True
-        if not _IS_PATH.fullmatch(head):
-            return False
-        names = (head, *(head[: number.start()] for number in _NUMBERED.finditer(head))) if "-" in head else (head,)
-        return any(self._is_excluded_path(name, folders) for name in names)
-
-    def _excluded_spans(self, text: str, folders: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """Yield where a text shows the lines of files that are shut out, in their order and apart."""
-        done = 0
-        for match in _SHOWN.finditer(text):
-            kind, start = match.lastgroup or "", match.end()
-            if match.start() < done:
-                continue
-            if kind == "line":
-                start = self._end_of_excluded(match, folders)
-            elif not any(self._is_excluded_path(path, folders) for path in _shown_paths(match)):
-                continue
-            elif kind == "heading" and self._is_file(text[start : start + _LONGEST_PATH].partition("\n")[0], folders):
-                continue  # a listing of files, not the lines of one
-            if start:
-                end = _ENDS.get(kind, _HEADED_END).search(text, start)
-                done = end.start() if end else len(text)
-                if text[start:done].strip():
-                    yield start, done
-
-    def _end_of_excluded(self, match: re.Match[str], folders: Sequence[str]) -> int:
-        """Return where the path of a file that is shut out ends, with what separates it from its line; 0 for others.
-
-        A name may hold a number between hyphens, and stand behind a revision.
-        """
-        first = begin = match.start("line")
-        line_end = match.string.find("\n", first)
-        limit = min(first + _LONGEST_PATH, line_end if line_end >= 0 else len(match.string))
-        for separator in islice(_SEPARATOR.finditer(match.string, first, limit), 6):
-            if self._is_excluded_path(match.string[begin : separator.start()], folders):
-                number = _LINE_NUMBER.match(match.string, separator.end(), limit)
-                return number.end() if number else separator.end()
-            if separator[0][0] != "-":
-                if begin > first:
-                    break
-                begin = separator.end()
-        return 0
-
-    def _is_excluded_path(self, path: str, folders: Sequence[str]) -> bool:
-        """Return whether what stands where a path may is one that is shut out; words are none without such a file."""
-        path = (re.sub(_COLOR, "", path) if "\x1b" in path else path).rstrip("\r")
-        is_path, is_plain = "." in path or "/" in path, not set(" \t") & set(path)
-        if is_path != is_plain and not (self._is_file(path, folders)):
-            return False
-        return (is_path or is_plain) and bool(self.files.reason(path, folders=folders))
-
-    def _is_file(self, path: str, folders: Sequence[str]) -> bool:
-        bases = () if not path or path.isdigit() else (*self.files.folders, *folders)
-        return any(os.path.isfile(os.path.join(folder, path)) for folder in bases)
 
 
 def call_filter(workspace: Workspace, *folders: str) -> CallFilter:
@@ -371,41 +260,6 @@ def blanked(event: Event) -> Event:
     extra = {key: value for key, value in event.extra.items() if key in CALL_IDS}
     is_blank = event.text == MARK and extra == event.extra
     return event if is_blank else replace(event, text=MARK, extra=extra, arguments=None)
-
-
-def _shown_paths(match: re.Match[str]) -> Iterator[str]:
-    """Yield what may be the paths in the heading of some lines."""
-    named = match[match.lastgroup or 0]
-    if match.lastgroup != "diff":
-        yield named
-        return
-    half = len(named) // 2
-    for path in (*_DIFFED.findall(named), named[:half], named[half + 1 :]):
-        bare = path.strip('"')
-        yield bare
-        yield bare[2:] if bare[1:2] == "/" else bare
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in a JSON value."""
-    waiting = [value]
-    while waiting:  # no recursion: JSON may nest deeper than calls can
-        value = waiting.pop()
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, Mapping):
-            waiting.extend(value.values())
-        elif isinstance(value, list):
-            waiting.extend(value)
-
-
-def _changed(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a JSON value with its texts changed."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {key: _changed(inner, change) for key, inner in value.items()}
-    return [_changed(inner, change) for inner in value] if isinstance(value, list) else value
 
 
 def _folders(given: Iterable[Any]) -> Iterator[str]:
