@@ -42,8 +42,10 @@ def with_page_lines(workspace: Workspace, steps: Sequence[Step], at: Places) -> 
     lines = [line for line in read_promoted(page).lines if line.is_ours]
     states = _states(workspace, steps, at)
     page = followed(page, lines, {line.id: states[line.id] for line in lines if line.id in states}, states, workspace)
-    rest = [step for step in steps if step is not own]
-    return [*rest, Change(path, before, page)] if page != before else rest
+    # In its place: what marks a conversation as done comes last.
+    place = steps.index(own) if own else steps.index(changed[-1]) + 1
+    page_steps = [Change(path, before, page)] if page != before else []
+    return [*steps[:place], *page_steps, *steps[place + bool(own) :]]
 
 
 def followed(
