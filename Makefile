@@ -11,6 +11,7 @@ help: ## show this help
 setup: $(VENV)/.ready ## make .venv with mem, its extras and the test tools
 
 $(VENV)/.ready: pyproject.toml constraints.txt
+	@echo "installing mem, its extras and the test tools into $(VENV): a minute or two"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,llm,mcp]'

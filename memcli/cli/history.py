@@ -52,8 +52,10 @@ def show(
     if as_json:
         output.say_json(found.as_dict())
     elif output.is_watched():
-        for one in found.records:
-            output.say(f"{one.text}\n")
+        for record in found.records:
+            output.say(f"{record.text}\n")
+        if not found.records and output.is_heard():
+            output.note("no history")
     else:
         for one in found.records:
             output.say_row((one.id or f"{one.path}#L{one.line}", one.timestamp, one.text))

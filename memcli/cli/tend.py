@@ -45,6 +45,8 @@ def tend(
         for one in done:
             if one.said:
                 output.say_row((one.name, one.said))
+        if not any(one.said or one.error for one in done) and output.is_heard():
+            output.note("nothing is due")
     if failed:
         raise typer.Exit(3 if len(failed) < len(done) else failed[0].exit_code)
 

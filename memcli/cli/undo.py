@@ -57,8 +57,10 @@ def _list(found: api.UndoList, *, as_json: bool) -> None:
         (str(one.record.number), one.record["at"], f"{one.record['command']}: {one.words}", one.state)
         for one in found.commands
     ]
-    if output.is_watched():
-        output.table(("id", "when", "what it did", "state"), rows, flexible=2)
+    if output.is_watched() and rows:
+        # The path of a file that stands in the way is left to `mem undo ID`, which names each.
+        shown = [(*row[:3], row[3].rpartition(": ")[2]) for row in rows]
+        output.table(("id", "when", "what it did", "state"), shown, flexible=2)
     else:
         for row in rows:
             output.say_row(row)

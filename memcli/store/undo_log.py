@@ -204,7 +204,7 @@ class _Writer:
             one = cls(workspace, folder / f"{number}{ending}", number, key, os.O_CREAT | os.O_EXCL)
         except (OSError, MemError):  # another command may have taken the number, too
             return None
-        by = workspace.environ.get("USER") or str(os.getuid())
+        by = next(filter(None, map(workspace.environ.get, ("USER", "LOGNAME"))), str(os.getuid()))
         told = {"command": command, "at": workspace.stamp, "by": by, "host": os.uname().nodename}
         one.add(told | ({"undoes": undoes} if undoes else {}))
         return one
