@@ -164,6 +164,7 @@ SHOWN = {
     "colours": "\x1b[35m.env\x1b[0m\x1b[36m:\x1b[0m\x1b[32m3\x1b[0m:{said}\nopen word\nopen end",
     "CRLF": ".env:1:{said}\r\nopen word\r\nopen end",
     "heading": "src/a.py\n1:open word\n\n.env\n3:KEY={said}\n4-{said}\n\nsrc/b.py\n1:open end",
+    "heading with blanks": "src/a.py\n1:open word\n\nsecrets/my keys.txt\n3:KEY={said}\n\nsrc/b.py\n1:open end",
     "heading, first": ".env\nKEY={said}\n{said}\n\nsrc/b.py\nopen word\nopen end",
     "heading with a colon": "Found 2\n{root}/.env:\n  Line 12: {said}\n\n{root}/a.py:\n  Line 1: open word\nopen end",
     "heading with a title": "Found 2:\n---\nFile: .env\nL3: {said}\n---\nFile: a.py\nL1: open word\n---\nopen end",

@@ -65,7 +65,8 @@ class ExcludedLines:
         spans = (self._span(match, folders) for start in starts if (match := _SHOWN.match(whole, start)))
         stop = max(span[1] if span else 0 for span in (*spans, (0, begin)))
         if stop > begin:
-            tail = f"{MARK}{'' if whole[stop : stop + 1] == chr(10) else chr(10)}{whole[stop:]}"
+            gap = "" if whole.startswith("\n", stop) else "\n"
+            tail = f"{MARK}{gap}{whole[stop:]}"
         return f"{self.clean(head, folders)}{note}{self.clean(tail, folders)}"
 
     def clean(self, text: str, folders: Sequence[str]) -> str:
@@ -99,6 +100,8 @@ class ExcludedLines:
                     return True
                 elif (word := head.partition(" ")[0]) == head or "-" in word:
                     heads.add(word)
+                elif "/" in word:
+                    heads.add(head)
         harmless = self._harmless.setdefault(folders, set())
         heads -= harmless
         if any(self._tells_excluded(head, folders) for head in heads):
