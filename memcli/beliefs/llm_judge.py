@@ -19,8 +19,7 @@ from ..llm.lenient_json import dicts, loads_lenient
 from ..store.redaction import redactor
 from ..store.workspace import Workspace
 from .comparison import Kind, Verdict
-from .pair_words import STEM, opposites, proper_names, read_words
-from .pair_words import Words as ReadWords
+from .pair_words import Words, opposites, read_words
 
 Pair = tuple[str, str]
 """An old and a new text."""
@@ -28,6 +27,8 @@ MOST = 20
 """Pairs of one question."""
 LETTERS = 24_000
 """Characters of the texts of one question."""
+_STEM = 4  # letters by which forms of one word are known: lives and live, works and working
+_ENDS = breaks(";；")
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
@@ -187,33 +188,30 @@ def _verdict(old: str, new: str, row: Mapping[str, Any] | None) -> Verdict | Non
     return Verdict(kind, is_sure, said)
 
 
-def _apart(old: ReadWords, new: ReadWords) -> str:
+def _apart(old: Words, new: Words) -> str:
     """Return what keeps two texts from being one memory, in whatever words they are put; empty where nothing does."""
-    if not old.amounts.agree(new.amounts):
+    if old.numbers != new.numbers:
         return "their numbers differ"
     if old.signs != new.signs:
         return "a path, a flag or an identifier differs"
-    if _only_in(proper_names(old), new) and _only_in(proper_names(new), old):
+    if _only_in(old.proper_names, new) and _only_in(new.proper_names, old):
         return "their names differ"
-    negations = len(old.marked["negation"]) + len(new.marked["negation"]) + opposites(old, new)
+    negations = len(old.negations) + len(new.negations) + opposites(old, new)
     return "one denies what the other says" if negations % 2 else ""
 
 
 def _hidden(old: str, new: str, row: Mapping[str, Any]) -> str:
     """Return what would be hidden if the new text took the place of the old one; empty where nothing would."""
-    if row.get("old_says_more") is not False or _sentences(old) > max(1, _sentences(new)):
-        return "the old one says more"
     ours, theirs = read_words(old), read_words(new)
-    lost = {*_only_in(ours.names, theirs), *(ours.amounts.exact - theirs.amounts.exact), *(ours.signs - theirs.signs)}
-    told = {*_only_in(theirs.names, ours), *(theirs.amounts.exact - ours.amounts.exact), *(theirs.signs - ours.signs)}
-    return "the old one says more" if len(lost) > max(1, len(told)) else ""
+    lost, told = (
+        len({*_only_in(one.names, other), *(one.numbers - other.numbers), *(one.signs - other.signs)})
+        for one, other in ((ours, theirs), (theirs, ours))
+    )
+    has_more = len(_ENDS.split(old.strip())) > max(1, len(_ENDS.split(new.strip()))) or lost > max(1, told)
+    return "the old one says more" if row.get("old_says_more") is not False or has_more else ""
 
 
-def _only_in(names: Collection[str], other: ReadWords) -> set[str]:
+def _only_in(names: Collection[str], other: Words) -> set[str]:
     """Return the names that another text does not have in any form."""
-    stems = {word[:STEM] for word in other.words}
-    return {name for name in names if name[:STEM] not in stems}
-
-
-def _sentences(text: str) -> int:
-    return len(breaks(";；").split(text.strip()))
+    stems = {word[:_STEM] for word in other.words}
+    return {name for name in names if name[:_STEM] not in stems}

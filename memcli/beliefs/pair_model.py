@@ -1,14 +1,16 @@
-"""The learned comparison: how likely a new text says the same as each of its neighbours, calibrated.
+"""How likely a new text says the same as each of its neighbours: a learned score, calibrated.
 
-Gradient boosted trees over `pair_features`, made by `bench/training/pair_model.py` for one embedding model and kept as
-arrays in one file; predicted with numpy alone.
+Gradient boosted trees over how the tokens and words of two texts match, made by `bench/training/pair_model.py` for one
+embedding model and kept as arrays in one file; predicted with numpy alone. The order of the features belongs to the
+file: to change it, train. A token is aligned with the token of the other text whose vector is nearest (the contextual
+alignment of BERTScore, Zhang et al. 2020).
 """
 
 import json
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +18,7 @@ from .. import data as files
 from ..dataclass import dataclass
 from ..errors import UnavailableError
 from ..index.calibration import comparison_of
-from .pair_features import ReadText, features, read_text
+from .pair_words import Words, is_stop, opposites, read_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,105 +26,163 @@ if TYPE_CHECKING:
     from ..index.text_vectors import TokenVectors
 
     Floats = NDArray[np.float32]
+    Flags = NDArray[np.bool_]
 
-
-FORMAT = 3
+FORMAT = 4
 """Version of the data file; another is refused."""
-CLASSES = ("same", "update", "conflict", "distinct")
 FOREIGN = 0.2
 """Share of letters outside the Latin script from which the embedding model cannot be trusted to tell "same"."""
 _FIX = "install mem again"
+_ARTICLES = ("a", "an", "the")
+_FAR = 0.5  # cosine below which a token has no counterpart
 
 
-class Axes(NamedTuple):
-    """Principal components."""
+@dataclass(frozen=True)
+class ReadText:
+    """A text made ready to be compared with many: its words, and its tokens with their unit vectors."""
 
-    mean: "Floats"
-    axes: "Floats"  # (dimension, components)
+    words: Words
+    pieces: tuple[int, ...]
+    vectors: "Floats"  # (n, dimension), unit rows
+    pooled: "Floats"
+    says: "Flags"  # (n), False for stop words and punctuation
+    is_number: "Flags"
+    is_name: "Flags"
 
-    def project(self, vectors: "Floats") -> "Floats":
-        """Return the components of each row."""
-        found: Floats = ((vectors - self.mean) @ self.axes).astype(np.float32)
-        return found
+
+def read_text(tokens: "TokenVectors") -> ReadText:
+    """Return a text ready to be compared; its token vectors are (n, dimension) float32, made unit rows."""
+    parts = [tokens.text[start:end] for start, end in tokens.spans]
+    capital = [part[:1].isupper() and span[0] > 0 for part, span in zip(parts, tokens.spans, strict=True)]
+    return ReadText(
+        read_words(tokens.text),
+        tokens.pieces,
+        tokens.vectors / np.maximum(np.linalg.norm(tokens.vectors, axis=1, keepdims=True), 1e-9),
+        tokens.pooled,
+        np.array([any(map(str.isalnum, part)) and not is_stop(part.lower()) for part in parts], np.bool_),
+        np.array([any(map(str.isdigit, part)) for part in parts], np.bool_),
+        np.array(capital, np.bool_),
+    )
+
+
+def features(old: ReadText, new: ReadText) -> "Floats":
+    """Return what describes a pair of texts, (columns) float32."""
+    table = old.vectors @ new.vectors.T
+    ours, left_old = _aligned(old, new, table)
+    theirs, left_new = _aligned(new, old, table.T)
+    values = [float(old.pooled @ new.pooled), *_compared(old.words, new.words), *ours, *theirs]
+    if left_old.any() and left_new.any():
+        means = [side.vectors[left].mean(axis=0) for side, left in ((old, left_old), (new, left_new))]
+        part = table[np.ix_(left_old, left_new)]
+        values += [_cosine(*means), part.max(), part.max(axis=1).mean(), part.max(axis=0).mean()]
+    else:
+        values += [-1.0, -1.0, float(left_old.any()), float(left_new.any())]
+    return np.array(values, np.float32)
+
+
+def _cosine(one: "Floats", other: "Floats") -> float:
+    return float(one @ other) / max(float(np.linalg.norm(one) * np.linalg.norm(other)), 1e-9)
+
+
+def _aligned(one: ReadText, other: ReadText, table: "Floats") -> "tuple[list[float], Flags]":
+    """Describe how the tokens of one text are aligned with another; also tell which are left over."""
+    count = len(one.pieces)
+    if not count or not len(other.pieces):
+        return [0.0] * 15, np.ones(count, np.bool_)
+    best = table.max(axis=1)
+    exact = np.isin(one.pieces, other.pieces)
+    left = one.says & ~exact
+    lefts = best[left] if left.any() else np.ones(1, np.float32)
+    third = max(1, count // 3)
+    said = best[one.says].mean() if one.says.any() else 1.0
+    closest = [best.mean(), best.min(), np.sort(best)[:2].mean(), said, exact.mean(), lefts.mean(), lefts.min()]
+    counts = [one.says, left, left & one.is_number, left & one.is_name, left & (best < _FAR)]
+    share = left.sum() / max(1, one.says.sum())
+    ends = [left[:third].any(), left[-third:].any()]
+    return [float(value) for value in (*closest, *(each.sum() for each in counts), share, *ends)], left
+
+
+def _compared(old: Words, new: Words) -> list[float]:
+    """Describe two texts by their words."""
+    shared = old.content & new.content
+    values: list[float] = [
+        len(shared) / max(1, len(old.content | new.content)),
+        len(shared) / max(1, min(len(old.content), len(new.content))),
+        sorted(old.words) == sorted(new.words),
+        _begins(old.words, new.words),
+        _begins(old.words[::-1], new.words[::-1]),
+        len(old.words),
+        len(new.words) / max(1, len(old.words)),
+        opposites(old, new),
+        bool(old.names - set(new.words)) and bool(new.names - set(old.words)),
+        len(old.numbers & new.numbers),
+        len(old.names & new.names),
+    ]
+    sets = (old.content, new.content), (old.numbers, new.numbers), (old.names, new.names), (old.signs, new.signs)
+    for ours, theirs in (*sets, *zip(old.marked, new.marked, strict=True)):
+        values += [len(ours - theirs), len(theirs - ours)]
+    return values + [min(count, 3) for both in zip(old.phrases, new.phrases, strict=True) for count in both]
+
+
+def _begins(ours: Sequence[str], theirs: Sequence[str]) -> int:
+    """Return how many words two texts begin with."""
+    pairs = enumerate(zip(ours, theirs, strict=False))
+    return next((number for number, (one, other) in pairs if one != other), min(len(ours), len(theirs)))
 
 
 @dataclass(frozen=True)
 class PairModel:
-    """The arrays of the data file."""
+    """The arrays of the data file; of a node that parts pairs the left one follows, a leaf's right one is itself."""
 
     embedding: str  # name of the embedding model, with the start of its hash
     depth: int
     feature: "NDArray[np.int64]"  # (nodes)
-    threshold: "Floats"  # (nodes); a leaf's sends everything to itself
-    left: "NDArray[np.int64]"
-    right: "NDArray[np.int64]"
+    threshold: "Floats"  # (nodes)
+    right: "NDArray[np.int64]"  # (nodes)
     value: "Floats"  # (nodes)
-    roots: "NDArray[np.int64]"  # (trees), the classes in turn
-    pooled: Axes
-    left_over: Axes
-    scale: "Floats"  # calibration: softmax(scale · score + shift)
-    shift: "Floats"
+    roots: "NDArray[np.int64]"  # (trees)
+    scale: float  # calibration: 1 / (1 + exp(-(scale · score + shift)))
+    shift: float
 
     def repeats(self, pairs: "Sequence[tuple[TokenVectors, TokenVectors]]") -> list[float]:
-        """Return how likely the new text of each pair (old, new) says the same, calibrated, in their order.
+        """Return how likely the new text of each pair (old, new) says the same, in their order.
 
         It is 0 where one of the two is in a script that the embedding model cannot read, and where both have the same
-        words in another order: the trees take "Ann pays Bo" for "Bo pays Ann".
+        words, in another order or with other signs: the trees take "Ann pays Bo" for "Bo pays Ann". It is 1 where they
+        differ by articles alone.
         """
         if not pairs:
             return []
         texts = {id(text): text for pair in pairs for text in pair}
         ready = {key: read_text(text) for key, text in texts.items()}
         read = [(ready[id(old)], ready[id(new)]) for old, new in pairs]
-        table = self.table([features(old, new) for old, new in read])
-        chances = self.calibrated(self.scores(table))
-        found = zip(read, chances[:, 0].tolist(), strict=True)
-        return [0.0 if is_foreign(*pair) or are_turned_round(*pair) else same for pair, same in found]
-
-    def table(self, found: "Sequence[tuple[Floats, Floats]]") -> "Floats":
-        """Return the features of pairs with the projections of their vectors, (pairs, columns) float32."""
-        return columns(found, self.pooled, self.left_over)
+        scores = self.scores(np.array([features(old, new) for old, new in read]))
+        chances = 1 / (1 + np.exp(-(scores * self.scale + self.shift)))
+        found = zip(read, chances.tolist(), strict=True)
+        return [0.0 if is_never(*pair) else 1.0 if is_always(*pair) else chance for pair, chance in found]
 
     def scores(self, table: "Floats") -> "Floats":
-        """Return the sums of the trees' leaves before calibration, (pairs, classes) float32."""
+        """Return the sum of the trees' leaves for each row of features."""
         rows = np.arange(len(table))[:, None]
         node = np.broadcast_to(self.roots, (len(table), len(self.roots)))
         for _ in range(self.depth):
-            node = np.where(table[rows, self.feature[node]] <= self.threshold[node], self.left[node], self.right[node])
-        summed: Floats = self.value[node].reshape(len(table), -1, len(CLASSES)).sum(axis=1)
+            after = node + (self.right[node] != node)
+            node = np.where(table[rows, self.feature[node]] <= self.threshold[node], after, self.right[node])
+        summed: Floats = self.value[node].sum(axis=1)
         return summed
 
-    def calibrated(self, scores: "Floats") -> "Floats":
-        """Return the probabilities of the classes, (pairs, classes): softmax(scale · score + shift), vector scaling.
 
-        The method is that of Guo et al., On Calibration of Modern Neural Networks, 2017.
-        """
-        values = np.exp(scores * self.scale + self.shift - (scores * self.scale + self.shift).max(1, keepdims=True))
-        chances: Floats = values / values.sum(axis=1, keepdims=True)
-        return chances
-
-
-def columns(found: "Sequence[tuple[Floats, Floats]]", pooled: Axes, left_over: Axes) -> "Floats":
-    """Put features and projections of vectors together, a row for each pair."""
-    vectors = np.stack([rows for _, rows in found])
-    parts = [
-        np.stack([values for values, _ in found]),
-        pooled.project(vectors[:, :3].reshape(len(found), -1)),
-        left_over.project(vectors[:, 3]),
-        left_over.project(vectors[:, 4]),
-    ]
-    return np.concatenate(parts, axis=1).astype(np.float32)
-
-
-def are_turned_round(old: ReadText, new: ReadText) -> bool:
-    """Tell whether two texts have the same words that tell something, in another order."""
+def is_never(old: ReadText, new: ReadText) -> bool:
+    """Tell whether two texts are no repeat: one cannot be read, or both have the same words, otherwise put."""
     ours, theirs = ([word for word in side.words.words if word in side.words.content] for side in (old, new))
-    return ours != theirs and sorted(ours) == sorted(theirs)
+    is_turned = old.words.words == new.words.words or (ours != theirs and sorted(ours) == sorted(theirs))
+    return is_turned or max(old.words.foreign, new.words.foreign) > FOREIGN
 
 
-def is_foreign(old: ReadText, new: ReadText) -> bool:
-    """Tell whether one of two texts is in a script that the embedding model cannot read."""
-    return max(old.words.foreign, new.words.foreign) > FOREIGN
+def is_always(old: ReadText, new: ReadText) -> bool:
+    """Tell whether two texts differ by articles alone."""
+    ours, theirs = ([word for word in side.words.words if word not in _ARTICLES] for side in (old, new))
+    return ours == theirs and old.words.signs == new.words.signs
 
 
 def default_file() -> Path:
@@ -154,29 +214,10 @@ def load_pair_model(embedding: str, file: Path | None = None) -> PairModel:
 
 def _from_arrays(meta: dict[str, Any], data: "dict[str, NDArray[Any]]") -> PairModel:
     """Build the model; raise ValueError where arrays do not fit each other."""
-    feature, left, right, roots = (data[name].astype(np.int64) for name in ("feature", "left", "right", "roots"))
-    if (
-        {len(feature)} != {len(data[name]) for name in ("left", "right", "threshold", "value")}
-        or max(left.max(), right.max(), roots.max()) >= len(feature)
-        or feature.max() >= data["columns"].item()
-        or len(roots) % len(CLASSES)
-    ):
+    feature, right, roots = (data[name].astype(np.int64) for name in ("feature", "right", "roots"))
+    sizes = {len(data[name]) for name in ("feature", "right", "threshold", "value")}
+    if len(sizes) != 1 or max(right.max(), roots.max()) >= len(feature) or feature.max() >= meta["columns"]:
         raise ValueError("its trees do not fit together")
-    return PairModel(
-        embedding=str(meta["embedding"]),
-        depth=int(meta["depth"]),
-        feature=feature,
-        threshold=data["threshold"].astype(np.float32),
-        left=left,
-        right=right,
-        value=data["value"].astype(np.float32),
-        roots=roots,
-        pooled=_axes(data, "pooled"),
-        left_over=_axes(data, "left"),
-        scale=data["scale"].astype(np.float32),
-        shift=data["shift"].astype(np.float32),
-    )
-
-
-def _axes(data: "dict[str, NDArray[Any]]", name: str) -> Axes:
-    return Axes(data[f"mean_{name}"].astype(np.float32), data[f"axes_{name}"].astype(np.float32))
+    threshold, value = (data[name].astype(np.float32) for name in ("threshold", "value"))
+    numbers = float(meta["scale"]), float(meta["shift"])
+    return PairModel(str(meta["embedding"]), int(meta["depth"]), feature, threshold, right, value, roots, *numbers)

@@ -34,7 +34,7 @@ from .supersession import EntryFile, conflicting_text, read_entry_file, supersed
 NO_VERDICTS: Mapping[tuple[str, str], Verdict] = {}
 NO_REPEATS: Mapping[tuple[str, str], float] = {}
 REPEAT = 0.9
-"""Learned probability of saying the same from which a text confirms another one: 0 of 240 distinct pairs have it."""
+"""Learned probability of saying the same from which a text confirms another one: 0 of 967 distinct pairs have it."""
 NAMED = 3
 """Memories that a new one is told to lie near, at most."""
 NEAR = 0.55

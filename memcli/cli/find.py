@@ -90,9 +90,8 @@ def _expired(moment: str) -> str:
 def _show_hit(hit: Hit, place: str, explain: bool) -> None:
     day = hit.timestamp[:10]
     outdated = (f"outdated by {hit.outdated_by}",) if hit.outdated_by else ()
-    alike = (f"probably says the same as {', '.join(hit.likely_same)}",) if hit.likely_same else ()
     later = f"says later what {hit.later_than} says" if hit.later_than else ""
-    remark = "; ".join(filter(None, (_expired(hit.expired), later, *outdated, *alike, *hit.changed)))
+    remark = "; ".join(filter(None, (_expired(hit.expired), later, *outdated, *hit.changed)))
     if not output.is_watched():
         row = [f"{hit.relevance:.2f}", hit.id, hit.type or hit.kind, day, place, hit.summary]
         row += [remark] if remark else []

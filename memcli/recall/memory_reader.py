@@ -91,7 +91,6 @@ class MemoryReader:
             kept=kept,
             score=hit.relevance * (1 - weight + weight * kept),
             conflicts=tuple(str(row.get("conflicts_with") or "").split()),
-            likely_same=tuple(str(row.get("likely_same") or "").split()),
             changed=self._changes(file.text) if row else (),
             later_than=hit.later_than,
             is_whole=is_whole and hit.kind not in _RUNS,

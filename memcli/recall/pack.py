@@ -47,7 +47,7 @@ class Memory:
     kept: float = 1.0  # in [0, 1]: how much is left of it by age, trust and use
     score: float = 0.0  # what orders the section
     conflicts: tuple[str, ...] = ()  # ids of memories it is flagged with
-    likely_same: tuple[str, ...] = ()  # those of these that probably say the same
+    likely_same: tuple[str, ...] = ()  # always empty: an earlier version guessed
     changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
     later_than: str = ""  # the id of a memory that says earlier what it says; empty where none does
     is_whole: bool = True  # the text is all of it
@@ -186,8 +186,7 @@ def piece(memory: Memory) -> str:
         "scope": _scope(memory),
         "date": memory.date,
         "part": "" if memory.is_whole else "yes",
-        "conflicts-with": " ".join(one for one in memory.conflicts if one not in memory.likely_same),
-        "likely-same": " ".join(one for one in memory.conflicts if one in memory.likely_same),
+        "conflicts-with": " ".join(memory.conflicts),
         "changed": "; ".join(memory.changed),
         "later-than": memory.later_than,
     }

@@ -70,7 +70,7 @@ class Hit:
     source: str = ""
     key: str = ""
     conflicts_with: tuple[str, ...] = ()  # active memories that may say otherwise, or the same
-    likely_same: tuple[str, ...] = ()  # those of these that probably say the same
+    likely_same: tuple[str, ...] = ()  # always empty: an earlier version guessed
     outdated_by: str = ""  # the newest of the others, where it is newer
     changed: tuple[str, ...] = ()  # what became of the lines it cites, where they are not what they were
     expired: str = ""  # since when it is no longer true, RFC 3339; empty where it is
@@ -196,7 +196,6 @@ def hit_of(
     entry: Mapping[str, Any] = piece.entry
     named = flags(piece)
     others = {each.entry["id"]: each for each in pieces.values() if each.entry.get("id") in named}
-    alike = frozenset(entry.get("likely_same") or ())
     # Only a key says that one of two is over; what else is flagged is a question.
     newer = {name: moment(each) for name, each in others.items() if entry.get("key") and _fill_one_key(each, piece)}
     newest = max(newer, key=lambda name: newer[name], default="")
@@ -217,7 +216,6 @@ def hit_of(
         source=entry.get("source", ""),
         key=entry.get("key") or "",
         conflicts_with=tuple(name for name in named if name in others),
-        likely_same=tuple(name for name in named if name in others and name in alike),
         outdated_by=newest if newest and newer[newest] > moment(piece) else "",
         later_than=address_of(pieces[later_than]) if later_than is not None else "",
         matched=tuple(matched),

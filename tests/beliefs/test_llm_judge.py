@@ -36,7 +36,7 @@ def verdict(old: str, new: str, **said: Any) -> tuple[str, bool] | None:
         PAIR,
         ("our database is postgresql", "Postgres is the database we use."),
         ("Mia takes tea with milk", "mia has milk in her tea"),
-        ("The team meets at 3 pm", "Team meeting: 15:00"),
+        ("The team of three meets at 15:00", "Team meeting of the 3: 15:00"),
         ("User is vegetarian", "Der Nutzer ist Vegetarier"),
         ("Die Katze schläft auf dem Sofa", "Auf der Couch schläft der Kater"),
     ],
