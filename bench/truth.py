@@ -3,7 +3,8 @@
 Every memory goes through the command `mem write`, one after the other, and every question through `mem search`, both in
 this process. Below DATA lie `locomo-obs` (sets of corpus.jsonl, queries.jsonl and qrels.tsv) and `fact-consolidation`
 (facts in the order they were said, of which a later one replaces an earlier one of the same thing). The same texts put
-there as files say what writing costs. The twenty worst questions are printed.
+there as files say what writing costs. `bench/data/forgotten.tsv` has memories to forget, three paraphrases and three
+statements about the same things for each of them, and others. The twenty worst questions are printed.
 
 `bench/data/strangers/truth` has what people who never saw the code said twice: `updates.jsonl` (old, new, question) and
 `notes.jsonl` (a line of a daily note, the entry that corrects it, question).
@@ -113,6 +114,28 @@ def facts(told: Mapping[str, Any], *, written: bool) -> list[bool]:
         ]
 
 
+def forgotten() -> list[str]:
+    """Return the rows of what comes of texts that an import brings after 20 memories were forgotten."""
+    texts: dict[str, list[str]] = {}
+    for line in (Path(__file__).parent / "data" / "forgotten.tsv").read_text(encoding="utf-8").splitlines():
+        kind, _, text = line.partition("\t")
+        texts.setdefault(kind, []).append(text)
+    lines = []
+    with workspace():
+        ids = keep([(text, "2026-01-02T00:00:00Z") for text in texts["forgotten"]], Path(), written=True)
+        mem("forget", *ids)
+        for kind, several in texts.items():
+            records = [
+                {"content": text, "source": "observed", "created_at": "2026-01-01T00:00:00Z"} for text in several
+            ]
+            Path(f"{kind}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+            counts = mem("import", f"{kind}.jsonl")["counts"]
+            active = counts.get("created", 0) + counts.get("merged", 0)
+            told = f"{active} active, {counts.get('held', 0)} held back, {counts.get('forgotten', 0)} refused"
+            lines.append(f"| {len(several)} texts after 20 were forgotten: {kind} | | {told} | |")
+    return lines
+
+
 class Told(NamedTuple):
     """What was said on two days, each time as an entry or in the note of the day, and a question about it."""
 
@@ -200,6 +223,7 @@ def main() -> None:
         counts = [sum(facts(told, written=way)) for way in (False, *([True] if size == "6k" else []))]
         shown = [*map(str, counts), *[""] * (2 - len(counts))]
         lines.append(f"| facts {size}, current ones first of {len(told['questions'])} | {' | '.join(shown)} | |")
+    lines += forgotten()
     lines += of_strangers()
     measures.show("truth", "\n".join(lines) + "\n", write=given.write)
     for asked in sorted(worst, key=lambda asked: asked.ndcg)[:WORST]:

@@ -69,6 +69,7 @@ class Consolidated:
             "messages": self.messages,
             "entries": self.entries,
             "forgotten": sum(one.action == "forgotten" for one in self.memories),
+            "held": sum(one.action == "held" for one in self.memories),
             "memories": [one.as_dict() for one in self.memories],
             "paths": list(self.paths),
             "remarks": list(self.remarks),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..beliefs.deduplication import NO_TWINS, fold_twins
+from ..beliefs.forgotten import ForgottenGuard
 from ..beliefs.replacing import Superseded, supersede_entry
 from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, UsageError
@@ -52,6 +53,8 @@ class Edited:
     """The ids of the entries that said the same word for word, which it took in."""
     superseded_by: str = ""
     """The id of the entry that said the same word for word, which took it in."""
+    notices: tuple[str, ...] = ()
+    """What a person is to be told."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON document of `mem edit`."""
@@ -103,8 +106,10 @@ def edit(
     require_source(source, by)
     where, place = locate(workspaces, name, strict=True)
     guard = SecretGuard(where, redact, allow_secret)
-    done = edit_text(where, place.path, change, guard, source=source, by=where.author(source, by))
-    return _edited(where, done, guard)
+    author = where.author(source, by)
+    forgotten = ForgottenGuard(where, place.path, author)
+    done = edit_text(where, place.path, forgotten.change(change), guard, source=source, by=author)
+    return _edited(where, done, guard, forgotten)
 
 
 def replace_words(
@@ -165,7 +170,8 @@ def begin_edit(
 @recorded("edit")
 def end_edit(copy: EditCopy) -> Edited:
     """Put an edited copy in the place of the text; where that is refused the copy stays, and the error names it."""
-    return _edited(copy.workspace, copy.take(), copy.guard)
+    forgotten = ForgottenGuard(copy.workspace, copy.path, copy.by)
+    return _edited(copy.workspace, copy.take(forgotten.change), copy.guard, forgotten)
 
 
 @recorded("supersede")
@@ -238,7 +244,8 @@ def _named(workspaces: Workspaces, names: Sequence[str], *, hides: bool = True) 
     ]
 
 
-def _edited(workspace: Workspace, done: EntryChange, guard: SecretGuard) -> Edited:
+def _edited(workspace: Workspace, done: EntryChange, guard: SecretGuard, forgotten: ForgottenGuard) -> Edited:
+    notices = forgotten.lifted("mem edit")
     twins = fold_twins(workspace, done.path, "mem edit") if done.action == "updated" else NO_TWINS
     redacted = tuple(guard.redacted)
-    return Edited(workspace, done.action, done.id, done.path, redacted, twins.supersedes, twins.superseded_by)
+    return Edited(workspace, done.action, done.id, done.path, redacted, twins.supersedes, twins.superseded_by, notices)

@@ -5,6 +5,7 @@ another than the user writes is never an entry of the user's. Nothing is lost: w
 earlier text in the archive.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..store import editing
@@ -29,8 +30,16 @@ __all__ = [
     "require_nameable",
 ]
 
-change_file = recorded("memory-tool edit")(editing.change_file)
 rename_file = recorded("memory-tool rename")(editing.rename_file)
+
+
+@recorded("memory-tool edit")
+def change_file(workspace: Workspace, path: str, change: Callable[[str], str], *, name: str, by: str) -> str:
+    """Change a file's text, as `editing.change_file`; raise RefusedError where it would say what was forgotten."""
+    from ..beliefs.forgotten import ForgottenGuard
+
+    guarded = ForgottenGuard(workspace, path, by).change(change)
+    return editing.change_file(workspace, path, guarded, name=name, by=by)
 
 
 @recorded("memory-tool delete")

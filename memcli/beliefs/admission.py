@@ -16,7 +16,7 @@ from ..store.journal import Applied, Step, apply, exclusive
 from ..store.lock import change_mark, one_by_one
 from ..store.workspace import Workspace
 from .comparison import is_comparable
-from .forgotten import have_been_forgotten, read_forgotten
+from .forgotten import note_said_again, purged_files, read_forgotten
 from .merging import are_apart, is_same_slot, says
 from .neighbours import FLOOR, Nearby, look_around
 from .plan import Draft, NearEntry, Settled, entry_of
@@ -120,6 +120,7 @@ def admit(
 def note_settled(workspace: Workspace, settled: Settled, origin: str = "") -> None:
     """Note beside the files what was confirmed and, for a review, which entries a conversation, `origin`, made."""
     access_log.confirm(workspace, settled.confirmed)
+    note_said_again(workspace, settled.said_again)
     if origin:
         local_log.note_added(workspace, settled.made, origin)
 
@@ -177,6 +178,9 @@ def settle_batches(
     """
     settlement = Settlement(workspace, heard.verdicts if heard else NO_VERDICTS, seen.learned.known)
     settlement.forgotten = read_forgotten(workspace, seen.forgotten)
+    if workspace.may_have_forgotten:
+        settlement.forgotten += purged_files(workspace, {entry.body for entry in seen.entries})
+    settlement.alike, settlement.faded = seen.alike, seen.faded
     for draft, entry, near, before in zip(seen.drafts, seen.entries, seen.near, seen.before, strict=True):
         settlement.decide(draft, entry, near, before, is_open=is_settled_here(entry))
     notices = tuple(notice for notice in (seen.notice, seen.learned.notice, *settlement.lifted) if notice)
@@ -190,6 +194,7 @@ def settle_batches(
             () if number else notices,
             error,
             tuple(one for at, one in settlement.confirmed.items() if part.start <= at < part.stop),
+            tuple(settlement.said_again) if not number else (),
         )
         for number, part in enumerate(parts)
     ]
@@ -208,7 +213,7 @@ def _looked(
     texts = [(entry.type, body if is_comparable(body) else "") for entry, body in zip(entries, bodies, strict=True)]
     documents = {number: body for number, body in enumerate(bodies) if not is_comparable(body)}
     keys = [entry.key if is_settled_here(entry) else "" for entry in entries]
-    barred = [entry.body for entry in entries] if have_been_forgotten(workspace) else []
+    barred = [entry.body for entry in entries] if workspace.may_have_forgotten else []
     if not any(bodies) and not any(keys) and not barred:
         return Nearby([{} for _ in texts], [{} for _ in texts])
     return look_around(workspace, texts, last, documents=documents, keys=keys, barred=barred, budget=budget, keep=keep)

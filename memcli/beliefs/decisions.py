@@ -16,7 +16,7 @@ from ..store.access_log import confirmations
 from ..store.journal import Change
 from ..store.workspace import Workspace
 from .deduplication import could_be_one, taking_in
-from .forgotten import forgetting
+from .forgotten import accepting, forgetting, refusing
 from .merging import is_believed_over, may_replace
 from .plan import Plan, applied, listed
 from .review import Now, Question, fresh
@@ -96,9 +96,12 @@ def keep_all(
     for path, names in others.items():
         changed.append(_kept_apart(workspace, sides[path], names))
         progress(len(changed), len(others))
+    plan = Plan()
+    for one in asked:
+        plan += decision_plan(workspace, one, "keep") if one.kind == "held" else Plan()
     changed += [_renewed(workspace, one.sides[0]) for one in asked if one.kind == "faded"]
     steps = [Change(one.path, sides[one.path].text, one.text) for one in changed if one.text != sides[one.path].text]
-    applied(workspace, Plan(tuple(steps)), "mem review")
+    applied(workspace, Plan(tuple(steps)) + plan, "mem review")
     local_log.note_looked(workspace, [side.entry.id for side in sides.values()])
     return len(asked), tuple(problems)
 
@@ -132,7 +135,7 @@ def is_by_trust(question: Question, decision: Decision) -> bool:
 def needs_person(question: Question, decision: Decision) -> bool:
     """Tell whether a decision retires, rewrites or renews what a user said or pinned."""
     if decision == "keep":
-        return question.kind == "faded" and _is_a_persons(question.sides[0])
+        return question.kind == "held" or (question.kind == "faded" and _is_a_persons(question.sides[0]))
     retired = {"newer": question.sides[1:], "older": question.sides[:1]}.get(decision, question.sides)
     return any(map(_is_a_persons, retired))
 
@@ -141,6 +144,9 @@ def decision_plan(workspace: Workspace, question: Question, decision: Decision, 
     """Propose the changes of a decision about a question as its files stand."""
     if decision == "later":
         return Plan()
+    if question.kind == "held":
+        (file,) = question.sides
+        return accepting(workspace, file) if decision == "keep" else refusing(workspace, file)
     if decision == "forget":
         return _forgetting(workspace, question, by_person=by_person)
     if not question.is_pair:

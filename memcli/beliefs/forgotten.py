@@ -1,31 +1,40 @@
 """What was forgotten stays forgotten: who says the same again is refused, unless it is the user, later.
 
-The archived file is the record, and counts in a trusted workspace alone; "the same" is decided without a model.
+The archived file is the record, and counts in a trusted workspace alone; "the same" is decided without a model. What
+may be the same in other words waits in the inbox for a person's yes: files of entries that nothing finds or commits,
+each with why it is `held`, since when, and what it is `about`.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
 from ..dataclass import dataclass
 from ..errors import MemError, RefusedError
-from ..formats.entry import Entry
+from ..formats.entry import Entry, read_entry
+from ..formats.frontmatter.document import edit, parse
+from ..formats.ids import blake2b
 from ..formats.text_lines import normalized, shorten
+from ..formats.times import stamp
 from ..index.index import Index, ask
-from ..index.lookups import entry_texts_with, forgotten_saying, forgotten_texts, places_saying
-from ..store import entries
-from ..store.entries import drafted, revised, unforgotten
-from ..store.journal import Change
+from ..index.lookups import entry_texts_with, forgotten_saying, forgotten_texts, paths_by_id, places_saying
+from ..store import entries, trust
+from ..store.atomic_files import digest
+from ..store.entries import drafted, place_of, revised, unforgotten
+from ..store.journal import Change, Move
 from ..store.undo_records import telling_lines
 from ..store.workspace import Workspace
 from .merging import says
 from .plan import Plan, applied, without_lines
 from .supersession import EntryFile, hidden_with, read_entry_file
 
-
-def have_been_forgotten(workspace: Workspace) -> bool:
-    """Return whether anything can have been forgotten here: nothing was where there is no archive."""
-    return workspace.is_trusted and (workspace.root / workspace.layout.archive).is_dir()
+FORGOTTEN = "forgotten"
+"""Why an entry is held that may say in other words what was forgotten."""
+HELD_FOR = timedelta(days=90)
+_MARKS = ("held", "held_at", "about")
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 def forgotten_like(entry: Entry, files: Iterable[EntryFile]) -> list[EntryFile]:
@@ -48,6 +57,8 @@ def is_lifted(entry: Entry, forgotten: Collection[EntryFile], *, is_told_now: bo
 def refusal(file: EntryFile) -> str:
     """Return in one line what was forgotten, and how it comes back."""
     entry = file.entry
+    if not file.path:
+        return f"{shorten(entry.body, 80)!r} was deleted for good here on {entry.forgotten_at[:10]}"
     why = f" ({shorten(entry.reason, 80)})" if entry.reason else ""
     return (
         f"{entry.id} {shorten(entry.body, 80)!r} was forgotten on {entry.forgotten_at[:10]}{why}:"
@@ -57,12 +68,30 @@ def refusal(file: EntryFile) -> str:
 
 def lifted(file: EntryFile) -> str:
     """Return in one line that a file counts as forgotten no more."""
+    if not file.path:
+        return f"it was deleted for good here on {file.entry.forgotten_at[:10]}: said again by the user, it is kept"
     return f"{file.entry.id} was forgotten on {file.entry.forgotten_at[:10]}: said again by the user, it is no more"
 
 
 def lifting(workspace: Workspace, files: Collection[EntryFile]) -> Plan:
     """Propose to take the marks of forgetting off some archived files."""
-    return Plan(tuple(Change(file.path, file.text, unforgotten(workspace, file.path, file.text)) for file in files))
+    marked = [file for file in files if file.path]
+    return Plan(tuple(Change(file.path, file.text, unforgotten(workspace, file.path, file.text)) for file in marked))
+
+
+def note_said_again(workspace: Workspace, files: Iterable[EntryFile]) -> None:
+    """Let what was deleted for good here be kept again."""
+    texts = [normalized(file.entry.body) for file in files if not file.path]
+    if texts and workspace.state:
+        trust.note_said_again(workspace.state, workspace.root, texts)
+
+
+def purged_files(workspace: Workspace, texts: Iterable[str]) -> list[EntryFile]:
+    """Return a stand-in, which has no path, for each text that was deleted for good on this machine."""
+    if not (workspace.state and trust.has_purged(workspace.state, workspace.root)):
+        return []
+    days = {text: trust.purged_on(workspace.state, workspace.root, normalized(text)) for text in texts}
+    return [EntryFile("", "", Entry(id="", body=text, forgotten_at=day)) for text, day in days.items() if day]
 
 
 def pass_by_the_forgotten(
@@ -79,7 +108,7 @@ def pass_by_the_forgotten(
     Raise RefusedError where it was, and is not the user's word. What is a change is told now; `entry` is that of a file
     that comes from elsewhere.
     """
-    if not have_been_forgotten(workspace) or told.get("status") not in (None, "", "active"):
+    if not workspace.may_have_forgotten or told.get("status") not in (None, "", "active"):
         return ()
     is_told_now = entry is None and (is_change or not told.get("created_at"))
     entry = entry or drafted(workspace, told, body)
@@ -89,7 +118,56 @@ def pass_by_the_forgotten(
     if not is_lifted(entry, files, is_told_now=is_told_now):
         raise RefusedError(refusal(files[0]), "`--source user` where the user said so again")
     applied(workspace, lifting(workspace, files), command)
+    note_said_again(workspace, files)
     return tuple(map(lifted, files))
+
+
+@dataclass
+class ForgottenGuard:
+    """Holds a change of a file's text against what was forgotten; what the user's own word says again is lifted."""
+
+    workspace: Workspace
+    path: str
+    by: str
+    lifts: tuple[EntryFile, ...] = ()
+
+    def change(self, change: Callable[[str], str]) -> Callable[[str], str]:
+        """Return a change that raises RefusedError where it would say what was forgotten, and is not the user's."""
+
+        def guarded(text: str) -> str:
+            new = change(text)
+            if new != text and (files := self._said_anew(text, new)):
+                if self.by != "user":
+                    raise RefusedError(refusal(files[0]), "`--source user` where the user said so again")
+                self.lifts = tuple(files)
+            return new
+
+        return guarded if self.workspace.may_have_forgotten else change
+
+    def lifted(self, command: str) -> tuple[str, ...]:
+        """Take the marks off what the user said again; return what is to be said of each."""
+        applied(self.workspace, lifting(self.workspace, self.lifts), command)
+        note_said_again(self.workspace, self.lifts)
+        return tuple(map(lifted, self.lifts))
+
+    def _said_anew(self, old: str, new: str) -> list[EntryFile]:
+        """Return what was forgotten and a file's new text says, but not the old one."""
+        layout, kind = self.workspace.layout, self.workspace.layout.kind_of(self.path)
+        if kind == "memory":
+            lines = set(map(_plain, new.splitlines())) - set(map(_plain, old.splitlines()))
+            return forgotten_files(self.workspace, lines)
+        if kind != "entry" or layout.is_archived(self.path):
+            return []
+        before, after = (read_entry(parse(text), self.path, self.workspace.now)[0] for text in (old, new))
+        is_said = before.status == "active" and normalized(before.body) == normalized(after.body)
+        if is_said or after.status != "active":
+            return []
+        return forgotten_like(after, forgotten_files(self.workspace, [after.body]))
+
+
+def _plain(line: str) -> str:
+    """Return a line of the page without its bullet and what mem notes behind it."""
+    return line.partition("<!--")[0].strip().lstrip("-*+ ")
 
 
 def read_forgotten(workspace: Workspace, paths: Iterable[str]) -> list[EntryFile]:
@@ -103,7 +181,8 @@ def read_forgotten(workspace: Workspace, paths: Iterable[str]) -> list[EntryFile
 
 def forgotten_files(workspace: Workspace, texts: Collection[str]) -> list[EntryFile]:
     """Read the archived files that are forgotten and say one of some texts."""
-    return read_forgotten(workspace, ask(workspace, lambda index: _paths(index, texts)))
+    files = read_forgotten(workspace, ask(workspace, lambda index: _paths(index, texts)))
+    return files + purged_files(workspace, texts)
 
 
 def _paths(index: Index, texts: Collection[str]) -> list[str]:
@@ -118,7 +197,7 @@ def all_forgotten(workspace: Workspace) -> frozenset[str]:
         index.refresh()
         return forgotten_texts(index)
 
-    return ask(workspace, answer) if have_been_forgotten(workspace) else frozenset()
+    return ask(workspace, answer) if workspace.may_have_forgotten else frozenset()
 
 
 @dataclass(frozen=True)
@@ -171,3 +250,85 @@ def _without_wordings(workspace: Workspace, path: str, forgotten: Sequence[Entry
         if len(stay) < len(other.entry.wordings):
             return Change(path, other.text, revised(workspace, path, other.text, {"wordings": stay}, touch=False))
     return None
+
+
+def inbox_path(workspace: Workspace, body: str) -> str:
+    """Return where a text waits: one place for all that say the same."""
+    return (
+        f"{workspace.layout.inbox}{blake2b(normalized(body).encode('utf-8', 'replace'), digest_size=8).hexdigest()}.md"
+    )
+
+
+def is_held(entry: Entry, forgotten: Entry) -> bool:
+    """Return whether a memory, near to one that was forgotten, is to wait: not of another project or other numbers."""
+    if entry.project and forgotten.project and entry.project != forgotten.project:
+        return False
+    old, new = (set(_NUMBER.findall(text)) for text in (forgotten.body, entry.body))
+    return not (old and new) or bool(old & new)
+
+
+def held_back(path: str, forgotten: EntryFile) -> str:
+    """Return in one line why a text waits, and who decides."""
+    entry = forgotten.entry
+    return (
+        f"held back in {path}: may say in other words what was forgotten on {entry.forgotten_at[:10]}"
+        f" ({entry.id} {shorten(entry.body, 80)!r}): `mem review` decides"
+    )
+
+
+def held_text(workspace: Workspace, text: str, forgotten: Entry) -> str:
+    """Return the text of an entry that waits, since it may say what was forgotten."""
+    values = (FORGOTTEN, workspace.stamp, forgotten.id)
+    return edit(text, dict(zip(_MARKS, values, strict=True)))
+
+
+def held_files(workspace: Workspace) -> Iterator[EntryFile]:
+    """Yield what waits in the inbox; what cannot be read is passed over."""
+    for path in workspace.inbox:
+        with suppress(MemError):
+            yield read_entry_file(workspace, path)
+
+
+def told_of(file: EntryFile) -> tuple[str, str, str]:
+    """Return why an entry is held, since when, and what it is about."""
+    fields = parse(file.text).fields
+    why, since, about = (fields.get(name, "") for name in _MARKS)
+    return str(why), str(since), str(about)
+
+
+def expired(workspace: Workspace) -> list[EntryFile]:
+    """Return what nobody decided about for 90 days."""
+    oldest = stamp(workspace.now - HELD_FOR)
+    return [file for file in held_files(workspace) if "" < told_of(file)[1] < oldest]
+
+
+def accepting(workspace: Workspace, file: EntryFile) -> Plan:
+    """Propose to make a held text a memory."""
+    place = workspace.free_name(place_of(workspace, file.entry))
+    text = edit(file.text, dict.fromkeys(_MARKS))
+    return Plan((Move(file.path, place, digest(file.text.encode())), Change(place, file.text, text)))
+
+
+def refusing(workspace: Workspace, file: EntryFile) -> Plan:
+    """Propose to take a held text away, as another wording of what was forgotten: it is refused from then on."""
+    about = told_of(file)[2]
+    path = ask(workspace, lambda index: _places(index).get(about, ""))
+    plan = Plan((Change(file.path, file.text, None),))
+    if not workspace.layout.is_archived(path):
+        return plan
+    with suppress(MemError):
+        forgotten = read_entry_file(workspace, path)
+        wordings = [*forgotten.entry.wordings, file.entry.body]
+        text = revised(workspace, path, forgotten.text, {"wordings": wordings}, touch=False)
+        return Plan((Change(path, forgotten.text, text),)) + plan
+    return plan
+
+
+def dropping(files: Iterable[EntryFile]) -> Plan:
+    """Propose to take held texts away."""
+    return Plan(tuple(Change(file.path, file.text, None) for file in files))
+
+
+def _places(index: Index) -> dict[str, str]:
+    index.refresh()
+    return paths_by_id(index)

@@ -17,6 +17,7 @@ from ..index.lookups import (
     entries_holding,
     forgotten_saying,
     has_chunk_of_type,
+    has_forgotten,
     keys_in_use,
     paths_of_chunks,
     sharing_words,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 FLOOR = 0.4
 """Cosine below which texts are not compared: of the pairs to train on, 4 in 100 of the updates lie below."""
+ALIKE = 0.72
+"""Cosine from which a text may say in other words what was forgotten: 58 of 60 paraphrases, 2 of 60 that are near."""
 NEAREST = 5  # in 16 of 16 cases the contradicted memory was among these
 NEAREST_IN_BULK = 2  # of 140 pairs of which one repeats or contradicts the other, 138 were so near among 1,500 texts
 BY_WORDS = 3
@@ -41,6 +44,8 @@ ALONE = 20  # texts looked up one by one, by their words too; of more, only the 
 _EMBEDDED = 64  # texts whose tokens are held at once
 NONE: Mapping[int, str] = {}
 _ENTRIES = Filter(kinds=("entry",))
+_ARCHIVED = Filter(kinds=("entry",), statuses=("archived",))
+_FORGOTTEN = Filter(kinds=("entry",), statuses=(), forgotten=True)
 
 
 def is_learned_for(embedding: str) -> bool:
@@ -127,6 +132,8 @@ class Nearby:
     drafts: tuple["Draft", ...] = ()
     entries: tuple["Entry", ...] = ()  # as the drafts would be made
     forgotten: tuple[str, ...] = ()  # paths of forgotten entries that say one of the texts
+    faded: Mapping[str, str] = field(default_factory=dict)  # text → path of an archived entry that says exactly it
+    alike: tuple[Mapping[str, float], ...] = ()  # for each text: path of a forgotten entry → its cosine, at least ALIKE
     notice: str = ""
     opened: Opened = field(default_factory=Opened)
     vectors: Any = None  # (texts, dimensions) float32, unit rows; None where nothing was embedded
@@ -173,7 +180,11 @@ def _look(
     texts = [text for _, text in told]
     exact = twins(index, texts, _ENTRIES)
     found = Nearby([{} for _ in texts], [{} for _ in texts])
-    found.forgotten = tuple(forgotten_saying(index, barred)) if barred else ()
+    if barred:
+        found.forgotten = tuple(forgotten_saying(index, barred))
+        archived = twins(index, barred, _ARCHIVED)
+        paths = paths_of_chunks(index, {chunk for chunks in archived.values() for chunk in chunks})
+        found.faded = {text: paths[chunk] for text, chunks in archived.items() for chunk in chunks if chunk in paths}
     cosines: list[dict[int, float | None]] = [dict.fromkeys(exact.get(text, ()), 1.0) for text in texts]
     if last is not None:
         found.opened, found.vectors, found.learned = last.opened, last.vectors, last.learned
@@ -182,6 +193,7 @@ def _look(
         by_words = [sharing_words(index, text, _ENTRIES, BY_WORDS) if is_few else [] for text in texts]
         try:
             _by_meaning(index, texts, by_words, cosines, found, seconds)
+            found.alike = _alike(index, found.vectors, seconds) if barred else ()
         except UnavailableError as error:
             found.notice = f"looking for duplicates by words alone: {error}"
         for row, words in zip(cosines, by_words, strict=True):
@@ -233,6 +245,19 @@ def _by_meaning(
         near, named = index.embedding.nearest(vector, _ENTRIES, NEAREST, tuple(words))
         row.update(near)
         row.update(named)
+
+
+def _alike(index: Index, vectors: Any, seconds: float) -> tuple[Mapping[str, float], ...]:
+    """Return for each vector the forgotten entries that are as near as other words for the same are."""
+    from ..index.similarity import nearest_to_each
+
+    if not has_forgotten(index):
+        return ()
+    index.embedding.embed_missing(seconds, wanted=_FORGOTTEN)
+    rows = nearest_to_each(index, vectors, _FORGOTTEN, NEAREST_IN_BULK)
+    rows = [{chunk: cosine for chunk, cosine in row.items() if cosine >= ALIKE} for row in rows]
+    paths = paths_of_chunks(index, {chunk for row in rows for chunk in row})
+    return tuple({paths[chunk]: cosine for chunk, cosine in row.items() if chunk in paths} for row in rows)
 
 
 def _named(row: Mapping[int, float | None], paths: Mapping[int, str]) -> dict[str, float | None]:

@@ -16,6 +16,7 @@ from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
     from ..store.access_log import Access
+    from .supersession import EntryFile
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class NearEntry:
 class Admitted:
     """What became of a draft."""
 
-    action: str  # created, merged, or forgotten: left out, since `id` says it and was forgotten
+    action: str  # created, merged, held back in the inbox, or forgotten: left out, since `id` says it and was forgotten
     id: str  # of the entry that says it now
     path: str
     supersedes: tuple[str, ...] = ()  # ids it took the place of
@@ -130,6 +131,11 @@ class Admitted:
     reason: str = ""
     strength: int = 1  # how often it was confirmed, this time included
     near: tuple[NearEntry, ...] = ()  # the nearest first
+
+    @property
+    def is_let_in(self) -> bool:
+        """Return whether a memory says it now: it was not left out as forgotten, and does not wait in the inbox."""
+        return self.action not in ("forgotten", "held")
 
     def as_dict(self) -> dict[str, Any]:
         """Return it for a JSON document; what does not apply is left out."""
@@ -155,6 +161,7 @@ class Settled:
     notices: tuple[str, ...] = ()
     error: str = ""  # why the judge was not heard; the rules decided then
     confirmed: "tuple[tuple[str, Access], ...]" = ()  # to be counted once the plan is applied
+    said_again: "tuple[EntryFile, ...]" = ()  # what was forgotten, and the user's word lifts
 
     @property
     def superseded(self) -> frozenset[str]:
@@ -165,6 +172,11 @@ class Settled:
     def left_out(self) -> tuple[str, ...]:
         """Return a line about each draft that was left out because what it says was forgotten."""
         return tuple(dict.fromkeys(done.reason for done in self.admitted if done.action == "forgotten"))
+
+    @property
+    def held_back(self) -> tuple[str, ...]:
+        """Return a line about each draft that waits in the inbox, since it may say what was forgotten."""
+        return tuple(dict.fromkeys(done.reason for done in self.admitted if done.action == "held"))
 
     @property
     def made(self) -> list[str]:

@@ -17,12 +17,13 @@ from ..index.index import ask
 from ..store import local_log
 from ..store.local_log import ProposedDecision
 from ..store.workspace import Workspace
+from .forgotten import held_files, told_of
 from .merging import is_same_slot, slot_of
 from .review_count import faded_rules, review_rows
 from .supersession import EntryFile, is_guessed, read_entry_file
 
-QuestionKind = Literal["conflict", "key", "faded", "new"]
-KINDS: tuple[QuestionKind, ...] = ("key", "conflict", "faded", "new")
+QuestionKind = Literal["conflict", "key", "faded", "held", "new"]
+KINDS: tuple[QuestionKind, ...] = ("key", "conflict", "faded", "held", "new")
 """In the order they are asked."""
 HUB = 3
 """Pairs one entry is in from which they are asked about together."""
@@ -59,13 +60,23 @@ def review_queue(workspace: Workspace) -> Queue:
     rows, faults = ask(workspace, review_rows)
     noted = local_log.read_review(workspace)
     desk = _Desk(workspace, rows)
-    found = [*desk.pairs(), *desk.faded()]
+    found = [*desk.pairs(), *desk.faded(), *held(workspace)]
     asked = {side.entry.id for question in found for side in question.sides}
     found += desk.new(noted.added, asked)
     found = [replace(one, proposal=noted.proposals.get(one.id)) for one in _grouped(found)]
     sizes = Counter(one.group for one in found)
     found.sort(key=lambda one: (noted.later.get(one.id, ""), KINDS.index(one.kind), -sizes[one.group], one.group))
     return Queue(tuple(found), tuple(dict.fromkeys([*desk.problems, *faults])))
+
+
+def held(workspace: Workspace) -> list[Question]:
+    """Ask about what waits in the inbox."""
+    found = []
+    for file in held_files(workspace):
+        why, since, about = told_of(file)
+        reason = f"held back since {since[:10]}: may say what was forgotten in {about}" if about else f"held: {why}"
+        found.append(Question(_id("held", (file,)), "held", (file,), reason, f"inbox {about}"))
+    return found
 
 
 class Now:

@@ -28,7 +28,7 @@ def waiting_count(workspace: Workspace) -> int:
         if other in slots and slots[other] != slots[row["id"]]
     }
     filling = sum(count * (count - 1) // 2 for count in Counter(slots.values()).values())
-    return len(flagged) + filling + len(faded_rules(workspace, rows))
+    return len(flagged) + filling + len(faded_rules(workspace, rows)) + len(workspace.inbox)
 
 
 def review_rows(index: Index) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:

@@ -1,6 +1,7 @@
 """Decide, draft after draft, what becomes of new memories, and collect the changes that follow; write nothing."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from ..errors import MemError
@@ -8,12 +9,23 @@ from ..formats.entry import EPISODIC, Entry, read_entry
 from ..formats.frontmatter import document
 from ..formats.text_lines import shorten
 from ..formats.times import stamp
+from ..store import atomic_files
 from ..store.access_log import Access, confirmations
 from ..store.entries import revised, unforgotten
-from ..store.journal import Change
+from ..store.journal import Change, Move, Step
 from ..store.workspace import Workspace
 from .comparison import DISTINCT, Verdict, correction_in, is_correction_of, normalized
-from .forgotten import forgotten_like, is_lifted, lifted, refusal
+from .forgotten import (
+    forgotten_like,
+    held_back,
+    held_text,
+    inbox_path,
+    is_held,
+    is_lifted,
+    lifted,
+    read_forgotten,
+    refusal,
+)
 from .merging import (
     are_apart,
     are_of_one_kind,
@@ -58,6 +70,10 @@ class Settlement:
         self.repeats = repeats
         self.admitted: list[Admitted] = []
         self.forgotten: list[EntryFile] = []  # archived files that may say what a draft says
+        self.faded: Mapping[str, str] = {}  # text → path of an archived entry that says it
+        self._moves: dict[int, Move] = {}  # draft → what it brings back
+        self.alike: Sequence[Mapping[str, float]] = ()  # for each draft: those that may say it in other words
+        self.said_again: list[EntryFile] = []  # what the user's word lifted
         self.lifted: list[str] = []  # lines about those that the user's word lifted
         self.confirmed: dict[int, tuple[str, Access]] = {}  # draft → id, how often it was said again, and where
         self._waiting = confirmations(workspace)
@@ -103,12 +119,20 @@ class Settlement:
             self.admitted.append(Admitted("forgotten", gone.entry.id, gone.path, reason=refusal(gone)))
             return
         for file in forgotten:
-            self._before[file.path] = file.text
-            self._put(file.path, unforgotten(self.workspace, file.path, file.text))
+            if file.path:
+                self._before[file.path] = file.text
+                self._put(file.path, unforgotten(self.workspace, file.path, file.text))
             self.lifted.append(lifted(file))
+            self.said_again.append(file)
             self.forgotten.remove(file)
         cosines = self._cosines(entry, near, before) if is_open else {}
         weighed = self._weighed(entry, cosines)
+        if is_open and not _is_said(weighed) and (back := self._brought_back(draft, entry)):
+            weighed.insert(0, (back, Verdict("same", True, "the same words: it had faded, and is back")))
+        is_known = entry.key or _is_said(weighed)
+        if is_open and not is_known and (alike := self._said_otherwise(draft, entry)):
+            self._hold(draft, entry, alike)
+            return
         self._act(draft, entry, [(file, verdict) for file, verdict in weighed if verdict.kind != "distinct"])
         if self.admitted[-1].action == "created":
             self.admitted[-1] = replace(self.admitted[-1], near=self._named(self.admitted[-1], weighed, cosines))
@@ -130,6 +154,47 @@ class Settlement:
                 against.append((file, Verdict("update", True, f"the key {entry.key}")))
         self._create(draft, entry, against)
 
+    def _brought_back(self, draft: Draft, entry: Entry) -> EntryFile | None:
+        """Bring back an archived memory that a draft says again word for word: nobody had forgotten it."""
+        path = self.faded.get(entry.body, "")
+        place = path.removeprefix(self.workspace.layout.archive)
+        with suppress(MemError):
+            file = read_entry_file(self.workspace, path) if path and entry.status == "active" else None
+            is_over = file is None or file.entry.forgotten_at or file.entry.version_of or file.entry.status != "active"
+            if file is None or is_over or place in self._files or self.workspace.path(place).exists():
+                return None
+            if not draft.confirms or not _may_be_one(file.entry, entry) or file.entry.key != entry.key:
+                return None
+            digest = atomic_files.digest(file.text.encode("utf-8", "surrogateescape"))
+            self._moves[len(self.admitted)] = Move(path, place, digest)
+            self._before[place] = file.text
+            self._files[place] = back = EntryFile(place, file.text, file.entry)
+            return back
+        return None
+
+    def _said_otherwise(self, draft: Draft, entry: Entry) -> EntryFile | None:
+        """Return what was forgotten and what a draft may say in other words, unless it is the user's later word."""
+        paths = self.alike[len(self.admitted)] if self.alike and entry.status == "active" else {}
+        for file in read_forgotten(self.workspace, [path for path in paths if path not in self._files]):
+            if is_held(entry, file.entry) and not is_lifted(entry, [file], is_told_now=draft.is_told_now):
+                return file
+        return None
+
+    def _hold(self, draft: Draft, entry: Entry, forgotten: EntryFile) -> None:
+        """Put a draft into the inbox, once, for a person to decide about it."""
+        path = inbox_path(self.workspace, entry.body)
+        reason = held_back(path, forgotten)
+        self._explain(reason)
+        waiting = self.current(path) if self.workspace.path(path).exists() else self._files.get(path)
+        identifier, _, text = (waiting.entry.id, "", "") if waiting else self._made(draft, entry)
+        if waiting is None:
+            ignore = f"{self.workspace.layout.inbox}.gitignore"
+            for name, content in ((ignore, "*\n"), (path, held_text(self.workspace, text, forgotten.entry))):
+                if name not in self._files and not self.workspace.path(name).exists():
+                    self._before[name] = None
+                    self._put(name, content)
+        self.admitted.append(Admitted("held", identifier, path, reason=reason))
+
     def near_to(self, entry: Entry, cosines: Mapping[str, float | None]) -> tuple[NearEntry, ...]:
         """Return what lies near to a memory that is kept as it is, the nearest first."""
         return self._named(Admitted("created", "", ""), self._weighed(entry, cosines), cosines)
@@ -144,7 +209,7 @@ class Settlement:
 
     def plan(self, drafts: range) -> Plan:
         """Return the changes that began with some of the drafts, by their numbers, as one plan; apply those of all."""
-        changes = []
+        changes: list[Step] = [move for number, move in self._moves.items() if number in drafts]
         for path, number in self._changed.items():
             one = self._files[path]
             if number in drafts and one is not None and one.text != self._before[path]:
@@ -155,7 +220,9 @@ class Settlement:
         self, entry: Entry, near: Mapping[str, float | None], before: Mapping[int, float]
     ) -> dict[str, float | None]:
         """Return the cosines of everything near by its path, of what says the same or fills the slot 1."""
-        cosines = dict(near) | {self.admitted[number].path: cosine for number, cosine in before.items()}
+        made = {number: self.admitted[number] for number in before}
+        is_in = {number: done.path for number, done in made.items() if done.is_let_in}
+        cosines = dict(near) | {path: before[number] for number, path in is_in.items()}
         if twin := self._said.get((kind_of(entry.type), normalized(entry.body))):
             cosines[twin] = 1.0
         return cosines | (dict.fromkeys(self._filled.get(slot_of(entry), ()), 1.0) if entry.key else {})
@@ -279,6 +346,11 @@ class Settlement:
     def _explain(self, reason: str) -> None:
         """Say what became of the draft at hand."""
         self._reasons.append((len(self.admitted), reason))
+
+
+def _is_said(weighed: Sequence[tuple[EntryFile, Verdict]]) -> bool:
+    """Return whether something says the same."""
+    return any(verdict.kind == "same" for _, verdict in weighed)
 
 
 def _may_be_one(old: Entry, new: Entry) -> bool:

@@ -88,7 +88,7 @@ class Written:
 
     workspace: Workspace
     action: str
-    """`created`, `updated`, `unchanged`, or `merged` into an entry that says the same."""
+    """`created`, `updated`, `unchanged`, `merged` into an entry that says the same, or `held` back in the inbox."""
     id: str
     path: str
     """Of the file, within the workspace."""
@@ -185,7 +185,7 @@ def _past_forgotten(
     workspace: Workspace, told: Mapping[str, Any], body: str, *, is_change: bool = False
 ) -> tuple[str, ...]:
     """Return what the user's word lifts of what was forgotten; raise RefusedError where it is not the user's."""
-    if not (workspace.root / workspace.layout.archive).is_dir():
+    if not workspace.may_have_forgotten:
         return ()
     from .forgotten import pass_by_the_forgotten  # late: where nothing was put away no index is opened
 
@@ -238,7 +238,9 @@ def _admitted(
     settled = admit(workspace, [draft], COMMAND, judge, by_key_alone=by_key_alone)
     if settled.left_out:
         raise RefusedError(settled.left_out[0], "`--source user` where the user said so again")
-    return Written(workspace, **vars(settled.admitted[0]), notices=settled.notices, error=settled.error)
+    return Written(
+        workspace, **vars(settled.admitted[0]), notices=settled.notices + settled.held_back, error=settled.error
+    )
 
 
 def _plain(value: Any) -> Any:

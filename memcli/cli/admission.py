@@ -57,6 +57,7 @@ def counted(admitted: Sequence["Admitted"]) -> str:
     """Count what was more than made anew: `2 merged, 1 superseded`; empty where all was."""
     numbers = {
         "forgotten": sum(one.action == "forgotten" for one in admitted),
+        "held back": sum(one.action == "held" for one in admitted),
         "merged": sum(one.action == "merged" for one in admitted),
         "superseded": sum(len(one.supersedes) + bool(one.superseded_by) for one in admitted),
         "in conflict": sum(bool(one.conflicts_with) for one in admitted),

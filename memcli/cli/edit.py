@@ -66,6 +66,8 @@ def edit(
         _open_editor(copy)
         done = api.end_edit(copy)
     tell_redacted(done.redacted)
+    for notice in done.notices:
+        output.note(notice)
     path = context.here(done.workspace, done.path)
     if as_json:
         output.say_json(done.as_dict())

@@ -51,6 +51,7 @@ def heading(question: Question) -> str:
         "same": "do these say the same",
         "key": "which of these holds",
         "faded": "does this still hold",
+        "held": "may this be a memory again",
         "new": "is this worth keeping",
     }
     return f"{asks[question.kind]}? ({question.reason})"

@@ -123,7 +123,7 @@ def _teller(where: Workspace, name: str, *, dry_run: bool, as_json: bool) -> Cal
 
     def tell(line: api.ImportedLine) -> None:
         told[line.action] += 1
-        if line.action in ("conflict", "refused", "forgotten"):
+        if line.action in ("conflict", "refused", "forgotten", "held"):
             if told[line.action] <= TOLD:
                 output.note(f"{name}:{line.line}: {f'{line.path}: ' if line.path else ''}{line.reason}")
             elif told[line.action] == TOLD + 1:

@@ -226,8 +226,8 @@ def keep_requests(
         settled, _ = with_current(workspace, "mem session append", again, decide, note=note)
     except MemError as error:
         return (), (f"what the user asked to remember waits for consolidation: {error.message}",)
-    ids = (admitted.id for admitted in settled.admitted if admitted.action != "forgotten")
-    return tuple(dict.fromkeys(ids)), (*settled.notices, *settled.left_out)
+    ids = (admitted.id for admitted in settled.admitted if admitted.is_let_in)
+    return tuple(dict.fromkeys(ids)), (*settled.notices, *settled.left_out, *settled.held_back)
 
 
 class _LostError(Exception):

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from ..dataclass import dataclass
-from ..errors import BusyError, UnfinishedError
+from ..errors import BusyError, RefusedError, UnfinishedError
 from ..store.sessions.counts import is_due
 from ..store.sessions.event_file import recent_events
 from ..store.sessions.sessions import counts, made
@@ -69,6 +69,7 @@ class _Turn:
 def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembered:
     """Admit a draft within the time, or else write it as it is."""
     from ..beliefs.admission import admit
+    from ..beliefs.forgotten import pass_by_the_forgotten
     from ..formats.text_lines import shorten
     from ..recall.request import Race
     from ..store import entries
@@ -85,7 +86,7 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembere
                 raise
             settled = turn.settled
         (one,) = settled.admitted
-        if one.action == "forgotten":
+        if not one.is_let_in:
             return one.id, f"Not kept: {one.reason}"
         if one.action == "merged":
             return one.id, f"Known already as {one.id}, confirmed {one.strength} times now: {text}"
@@ -105,6 +106,10 @@ def _admitted(workspace: Workspace, draft: "Draft", seconds: float) -> Remembere
         done = race.first()
     if done:
         return Remembered(*done)
+    try:
+        pass_by_the_forgotten(workspace, draft.told, draft.body, "mem hook run")
+    except RefusedError as error:
+        return Remembered("", f"Not kept: {error.message}", race.is_busy)
     written = entries.write(workspace, draft.told, draft.body, draft.noise)
     return Remembered(written.id, f"Kept in memory as {written.id}: {text}", race.is_busy)
 

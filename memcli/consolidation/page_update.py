@@ -100,7 +100,7 @@ def _lines(
 def _lasting(found: Extraction, settled: Settled) -> Iterator[Admitted]:
     """Yield what became of the drafts that the user asked to remember, or that bind from now on."""
     for draft, one in zip(found.drafts, settled.admitted, strict=True):
-        if draft.body in found.lasting and one.action != "forgotten":
+        if draft.body in found.lasting and one.is_let_in:
             yield one
 
 

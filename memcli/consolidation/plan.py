@@ -88,12 +88,10 @@ def _without_forgotten(
     texts = all_forgotten(workspace)
     if not texts:
         return found
-    said = zip(
-        (draft for one in found for draft in one.drafts),
-        (done for part in parts for done in part.admitted),
-        strict=True,
-    )
-    texts -= {normalized(draft.body) for draft, done in said if done.action != "forgotten"}
+    drafts = [draft for one in found for draft in one.drafts]
+    pairs = list(zip(drafts, (done for part in parts for done in part.admitted), strict=True))
+    texts -= {normalized(draft.body) for draft, done in pairs if done.is_let_in}
+    texts |= {normalized(draft.body) for draft, done in pairs if done.action == "held"}
 
     def blank(text: str) -> str:
         return blanked(text, texts)
@@ -176,7 +174,7 @@ def _outcome(found: Extraction, settled: Settled, steps: Sequence[Step], remarks
         Plan(tuple(steps), settled.plan.reasons if steps else ()),
         found.batch.messages,
         settled.admitted,
-        settled.notices + settled.left_out + remarks,
+        settled.notices + settled.left_out + settled.held_back + remarks,
         found.error,
         settled.error,
         found.redacted,
@@ -207,7 +205,7 @@ def _label(workspace: Workspace, stands: Mapping[str, str | None], settled: Sett
     """Return the project that most of the entries made or confirmed belong to, the first of equals; "" for none."""
     labels = Counter(
         entry_as_planned(workspace, stands, path).project
-        for path in {one.path: 0 for one in settled.admitted if one.action != "forgotten"}
+        for path in {one.path: 0 for one in settled.admitted if one.is_let_in}
     )
     del labels[""]
     return labels.most_common(1)[0][0] if labels else ""

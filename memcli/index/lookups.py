@@ -255,6 +255,11 @@ def forgotten_saying(index: Index, texts: Collection[str]) -> list[str]:
     return [path for (path,) in rows]
 
 
+def has_forgotten(index: Index) -> bool:
+    """Return whether anything was forgotten."""
+    return index.connection.execute("select 1 from forgotten limit 1").fetchone() is not None
+
+
 def forgotten_texts(index: Index) -> frozenset[str]:
     """Return all that was forgotten, as `normalized` gives texts."""
     return frozenset(text for (text,) in index.connection.execute("select said from forgotten"))

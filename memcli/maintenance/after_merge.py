@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import Any
 
-from ..beliefs.forgotten import forgotten_files, forgotten_like, have_been_forgotten, is_lifted, read_forgotten, refusal
+from ..beliefs.forgotten import forgotten_files, forgotten_like, is_lifted, read_forgotten, refusal
 from ..beliefs.merging import slot_of
 from ..beliefs.plan import Plan, applied, read_page, without_lines
 from ..index.file_reader import Reading, digest_of, read_file, try_bytes
@@ -52,7 +52,7 @@ def settle_forgotten(
 
     `paths` are files in which the sides differed, `received` those that came. The user's own word, said later, stays.
     """
-    if not have_been_forgotten(workspace):
+    if not workspace.may_have_forgotten:
         return [], []
     files = read_forgotten(workspace, [path for path in paths if workspace.layout.kind_of(path) == "entry"])
     came = {file.path: file for file in files}

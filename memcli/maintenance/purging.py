@@ -16,9 +16,10 @@ from ..beliefs.plan import Plan, applied, without_lines
 from ..beliefs.supersession import EntryFile, hidden_with, put_away_note, read_entry_file, without_names
 from ..errors import MemError, RefusedError
 from ..formats.memory_page import read_promoted, statement_of
+from ..formats.text_lines import normalized
 from ..index.index import Index, ask
 from ..index.lookups import earlier_than, supersession_rows
-from ..store import archive, atomic_files, entries, git
+from ..store import archive, atomic_files, entries, git, trust
 from ..store.git_merge import deleted_for_good
 from ..store.undo_records import forget, noted_ids, telling_lines
 from ..store.workspace import Workspace
@@ -41,10 +42,12 @@ def _purged(one: Named) -> Archived:
         return done
     entries.require_one_side(workspace, path)
     texts = [atomic_files.read(workspace.path(path)).decode("utf-8", "replace")]
+    bodies: list[str] = []
     earlier: list[EntryFile] = []
     with suppress(RefusedError):  # where the frontmatter is broken nothing tells what belongs to it
         found = read_entry_file(workspace, path)
         texts.append(statement_of(found.entry.title, found.entry.body))
+        bodies = [normalized(text) for text in (found.entry.body, *found.entry.wordings)]
         if not found.entry.version_of:
             earlier = _earlier(workspace, found)
             gone = {path: found.entry.id} | {other.path: other.entry.id for other in earlier}
@@ -55,6 +58,8 @@ def _purged(one: Named) -> Archived:
     steps, _ = entries.forgetting(workspace, [*replaced.values()], by="user")
     applied(workspace, Plan(tuple(steps)), "mem forget --purge")
     notices = put_away_note(one.name, replaced)
+    if workspace.state:
+        trust.note_purged(workspace.state, workspace.root, bodies, workspace.stamp)
     for place in (*removed, path):
         entries.purge(workspace, place)
     archive.unrecord(workspace, (path, *removed))

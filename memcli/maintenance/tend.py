@@ -14,6 +14,7 @@ from ..store.lock import alone
 from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
+    from ..beliefs.supersession import EntryFile
     from ..recall.retention import Judged
     from .promotion import Promotion
 
@@ -120,6 +121,22 @@ def _remove(workspace: Workspace, paths: list[str], noise: Noise) -> str:
     return f"removed {count:,} unfinished file{'s' * (count != 1)} of killed writes"
 
 
+def _undecided(workspace: Workspace) -> "Sequence[EntryFile]":
+    if not workspace.inbox:
+        return ()
+    from ..beliefs.forgotten import expired
+
+    return expired(workspace)
+
+
+def _drop(workspace: Workspace, files: "Sequence[EntryFile]", noise: Noise) -> str:
+    from ..beliefs.forgotten import dropping
+    from ..beliefs.plan import applied
+
+    applied(workspace, dropping(files), "mem tend")
+    return f"{len(files):,} dropped that nobody decided about for 90 days"
+
+
 def _unembedded(workspace: Workspace) -> int:
     """Count the texts without a vector of the model that the settings name, what has just changed on disk included."""
 
@@ -151,6 +168,7 @@ def _embed(workspace: Workspace, missing: int, noise: Noise) -> str:
 TASKS = (
     Task("decay", _faded, _archive),
     Task("promote", _confirmed, _promote),
+    Task("inbox", _undecided, _drop),
     Task("check", _unfinished, _remove),
     Task("index", _unembedded, _embed),  # last, since the others change files
 )

@@ -61,14 +61,17 @@ class EditCopy:
     source: str
     by: str
 
-    def take(self) -> EntryChange:
-        """Put the edited text in the file's place and remove the copy; where it is refused the error names the copy."""
+    def take(self, guarded: Callable[[Edit], Edit]) -> EntryChange:
+        """Put the edited text in the file's place and remove the copy; where it is refused the error names the copy.
+
+        `guarded` makes of the change one that may be refused.
+        """
         data = atomic_files.read(self.file)
         try:
             done = edit_text(
                 self.workspace,
                 self.path,
-                lambda old: entries.decoded(self.path, data),
+                guarded(lambda old: entries.decoded(self.path, data)),
                 self.guard,
                 source=self.source,
                 by=self.by,

@@ -63,7 +63,7 @@ def write(
     chosen = _chosen_path(workspace, path) if path else ""
     for attempt in range(TRIES):
         entry = draft if draft.id else replace(draft, id=new_id("mem", workspace.now, noise(attempt)))
-        place = _place(workspace, entry)
+        place = place_of(workspace, entry)
         if chosen:
             place = chosen + place.rpartition("/")[2] if chosen.endswith("/") else chosen
         text = document.render(new_fields(workspace.layout, entry), entry.body)
@@ -94,7 +94,7 @@ def entry_text(
 ) -> tuple[str, str, str]:
     """Return id, path and text of a new entry that a plan is to make; `folder` is below the entries."""
     entry = replace(drafted(workspace, told, body), id=new_id("mem", workspace.now, noise))
-    path = _place(workspace, entry)
+    path = place_of(workspace, entry)
     if folder:
         path = f"{workspace.layout.entries}/{folder}/{path.rpartition('/')[2]}".lstrip("/")
     return entry.id, path, document.render(new_fields(workspace.layout, entry), entry.body)
@@ -320,7 +320,8 @@ def decoded(path: str, data: bytes) -> str:
     return text
 
 
-def _place(workspace: Workspace, entry: Entry) -> str:
+def place_of(workspace: Workspace, entry: Entry) -> str:
+    """Return the path of a new entry, as the layout has it."""
     from .redaction import file_words, redactor
 
     name = file_words(entry.title, entry.body, redactor(workspace, "").values) or entry.type

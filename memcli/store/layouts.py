@@ -92,6 +92,11 @@ class Layout:
         return tuple((folder, below) for folder, below in found.items() if not any(_lies_in(folder, up) for up in deep))
 
     @property
+    def inbox(self) -> str:
+        """Return the folder of what waits for a yes, where nothing looks for memories; git passes it over."""
+        return "inbox/" if self.is_mems else f"{DERIVED}/inbox/"
+
+    @property
     def is_below(self) -> bool:
         """Return whether memories lie in `memory/` below the workspace, not in the workspace itself."""
         return self.entries.partition("/")[0] == "memory"

@@ -6,7 +6,7 @@ has the inode and the time of change that were recorded. A folder that was moved
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from . import atomic_files
 from .layouts import DERIVED
 from .privacy import make_derived
 
-FOLDER, TOKENS, MARKER = "workspaces", "trust", "mem.yaml"
+FOLDER, TOKENS, MARKER, PURGED = "workspaces", "trust", "mem.yaml", "purged"
 _MOST_TOKENS = 20  # users who share one folder
 
 
@@ -104,6 +104,61 @@ def seal_key(state: Path, root: Path) -> bytes:
     if found is None and record(state, root):
         found = record_of(state, root)
     return found.token.encode() if found else b""
+
+
+def note_purged(state: Path, root: Path, texts: Collection[str], day: str) -> None:
+    """Record that texts were deleted for good from a workspace, as digests which only this user's secret makes."""
+    known = _purged(state, root)
+    new = {one: day for text in texts if (one := _digest_of(state, root, text))}
+    _keep_purged(state, root, new | known)
+
+
+def note_said_again(state: Path, root: Path, texts: Collection[str]) -> None:
+    """Record that texts may be kept again."""
+    known = _purged(state, root)
+    gone = {_digest_of(state, root, text) for text in texts} if known else set()
+    if gone & known.keys():
+        _keep_purged(state, root, {one: day for one, day in known.items() if one not in gone})
+
+
+def has_purged(state: Path, root: Path) -> bool:
+    """Return whether a text was deleted for good from a workspace, on this machine."""
+    return _purged_file(state, root).exists()
+
+
+def purged_on(state: Path, root: Path, text: str) -> str:
+    """Return the day on which a text was deleted for good from a workspace, on this machine; empty if it was not."""
+    known = _purged(state, root)
+    return known.get(_digest_of(state, root, text), "") if known else ""
+
+
+def _digest_of(state: Path, root: Path, text: str) -> str:
+    key = seal_key(state, root)
+    return blake2b(text.encode("utf-8", "replace"), digest_size=16, key=key).hexdigest() if key else ""
+
+
+def _purged_file(state: Path, root: Path) -> Path:
+    return state / PURGED / _file(state, root).name
+
+
+def _purged(state: Path, root: Path) -> dict[str, str]:
+    try:
+        lines = atomic_files.read(_purged_file(state, root)).decode("ascii", "replace").splitlines()
+    except (MemError, OSError):
+        return {}
+    return dict(line.split(" ", 1) for line in lines if " " in line)
+
+
+def _keep_purged(state: Path, root: Path, days: Mapping[str, str]) -> None:
+    """Write the digests; where that fails the texts may come back, and the deletion itself holds."""
+    path = _purged_file(state, root)
+    data = "".join(f"{one} {day}\n" for one, day in days.items()).encode()
+    with suppress(MemError, OSError):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if path.exists():
+            atomic_files.replace(path, data, atomic_files.digest(atomic_files.read(path)))
+        else:
+            atomic_files.create(path, data, 0o600)
 
 
 def _file(state: Path, root: Path) -> Path:

@@ -103,6 +103,19 @@ class Workspace:
         """Return the file of a relative path, refusing one that leads out of the workspace."""
         return contained(self.root, self.root / relative)
 
+    @property
+    def may_have_forgotten(self) -> bool:
+        """Return whether anything can have been forgotten here: what lies in an archive counts in what is trusted."""
+        has_purged = self.state is not None and trust.has_purged(self.state, self.root)
+        return self.is_trusted and (has_purged or (self.root / self.layout.archive).is_dir())
+
+    @property
+    def inbox(self) -> list[str]:
+        """Return the paths of what waits for a yes; a folder that is not trusted has nothing to ask."""
+        folder = self.root / self.layout.inbox
+        names = sorted(path.name for path in folder.glob("*.md")) if self.is_trusted and folder.is_dir() else []
+        return [self.layout.inbox + name for name in names]
+
     def free_name(self, path: str) -> str:
         """Return the path, with a number before its ending if the name is taken; RefusedError if all are taken."""
         ending = PurePosixPath(path).suffix

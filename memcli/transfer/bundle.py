@@ -47,7 +47,7 @@ class ImportedLine:
 
     line: int
     action: str
-    """`created`, `merged`, `updated`, `unchanged`, `conflict`, `refused`, `left out`, or `forgotten`."""
+    """`created`, `merged`, `updated`, `unchanged`, `conflict`, `refused`, `left out`, `held`, or `forgotten`."""
     path: str = ""
     reason: str = ""
     id: str = ""

@@ -135,13 +135,15 @@ def _apart(seen: Nearby, candidates: Sequence[ImportCandidate], together: frozen
 
 def _sorted_out(
     settled: Settled, candidates: Sequence[ImportCandidate], make: Callable[[BundledFile], None]
-) -> tuple[list[Change], list[BundledFile]]:
+) -> tuple[list[Step], list[BundledFile]]:
     """Tell what is changed as one from what only has to be put in its place, with its age and its mode."""
     texts = {one.file.path: one for one in candidates}
-    changes: list[Change] = []
+    changes: list[Step] = []
     as_they_are: list[BundledFile] = []
     for step in settled.plan.steps:
-        assert isinstance(step, Change)
+        if not isinstance(step, Change):  # what had faded comes back
+            changes.append(step)
+            continue
         one = texts.get(step.path) if step.before is None else None
         if one is None:
             changes.append(step)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..beliefs.forgotten import pass_by_the_forgotten
+from ..beliefs.forgotten import pass_by_the_forgotten, purged_files
 from ..beliefs.plan import Admitted, Plan, applied
 from ..beliefs.supersession import EntryFile, read_entry_file, restored_text
 from ..errors import MemError, RefusedError
@@ -156,7 +156,8 @@ class Importer:
 
     def _forgotten(self, entry: Entry) -> str:
         """Return a line about what was forgotten and says what an entry says that comes in as it is."""
-        if entry.status != "active" or normalized(entry.body) not in self._target.known.forgotten:
+        is_known = normalized(entry.body) in self._target.known.forgotten or purged_files(self.workspace, [entry.body])
+        if entry.status != "active" or not is_known:
             return ""
         try:
             pass_by_the_forgotten(self.workspace, {}, entry.body, "mem import", entry=entry)
@@ -213,15 +214,15 @@ class Importer:
         path = one.file.path
         if path in faults:
             return ImportedLine(one.line, faults[path][0], path, faults[path][1])
-        if done is None or done.action != "forgotten":
+        if done is None or done.is_let_in:
             self._together.add(path)
         if done is None or (done.action == "created" and not done.superseded_by):
             self._made.append(one.entry.id)
         if done is None:
             return ImportedLine(one.line, "created", path, id=one.entry.id)
-        if done.action == "forgotten":
+        if not done.is_let_in:
             self._target.known.paths.pop(one.entry.id, None)
-            return ImportedLine(one.line, "forgotten", path, done.reason, done.id)
+            return ImportedLine(one.line, done.action, path, done.reason, done.id)
         if done.action == "merged":
             self._target.known.paths.pop(one.entry.id, None)
             return ImportedLine(one.line, "merged", done.path, done.reason, done.id)

@@ -72,7 +72,10 @@ def test_decay_forgets_nothing(mem: Mem, workspace: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("MEM_NOW", "2028-11-22T09:00:00Z")
     assert mem("decay", "--apply", "--max-fraction", "1").code == 0
     assert (mem("ls").rows, mem("ls", "--forgotten").rows) == ([], [])
-    assert mem("write", FACT).rows[0][0] == "created"
+    _, identifier, path = mem("write", FACT).rows[0]  # said again, it is back, and confirmed
+    assert (mem("ls").rows[0][0], mem("check").code) == (identifier, 0)
+    assert "archive" not in path
+    assert not list(workspace.glob("archive/entries/**/*.md"))
 
 
 def test_forgetting_takes_it_off_the_page_and_out_of_other_wordings_and_names_what_stays(
@@ -242,3 +245,155 @@ def test_the_memory_tool_does_not_bring_it_back(mem: Mem, workspace: Path, forgo
     assert len(mem("ls", "--forgotten").rows) == 2
     mem("memory-tool", stdin=json.dumps(other))
     assert mem("ls").rows == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"command": "str_replace", "path": "/memories/a.md", "old_str": "Lunch is at noon.", "new_str": FACT},
+        {"command": "insert", "path": "/memories/page.md", "insert_line": 0, "insert_text": f"- {FACT}\n"},
+    ],
+    ids=["entry", "page"],
+)
+def test_the_memory_tool_puts_it_into_no_file(
+    mem: Mem, workspace: Path, forgotten: str, call: dict[str, str | int]
+) -> None:
+    mem("write", "Lunch is at noon.", "--path", "a.md")
+    (workspace / "MEMORY.md").write_text("- Lunch is at noon.\n")
+    if call["path"] == "/memories/page.md":
+        call = {**call, "path": "/memories/MEMORY.md"}
+    before = {path: path.read_text() for path in workspace.rglob("*.md")}
+    ran = mem("memory-tool", stdin=json.dumps(call))
+    assert f"`mem restore {forgotten}`" in ran.out + ran.err
+    assert {path: path.read_text() for path in workspace.rglob("*.md")} == before
+
+
+def test_an_edit_does_not_bring_it_back_but_the_users_does(mem: Mem, workspace: Path, forgotten: str) -> None:
+    mem("write", "Lunch is at noon.", "--path", "a.md")
+    refused = mem("edit", "a.md", "--replace", "Lunch is at noon.", FACT)
+    assert (refused.code, len(refused.err.splitlines())) == (5, 1)
+    assert not is_active(mem)
+    lifted = mem("edit", "a.md", "--replace", "Lunch is at noon.", FACT, "--source", "user")
+    assert "said again by the user" in lifted.err
+    assert mem("ls", "--forgotten").rows == []
+
+
+def test_a_deleted_folder_is_forgotten_and_restored_whole(mem: Mem, workspace: Path) -> None:
+    for name in ("a", "b/c"):
+        mem("write", f"The code of room {name} is {name * 3}.", "--path", f"rooms/{name}.md")
+    before = {path.name: path.read_text() for path in (workspace / "entries").rglob("*.md")}
+    mem("memory-tool", stdin=json.dumps({"command": "delete", "path": "/memories/rooms"}))
+    assert len(mem("ls", "--forgotten").rows) == 2
+    assert mem("check").code == 0
+    assert mem("write", "The code of room a is aaa.").code == 5
+    assert mem("undo").code == 0
+    assert {path.name: path.read_text() for path in (workspace / "entries").rglob("*.md")} == before
+    assert mem("ls", "--forgotten").rows == []
+
+
+def test_an_answer_of_the_review_forgets_too(mem: Mem, world: Path, workspace: Path) -> None:
+    mem("consolidate", transcript(world / "talk.jsonl", BEFORE, f"remember: {FACT}"))
+    (question,) = mem("review", "--json").json["questions"]
+    assert mem("review", "answer", question["id"], "forget", "--source", "user").code == 0
+    assert len(mem("ls", "--forgotten").rows) == 1
+    assert mem("write", FACT).code == 5
+
+
+OTHERWISE = "On the blue machine, the port of staging is 8443."
+
+
+def held(mem: Mem, workspace: Path) -> Path:
+    """Have other words for what was forgotten held back; give the file that waits."""
+    ran = mem("write", OTHERWISE, "--json")
+    assert (ran.code, ran.json["action"]) == (0, "held")
+    assert len(ran.err.splitlines()) == 1
+    assert not is_active(mem)
+    (file,) = (workspace / "inbox").glob("*.md")
+    assert ran.json["path"] == f"inbox/{file.name}"
+    return file
+
+
+def test_other_words_for_it_wait_in_the_inbox(mem: Mem, workspace: Path, forgotten: str) -> None:
+    first = mem("write", OTHERWISE, "--json").json["id"]
+    assert mem("write", OTHERWISE.upper(), "--json").json["id"] == first  # said twice, it waits once
+    file = held(mem, workspace)
+    assert f"held: forgotten\nheld_at: {FORGOTTEN}\nabout: {forgotten}\n" in file.read_text()
+    assert (file.parent / ".gitignore").read_text() == "*\n"
+    assert mem("check").code == 0
+    assert mem("grep", "blue machine").rows == []
+
+
+def test_what_waits_becomes_a_memory_by_a_persons_yes_alone(mem: Mem, workspace: Path, forgotten: str) -> None:
+    file = held(mem, workspace)
+    (question,) = mem("review", "--json").json["questions"]
+    assert (question["kind"], forgotten in question["reason"]) == ("held", True)
+    assert mem("review", "answer", question["id"], "keep", "--source", "observed").rows[0][0] == "proposed"
+    assert mem("review", "answer", question["id"], "keep", "--source", "user").rows[0][0] == "settled"
+    assert not file.exists()
+    assert [row[4] for row in mem("ls").rows] == [OTHERWISE]
+    assert "held" not in Path(mem("ls").rows[0][3]).read_text()
+    assert mem("write", OTHERWISE).rows[0][0] == "merged"
+
+
+def test_what_is_turned_down_is_refused_from_then_on(mem: Mem, workspace: Path, forgotten: str) -> None:
+    file = held(mem, workspace)
+    (question,) = mem("review", "--json").json["questions"]
+    assert mem("review", "answer", question["id"], "forget", "--source", "user").code == 0
+    assert not file.exists()
+    assert mem("review", "--json").json["count"] == 0
+    assert mem("write", OTHERWISE).code == 5
+
+
+def test_what_nobody_decides_about_goes_after_90_days(
+    mem: Mem, workspace: Path, forgotten: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = held(mem, workspace)
+    monkeypatch.setenv("MEM_NOW", "2027-02-19T20:00:00Z")
+    mem("tend")
+    assert file.exists()
+    monkeypatch.setenv("MEM_NOW", "2027-02-20T20:00:00Z")
+    assert "1 dropped" in mem("tend").out
+    assert not file.exists()
+
+
+def test_the_user_says_it_in_other_words_and_another_value_is_no_matter_of_the_inbox(
+    mem: Mem, workspace: Path, forgotten: str
+) -> None:
+    assert mem("write", "On blue, staging listens on port 8443.", "--key", "staging/port").rows[0][0] == "created"
+    assert mem("write", "The staging port is 9000 on the blue machine.").rows[0][0] == "created"
+    assert mem("write", OTHERWISE, "--source", "user").rows[0][0] in ("created", "merged")
+
+
+def test_other_words_of_an_older_conversation_or_an_import_are_counted(
+    mem: Mem, world: Path, workspace: Path, forgotten: str
+) -> None:
+    ran = mem("consolidate", transcript(world / "talk.jsonl", BEFORE, f"remember: {OTHERWISE}"), "--json")
+    assert ran.json["sessions"][0]["held"] == 1
+    assert "held back in inbox/" in ran.err
+    line = {"content": OTHERWISE.replace("port of staging", "staging port"), "created_at": BEFORE, "id": "a-1"}
+    (world / "other.jsonl").write_text(json.dumps(line) + "\n")
+    assert mem("import", "other.jsonl", "--json").json["counts"] == {"held": 1}
+    assert len(list((workspace / "inbox").glob("*.md"))) == 2
+    assert "8443" not in mem("ls").out + (workspace / "MEMORY.md").read_text()
+
+
+def test_in_a_clone_that_is_not_trusted_nothing_waits(mem: Mem, workspace: Path, forgotten: str) -> None:
+    held(mem, workspace)
+    mem("trust", "--remove", str(workspace))
+    assert mem("review", "--json").json["count"] == 0
+    assert mem("write", OTHERWISE).rows[0][0] == "created"
+
+
+def test_what_was_deleted_for_good_does_not_come_back_on_this_machine(
+    mem: Mem, world: Path, workspace: Path, tmp_path: Path
+) -> None:
+    mem("forget", "--purge", mem("write", FACT).rows[0][1])
+    for options in ((), ("--no-dedup",), ("--path", "a.md")):
+        ran = mem("write", FACT.upper(), *options)
+        assert (ran.code, "was deleted for good here on 2026-11-21" in ran.err) == (5, True)
+    (world / "other.jsonl").write_text(json.dumps({"content": FACT, "source": "user", "created_at": BEFORE}) + "\n")
+    assert mem("import", "other.jsonl", "--json").json["counts"] == {"forgotten": 1}
+    (world / "other.jsonl").unlink()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"8443" in path.read_bytes()]
+    assert "said again by the user" in mem("write", FACT, "--source", "user").err
+    assert mem("write", FACT, "--source", "observed").rows[0][0] == "merged"
