@@ -90,8 +90,13 @@ def purged_files(workspace: Workspace, texts: Iterable[str]) -> list[EntryFile]:
     """Return a stand-in, which has no path, for each text that was deleted for good on this machine."""
     if not (workspace.state and trust.has_purged(workspace.state, workspace.root)):
         return []
-    days = {text: trust.purged_on(workspace.state, workspace.root, normalized(text)) for text in texts}
-    return [EntryFile("", "", Entry(id="", body=text, forgotten_at=day)) for text, day in days.items() if day]
+    plain = {text: normalized(text) for text in texts}
+    days = trust.purged_on(workspace.state, workspace.root, {*plain.values()})
+    return [
+        EntryFile("", "", Entry(id="", body=text, forgotten_at=days[said]))
+        for text, said in plain.items()
+        if said in days
+    ]
 
 
 def pass_by_the_forgotten(

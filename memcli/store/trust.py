@@ -108,16 +108,14 @@ def seal_key(state: Path, root: Path) -> bytes:
 
 def note_purged(state: Path, root: Path, texts: Collection[str], day: str) -> None:
     """Record that texts were deleted for good from a workspace, as digests which only this user's secret makes."""
-    known = _purged(state, root)
-    new = {one: day for text in texts if (one := _digest_of(state, root, text))}
-    _keep_purged(state, root, new | known)
+    _keep_purged(state, root, dict.fromkeys(_digests(state, root, texts).values(), day) | _purged(state, root))
 
 
 def note_said_again(state: Path, root: Path, texts: Collection[str]) -> None:
     """Record that texts may be kept again."""
     known = _purged(state, root)
-    gone = {_digest_of(state, root, text) for text in texts} if known else set()
-    if gone & known.keys():
+    gone = set(_digests(state, root, texts).values()) & known.keys()
+    if gone:
         _keep_purged(state, root, {one: day for one, day in known.items() if one not in gone})
 
 
@@ -126,15 +124,19 @@ def has_purged(state: Path, root: Path) -> bool:
     return _purged_file(state, root).exists()
 
 
-def purged_on(state: Path, root: Path, text: str) -> str:
-    """Return the day on which a text was deleted for good from a workspace, on this machine; empty if it was not."""
+def purged_on(state: Path, root: Path, texts: Collection[str]) -> dict[str, str]:
+    """Return those of some texts that were deleted for good from a workspace, on this machine, each with when."""
     known = _purged(state, root)
-    return known.get(_digest_of(state, root, text), "") if known else ""
+    digests = _digests(state, root, texts) if known else {}
+    return {text: known[digest] for text, digest in digests.items() if digest in known}
 
 
-def _digest_of(state: Path, root: Path, text: str) -> str:
+def _digests(state: Path, root: Path, texts: Collection[str]) -> dict[str, str]:
+    """Return the keyed digest of each text; none where no secret can be recorded."""
     key = seal_key(state, root)
-    return blake2b(text.encode("utf-8", "replace"), digest_size=16, key=key).hexdigest() if key else ""
+    return {
+        text: blake2b(text.encode("utf-8", "replace"), digest_size=16, key=key).hexdigest() for text in texts if key
+    }
 
 
 def _purged_file(state: Path, root: Path) -> Path:
