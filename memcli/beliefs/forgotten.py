@@ -79,11 +79,11 @@ def lifting(workspace: Workspace, files: Collection[EntryFile]) -> Plan:
     return Plan(tuple(Change(file.path, file.text, unforgotten(workspace, file.path, file.text)) for file in marked))
 
 
-def note_said_again(workspace: Workspace, files: Iterable[EntryFile]) -> None:
-    """Let what was deleted for good here be kept again."""
-    texts = [normalized(file.entry.body) for file in files if not file.path]
-    if texts and workspace.state:
-        trust.note_said_again(workspace.state, workspace.root, texts)
+def note_said_again(workspace: Workspace, texts: Iterable[str]) -> None:
+    """Let texts that were deleted for good here be kept again."""
+    plain = [normalized(text) for text in texts]
+    if plain and workspace.state:
+        trust.note_said_again(workspace.state, workspace.root, plain)
 
 
 def purged_files(workspace: Workspace, texts: Iterable[str]) -> list[EntryFile]:
@@ -123,7 +123,7 @@ def pass_by_the_forgotten(
     if not is_lifted(entry, files, is_told_now=is_told_now):
         raise RefusedError(refusal(files[0]), "`--source user` where the user said so again")
     applied(workspace, lifting(workspace, files), command)
-    note_said_again(workspace, files)
+    note_said_again(workspace, [file.entry.body for file in files if not file.path])
     return tuple(map(lifted, files))
 
 
@@ -152,7 +152,7 @@ class ForgottenGuard:
     def lifted(self, command: str) -> tuple[str, ...]:
         """Take the marks off what the user said again; return what is to be said of each."""
         applied(self.workspace, lifting(self.workspace, self.lifts), command)
-        note_said_again(self.workspace, self.lifts)
+        note_said_again(self.workspace, [file.entry.body for file in self.lifts if not file.path])
         return tuple(map(lifted, self.lifts))
 
     def _said_anew(self, old: str, new: str) -> list[EntryFile]:

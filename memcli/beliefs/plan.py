@@ -16,7 +16,6 @@ from ..store.workspace import Workspace
 
 if TYPE_CHECKING:
     from ..store.access_log import Access
-    from .supersession import EntryFile
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,7 @@ class Settled:
     notices: tuple[str, ...] = ()
     error: str = ""  # why the judge was not heard; the rules decided then
     confirmed: "tuple[tuple[str, Access], ...]" = ()  # to be counted once the plan is applied
-    said_again: "tuple[EntryFile, ...]" = ()  # what was forgotten, and the user's word lifts
+    said_again: tuple[str, ...] = ()  # texts that were deleted for good here, and that the user says again
 
     @property
     def superseded(self) -> frozenset[str]:

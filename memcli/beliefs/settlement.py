@@ -73,7 +73,7 @@ class Settlement:
         self.faded: Mapping[str, str] = {}  # text → path of an archived entry that says it
         self._moves: dict[int, Move] = {}  # draft → what it brings back
         self.alike: Sequence[Mapping[str, float]] = ()  # for each draft: those that may say it in other words
-        self.said_again: list[EntryFile] = []  # what the user's word lifted
+        self.said_again: list[str] = []  # texts that were deleted for good here, and that the user says again
         self.lifted: list[str] = []  # lines about those that the user's word lifted
         self.confirmed: dict[int, tuple[str, Access]] = {}  # draft → id, how often it was said again, and where
         self._waiting = confirmations(workspace)
@@ -122,8 +122,9 @@ class Settlement:
             if file.path:
                 self._before[file.path] = file.text
                 self._put(file.path, unforgotten(self.workspace, file.path, file.text))
+            else:
+                self.said_again.append(entry.body)
             self.lifted.append(lifted(file))
-            self.said_again.append(file)
             self.forgotten.remove(file)
         cosines = self._cosines(entry, near, before) if is_open else {}
         weighed = self._weighed(entry, cosines)

@@ -73,7 +73,8 @@ def test_clock_environment_and_folder_are_those_the_program_gives(
     assert "created_at: 2026-03-01T07:30:00Z" in text_of(place, first.path)
     assert "source: observed" in text_of(place, first.path)
     edit.forget(place, [first.id], purge=True)
-    assert write(place, NewEntry("The kiln reaches 1,240 degrees."), dedup=False).id == first.id  # MEM_SEED of `place`
+    again = NewEntry("The kiln reaches 1,240 degrees.", source="user")  # what was purged is the user's alone to say
+    assert write(place, again, dedup=False).id == first.id  # MEM_SEED of `place`
     beside = open_workspace(place.root, folder=place.root.parent, environ=place.environ, now=MORNING)
     monkeypatch.chdir(tmp_path)
     assert write(beside, NewEntry("Glazes dry overnight.", path="./memory/entries/glaze.md")).path == "entries/glaze.md"
