@@ -145,6 +145,7 @@ def edit(
     a file that is another tool's or not UTF-8, and for one that would have conflict markers or broken frontmatter.
     """
     from .journal import Change, apply, exclusive
+    from .page_lines import with_page_lines
     from .replaced_texts import keep_replaced, without_old_wordings  # late: a new memory replaces nothing
 
     require_ours(workspace.layout, path)
@@ -160,9 +161,15 @@ def edit(
         identifier = stated_id(document.parse(new).fields) or path
         if new == text:
             return EntryChange(identifier, path, "unchanged", text)
+        held.check()
         if keeps:
             keep_replaced(workspace, path, text, new)
-        apply(workspace, [Change(path, text, new)], held)
+        steps = with_page_lines(workspace, [Change(path, text, new)], workspace.path)
+        if len(steps) > 1:
+            apply(workspace, steps, held)
+        else:  # one file is changed or it is not: what fails is not done later
+            explain(workspace, {path: new.encode("utf-8")})
+            atomic_files.replace(target, new.encode("utf-8"), atomic_files.digest(data))
     return EntryChange(identifier, path, "updated", new)
 
 
