@@ -1,6 +1,6 @@
 """Whatever is done to memories but purging, in any order, every text once stored stands in some file."""
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
@@ -21,7 +21,7 @@ from memcli.api.transfer import export, import_memories
 from memcli.api.workspace import Workspace, surroundings
 from memcli.api.write import NewEntry, write
 from memcli.beliefs.comparison import normalized
-from memcli.errors import MemError
+from memcli.errors import MemError, RefusedError
 from memcli.integrations import memory_tool
 
 SUBJECTS = ("The standup", "Deploys of the shop", "Kai", "The retry limit")
@@ -89,7 +89,9 @@ class Memories(RuleBasedStateMachine):
     def remember(self, text: str, source: str, project: str, kind: str, key: str | None, as_it_is: bool) -> None:
         """Remember something."""
         new = NewEntry(text, source=source, project=project, type=kind or "fact", key=key)
-        write(self.workspace(), new, dedup=not as_it_is)
+        # What the user forgot, another's word does not bring back; it stands in the archive.
+        with nullcontext() if source == "user" else suppress(RefusedError):
+            write(self.workspace(), new, dedup=not as_it_is)
         self.stored.add(text)
 
     @precondition(lambda self: self.paths("entries"))
