@@ -102,6 +102,9 @@ def _with_later(memories: Sequence[Memory]) -> list[Memory]:
     The later stands before the other where a search puts it there, else after it: so at most `MOST_ADDED`. Where
     several workspaces meet they are ordered by their scores again, so that both have one.
     """
+    ids = {memory.id for memory in memories}
+    # What has expired is shown nowhere, and nothing is the later of it.
+    memories = [memory if memory.later_than in ids else replace(memory, later_than="") for memory in memories]
     by_id = {memory.id: memory for memory in memories}
     before: dict[str, list[Memory]] = defaultdict(list)
     after: dict[str, list[Memory]] = defaultdict(list)

@@ -40,6 +40,13 @@ def test_the_later_of_two_alike_and_nearly_equal_comes_first(mem: Mem, put: Any)
     assert [identifier for identifier, _ in shown(mem, "rent of the flat in Elm Street")] == [last, new, old]
 
 
+def test_nothing_is_the_later_of_what_has_expired_and_is_not_shown(mem: Mem, put: Any) -> None:
+    put("2026-05-01", FIRST, "--expires-at", "2026-06-01")
+    put("2026-09-01", THEN)
+    chosen = mem("recall", "What is the rent of the flat in Elm Street?", "--json").json["chosen"]
+    assert [(memory["text"], memory["later_than"]) for memory in chosen] == [(THEN, "")]
+
+
 def test_words_alone_do_not_tell_what_is_alike(mem: Mem, put: Any) -> None:
     old, new = put("2026-05-01", "Rent, rent: 1,400 euros."), put("2026-09-01", "The rent is 1,450 euros now.")
     assert [identifier for identifier, _ in shown(mem, "rent", "--mode", "keyword")] == [old, new]
