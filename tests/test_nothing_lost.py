@@ -151,7 +151,7 @@ class Memories(RuleBasedStateMachine):
             write(other, NewEntry(text, source=source), dedup=False)
         lines: list[str] = []
         export(other, lines.append)
-        import_memories(self.workspace(), BytesIO("".join(lines).encode()), name="other.jsonl", dedup=merging)
+        import_memories(self.workspace(), BytesIO("".join(lines).encode()), dedup=merging)
         self.stored |= set(texts)
 
     @rule(days=st.integers(30, 900))

@@ -1,7 +1,7 @@
 """The sessions shown in the documents are run here, in a real terminal, and print what the documents say.
 
 A block that begins with ```console holds commands after `$ ` and below each what it prints. A command that ends with
-`# keys: n k q` is typed to, a key each time it asks. `UPDATE=1 pytest tests/test_transcripts.py` writes the documents
+`# keys: n k q` is typed to, a line each time it asks. `UPDATE=1 pytest tests/test_transcripts.py` writes the documents
 anew.
 """
 
@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import termios
 from pathlib import Path
 
 import pytest
@@ -32,9 +31,6 @@ def in_terminal(command: str, folder: Path, environ: dict[str, str]) -> str:
     master, slave = pty.openpty()
     keys = KEYS.search(command)
     waiting = keys[1].split() if keys else []
-    modes = termios.tcgetattr(slave)
-    modes[3] &= ~termios.ECHO  # what is typed is shown by who reads it
-    termios.tcsetattr(slave, termios.TCSANOW, modes)
     process = subprocess.Popen(
         ["bash", "-c", command], cwd=folder, env=environ, stdin=slave, stdout=slave, stderr=slave
     )
@@ -51,7 +47,7 @@ def in_terminal(command: str, folder: Path, environ: dict[str, str]) -> str:
             break
         shown += piece
         if waiting and shown.endswith(b" ? "):
-            os.write(master, waiting.pop(0).encode())
+            os.write(master, f"{waiting.pop(0)}\n".encode())
     os.close(master)
     process.wait()
     text = re.sub(r"\r[^\n]*\r\x1b\[K", "", shown.decode()).replace("\r\n", "\n")

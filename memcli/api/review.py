@@ -6,17 +6,16 @@ from typing import Any
 from ..beliefs import decisions
 from ..beliefs.decisions import DECISIONS, Answered, Decision, allowed
 from ..beliefs.proposals import Proposed, propose
-from ..beliefs.review import HUB, Now, Question, fresh, review_queue
+from ..beliefs.review import Now, Question, fresh, review_queue
 from ..beliefs.supersession import EntryFile
 from ..dataclass import dataclass
-from ..errors import NotFoundError, UsageError
-from ..formats.text_lines import differing, shorten
-from ..store import local_log
+from ..errors import BusyError, MemError, NotFoundError, UsageError
+from ..formats.text_lines import shorten
+from ..store.undo_records import places
 from .workspace import Workspace, recorded
 
 __all__ = [
     "DECISIONS",
-    "HUB",
     "AnswerReport",
     "Answered",
     "Decision",
@@ -27,7 +26,6 @@ __all__ = [
     "ReviewSession",
     "allowed",
     "answer",
-    "differing",
     "review",
     "shorten",
 ]
@@ -54,6 +52,7 @@ class ReviewReport:
         }
 
 
+@recorded("review")
 def review(
     workspace: Workspace,
     *,
@@ -122,21 +121,43 @@ class ReviewSession:
         """Return a question as its files stand now; raise NotFoundError if it was settled meanwhile."""
         return fresh(question, Now(self._workspace))
 
-    @recorded("review")
-    def answer(self, question: Question, decision: Decision) -> Answered:
-        """Carry out a decision of the user's; raises as the function `answer` does."""
-        return decisions.answer_question(self._workspace, question, decision)
+    def answer(
+        self, questions: Sequence[Question], decision: Decision, progress: Callable[[int, int], object]
+    ) -> tuple[list[Question], list[str], int]:
+        """Carry out a decision of the user's about questions as one command.
+
+        Return those that are settled, why others wait, and the number by which `take_back` knows the command: 0 where
+        no file changed.
+        """
+        before = places(self._workspace)[:1]
+        done, problems = self._answered(questions, decision, progress)
+        last = places(self._workspace)[:1]
+        return done, problems, last[0][0] if last != before else 0
 
     @recorded("review")
-    def keep_all(
-        self, questions: Sequence[Question], progress: Callable[[int, int], object]
-    ) -> tuple[int, tuple[str, ...]]:
-        """Keep what the questions ask about, as one change; return how many, and why others wait."""
-        return decisions.keep_all(self._workspace, questions, progress)
+    def _answered(
+        self, questions: Sequence[Question], decision: Decision, progress: Callable[[int, int], object]
+    ) -> tuple[list[Question], list[str]]:
+        if len(questions) > 1 and decision == "keep" and all("keep" in allowed(one) for one in questions):
+            return decisions.keep_all(self._workspace, questions, progress)
+        done: list[Question] = []
+        problems: list[str] = []
+        for question in questions:
+            try:
+                decisions.answer_question(self._workspace, question, decision)
+            except BusyError:
+                raise
+            except MemError as error:
+                problems.append(str(error))
+            else:
+                done.append(question)
+        return done, problems
 
-    def put_off(self, questions: Sequence[Question]) -> None:
-        """Ask these questions later."""
-        local_log.note_later(self._workspace, [one.id for one in questions])
+    def take_back(self, number: int) -> None:
+        """Take back an answer by its number; raise RefusedError where a file was changed since."""
+        from .undo import undo
+
+        undo(self._workspace, number)
 
 
 def _named(workspace: Workspace, name: str) -> Question:

@@ -129,7 +129,6 @@ def import_memories(
     workspace: Workspace,
     file: str | Path | BinaryIO,
     *,
-    name: str = "",
     choice: Choice = Choice(),
     dedup: bool = True,
     judge: bool = False,
@@ -140,7 +139,7 @@ def import_memories(
 ) -> ImportedMemories:
     """Bring memories in from an export, or from a file of another tool; nothing that stands is overwritten.
 
-    `file` is a path, or a stream whose name is `name`. Without `choice` everything is taken, archive and conversations
+    `file` is a path or a stream. Without `choice` everything is taken, archive and conversations
     included. `dedup` merges what is known already and settles what contradicts, `judge` asks the configured LLM about
     that and tells `progress` how many of how many answers are there. `on_line` is called with what became of each line
     as it is done. Secrets are blanked out unless `allow_secret`. Raise UsageError for a file that cannot be read or is
@@ -170,7 +169,7 @@ def import_memories(
             dry_run=dry_run,
             allow_secret=allow_secret,
         )
-        for line in run.run(stream, name or (str(file) if isinstance(file, (str, Path)) else "an import")):
+        for line in run.run(stream):
             counts[line.action] = counts.get(line.action, 0) + 1
             if line.action not in ("unchanged", "left out"):
                 kept.append(line)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import ChangedError
 from ..formats.entry import EPISODIC, Entry
-from ..store import access_log, local_log
+from ..store import access_log
 from ..store.journal import Applied, Step, apply, exclusive
 from ..store.lock import change_mark, one_by_one
 from ..store.workspace import Workspace
@@ -117,12 +117,10 @@ def admit(
     return with_current(workspace, command, again, decide, seen, begin=begin, note=note)[0]
 
 
-def note_settled(workspace: Workspace, settled: Settled, origin: str = "") -> None:
-    """Note beside the files what was confirmed and, for a review, which entries a conversation, `origin`, made."""
+def note_settled(workspace: Workspace, settled: Settled) -> None:
+    """Note beside the files what was confirmed."""
     access_log.confirm(workspace, settled.confirmed)
     note_said_again(workspace, settled.said_again)
-    if origin:
-        local_log.note_added(workspace, settled.made, origin)
 
 
 def look(

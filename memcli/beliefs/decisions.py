@@ -73,8 +73,8 @@ def keep_all(
     workspace: Workspace,
     questions: Sequence[Question],
     progress: Callable[[int, int], object] = lambda done, total: None,
-) -> tuple[int, tuple[str, ...]]:
-    """Keep what questions ask about, as one change; return how many, and why others wait.
+) -> tuple[list[Question], list[str]]:
+    """Keep what questions ask about, as one change; return those that are settled, and why others wait.
 
     One that was settled meanwhile, of which a text changed, or that cannot be kept, is left as it is.
     """
@@ -103,7 +103,7 @@ def keep_all(
     steps = [Change(one.path, sides[one.path].text, one.text) for one in changed if one.text != sides[one.path].text]
     applied(workspace, Plan(tuple(steps)) + plan, "mem review")
     local_log.note_looked(workspace, [side.entry.id for side in sides.values()])
-    return len(asked), tuple(problems)
+    return asked, problems
 
 
 def _unchanged(question: Question, now: Now) -> Question:

@@ -177,11 +177,6 @@ class Settled:
         """Return a line about each draft that waits in the inbox, since it may say what was forgotten."""
         return tuple(dict.fromkeys(done.reason for done in self.admitted if done.action == "held"))
 
-    @property
-    def made(self) -> list[str]:
-        """Return the ids of what was made and is believed."""
-        return [done.id for done in self.admitted if done.action == "created" and not done.superseded_by]
-
 
 def entry_of(workspace: Workspace, draft: Draft) -> Entry:
     """Return the entry that a draft would make."""

@@ -1,4 +1,4 @@
-"""The queue of what needs a person's yes or no: filled keys, verdicts, faded rules, and what came in by itself.
+"""The queue of what needs a person's yes or no: filled keys, verdicts, faded rules, the inbox, conflicts of a merge.
 
 Only looks. An id names a question and the texts it is about: once one of these is edited, it is another question.
 """
@@ -62,7 +62,7 @@ def review_queue(workspace: Workspace) -> Queue:
     desk = _Desk(workspace, rows)
     found = [*desk.pairs(), *desk.faded(), *held(workspace)]
     asked = {side.entry.id for question in found for side in question.sides}
-    found += desk.new(noted.added, asked)
+    found += desk.disputed(noted.disputed - asked)
     found = [replace(one, proposal=noted.proposals.get(one.id)) for one in _grouped(found)]
     sizes = Counter(one.group for one in found)
     found.sort(key=lambda one: (noted.later.get(one.id, ""), KINDS.index(one.kind), -sizes[one.group], one.group))
@@ -94,9 +94,9 @@ class Now:
         return self._read[path]
 
     @cached_property
-    def added(self) -> Mapping[str, str]:
-        """Read what came in by itself."""
-        return local_log.read_review(self._workspace).added
+    def disputed(self) -> frozenset[str]:
+        """Read of what a merge needs a word."""
+        return local_log.read_review(self._workspace).disputed
 
 
 def fresh(question: Question, now: Now) -> Question:
@@ -114,7 +114,7 @@ def fresh(question: Question, now: Now) -> Question:
     elif question.kind == "key":
         is_open = is_same_slot(sides[0].entry, sides[1].entry)
     elif question.kind == "new":
-        is_open = ids[0] in now.added
+        is_open = ids[0] in now.disputed
     if not is_open:
         raise NotFoundError(_DONE, "`mem review` shows what waits")
     return replace(question, id=_id(question.kind, sides), sides=sides)
@@ -182,16 +182,10 @@ class _Desk:
                 found.append(Question(_id("faded", (rule,)), "faded", (rule,), reason, "rules"))
         return found
 
-    def new(self, added: Mapping[str, str], asked: Iterable[str]) -> list[Question]:
-        """Show what came in by itself and is in no other question."""
-        left_out = frozenset(asked)
-        found = []
-        for identifier, origin in added.items():
-            one = self.read(identifier) if identifier not in left_out else None
-            if one is not None:
-                reason = origin if origin == local_log.DISPUTED else f"new from {origin}"
-                found.append(Question(_id("new", (one,)), "new", (one,), reason, origin))
-        return found
+    def disputed(self, ids: Iterable[str]) -> list[Question]:
+        """Ask whether what one machine forgot and another one said again is to stay."""
+        sides = filter(None, map(self.read, sorted(ids)))
+        return [Question(_id("new", (one,)), "new", (one,), local_log.DISPUTED, local_log.DISPUTED) for one in sides]
 
 
 def _pair(kind: QuestionKind, newer: EntryFile, older: EntryFile, reason: str) -> Question:

@@ -35,11 +35,13 @@ def review(
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Settle what needs a person: memories that may contradict or repeat each other, faded rules, and what came in.
+    """Settle what needs a person: keys that two memories fill, verdicts, faded rules, the inbox, conflicts of a merge.
 
-    In a terminal two memories stand side by side and one key answers: keep both, the newer holds, the older holds, the
-    same in other words, edit, forget both, later; q leaves and the rest waits. Elsewhere the questions are listed, and
-    `mem review answer ID DECISION` takes keep, newer, older, same, forget or later.
+    In a terminal one question comes after the other, and a letter answers: keep both, the newer holds, the older holds,
+    the same in other words, forget both, later. `all` before the letter answers all that have the same in common, other
+    words show only the questions that have them, b goes back, u takes the last answer back, e edits, q leaves and the
+    rest waits. Elsewhere the questions are listed, and `mem review answer ID DECISION` takes keep, newer, older, same,
+    forget or later.
 
     What is decided stands in the files: of two that are kept each names the other as `distinct` and they are not
     flagged again, what is over is superseded, and of two that say the same one stays with both wordings. What an agent
@@ -78,9 +80,9 @@ def review(
 
         session(where, found.questions)
     else:
-        from .review_page import told
+        from .review_terminal import told
 
-        output.say("\n\n".join(map(told, found.questions)))
+        output.say("\n\n".join(f"{told(one)}\n  answers: {' '.join(api.allowed(one))}" for one in found.questions))
     if found.judged is not None and found.judged.unheard:
         raise typer.Exit(7)
 

@@ -1,219 +1,192 @@
-"""The review in a terminal: one question after the other, one key each. What was answered is done at once."""
+"""A question of the review as a block of text, and the review at a terminal: a letter answers, and is done at once."""
 
-import os
-import sys
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from ..api.review import HUB, Decision, Question, ReviewSession, allowed, shorten
+from ..api.review import Decision, EntryFile, Question, ReviewSession, allowed, shorten
 from ..api.workspace import Workspace
-from ..errors import BusyError, MemError, NotFoundError
-from . import output, review_page
+from ..errors import MemError
+from . import output
 
-_ESCAPE = b"\x1b"
-
-
-def read_key(prompt: Callable[[], None]) -> str:
-    """Wait for a key; return its letter in lower case, empty at the end of input.
-
-    `prompt` says what may be pressed, when the terminal is ready: a Ctrl-D that came before would be swallowed. Keys
-    that are no letter, such as arrows, are a sign of no meaning. The terminal is left as it was, also by Ctrl-C.
-    """
-    try:
-        import termios
-        import tty
-    except ImportError:  # no POSIX terminal: the first letter of a line
-        prompt()
-        return sys.stdin.readline().strip()[:1].lower()
-    fd = sys.stdin.fileno()
-    before = termios.tcgetattr(fd)
-    try:
-        tty.setcbreak(fd, termios.TCSADRAIN)  # what was typed ahead counts
-        prompt()
-        found = os.read(fd, 1)
-        if found == _ESCAPE:
-            _drain(fd)
-    finally:
-        termios.tcsetattr(fd, termios.TCSADRAIN, before)
-    return found.decode("ascii", "replace").lower()
-
-
-def _drain(fd: int) -> None:
-    """Read the rest of what one key sends."""
-    import select
-
-    while select.select([fd], [], [], 0.01)[0] and os.read(fd, 1):
-        pass
-
-
-TOGETHER = {"new": 5, "faded": 5}
-"""Questions of a kind from which they may be answered as one; pairs of one entry from `HUB` on."""
-_PAIR: Mapping[str, Decision] = {
+_LONGEST = 400  # characters of a memory
+_ASKS: Mapping[str, str] = {
+    "conflict": "do these contradict each other",
+    "key": "which of these holds",
+    "faded": "does this still hold",
+    "held": "may this be a memory again",
+    "new": "is this worth keeping",
+}
+_LETTERS: Mapping[str, Decision] = {
     "k": "keep", "n": "newer", "o": "older", "s": "same", "f": "forget", "l": "later"
 }  # fmt: skip
-_WORDS: Mapping[str, str] = {
-    "k": "keep both", "n": "newer", "o": "older", "s": "same", "e": "edit", "f": "forget both", "l": "later",
-    "q": "quit",
-}  # fmt: skip
-_SINGLE: Mapping[str, str] = {"k": "keep", "e": "edit", "f": "forget", "l": "later", "q": "quit"}
 _DONE: Mapping[Decision, str] = {
     "keep": "kept", "newer": "the newer holds", "older": "the older holds", "same": "one memory, both wordings kept",
     "forget": "in the archive: `mem restore` brings it back", "later": "asked again later",
 }  # fmt: skip
-_LISTED = 12  # memories of a group that are shown before it is answered as one
-_QUIT = "q\x03\x04"
 
 
-class _Quit(Exception):
-    """The person has had enough."""
+def told(question: Question) -> str:
+    """Write what is asked, and each memory in a line."""
+    names = ("newer", "older") if question.is_pair else (question.kind,)
+    lines = [f"{question.id}: {_ASKS[question.kind]}? ({question.reason})"]
+    for name, side in zip(names, question.sides, strict=True):
+        text = shorten(" ".join(side.entry.body.split()), _LONGEST)
+        lines.append(output.visible(f"  {name}: {_head(side)}: {text}"))
+    if question.proposal:
+        lines.append(f"  proposed: {question.proposal.decision} ({question.proposal.by})")
+    return "\n".join(lines)
+
+
+def _head(side: EntryFile) -> str:
+    entry = side.entry
+    named = [f"{name} {value}" for name, value in (("key", entry.key), ("project", entry.project)) if value]
+    pinned = ["pinned"] * entry.pinned
+    return " · ".join((entry.id, entry.created_at[:10], entry.source, entry.type, *named, *pinned))
 
 
 def session(workspace: Workspace, questions: Sequence[Question]) -> None:
     """Ask until all is answered or the person leaves; what is not answered waits for the next time."""
-    count = 0
-    settled: set[str] = set()  # memories that an answer was about: questions about them may be gone with it
-    groups = _groups(questions)
-    left = sum(map(len, groups))
-    review = ReviewSession(workspace)
+    asking = _Asking(workspace, questions)
     try:
-        for group in groups:
-            done = _ask_together(review, group, left) if len(group) > 1 else None
-            if done is not None:
-                count += done
-                left -= len(group)
-                continue
-            for one in group:
-                count += _ask(workspace, review, one, left, settled)
-                left -= 1
-    except _Quit:
-        pass
+        while (question := asking.current()) and asking.obey(question, _line(asking.prompt(question))):
+            pass
     finally:  # also at Ctrl-C
+        left = len(asking.waiting)
         rest = f"; {left:,} left, `mem review` goes on there" if left else ""
-        output.note(f"{count:,} answered{rest}")
+        output.note(f"{asking.count:,} answered{rest}")
 
 
-def _groups(questions: Sequence[Question]) -> list[list[Question]]:
-    """Gather what may be answered as one, in the order of the queue."""
-    sizes = Counter((one.kind, one.group) for one in questions if one.group)
-    groups: dict[object, list[Question]] = {}
-    for one in questions:
-        least = HUB if one.is_pair else TOGETHER[one.kind]
-        name = (one.kind, one.group)
-        groups.setdefault(name if one.group and sizes[name] >= least else one.id, []).append(one)
-    return list(groups.values())
-
-
-def _ask(workspace: Workspace, review: ReviewSession, question: Question, left: int, settled: set[str]) -> int:
-    """Ask one question; return how many were answered. What an answer settles is added to `settled`."""
-    ids = {side.entry.id for side in question.sides}
-    while True:
-        try:
-            question = review.current(question)
-        except NotFoundError as error:
-            if not ids & settled:
-                output.note(error.message)
-            return 0
-        except MemError as error:
-            output.note(str(error))
-            return 0
-        output.say(f"\n{left:,} to go · {review_page.heading(question)}\n")
-        for line in review_page.shown(question):
-            output.say_styled(*line)
+def _line(prompt: str) -> list[str]:
+    """Return the words of a line that a person types; `q` at the end of input."""
+    output.say(prompt, end="")
+    output.flush()
+    try:
+        return input().split()
+    except EOFError:
         output.say("")
-        if question.proposal:
-            output.say(f"proposed: {question.proposal.decision} (by {question.proposal.by}); y takes it\n")
-        words = _choices(question)
-        key = _key(words, "y" if question.proposal else "")
-        if key == "e":
-            _edit(workspace, question)
-            continue
-        decision: Decision = question.proposal.decision if key == "y" else _PAIR[key]  # type: ignore[union-attr, assignment]
+        return ["q"]
+
+
+class _Asking:
+    """The questions that wait, the place of the one at hand, and what was answered, for who goes back."""
+
+    def __init__(self, workspace: Workspace, questions: Sequence[Question]) -> None:
+        self.workspace = workspace
+        self.review = ReviewSession(workspace)
+        self.waiting = list(questions)
+        self.place = 0
+        self.words: Sequence[str] = ()  # that a question must have
+        self.count = 0
+        self._answered: list[tuple[int, list[Question], int]] = []  # place, questions, number of the command
+
+    def _shown(self) -> list[int]:
+        """Return the places of the questions that have the words asked for."""
+        texts = (told(question).casefold() for question in self.waiting)
+        return [place for place, text in enumerate(texts) if all(word.casefold() in text for word in self.words)]
+
+    def current(self) -> Question | None:
+        """Return the question at hand as its files stand now; None where none is left."""
+        while places := self._shown():
+            self.place = next((place for place in places if place >= self.place), places[0])
+            try:
+                self.waiting[self.place] = self.review.current(self.waiting[self.place])
+            except MemError as error:
+                if not self._is_settled_here(self.waiting[self.place]):
+                    output.note(str(error))
+                del self.waiting[self.place]
+                continue
+            return self.waiting[self.place]
+        if self.words and self.waiting:
+            output.note(f"no question has {' '.join(self.words)}")
+            self.words = ()
+            return self.current()
+        return None
+
+    def _is_settled_here(self, question: Question) -> bool:
+        """Tell whether an answer given here was about one of its memories."""
+        ids = {side.entry.id for side in question.sides}
+        return any(side.entry.id in ids for _, done, _ in self._answered for one in done for side in one.sides)
+
+    def _group(self, question: Question) -> list[Question]:
+        """Return the questions shown that are of one kind and have the same in common."""
+        shown = [self.waiting[place] for place in self._shown()]
+        return [one for one in shown if (one.kind, one.group) == (question.kind, question.group)]
+
+    def prompt(self, question: Question) -> str:
+        """Write the question, and what may be typed."""
+        both = " both" if question.is_pair else ""
+        names = {"keep": f"keep{both}", "forget": f"forget{both}"}
+        letters = [letter for letter, decision in _LETTERS.items() if decision in allowed(question)]
+        choices = [f"[{letter}]{names.get(_LETTERS[letter], _LETTERS[letter])[1:]}" for letter in letters]
+        proposed = [f"[y] as proposed: {question.proposal.decision}"] if question.proposal else []
+        size = len(self._group(question))
+        group = [f"all LETTER: these {size:,}"] if size > 1 else []
+        more = [
+            "[e]dit, e o the older" if question.is_pair else "[e]dit",
+            *group,
+            "[b]ack",
+            "[u]ndo",
+            "[q]uit",
+            "or words to look for",
+        ]
+        left = f"{len(self._shown()):,} to go" + (f" with {' '.join(self.words)}" if self.words else "")
+        return f"\n{left}\n{told(question)}\n{' · '.join([*proposed, *choices, *more])} ? "
+
+    def obey(self, question: Question, words: Sequence[str]) -> bool:
+        """Do what a line says; return whether to go on."""
+        word = words[0].lower() if words else ""
+        letter = words[1].lower() if word == "all" and len(words) == 2 else word
+        proposed = question.proposal.decision if question.proposal and letter == "y" else None
+        decision: Decision | None = proposed or _LETTERS.get(letter)  # type: ignore[assignment]
+        if word == "q":
+            return False
+        if decision and (letter != word or len(words) == 1):
+            self._answer(self._group(question) if letter != word else [question], decision)
+        elif word == "b" and len(words) == 1:
+            self.place = max((place for place in self._shown() if place < self.place), default=self.place)
+        elif word == "u" and len(words) == 1:
+            self._undo()
+        elif word == "e" and words[1:] in ([], ["n"], ["o"]):
+            _edit(self.workspace, question.sides[int(question.is_pair and words[1:2] == ["o"])])
+        else:
+            self.words, self.place = words, 0
+        return True
+
+    def _answer(self, questions: Sequence[Question], decision: Decision) -> None:
+        """Carry out a decision about questions; one that cannot be carried out waits."""
+        bar = output.Bar("answering")
+        done, problems, number = self.review.answer(questions, decision, bar)
+        bar.clear()
+        for problem in problems:
+            output.note(problem)
+        if not done:
+            return
+        output.say(f"{len(done):,} × {_DONE[decision]}" if len(questions) > 1 else _DONE[decision])
+        self.count += len(done)
+        self._answered.append((self.place, done, number))
+        ids = {one.id for one in done}
+        self.waiting = [one for one in self.waiting if one.id not in ids]
+
+    def _undo(self) -> None:
+        """Take back the last answer, and ask again."""
+        if not self._answered:
+            output.note("nothing was answered here that could be taken back")
+            return
+        self.place, questions, number = self._answered[-1]
         try:
-            review.answer(question, decision)
-        except BusyError:
-            raise
-        except NotFoundError as error:
-            output.note(error.message)
-            return 0
+            if number:
+                self.review.take_back(number)
         except MemError as error:
             output.note(str(error))
-            continue
-        output.say(_DONE[decision])
-        settled |= ids
-        return int(decision != "later")
+            return
+        self._answered.pop()
+        self.count -= len(questions)
+        self.waiting[self.place : self.place] = questions
 
 
-def _choices(question: Question) -> Mapping[str, str]:
-    names = _WORDS if question.is_pair else _SINGLE
-    open_to = allowed(question)
-    return {key: word for key, word in names.items() if key in "eq" or _PAIR[key] in open_to}
-
-
-def _ask_together(review: ReviewSession, group: Sequence[Question], left: int) -> int | None:
-    """Ask about questions that have something in common; None where they are to be asked one by one."""
-    first = group[0]
-    one = next((side for side in first.sides if side.entry.id == first.group), first.sides[0])
-    about = f"{first.group} is flagged with {len(group):,} others" if first.is_pair else ""
-    about = about or (f"{len(group):,} rules nobody confirmed for long" if first.kind == "faded" else "")
-    output.say(f"\n{left:,} to go · {about or f'{len(group):,} new memories from {first.group}'}\n")
-    listed = [one] if first.is_pair else []
-    listed += [side for each in group for side in each.sides if side.entry.id != one.entry.id or not first.is_pair]
-    for side in listed[:_LISTED]:
-        output.say(f"  {side.entry.id}  {output.visible(shorten(' '.join(side.entry.body.split()), 70))}")
-    if listed[_LISTED:]:
-        output.say(f"  … and {len(listed) - _LISTED:,} more: i shows each")
-    output.say("")
-    words = {"k": "keep all", "i": "one by one", "l": "all later", "q": "quit"}
-    if first.kind != "key" and all("keep" in allowed(each) for each in group):
-        key = _key(words)
-    else:
-        key = _key({name: word for name, word in words.items() if name != "k"})
-    if key == "i":
-        return None
-    if key == "l":
-        review.put_off(group)
-        return 0
-    bar = output.Bar("keeping")
-    count, problems = review.keep_all(group, bar)
-    bar.clear()
-    for problem in problems:
-        output.note(problem)
-    output.say(f"{count:,} kept")
-    return count
-
-
-def _edit(workspace: Workspace, question: Question) -> None:
+def _edit(workspace: Workspace, side: EntryFile) -> None:
     from .edit import edit
 
-    side = question.sides[0]
-    if question.is_pair:
-        key = _key({"n": "edit the newer", "o": "edit the older", "b": "back", "q": "quit"})
-        if key == "b":
-            return
-        side = question.sides["no".index(key)]
     try:
         edit(side.path, workspace=str(workspace.root))
     except MemError as error:
         output.note(str(error))
-
-
-def _key(words: Mapping[str, str], more: str = "") -> str:
-    """Show what may be pressed and wait for it; leaving raises."""
-    shown = " · ".join(
-        f"[{key}]{word[1:]}" if word.startswith(key) else f"[{key}] {word}" for key, word in words.items()
-    )
-    prompt = f"{shown} ? "
-
-    def ask() -> None:
-        output.say(prompt, end="")
-        output.flush()
-
-    while True:
-        pressed = read_key(ask)
-        prompt = ""
-        if not pressed or pressed in _QUIT:
-            output.say("q")
-            raise _Quit
-        if pressed in words or (more and pressed in more):
-            output.say(pressed)
-            return pressed

@@ -92,7 +92,6 @@ def import_(
         done = api.import_memories(
             where,
             source,
-            name=name,
             choice=choice,
             dedup=not no_dedup,
             judge=judge,

@@ -190,8 +190,8 @@ def _applied_to(
         return [step for one in planned for step in one.plan.steps], (settled, planned)
 
     def note(result: tuple[list[Settled], list[Outcome]]) -> None:
-        for one, settled in zip(found, result[0], strict=True):
-            note_settled(workspace, settled, f"the conversation {one.batch.session.id}")
+        for settled in result[0]:
+            note_settled(workspace, settled)
 
     (_, (first, *others)), applied = with_current(
         workspace, f"mem consolidate {found[0].batch.session.id}", again, decide, seen, note=note
@@ -220,7 +220,7 @@ def keep_requests(
         return plan_requests(found, settled, messages), settled
 
     def note(settled: Settled) -> None:
-        note_settled(workspace, settled, f"the conversation {session.id}")
+        note_settled(workspace, settled)
 
     try:
         settled, _ = with_current(workspace, "mem session append", again, decide, note=note)

@@ -1,7 +1,7 @@
 """Lines as editors and grep count them: a newline ends one, and no form feed or other separator does."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from functools import cache
 from io import StringIO
 from itertools import pairwise
@@ -191,40 +191,3 @@ def _plain_lines(text: str) -> list[str]:
             if sum(map(len, lines)) > 400:
                 break
     return lines
-
-
-LONGEST = 4000
-"""Characters of a text that is compared word by word."""
-SHARED = 1 / 3
-"""Share of the words of the shorter text from which telling the others apart helps a reader."""
-_WORD = r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u4e00-\u9fff]+(?:[.:,/'’@+-]+\w+)*"
-
-
-def differing(one: str, other: str) -> tuple[list[bool], list[bool]]:
-    """Return, for each character of two texts, whether its word differs; case and punctuation do not count.
-
-    Nothing is told apart in long texts, nor in texts that have little in common.
-    """
-    masks = [False] * len(one), [False] * len(other)
-    if max(len(one), len(other)) > LONGEST:
-        return masks
-    from difflib import SequenceMatcher
-
-    words = [list(re.finditer(_WORD, text)) for text in (one, other)]
-    ours, theirs = ([word[0].casefold() for word in found] for found in words)
-    steps = SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
-    shared = sum(end - start for kind, start, end, _, _ in steps if kind == "equal")
-    if shared < SHARED * min(len(ours), len(theirs)) or not shared:
-        return masks
-    for kind, *places in steps:
-        if kind != "equal":
-            _mark(masks[0], words[0][places[0] : places[1]])
-            _mark(masks[1], words[1][places[2] : places[3]])
-    return masks
-
-
-def _mark(mask: list[bool], words: Sequence[re.Match[str]]) -> None:
-    """Mark words that follow each other, with what is between them."""
-    if words:
-        start, end = words[0].start(), words[-1].end()
-        mask[start:end] = [True] * (end - start)

@@ -20,7 +20,6 @@ from ..search.provenance import Origin
 from ..store import access_log, atomic_files
 from ..store.archive import archived_since
 from ..store.atomic_files import digest
-from ..store.local_log import read_review
 from ..store.replaced_texts import page_versions
 from ..store.revisions import edits
 from ..store.undo_records import FOLDER, read_records
@@ -77,15 +76,13 @@ def _said(file: EntryFile, origins: Sequence[Origin]) -> Iterator[TimelineItem]:
 
 
 def _stated(workspace: Workspace, file: EntryFile, versions: Sequence[EntryFile]) -> Iterator[TimelineItem]:
-    """Yield what the frontmatter says, and what this machine noted of who brought the memory in.
+    """Yield what the frontmatter says.
 
     Whose word it was, and which words, the first of its versions knows.
     """
     entry, path = file.entry, file.path
     first = (*versions, file)[0].entry
-    origin = read_review(workspace).added.get(entry.id, "")
-    text = f"{first.type}: {first.summary}" + (f" (brought in by {origin})" if origin else "")
-    yield TimelineItem(entry.created_at, "made", first.source, text, path)
+    yield TimelineItem(entry.created_at, "made", first.source, f"{first.type}: {first.summary}", path)
     if entry.superseded_by:
         yield TimelineItem(entry.superseded_at, "superseded", "", f"by {entry.superseded_by}", path)
     if entry.conflicts_with:

@@ -117,14 +117,9 @@ class ProposedDecision:
 class ReviewLog:
     """What the review log says, the last line of each name deciding."""
 
-    added: Mapping[str, str] = field(default_factory=dict)  # id of an entry nobody looked at → what brought it in
+    disputed: frozenset[str] = frozenset()  # ids of entries of which a merge needs a word
     later: Mapping[str, str] = field(default_factory=dict)  # question → when it was put off
     proposals: Mapping[str, ProposedDecision] = field(default_factory=dict)  # by question
-
-
-def note_added(workspace: Workspace, ids: Iterable[str], origin: str) -> None:
-    """Note that a conversation or an import, named by `origin`, brought entries in."""
-    _note(workspace, [{"added": one, "by": origin} for one in ids])
 
 
 DISPUTED = "forgotten on one machine and said again on another"
@@ -133,7 +128,7 @@ DISPUTED = "forgotten on one machine and said again on another"
 
 def note_disputed(workspace: Workspace, ids: Iterable[str]) -> None:
     """Note that a merge brought entries in that one side had forgotten."""
-    note_added(workspace, ids, DISPUTED)
+    _note(workspace, [{"added": one, "by": DISPUTED} for one in ids])
 
 
 def note_looked(workspace: Workspace, ids: Iterable[str]) -> None:
@@ -153,7 +148,7 @@ def note_proposal(workspace: Workspace, question: str, decision: str, by: str) -
 
 def read_review(workspace: Workspace) -> ReviewLog:
     """Return what the review log says."""
-    added: dict[str, str] = {}
+    disputed: set[str] = set()
     later: dict[str, str] = {}
     proposals: dict[str, ProposedDecision] = {}
     for line in text_of(workspace, REVIEW).splitlines():
@@ -165,14 +160,14 @@ def read_review(workspace: Workspace) -> ReviewLog:
             continue
         at = told.get("at", "")
         if "added" in told:
-            added[told["added"]] = told.get("by", "")
+            disputed |= {told["added"]} if told.get("by") == DISPUTED else set()
         elif "looked" in told:
-            added.pop(told["looked"], None)
+            disputed.discard(told["looked"])
         elif "later" in told:
             later[told["later"]] = at
         elif "proposed" in told and "decision" in told:
             proposals[told["proposed"]] = ProposedDecision(told["decision"], told.get("by", ""), at)
-    return ReviewLog(added, later, proposals)
+    return ReviewLog(frozenset(disputed), later, proposals)
 
 
 def _note(workspace: Workspace, rows: Iterable[Mapping[str, str]]) -> None:

@@ -18,7 +18,6 @@ from ..formats.text_lines import normalized
 from ..index.filters import Filter
 from ..store import access_log, entries
 from ..store.journal import Change
-from ..store.local_log import note_added
 from ..store.privacy import IGNORE, require_open
 from ..store.redaction import Redacted, nameable, redactor
 from ..store.workspace import Workspace
@@ -67,7 +66,6 @@ class Importer:
         self._target = ImportTarget(workspace, known, dry_run=dry_run)
         self._guard = None if allow_secret else redactor(workspace, "")
         self._names = redactor(workspace, "")
-        self._made: list[str] = []  # ids of entries for somebody to look at
         self._capped: Counter[str] = Counter()  # memories that state more trust than their source has, by source
         self._together: set[str] = set()  # paths that stand here and in the file: they lived together before
 
@@ -76,15 +74,8 @@ class Importer:
         """Return where secrets were blanked out."""
         return self._guard.found if self._guard else ()
 
-    def run(self, stream: BinaryIO, name: str = "an import") -> Iterator[ImportedLine]:
-        """Take in line after line and yield what became of each, in their order; `name` is what is imported."""
-        try:
-            yield from self._run(stream)
-        finally:
-            if not self.dry_run:
-                note_added(self.workspace, self._made, name)
-
-    def _run(self, stream: BinaryIO) -> Iterator[ImportedLine]:
+    def run(self, stream: BinaryIO) -> Iterator[ImportedLine]:
+        """Take in line after line and yield what became of each, in their order."""
         waiting: list[ImportedLine | ImportCandidate] = []
         count = 0
         for line in record_lines(stream):
@@ -145,11 +136,8 @@ class Importer:
             return ImportedLine(line.number, "forgotten", file.path, barred)
         if not action:
             action, reason = target.make(file)
-        if action == "created" and entry is not None:
-            if entry.id != file.path:
-                target.known.paths.setdefault(entry.id, file.path)
-            if not is_restored:
-                self._made.append(entry.id)
+        if action == "created" and entry is not None and entry.id != file.path:
+            target.known.paths.setdefault(entry.id, file.path)
         if own and action in ("created", "unchanged"):
             self._together.add(file.path)
         return ImportedLine(line.number, action, file.path, reason)
@@ -216,8 +204,6 @@ class Importer:
             return ImportedLine(one.line, faults[path][0], path, faults[path][1])
         if done is None or done.is_let_in:
             self._together.add(path)
-        if done is None or (done.action == "created" and not done.superseded_by):
-            self._made.append(one.entry.id)
         if done is None:
             return ImportedLine(one.line, "created", path, id=one.entry.id)
         if not done.is_let_in:

@@ -47,7 +47,6 @@ READING = {
     "recall.recall",
     "recall.prove",
     "recall.replay",
-    "review.review",
     "sessions.find_session",
     "sessions.holds_many",
     "sessions.list_sessions",

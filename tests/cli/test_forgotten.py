@@ -291,11 +291,13 @@ def test_a_deleted_folder_is_forgotten_and_restored_whole(mem: Mem, workspace: P
     assert mem("ls", "--forgotten").rows == []
 
 
-def test_an_answer_of_the_review_forgets_too(mem: Mem, world: Path, workspace: Path) -> None:
-    mem("consolidate", transcript(world / "talk.jsonl", BEFORE, f"remember: {FACT}"))
+@pytest.mark.usefixtures("workspace")
+def test_an_answer_of_the_review_forgets_too(mem: Mem) -> None:
+    other = mem("write", "The port of staging is 9000.", "--json").json["id"]
+    mem("write", FACT, "--conflicts-with", other)
     (question,) = mem("review", "--json").json["questions"]
     assert mem("review", "answer", question["id"], "forget", "--source", "user").code == 0
-    assert len(mem("ls", "--forgotten").rows) == 1
+    assert len(mem("ls", "--forgotten").rows) == 2
     assert mem("write", FACT).code == 5
 
 

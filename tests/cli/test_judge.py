@@ -234,9 +234,9 @@ def test_an_llm_proposes_and_a_person_takes_it_with_one_key(
     assert len(asked()) == 1  # nobody is asked twice
     with Terminal(world, "review") as person:
         for _ in range(3):
-            person.until("y takes it")
+            person.until("[y] as proposed")
             person.until(" ? ")
-            person.press("y")
+            person.press("y\n")
         assert person.end() == 0
         assert "3 answered" in person.shown
     assert queue(mem) == []

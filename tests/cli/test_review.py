@@ -198,18 +198,12 @@ def test_a_rule_that_nobody_confirmed_for_long_is_asked_about_and_a_yes_renews_i
     assert queue(mem) == []
 
 
-def test_what_conversations_and_imports_brought_in_waits_until_somebody_looked(mem: Mem, workspace: Path) -> None:
+def test_nothing_is_asked_about_what_conversations_and_imports_brought_in(mem: Mem, workspace: Path) -> None:
     (workspace.parent / "chat.txt").write_text("User: From now on, always test a restore on Mondays.\n")
     assert mem("consolidate", "chat.txt").code == 0
     lines = [{"content": "The boat is moored at pier 9.", "type": "fact"}, {"content": "The crew eats at noon."}]
     (workspace.parent / "theirs.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
     assert mem("import", "theirs.jsonl").code == 0, mem("import", "theirs.jsonl").err
-    found = queue(mem)
-    assert {one["kind"] for one in found} == {"new"}
-    assert {one["group"] for one in found} == {"the conversation chat", "theirs.jsonl"}
-    while queue(mem):
-        answer(mem, "keep")
-    mem("import", "theirs.jsonl")
     assert queue(mem) == []
 
 

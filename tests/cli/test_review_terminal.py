@@ -14,7 +14,6 @@ from tests.terminal import Terminal
 
 PORTS = ("Staging runs on port 8080.", "Staging runs on port 9090 now.")
 OTHERS = [("Tea is in the red box.", "Tea is in the blue box."), ("Lunch is at noon.", "Lunch is at one.")]
-BOLD = re.compile(r"\x1b\[1;36m(.*?)\x1b\[0m")
 Review = Callable[..., Terminal]
 
 
@@ -28,37 +27,65 @@ def review(world: Path, workspace: Path) -> Review:
     return started
 
 
-def test_a_person_is_told_which_words_differ(mem: Mem, review: Review) -> None:
-    flagged(mem, *PORTS)
+def test_a_question_is_a_block_of_text_and_the_letters_that_answer_it(mem: Mem, review: Review) -> None:
+    older, newer = flagged(mem, *PORTS)
     with review() as person:
         shown = person.until(" ? ")
-        assert set(BOLD.findall(shown)) == {"9090 now", "8080"}
-        person.press("q")
-        assert person.end() == 0
-
-
-@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_nothing_is_coloured_where_colours_are_not_welcome(mem: Mem, review: Review, environ: dict[str, str]) -> None:
-    flagged(mem, *PORTS)
-    with review(**environ) as person:
-        shown = person.until(" ? ")
         assert "\x1b[" not in shown
-        person.press("q")
+        assert shown.index(f"newer: {newer} · 2026-11-21 · observed · fact: {PORTS[1]}") < shown.index(
+            f"older: {older}"
+        )
+        assert "[k]eep both · [n]ewer · [o]lder · [s]ame · [f]orget both · [l]ater" in shown
+        person.press("q\n")
         assert person.end() == 0
-    assert "\x1b[" not in mem("review").out
 
 
-def test_a_narrow_terminal_shows_one_below_the_other(mem: Mem, review: Review) -> None:
-    flagged(mem, *PORTS)
-    with review(COLUMNS="50") as person:
+def test_words_show_only_the_questions_that_have_them_and_all_answers_these(mem: Mem, review: Review) -> None:
+    for pair in (PORTS, *OTHERS):
+        flagged(mem, *pair)
+    with review() as person:
+        person.until("3 to go")
+        person.until(" ? ")
+        person.press("ca box\n")
+        assert "no question has ca box" in person.until(" ? ")
+        person.press("is\n")
         shown = person.until(" ? ")
-        assert "│" not in shown
-        assert shown.index("newer") < shown.index("older")
-        person.press("q")
+        assert "2 to go with is" in shown
+        assert "all LETTER: these 2" in shown
+        person.press("all l\n")
+        person.until("2 × asked again later")
+        person.press("n\n")
         assert person.end() == 0
+        assert "1 answered" in person.shown or "3 answered" in person.shown
+    assert {one["memories"][0]["text"] for one in queue(mem)} == {new for _, new in OTHERS}
 
 
-@pytest.mark.parametrize(("leaves", "code"), [("q", 0), ("\x04", 0), ("\x03", 130)])
+def test_back_goes_to_the_question_before_and_undo_takes_an_answer_back(
+    mem: Mem, workspace: Path, review: Review
+) -> None:
+    for pair in (PORTS, OTHERS[0]):
+        flagged(mem, *pair)
+    before = {path: path.read_bytes() for path in workspace.glob("entries/**/*.md")}
+    with review() as person:
+        first = person.until(" ? ")
+        person.press("n\n")
+        person.until("the newer holds")
+        person.until(" ? ")
+        person.press("u\n")
+        again = person.until(" ? ")
+        assert "2 to go" in again
+        assert re.findall(r"q_\w+", again) == re.findall(r"q_\w+", first)
+        assert {path: path.read_bytes() for path in before} == before
+        person.press("u\n")
+        person.until("nothing was answered here")
+        person.until(" ? ")
+        person.press("q\n")
+        assert person.end() == 0
+        assert "0 answered; 2 left" in person.shown
+    assert len(queue(mem)) == 2
+
+
+@pytest.mark.parametrize(("leaves", "code"), [("q\n", 0), ("\x04", 0), ("\x03", 130)])
 def test_what_was_answered_stays_answered_when_a_person_leaves_half_way(
     mem: Mem, workspace: Path, review: Review, leaves: str, code: int
 ) -> None:
@@ -66,7 +93,7 @@ def test_what_was_answered_stays_answered_when_a_person_leaves_half_way(
         flagged(mem, *pair)
     with review() as person:
         person.until(" ? ")
-        person.press("k")
+        person.press("k\n")
         person.until(" ? ")
         person.press(leaves)
         assert person.end() == code
@@ -84,9 +111,9 @@ def test_two_people_who_answer_one_question_at_once_do_it_once(
     with review() as one, review() as other:
         one.until(" ? ")
         other.until(" ? ")
-        one.press("n")
+        one.press("n\n")
         assert one.end() == 0
-        other.press("f" if kind == "forgets" else "k")
+        other.press("f\n" if kind == "forgets" else "k\n")
         assert other.end() == 0
         assert "settled meanwhile" in other.shown
         assert "0 answered" in other.shown
@@ -103,9 +130,9 @@ def test_an_editor_that_saves_while_a_person_thinks_is_asked_about_anew(
     with review() as person:
         person.until(" ? ")
         path.write_text(path.read_text().replace("9090", "9191"))
-        person.press("n")
+        person.press("n\n")
         assert "9191" in person.until(" ? ")
-        person.press("n")
+        person.press("n\n")
         assert person.end() == 0
     assert rows(mem)[newer]["status"] == "active"
     assert "9191" in text_of(workspace, newer)
@@ -124,7 +151,7 @@ def test_a_file_with_conflict_markers_is_named_and_the_rest_is_asked(mem: Mem, w
     assert [one["path"] for one in ran.json["problems"]] == [str(path.relative_to(workspace))]
     with review() as person:
         person.until(" ? ")
-        person.press("n")
+        person.press("n\n")
         assert person.end() == 0
         assert path.name in person.shown
     assert path.read_text() == marked
@@ -146,13 +173,14 @@ def test_a_group_is_kept_as_one_change_and_what_changed_meanwhile_is_left(
     hub = mem("write", "The hall is painted green.", "--no-dedup", "--json").json["id"]
     paths = many(workspace, hub, 300)
     with review() as person:
-        assert "flagged with 300 others" in person.until(" ? ")
+        assert "all LETTER: these 300" in person.until(" ? ")
         paths[7].write_text(paths[7].read_text().replace("colour 7", "violet"))
         paths[8].unlink()
         begun = time.monotonic()
-        person.press("k")
-        person.until("298 kept")
+        person.press("all k\n")
+        person.until("298 × kept")
         took = time.monotonic() - begun
+        person.press("q\n")
         assert person.end() == 0
     assert took < 60  # one by one each took a lock, a journal and a rewrite of the hub
     (left,) = queue(mem)
@@ -171,7 +199,7 @@ def test_a_review_that_is_killed_while_it_keeps_a_group_is_finished_by_the_next_
     paths = many(workspace, hub, 200)
     with review() as person:
         person.until(" ? ")
-        person.press("k")
+        person.press("all k\n")
         end = time.monotonic() + 120
         while not any("distinct" in path.read_text() for path in paths):
             assert time.monotonic() < end, person.shown
@@ -195,22 +223,6 @@ def test_a_question_that_an_answer_settled_too_is_not_told_of(mem: Mem, workspac
     assert len(queue(mem)) == 2
     with review() as person:
         person.until(" ? ")
-        person.press("n")  # which retires what the other question is about too
+        person.press("n\n")  # which retires what the other question is about too
         assert person.end() == 0
         assert "settled meanwhile" not in person.shown
-
-
-def test_what_is_not_listed_of_a_group_is_counted(mem: Mem, workspace: Path, review: Review) -> None:
-    facts = (
-        "the attic leaks", "Nora bakes bread", "rope is in the shed", "the ferry leaves at six", "geese hate postmen",
-        "cello lessons cost 40 euros", "Otto lends us a trailer", "the well was dug in 1911", "rye needs a mild winter",
-        "the vicar collects stamps", "passports expire in May", "glue sticks to nothing there", "Ines is left-handed",
-        "the boiler hums in B flat",
-    )  # fmt: skip
-    (workspace.parent / "talk.txt").write_text("\n".join(f"User: Please remember that {one}." for one in facts))
-    assert mem("consolidate", "talk.txt").code == 0
-    assert [one["kind"] for one in queue(mem)] == ["new"] * len(facts)
-    with review() as person:
-        assert f"and {len(facts) - 12} more" in person.until(" ? ")
-        person.press("q")
-        assert person.end() == 0
