@@ -8,7 +8,7 @@ from ..errors import MemError
 from ..formats.entry import REPOSITORY
 from ..formats.history import merged, notes, records
 from ..formats.ids import blake2b
-from ..formats.memory_page import says_something, sections, strip_comments
+from ..formats.memory_page import OPENING, says_something, sections, strip_comments
 from ..formats.text_lines import FileProblem, conflict_marker
 from ..formats.times import day_in, day_of, parse_time
 from ..store import atomic_files
@@ -21,14 +21,25 @@ def digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def always_on_memories(workspace: Workspace, wanted: tuple[str, ...]) -> tuple[list[Memory], list[FileProblem]]:
-    """Return the memories of the sections wanted, in the order they are shown, and the files that cannot be read."""
+def always_on_memories(
+    workspace: Workspace, wanted: tuple[str, ...], *, is_in_step: bool = False
+) -> tuple[list[Memory], list[FileProblem]]:
+    """Return the memories of the sections wanted, in the order they are shown, and the files that cannot be read.
+
+    `is_in_step` tells that the index was refreshed just now; else that is done where the page has promoted lines, which
+    follow their entries.
+    """
     found: list[Memory] = []
     problems: list[FileProblem] = []
     today = day_of(workspace.now, workspace.zone)
     days = [today - timedelta(days=back) for back in range(1, workspace.settings["recall.days"] + 1)]
     if LONG_TERM in wanted:
         text = _text(workspace, workspace.layout.memory, problems)
+        if OPENING in text and not is_in_step:
+            from ..index.index import ask  # late: most pages have no such lines, and need no index
+
+            ask(workspace, lambda index: index.refresh())
+            text = _text(workspace, workspace.layout.memory, problems)
         found += _long_term(workspace, text)
     if NOTES in wanted:
         found += _notes(workspace, today, NOTES, problems)

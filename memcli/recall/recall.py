@@ -93,9 +93,6 @@ def gather(workspaces: Sequence[Workspace], request: RecallRequest, mode: str) -
         seconds = workspace.settings["recall.embed_budget"]
         if request.within_ms is not None:
             seconds = min(seconds, request.within_ms / 4000)
-        found, wrong = always_on_memories(workspace, tuple(one for one in STANDING if one in request.sections))
-        always += found
-        problems += wrong
         if query and RELEVANT in request.sections:
             # Late: with the index and all it needs, which the standing sections do not.
             from .relevant_memories import relevant_memories
@@ -105,6 +102,11 @@ def gather(workspaces: Sequence[Workspace], request: RecallRequest, mode: str) -
             from .relevant_documents import relevant_documents
 
             papers.append(relevant_documents(workspace, query, mode, seconds))
+        # After a search, which brings the page in step with its entries.
+        wanted = tuple(section for section in STANDING if section in request.sections)
+        found, wrong = always_on_memories(workspace, wanted, is_in_step=bool(query) and RELEVANT in request.sections)
+        always += found
+        problems += wrong
     fitting = _joined(fits)
     by_meaning = bool(fitting.vector)
     return PackSources(

@@ -1,5 +1,6 @@
 """The promoted line of a memory says what the memory says, by whatever way it was changed or put away."""
 
+import json
 import os
 import re
 import subprocess
@@ -87,6 +88,16 @@ def test_a_corrected_memory_has_its_new_words_on_the_page(mem: Mem, workspace: P
 def test_the_line_of_a_memory_that_is_put_away_goes(mem: Mem, workspace: Path, rent: str, way: str) -> None:
     PUT_AWAY[way](mem, workspace, rent)
     assert lines(workspace) == [OTHER]
+
+
+def test_a_session_begins_with_the_words_that_a_person_gave_an_entry_by_hand(
+    mem: Mem, workspace: Path, rent: str
+) -> None:
+    by_hand(workspace, rent, "1,400", "1,450")
+    event = {"hook_event_name": "SessionStart", "session_id": "s", "cwd": str(workspace.parent), "source": "startup"}
+    begun = mem("hook", "run", "claude-code", stdin=json.dumps(event)).out
+    assert "1,450" in begun
+    assert "1,400" not in begun
 
 
 def test_a_line_that_a_person_changed_is_theirs(mem: Mem, workspace: Path, rent: str) -> None:

@@ -440,14 +440,14 @@ def test_a_late_disk_leaves_an_empty_pack(
     place: Workspace, monkeypatch: pytest.MonkeyPatch, gates: Callable[[], threading.Event]
 ) -> None:
     stuck = gates()
-    monkeypatch.setattr(module, "always_on_memories", lambda *args: stuck.wait() and ([], []))
+    monkeypatch.setattr(module, "always_on_memories", lambda *args, **options: stuck.wait() and ([], []))
     pack = recall([place], RecallRequest("what does the quagga eat?", within_ms=50))
     assert (pack.chosen, pack.text(), pack.is_late) == ((), "", True)
     assert pack.notices == ("nothing was found within 50 ms",)
 
 
 def test_with_a_time_nothing_is_raised(place: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*args: object) -> None:
+    def broken(*args: object, **options: object) -> None:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(module, "always_on_memories", broken)
