@@ -18,10 +18,10 @@ def bring_in_step(connection: sqlite3.Connection, workspace: Workspace) -> bool:
 
     Where another command is at work, or the page cannot be written, it is left for the next one.
     """
-    path = workspace.path(workspace.layout.memory)
     if not workspace.is_trusted or is_held_here(workspace.derived):
         return False
     with suppress(MemError, OSError):
+        path = workspace.path(workspace.layout.memory)
         page = text_of_file(path) or ""
         if OPENING not in page or _in_step(connection, workspace, page) == page:
             return False

@@ -151,3 +151,10 @@ def test_what_the_page_says_already_is_not_put_there_again(mem: Mem, workspace: 
     assert "MEMORY.md says it already" in mem("promote", "--auto").err
     assert "says it already" in mem("promote", identifier).err
     assert lines(workspace) == []
+
+
+def test_a_page_that_is_a_link_to_itself_is_left_and_search_goes_on(mem: Mem, workspace: Path, rent: str) -> None:
+    (workspace / "MEMORY.md").unlink()
+    (workspace / "MEMORY.md").symlink_to("MEMORY.md")
+    by_hand(workspace, rent, "1,400", "1,450")
+    assert "1,450" in mem("search", "rent").out
