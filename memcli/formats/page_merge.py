@@ -202,9 +202,9 @@ def _with_dropped(base: Sequence[str], new: Sequence[str]) -> tuple[list[str], i
     kept = 0
     for tag, start, end, first, last in SequenceMatcher(None, base, new, autojunk=False).get_opcodes():
         heading = ""
-        for place in range(start, end) if tag in ("delete", "replace") else ():
-            line = base[place]
-            if not line.strip() or line.strip() in standing or place in changed:
+        for number in range(start, end) if tag in ("delete", "replace") else ():
+            line = base[number]
+            if not line.strip() or line.strip() in standing or number in changed:
                 continue
             if _is_heading(line):
                 heading = line
@@ -222,12 +222,12 @@ def _changed(base: Sequence[str], new: Sequence[str]) -> dict[int, str]:
     known = {line.strip() for line in base}
     fresh = [line for line in new if line.strip() and line.strip() not in known]
     changed: dict[int, str] = {}
-    for place, line in enumerate(base):
+    for number, line in enumerate(base):
         if line.strip() and line.strip() not in standing:
             heir = max(fresh, key=lambda other: _likeness(line, other), default="")
             if heir and _is_heading(heir) == _is_heading(line) and _likeness(line, heir) >= _CHANGED:
                 fresh.remove(heir)
-                changed[place] = heir
+                changed[number] = heir
     return changed
 
 

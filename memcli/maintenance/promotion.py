@@ -107,15 +107,15 @@ def promote_plan(
             dropped[one] = "no person said its new words"
         elif not fault:
             said[one] = statement
-    out = dict.fromkeys(_said_already(page, said), f"{page.path} says it already")
-    rest = {one: statement for one, statement in said.items() if one not in out}
-    over_budget = _over_budget(workspace, known, accesses, rest, page.promoted, rest.keys() & {*ids})
-    for one, why in {**out, **dict.fromkeys(over_budget, "over the budget")}.items():
-        del said[one]
-        if one in standing:
-            dropped[one] = why
+    repeats = dict.fromkeys(_said_already(page, said), f"{page.path} says it already")
+    new = {identifier: statement for identifier, statement in said.items() if identifier not in repeats}
+    over_budget = _over_budget(workspace, known, accesses, new, page.promoted, new.keys() & {*ids})
+    for identifier, why in {**repeats, **dict.fromkeys(over_budget, "over the budget")}.items():
+        del said[identifier]
+        if identifier in standing:
+            dropped[identifier] = why
         else:
-            passed.append((one, why))
+            passed.append((identifier, why))
     return _promotion(page, known, said, dropped, passed, steps)
 
 
@@ -232,14 +232,15 @@ def _said(workspace: Workspace, row: Row) -> tuple[str, str, str]:
 
 def _said_already(page: "_Page", said: Mapping[str, str]) -> list[str]:
     """Return the ids whose new line would say what another line of the page, or of them, says."""
-    there = statements(page.text)
-    standing = {line.id for line in page.promoted.lines}
-    found = []
-    for one in (one for one in said if one not in standing):
-        if normalized(said[one]) in there:
-            found.append(one)
-        there.add(normalized(said[one]))
-    return found
+    statements_there = statements(page.text)
+    promoted = {line.id for line in page.promoted.lines}
+    repeats = []
+    for identifier, statement in said.items():
+        if identifier not in promoted:
+            if normalized(statement) in statements_there:
+                repeats.append(identifier)
+            statements_there.add(normalized(statement))
+    return repeats
 
 
 def _over_budget(

@@ -20,8 +20,8 @@ def promotable(entry: Entry) -> tuple[str, str]:
     if "-->" in entry.id or not entry.id.isprintable():
         return "", "its id cannot stand on the page"
     statement = statement_of(entry.title, entry.body)
-    if found := scan(statement):
-        return statement, f"looks like a secret ({found[0].rule})"
+    if secrets := scan(statement):
+        return statement, f"looks like a secret ({secrets[0].rule})"
     return statement, "" if statement else "says nothing"
 
 
@@ -43,9 +43,9 @@ def with_page_lines(workspace: Workspace, steps: Sequence[Step], at: Places) -> 
     states = _states(workspace, steps, at)
     page = followed(page, lines, {line.id: states[line.id] for line in lines if line.id in states}, states, workspace)
     # In its place: what marks a conversation as done comes last.
-    place = steps.index(own) if own else steps.index(changed[-1]) + 1
+    number = steps.index(own) if own else steps.index(changed[-1]) + 1
     page_steps = [Change(path, before, page)] if page != before else []
-    return [*steps[:place], *page_steps, *steps[place + bool(own) :]]
+    return [*steps[:number], *page_steps, *steps[number + bool(own) :]]
 
 
 def followed(
