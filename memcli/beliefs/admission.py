@@ -176,7 +176,7 @@ def settle_batches(
     """
     settlement = Settlement(workspace, heard.verdicts if heard else NO_VERDICTS, seen.learned.known)
     settlement.forgotten = read_forgotten(workspace, seen.forgotten)
-    if workspace.may_have_forgotten:
+    if workspace.is_trusted:
         settlement.forgotten += purged_files(workspace, {entry.body for entry in seen.entries})
     settlement.alike, settlement.faded = seen.alike, seen.faded
     for draft, entry, near, before in zip(seen.drafts, seen.entries, seen.near, seen.before, strict=True):
@@ -211,7 +211,7 @@ def _looked(
     texts = [(entry.type, body if is_comparable(body) else "") for entry, body in zip(entries, bodies, strict=True)]
     documents = {number: body for number, body in enumerate(bodies) if not is_comparable(body)}
     keys = [entry.key if is_settled_here(entry) else "" for entry in entries]
-    barred = [entry.body for entry in entries] if workspace.may_have_forgotten else []
+    barred = [entry.body for entry in entries] if workspace.has_archive else []
     if not any(bodies) and not any(keys) and not barred:
         return Nearby([{} for _ in texts], [{} for _ in texts])
     return look_around(workspace, texts, last, documents=documents, keys=keys, barred=barred, budget=budget, keep=keep)

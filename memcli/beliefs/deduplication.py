@@ -140,7 +140,8 @@ def fold_twins(workspace: Workspace, path: str, command: str) -> Twins:
                 return tuple(fold.steps(workspace, workspace.stamp)), changed
         return (), NO_TWINS
 
-    return with_current(workspace, command, look, decide)[0]
+    strengths = look()  # whoever writes the same meanwhile looks after us, and sees it: most edits need no lock
+    return with_current(workspace, command, look, decide)[0] if strengths else NO_TWINS
 
 
 def _strengths(index: Index, body: str) -> dict[str, int]:

@@ -21,6 +21,7 @@ from ..formats.times import stamp
 from ..index.index import Index, ask
 from ..index.lookups import entry_texts_with, forgotten_saying, forgotten_texts, paths_by_id, places_saying
 from ..store import entries, trust
+from ..store.archive import may_have_forgotten
 from ..store.atomic_files import digest
 from ..store.entries import drafted, place_of, revised, unforgotten
 from ..store.journal import Change, Move
@@ -113,7 +114,7 @@ def pass_by_the_forgotten(
     Raise RefusedError where it was, and is not the user's word. What is a change is told now; `entry` is that of a file
     that comes from elsewhere.
     """
-    if not workspace.may_have_forgotten or told.get("status") not in (None, "", "active"):
+    if not may_have_forgotten(workspace) or told.get("status") not in (None, "", "active"):
         return ()
     is_told_now = entry is None and (is_change or not told.get("created_at"))
     entry = entry or drafted(workspace, told, body)
@@ -147,7 +148,7 @@ class ForgottenGuard:
                 self.lifts = tuple(files)
             return new
 
-        return guarded if self.workspace.may_have_forgotten else change
+        return guarded if may_have_forgotten(self.workspace) else change
 
     def lifted(self, command: str) -> tuple[str, ...]:
         """Take the marks off what the user said again; return what is to be said of each."""
@@ -202,7 +203,7 @@ def all_forgotten(workspace: Workspace) -> frozenset[str]:
         index.refresh()
         return forgotten_texts(index)
 
-    return ask(workspace, answer) if workspace.may_have_forgotten else frozenset()
+    return ask(workspace, answer) if may_have_forgotten(workspace) else frozenset()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
 from ..store import entries
 from ..store.addresses import from_folder
+from ..store.archive import may_have_forgotten
 from ..store.privacy import IGNORE, require_open
 from ..store.redaction import Redacted
 from ..store.secret_guard import SecretGuard
@@ -185,9 +186,9 @@ def _past_forgotten(
     workspace: Workspace, told: Mapping[str, Any], body: str, *, is_change: bool = False
 ) -> tuple[str, ...]:
     """Return what the user's word lifts of what was forgotten; raise RefusedError where it is not the user's."""
-    if not workspace.may_have_forgotten:
+    if not may_have_forgotten(workspace):
         return ()
-    from .forgotten import pass_by_the_forgotten  # late: where nothing was put away no index is opened
+    from .forgotten import pass_by_the_forgotten  # late: where nothing was forgotten no index is opened
 
     return pass_by_the_forgotten(workspace, told, body, COMMAND, is_change=is_change)
 

@@ -18,7 +18,7 @@ from ..index.filters import Filter
 from ..index.index import Index, ask
 from ..index.lookups import supersession_rows
 from ..store import entries
-from ..store.archive import changed_since, explain
+from ..store.archive import changed_since, explain, may_have_forgotten
 from ..store.atomic_files import read
 from ..store.git_merge import deleted_for_good
 from ..store.local_log import note_disputed
@@ -52,7 +52,7 @@ def settle_forgotten(
 
     `paths` are files in which the sides differed, `received` those that came. The user's own word, said later, stays.
     """
-    if not workspace.may_have_forgotten:
+    if not may_have_forgotten(workspace):
         return [], []
     files = read_forgotten(workspace, [path for path in paths if workspace.layout.kind_of(path) == "entry"])
     came = {file.path: file for file in files}

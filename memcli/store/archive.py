@@ -8,6 +8,7 @@ says, so that records of two clones never conflict.
 
 import os
 import re
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from ..errors import MemError
 from ..formats.text_lines import FileProblem
-from . import atomic_files
+from . import atomic_files, trust
 from .layouts import Layout
 from .privacy import make_derived, write_private
 from .temporary_files import is_temporary
@@ -25,6 +26,12 @@ KEEP = ".gitkeep"
 RECORDS = ".moves"
 ADOPTED = "adopted-"
 """How the name of the record begins that explains what was in the archive before there were records."""
+_UNMARKED = "unforgotten"
+"""The file of derived data with the stats of archived files that have no mark of forgetting."""
+_FEW = 16
+"""Files that are read again sooner than noted."""
+_SETTLED = 2_000_000_000
+"""Nanoseconds after which no change leaves a file's times as they are."""
 CHANGED = "changed after it was archived"
 UNEXPLAINED = "no forgetting put it here (git moves files of a folder that was emptied)"
 
@@ -216,6 +223,48 @@ def _archived(workspace: Workspace, most: int | None) -> list[str]:
     if most is None or len(found) <= most:
         return found
     return sorted(found, key=lambda name: -_changed_at(f"{root}/{name}"))[:most]
+
+
+def may_have_forgotten(workspace: Workspace) -> bool:
+    """Return whether a file of the archive is marked as forgotten, or a text was deleted for good here.
+
+    Opens no index. The files are the record, and a pull or an editor may change them: those whose stat is not noted as
+    that of a file without a mark are read.
+    """
+    if not workspace.is_trusted:
+        return False
+    has_purged = workspace.state is not None and trust.has_purged(workspace.state, workspace.root)
+    return has_purged or (workspace.has_archive and _has_marked(workspace))
+
+
+def _has_marked(workspace: Workspace) -> bool:
+    note = workspace.derived / _UNMARKED
+    noted = _noted(note)
+    unmarked: dict[str, int] = {}
+    has_marked = False
+    for name in files_below(workspace.root / workspace.layout.archive):
+        if not name.endswith(".md"):
+            continue
+        with suppress(MemError, OSError):
+            status = os.stat(name)
+            stat = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
+            if stat not in noted and b"forgotten_at" in atomic_files.read(Path(name)):
+                has_marked = True
+                break
+            unmarked[stat] = max(status.st_mtime_ns, status.st_ctime_ns)
+    if len(unmarked.keys() - noted) > _FEW:
+        settled = time.time_ns() - _SETTLED
+        stats = {stat for stat, changed in unmarked.items() if changed < settled} | (noted if has_marked else set())
+        with suppress(OSError):
+            write_private(note, "\n".join(stats))
+    return has_marked
+
+
+def _noted(file: Path) -> set[str]:
+    try:
+        return set(file.read_text("ascii", "replace").split("\n"))
+    except OSError:
+        return set()
 
 
 def _changed_at(path: str) -> int:

@@ -104,10 +104,9 @@ class Workspace:
         return contained(self.root, self.root / relative)
 
     @property
-    def may_have_forgotten(self) -> bool:
-        """Return whether anything can have been forgotten here: what lies in an archive counts in what is trusted."""
-        has_purged = self.state is not None and trust.has_purged(self.state, self.root)
-        return self.is_trusted and (has_purged or (self.root / self.layout.archive).is_dir())
+    def has_archive(self) -> bool:
+        """Return whether there is an archive that counts: that of a workspace which is trusted."""
+        return self.is_trusted and (self.root / self.layout.archive).is_dir()
 
     @property
     def inbox(self) -> list[str]:
