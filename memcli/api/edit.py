@@ -9,7 +9,6 @@ from ..beliefs.replacing import Superseded, supersede_entry
 from ..dataclass import dataclass
 from ..errors import AmbiguousError, NotFoundError, UsageError
 from ..maintenance.archiving import Archived, Failure, Named, forget_each, restore_each
-from ..maintenance.purging import purge_each, remnants
 from ..store.addresses import item_at
 from ..store.editing import EditCopy, copy_to_edit, edit_text, replaced
 from ..store.entries import EntryChange
@@ -205,6 +204,8 @@ def forget(
 
     Raise NotFoundError or AmbiguousError for a name, and change nothing then; a purge passes over what is gone.
     """
+    from ..maintenance.purging import purge_each, remnants  # late: an edit deletes nothing
+
     named, failed = [], []
     for name in listed(names):
         try:

@@ -22,7 +22,6 @@ from ..index.lookups import paths_of_chunks
 from ..index.similarity import twins
 from ..store.journal import Change, Step
 from ..store.workspace import Workspace
-from .admission import with_current
 from .comparison import are_twins, is_comparable
 from .merging import are_apart, are_of_one_kind, says, sharing, told_anew
 from .plan import Plan
@@ -127,6 +126,10 @@ def fold_twins(workspace: Workspace, path: str, command: str) -> Twins:
     if workspace.layout.kind_of(path) != "entry" or workspace.layout.is_vault:
         return NO_TWINS
 
+    body = read_entry_file(workspace, path).entry.body
+    if not ask(workspace, partial(_has_twin, path=path, body=body)):
+        return NO_TWINS  # whoever writes the same meanwhile looks after us, and sees it
+
     def look(*_: object) -> dict[str, int]:
         strengths = ask(workspace, partial(_strengths, body=read_entry_file(workspace, path).entry.body))
         return strengths if path in strengths else {}
@@ -140,8 +143,15 @@ def fold_twins(workspace: Workspace, path: str, command: str) -> Twins:
                 return tuple(fold.steps(workspace, workspace.stamp)), changed
         return (), NO_TWINS
 
-    strengths = look()  # whoever writes the same meanwhile looks after us, and sees it: most edits need no lock
-    return with_current(workspace, command, look, decide)[0] if strengths else NO_TWINS
+    from .admission import with_current  # late: most edits have no twin
+
+    return with_current(workspace, command, look, decide)[0]
+
+
+def _has_twin(index: Index, path: str, body: str) -> bool:
+    """Return whether another active entry has the text of the one at a path, which was just changed."""
+    index.refresh(changing=path)
+    return bool({*paths_of_chunks(index, twins(index, [body], _ENTRIES).get(body, ())).values()} - {path})
 
 
 def _strengths(index: Index, body: str) -> dict[str, int]:

@@ -71,14 +71,15 @@ class Index(Database):
         """Say that another model answered than the settings name, where one was asked."""
         return self._embedding.notices() if self._embedding is not None else ()
 
-    def refresh(self, progress: Progress | None = None, *, talk: bool = False) -> Refreshed:
+    def refresh(self, progress: Progress | None = None, *, talk: bool = False, changing: str = "") -> Refreshed:
         """Read what changed on disk and return what was found; if another process writes the index, do so in a copy.
 
-        Conversations, which are long and asked for seldom, only with `talk`. The disk is looked at once: what several
+        Conversations, which are long and asked for seldom, only with `talk`. `changing` is the path of a file that
+        whoever asks has just changed: neither it nor the archive is read. The disk is looked at once: what several
         searches say to one question is of one moment.
         """
         if self._seen is None or (talk and not self._has_talk):
-            self._seen, self._has_talk = self._refresh(progress, talk), talk
+            self._seen, self._has_talk = self._refresh(progress, talk, changing), talk
             if self._seen.added or self._seen.changed:
                 from .page_in_step import bring_in_step  # late: most refreshes find nothing
 
@@ -86,16 +87,16 @@ class Index(Database):
                     self._seen = updater.refresh(self.connection, self.workspace, talk=talk)
         return self._seen
 
-    def _refresh(self, progress: Progress | None, talk: bool) -> Refreshed:
+    def _refresh(self, progress: Progress | None, talk: bool, changing: str) -> Refreshed:
         look = self._seen.look if self._seen else None
         try:
-            return updater.refresh(self.connection, self.workspace, progress, talk=talk, look=look)
+            return updater.refresh(self.connection, self.workspace, progress, talk=talk, look=look, changing=changing)
         except sqlite3.OperationalError as error:  # locked, read-only or no space left
             if self.folder is None:
                 raise
             self.is_overtaken = schema.is_busy(error)
         self.detach()
-        return updater.refresh(self.connection, self.workspace, progress, talk=talk, look=look)
+        return updater.refresh(self.connection, self.workspace, progress, talk=talk, look=look, changing=changing)
 
     def documents(self, wanted: Filter, among: Collection[int] | None = None) -> dict[int, int]:
         """Map each chunk that passes the filter, and is in `among` if given, to the number of its document."""

@@ -52,11 +52,12 @@ def refresh(
     *,
     talk: bool = True,
     look: Look | None = None,
+    changing: str = "",
 ) -> Refreshed:
     """Take in every file that is new, changed or gone since the last time; conversations only with `talk`.
 
-    Files are those of `look` where it is given. Raises sqlite3.OperationalError when another process holds the
-    index's lock.
+    Files are those of `look` where it is given; the one at `changing`, and the archive, are left for the next time.
+    Raises sqlite3.OperationalError when another process holds the index's lock.
     """
     layout = workspace.layout
     _heed_settings(connection, workspace)
@@ -73,13 +74,14 @@ def refresh(
         row = known.get(path)
         if row is not None and row[2:6] == stat and _is_settled(stat, row[6]):
             continue
-        kind = layout.kind_of(path)
+        kind = None if changing and (path == changing or layout.is_archived(path)) else layout.kind_of(path)
         if kind and (talk or kind != "session"):
             fresh.append((path, kind))
     removed = _gone(known, look, {shown(path) for path, _ in fresh})
     _note_folders(connection, layout, listing)
     if not fresh and not removed and not connection.execute("select 1 from meta where key = 'items'").fetchone():
-        _note_seen(connection, key, look)
+        if not changing:
+            _note_seen(connection, key, look)
         return Refreshed(look)
     # Late: most refreshes find nothing, and need not know how a file is read.
     from .file_updater import settle_items, take_in

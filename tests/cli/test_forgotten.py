@@ -1,6 +1,7 @@
 """What was forgotten stays forgotten: no door lets it in again without a yes."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -205,6 +206,26 @@ def test_a_forgotten_file_that_was_edited_bars_what_it_says_now(mem: Mem, worksp
     path.with_name("twin.md").write_text(path.read_text())  # doubled
     assert mem("write", FACT.replace("8443", "9000"), "--source", "user").rows[0][0] == "created"
     assert mem("ls", "--forgotten").rows == []
+
+
+def test_a_mark_that_comes_by_hand_or_with_a_pull_counts_at_once_in_an_archive_read_before(
+    mem: Mem, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memcli.store.archive._SETTLED", 0)
+    folder = workspace / "archive" / "entries"
+    folder.mkdir(parents=True)
+    for number in range(20):
+        (folder / f"{number}.md").write_text(f"---\nid: mem_{number}\n---\n\nDecayed {number}.\n")
+    assert mem("write", "--no-dedup", "Decayed 7.", "--source", "observed").code == 0
+    assert len((workspace / ".mem" / "unforgotten").read_text().split("\n")) == 20
+    times = (folder / "7.md").stat()
+    (folder / "7.md").write_text("---\nid: mem_7\nforgotten_at: 2026-11-20\n---\n\nDecayed 7.\n")
+    os.utime(folder / "7.md", ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert mem("write", "--no-dedup", "Decayed 7.", "--source", "observed").code == 5
+    (folder / "7.md").unlink()
+    assert mem("write", "--no-dedup", "Decayed 7.", "--source", "observed").code == 0
+    (folder / "pulled.md").write_text("---\nid: mem_8\nforgotten_at: 2026-11-20\n---\n\nDecayed 7.\n")
+    assert mem("write", "--no-dedup", "Decayed 7.", "--source", "observed").code == 5
 
 
 def test_forgetting_what_fills_a_key_bars_its_text_and_no_other_value(mem: Mem, workspace: Path) -> None:

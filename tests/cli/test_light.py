@@ -55,6 +55,9 @@ def test_reading_by_id_or_path_opens_no_index(loaded: Callable[..., tuple[set[st
 def test_writing_as_it_is_opens_no_index_and_loads_neither_a_lock_nor_yaml(
     loaded: Callable[..., tuple[set[str], str]], workspace: Path
 ) -> None:
+    decayed = workspace / "archive" / "entries" / "decayed.md"  # nothing was forgotten
+    decayed.parent.mkdir(parents=True)
+    decayed.write_text("---\nid: mem_01m7zxg5e0nr2z2k\n---\n\nA dodo.\n")
     modules, out = loaded("write", "--no-dedup", "A quagga: it sleeps.", "--tag", "zoo", "--title", "About: it")
     assert out.startswith("created\t")
     assert not modules & (HEAVY | INDEX | FILES_ONLY)
