@@ -115,6 +115,7 @@ def read(
     notices = (
         *found.notices,
         *([f"expired at {expired}"] if expired else ()),
+        *(f"verdict on {reason}" for reason in _reasons(fields)),
         *([f"hidden: {hidden} was forgotten here: `mem restore {identifier}` shows it again"] if hidden else ()),
     )
     wrong = (found.damage, found.document.problem, _conflict(found.text))
@@ -142,6 +143,13 @@ def _expired(fields: Mapping[str, Any], now: datetime) -> str:
     with suppress(TypeError, ValueError):
         return past(checked("expires_at", fields.get(spelled(fields, "expires_at"))), now)
     return ""
+
+
+def _reasons(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the reasons of an LLM's verdicts on an entry with these fields, each behind the id of the other entry."""
+    with suppress(TypeError, ValueError):
+        return tuple(checked("verdict_reasons", fields.get("verdict_reasons", ())))
+    return ()
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ class Verdict:
     kind: Kind
     sure: bool = False
     reason: str = ""
+    by_llm: bool = False
 
 
 DISTINCT = Verdict("distinct")

@@ -44,8 +44,10 @@ def allowed(question: Question) -> tuple[Decision, ...]:
     return tuple(one for one in DECISIONS if one != "keep") if question.kind == "key" else DECISIONS
 
 
-def answer_question(workspace: Workspace, question: Question, decision: Decision, source: str = "user") -> Answered:
-    """Carry out a decision, or note what an agent proposes.
+def answer_question(
+    workspace: Workspace, question: Question, decision: Decision, source: str = "user", reason: str = ""
+) -> Answered:
+    """Carry out a decision, or note what an agent proposes; `reason` is that of an LLM's verdict.
 
     Raises UsageError for one the question does not take, NotFoundError where it was settled meanwhile and RefusedError
     where a text changed since it was asked.
@@ -63,7 +65,7 @@ def answer_question(workspace: Workspace, question: Question, decision: Decision
     if _is_for_a_person(now, decision, source):
         local_log.note_proposal(workspace, now.id, decision, source)
         return Answered("proposed", ids)
-    plan = decision_plan(workspace, now, decision, by_person=source == "user")
+    plan = decision_plan(workspace, now, decision, by_person=source == "user", reason=reason)
     applied(workspace, plan, "mem review")
     local_log.note_looked(workspace, ids)
     return Answered("settled", ids)
@@ -140,7 +142,9 @@ def needs_person(question: Question, decision: Decision) -> bool:
     return any(map(_is_a_persons, retired))
 
 
-def decision_plan(workspace: Workspace, question: Question, decision: Decision, *, by_person: bool = True) -> Plan:
+def decision_plan(
+    workspace: Workspace, question: Question, decision: Decision, *, by_person: bool = True, reason: str = ""
+) -> Plan:
     """Propose the changes of a decision about a question as its files stand."""
     if decision == "later":
         return Plan()
@@ -156,8 +160,8 @@ def decision_plan(workspace: Workspace, question: Question, decision: Decision, 
         return _steps(question, [_kept_apart(workspace, one, [other.entry.id]) for one, other in both])
     one, other = (_unflagged(workspace, *both) for both in (question.sides, question.sides[::-1]))
     if decision == "same":
-        return _same(workspace, question, one, other, by_person=by_person)
-    return _settled(workspace, question, *((other, one) if decision == "newer" else (one, other)))
+        return _same(workspace, question, one, other, by_person=by_person, reason=reason)
+    return _settled(workspace, question, *((other, one) if decision == "newer" else (one, other)), reason)
 
 
 def _is_a_persons(side: EntryFile) -> bool:
@@ -182,23 +186,25 @@ def _kept_apart(workspace: Workspace, one: EntryFile, others: Sequence[str]) -> 
     return revised_entry(workspace, one, told)
 
 
-def _settled(workspace: Workspace, question: Question, loser: EntryFile, winner: EntryFile) -> Plan:
+def _settled(workspace: Workspace, question: Question, loser: EntryFile, winner: EntryFile, reason: str) -> Plan:
     """Let one of a pair take the other's place, and its key where it has none."""
     if loser.entry.key and not winner.entry.key and loser.entry.project == winner.entry.project:
         winner = revised_entry(workspace, winner, {"key": loser.entry.key})
-    plan = supersede_plan(workspace, loser, winner)
+    plan = supersede_plan(workspace, loser, winner, reason)
     texts = {step.path: step.after for step in plan.steps if isinstance(step, Change)}
     changed = [replace(one, text=texts.get(one.path) or one.text) for one in (loser, winner)]
     return replace(_steps(question, changed), reasons=plan.reasons)
 
 
-def _same(workspace: Workspace, question: Question, one: EntryFile, other: EntryFile, *, by_person: bool) -> Plan:
+def _same(
+    workspace: Workspace, question: Question, one: EntryFile, other: EntryFile, *, by_person: bool, reason: str
+) -> Plan:
     """Make one memory of two that say the same, both wordings kept; only a person's answer counts as confirming."""
     kept, merged = sorted((one, other), key=lambda side: (-side.entry.trust, side.entry.created_at, side.entry.id))
     waiting = confirmations(workspace).get(merged.entry.id)
     strength = merged.entry.strength + (waiting.count if waiting else 0)
     whole = taking_in(workspace, kept, merged.entry, strength if by_person else 0)
-    return _settled(workspace, question, merged, whole)
+    return _settled(workspace, question, merged, whole, reason)
 
 
 def _forgetting(workspace: Workspace, question: Question, *, by_person: bool) -> Plan:

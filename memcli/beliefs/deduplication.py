@@ -54,10 +54,12 @@ class Fold:
     whole: EntryFile  # as it stands then
     taken: tuple[EntryFile, ...]
 
-    def steps(self, workspace: Workspace, moment: str) -> list[Change]:
-        """Return the changes that do it, at a moment."""
+    def steps(self, workspace: Workspace, moment: str, reasons: Mapping[frozenset[str], str]) -> list[Change]:
+        """Return the changes that do it, at a moment; the reasons of an LLM's verdicts are by the paths of a pair."""
         name = self.kept.entry.id
-        gone = [Change(one.path, one.text, superseded_text(workspace, one, name, moment)) for one in self.taken]
+        why = {one.path: reasons.get(frozenset((self.kept.path, one.path)), "") for one in self.taken}
+        texts = {one.path: superseded_text(workspace, one, name, moment, why[one.path]) for one in self.taken}
+        gone = [Change(one.path, one.text, texts[one.path]) for one in self.taken]
         return [Change(self.kept.path, self.kept.text, self.whole.text), *gone]
 
 
@@ -105,7 +107,7 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None) -> Tidied:
             known[path] = _read(workspace, path, problems)
         return known[path]
 
-    judged, unheard = _judged(seen, read, judge) if judge else (frozenset(), "")
+    judged, unheard = _judged(seen, read, judge) if judge else ({}, "")
 
     def are_one(one: EntryFile, other: EntryFile) -> bool:
         return are_duplicates(one.entry, other.entry) or frozenset((one.path, other.path)) in judged
@@ -114,7 +116,7 @@ def dedup_plan(workspace: Workspace, judge: "LlmJudge | None" = None) -> Tidied:
         members = [one for path in paths if (one := read(path))]
         strengths = {seen.rows[path]["id"]: seen.rows[path]["strength"] for path in paths}  # with those that wait
         for fold in folds(workspace, members, strengths, are_one):
-            steps += fold.steps(workspace, workspace.stamp)
+            steps += fold.steps(workspace, workspace.stamp, judged)
             ids = tuple(one.entry.id for one in fold.taken)
             groups.append(DuplicateGroup(fold.kept.entry.id, ids, shorten(fold.whole.entry.body, 120)))
     reasons = tuple(f"{group.kept} takes in {', '.join(group.merged)}: {group.says}" for group in groups)
@@ -140,7 +142,7 @@ def fold_twins(workspace: Workspace, path: str, command: str) -> Twins:
             for fold in folds(workspace, group, ids, lambda left, right: says(left.entry, right.entry.body)):
                 taken = {member.path: member.entry.id for member in fold.taken}
                 changed = Twins(superseded_by=fold.kept.entry.id) if path in taken else Twins(tuple(taken.values()))
-                return tuple(fold.steps(workspace, workspace.stamp)), changed
+                return tuple(fold.steps(workspace, workspace.stamp, {})), changed
         return (), NO_TWINS
 
     from .admission import with_current  # late: most edits have no twin
@@ -202,8 +204,8 @@ def _with_near(index: Index, seen: _Seen) -> _Seen:
 
 def _judged(
     seen: _Seen, read: Callable[[str], EntryFile | None], judge: "LlmJudge"
-) -> tuple[frozenset[frozenset[str]], str]:
-    """Return the pairs of paths that a judge is sure say the same, and why it was not heard about some."""
+) -> tuple[dict[frozenset[str], str], str]:
+    """Return the reasons of pairs of paths that a judge is sure say the same, and why it was not heard about some."""
     asked: dict[frozenset[str], tuple[str, str]] = {}
     for pair in seen.near:
         sides = [one for one in map(read, pair) if one]
@@ -212,9 +214,9 @@ def _judged(
             asked[frozenset(pair)] = old.body, new.body
     heard = judge.compare(list(asked.values()))
     found = {paths: heard.verdicts.get(texts) for paths, texts in asked.items()}
-    return frozenset(
-        paths for paths, verdict in found.items() if verdict and verdict.kind == "same" and verdict.sure
-    ), heard.error
+    return {
+        paths: verdict.reason for paths, verdict in found.items() if verdict and verdict.kind == "same" and verdict.sure
+    }, heard.error
 
 
 def _may_be_asked(one: Entry, other: Entry) -> bool:

@@ -48,8 +48,8 @@ def propose(
         for one in part:
             verdict = heard.verdicts.get(_texts(one))
             decision = _DECISIONS.get(verdict.kind) if verdict and verdict.sure else None
-            if decision is not None:
-                counts[_answered(workspace, one, decision, decides=decides)] += 1
+            if verdict is not None and decision is not None:
+                counts[_answered(workspace, one, decision, verdict.reason, decides=decides)] += 1
         progress(min(start + MOST, len(open_ones)), len(open_ones))
         unheard = unheard or heard.error
         if heard.error and not heard.verdicts:
@@ -57,10 +57,10 @@ def propose(
     return Proposed(len(open_ones), counts["settled"], counts["proposed"], unheard)
 
 
-def _answered(workspace: Workspace, question: Question, decision: Decision, *, decides: bool) -> str:
+def _answered(workspace: Workspace, question: Question, decision: Decision, reason: str, *, decides: bool) -> str:
     if decides:
         try:
-            return answer_question(workspace, question, decision, BY).action
+            return answer_question(workspace, question, decision, BY, reason).action
         except BusyError:
             raise
         except MemError:  # settled or edited meanwhile: there is nothing to propose either

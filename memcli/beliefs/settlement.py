@@ -294,10 +294,13 @@ class Settlement:
         won = [file for file in updated if not later and is_believed_over(file.entry, entry, is_told_now=is_now)]
         rivals = [file for file, verdict in against if verdict.kind == "conflict" or file in updated]
         flagged = [] if later else [file for file in rivals if file not in won][:FLAGGED]
+        said = {file.path: verdict.reason for file, verdict in against if verdict.by_llm}
         told: dict[str, object] = {}
         if later:
             told = {"status": "superseded", "superseded_by": later[0].entry.id}
             told["superseded_at"] = later[0].entry.created_at
+            if reason := said.get(later[0].path):
+                told["verdict_reasons"] = [f"{later[0].entry.id}: {reason}"]
         if won:
             told["references"] = list(dict.fromkeys([*entry.references, *(file.entry.id for file in won)]))
             # What takes the place of what fills a slot fills it from then on.
@@ -308,12 +311,12 @@ class Settlement:
         self._before[path] = None
         self._put(path, text)
         for file in won:
-            self._put(file.path, superseded_text(self.workspace, file, identifier))
+            self._put(file.path, superseded_text(self.workspace, file, identifier, reason=said.get(file.path, "")))
         for file in flagged:
             new = self._files[path]
             assert new is not None
-            self._put(path, conflicting_text(self.workspace, new, file.entry))
-            self._put(file.path, conflicting_text(self.workspace, file, new.entry))
+            self._put(path, conflicting_text(self.workspace, new, file.entry, said.get(file.path, "")))
+            self._put(file.path, conflicting_text(self.workspace, file, new.entry, said.get(file.path, "")))
         reason = next((verdict.reason for file, verdict in against if file in [*later, *won, *flagged]), "")
         for file in won:
             self._explain(f"{file.entry.id} is superseded by {identifier}: {reason}")

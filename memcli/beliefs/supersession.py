@@ -20,7 +20,7 @@ from ..store.workspace import Workspace
 from .merging import is_same_slot
 from .plan import Plan, listed
 
-_NAMING = ("references", "conflicts_with", "likely_same", "verdicts", "distinct")
+_NAMING = ("references", "conflicts_with", "likely_same", "verdicts", "verdict_reasons", "distinct")
 """Fields in which an entry lists ids of others."""
 LONGEST = 1000
 """Links of a chain that are followed; a longer one is a mistake."""
@@ -60,9 +60,13 @@ def with_text(workspace: Workspace, old: EntryFile, text: str) -> EntryFile:
     return EntryFile(old.path, text, read_entry(frontmatter.parse(text), old.path, workspace.now)[0])
 
 
-def superseded_text(workspace: Workspace, old: EntryFile, by: str, moment: str = "") -> str:
-    """Return the text of an entry that another one takes the place of, now or at a moment; its age stays."""
+def superseded_text(workspace: Workspace, old: EntryFile, by: str, moment: str = "", reason: str = "") -> str:
+    """Return the text of an entry that another one takes the place of, now or at a moment; its age stays.
+
+    `reason` is that of an LLM's verdict.
+    """
     told = {"status": "superseded", "superseded_by": by, "superseded_at": moment or workspace.stamp}
+    told |= _because(old.entry, by, reason)
     return entries.revised(workspace, old.path, old.text, told, touch=False)
 
 
@@ -74,12 +78,25 @@ def referring_text(workspace: Workspace, new: EntryFile, to: str) -> str:
     return entries.revised(workspace, new.path, new.text, told, touch=False)
 
 
-def conflicting_text(workspace: Workspace, one: EntryFile, other: Entry) -> str:
-    """Return the text of an entry that is flagged with another one by a verdict, or since both fill one key."""
+def _because(entry: Entry, other: str, reason: str) -> dict[str, Any]:
+    """Return the field of an entry that keeps the reason of an LLM's verdict on it and another one, by its id."""
+    return {"verdict_reasons": [*_reasons_left(entry, {other}), f"{other}: {reason}"]} if reason else {}
+
+
+def _reasons_left(entry: Entry, without: Collection[str]) -> list[str]:
+    return [reason for reason in entry.verdict_reasons if reason.partition(": ")[0] not in without]
+
+
+def conflicting_text(workspace: Workspace, one: EntryFile, other: Entry, reason: str = "") -> str:
+    """Return the text of an entry that is flagged with another one by a verdict, or since both fill one key.
+
+    `reason` is that of an LLM's verdict.
+    """
     told = {"conflicts_with": list(dict.fromkeys([*one.entry.conflicts_with, other.id]))}
     if not is_same_slot(one.entry, other):
         told["verdicts"] = list(dict.fromkeys([*one.entry.verdicts, other.id]))
     told = {key: ids for key, ids in told.items() if len(ids) > len(getattr(one.entry, key))}
+    told |= _because(one.entry, other.id, reason)
     return entries.revised(workspace, one.path, one.text, told, touch=False) if told else one.text
 
 
@@ -87,6 +104,8 @@ def flags_left(entry: Entry, left: Collection[str]) -> dict[str, object]:
     """Return the fields that change where an entry stays flagged with these ids alone."""
     told = {key: getattr(entry, key) for key in ("conflicts_with", "verdicts", "likely_same")}
     kept = {key: [name for name in names if name in left] for key, names in told.items()}
+    told["verdict_reasons"] = entry.verdict_reasons
+    kept["verdict_reasons"] = _reasons_left(entry, {*entry.conflicts_with} - {*left})
     return {key: names for key, names in kept.items() if len(names) != len(told[key])}
 
 
@@ -95,8 +114,8 @@ def is_guessed(entry: Entry, other: Entry) -> bool:
     return not is_same_slot(entry, other) and other.id not in entry.verdicts and entry.id not in other.verdicts
 
 
-def supersede_plan(workspace: Workspace, old: EntryFile, new: EntryFile) -> Plan:
-    """Propose that one entry takes another's place.
+def supersede_plan(workspace: Workspace, old: EntryFile, new: EntryFile, reason: str = "") -> Plan:
+    """Propose that one entry takes another's place; `reason` is that of an LLM's verdict.
 
     Raises RefusedError where they are one, the old one has another successor, or it would take its own place in the
     end.
@@ -114,7 +133,7 @@ def supersede_plan(workspace: Workspace, old: EntryFile, new: EntryFile) -> Plan
             f"`mem restore {new.entry.id}` first",
         )
     done = old.entry.status == "superseded" and old.entry.superseded_by == new.entry.id
-    changes = [] if done else [Change(old.path, old.text, superseded_text(workspace, old, new.entry.id))]
+    changes = [] if done else [Change(old.path, old.text, superseded_text(workspace, old, new.entry.id, reason=reason))]
     text = referring_text(workspace, new, old.entry.id)
     if text != new.text:
         changes.append(Change(new.path, new.text, text))
@@ -139,7 +158,9 @@ def flagged_reason(old: str, new: str) -> str:
 def restored_text(workspace: Workspace, old: EntryFile) -> str:
     """Return the text of an entry that is not in use made active again."""
     is_off = frontmatter.parse(old.text).fields.get("active") is False  # another tool's word, which stays
-    told = {"status": "active" if is_off else "", "superseded_by": "", "superseded_at": ""}
+    told: dict[str, object] = {"status": "active" if is_off else "", "superseded_by": "", "superseded_at": ""}
+    if old.entry.verdict_reasons:
+        told["verdict_reasons"] = _reasons_left(old.entry, {old.entry.superseded_by})
     return entries.revised(workspace, old.path, old.text, told, touch=False)
 
 
@@ -158,7 +179,9 @@ def without_names(workspace: Workspace, gone: Mapping[str, str]) -> Plan:
         with suppress(RefusedError):  # `mem check` names it
             file = read_entry_file(workspace, path)
             named = {key: getattr(file.entry, key) for key in _NAMING}
-            told = {key: [one for one in value if bare(one) not in ids] for key, value in named.items()}
+            told = {
+                key: [one for one in value if bare(one.partition(": ")[0]) not in ids] for key, value in named.items()
+            }
             told = {key: left for key, left in told.items() if len(left) < len(named[key])}
             if told and not workspace.layout.is_archived(path):
                 steps.append(Change(path, file.text, revised_entry(workspace, file, told).text))

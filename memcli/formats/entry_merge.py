@@ -23,7 +23,7 @@ LOST = "merged"
 """The key of `metadata` that holds, by field, the values that did not stay."""
 
 _COUNTED = ("strength", "sources", "access_count", "last_accessed_at", "updated_at")
-_FLAGS = ("conflicts_with", "verdicts", "likely_same", "distinct", "cited")
+_FLAGS = ("conflicts_with", "verdicts", "verdict_reasons", "likely_same", "distinct", "cited")
 _STANDING = ("status", "superseded_by", "superseded_at", "references", "forgotten_at", "forgotten_by", "reason")
 
 ROLLUP = re.compile(

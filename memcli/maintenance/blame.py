@@ -87,6 +87,8 @@ def _stated(workspace: Workspace, file: EntryFile, versions: Sequence[EntryFile]
         yield TimelineItem(entry.superseded_at, "superseded", "", f"by {entry.superseded_by}", path)
     if entry.conflicts_with:
         yield TimelineItem("", "flagged", "", f"with {', '.join(entry.conflicts_with)}", path)
+    for reason in entry.verdict_reasons:
+        yield TimelineItem("", "verdict", "llm", reason, path)
     if entry.distinct:
         yield TimelineItem("", "settled", "", f"distinct from {', '.join(entry.distinct)}", path)
     if entry.strength > 1:

@@ -74,7 +74,7 @@ def twins_plan(workspace: Workspace, twins: Collection[Fold], changed: Collectio
     plan = Plan()
     for fold in twins:
         entries = [one.entry for one in (fold.kept, *fold.taken)]
-        steps = fold.steps(workspace, max(moment for one in entries for moment in (one.created_at, one.updated_at)))
+        steps = fold.steps(workspace, max(moment for one in entries for moment in (one.created_at, one.updated_at)), {})
         if not {step.path for step in steps} & {*changed}:
             reasons = (f"{one.path}: {_TAKEN.format(fold.kept.path)}" for one in fold.taken)
             plan += Plan(tuple(steps), tuple(reasons))

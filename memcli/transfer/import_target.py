@@ -29,7 +29,17 @@ IMPORT_SOURCE = "import:"
 """Prefix of a value of `sources` that names an imported memory."""
 DERIVED_FIELDS = (
     frozenset(
-        ["status", "superseded_by", "conflicts_with", "verdicts", "likely_same", "references", "sources", "strength"]
+        [
+            "status",
+            "superseded_by",
+            "conflicts_with",
+            "verdicts",
+            "verdict_reasons",
+            "likely_same",
+            "references",
+            "sources",
+            "strength",
+        ]
     )
     | frozenset(["updated_at", "access_count", "last_accessed_at", "superseded_at", "wordings", "distinct"])
     | frozenset(["forgotten_at", "forgotten_by", "reason"])

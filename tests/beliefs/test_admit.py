@@ -421,8 +421,9 @@ def test_what_the_disk_refuses_is_said_at_once_and_not_tried_again(
     assert len(times) == 1
 
 
-def verdict(kind: str, *, sure: bool = True) -> str:
-    return json.dumps({"verdicts": [{"pair": 1, "kind": kind, "sure": sure, "old_says_more": False}]})
+def verdict(kind: str, reason: str | None = None, *, sure: bool = True) -> str:
+    row = {"pair": 1, "kind": kind, "sure": sure, "old_says_more": False, "reason": reason}
+    return json.dumps({"verdicts": [row]})
 
 
 def test_a_judge_acts_where_nothing_is_lost_and_both_wordings_stay(workspace: Workspace) -> None:
@@ -463,6 +464,29 @@ def test_a_conflict_that_a_judge_is_sure_of_hides_neither(workspace: Workspace) 
     done = let_in(workspace, "Our boat lies at the yard", LlmJudge(ScriptedLlm(verdict("conflict"))))
     assert (done.supersedes, done.conflicts_with) == ((), (old.id,))
     assert entry(workspace, old).verdicts == (done.id,)
+
+
+def test_the_reason_of_a_judge_is_kept_in_the_file_it_is_about_and_no_other_verdict_has_one(
+    workspace: Workspace,
+) -> None:
+    moved, moored = (
+        let_in(workspace, "Search runs on Elasticsearch"),
+        let_in(workspace, "The boat is moored at pier nine"),
+    )
+    before = (workspace.root / moved.path).read_text()
+    update = let_in(workspace, "Postgres handles search", LlmJudge(ScriptedLlm(verdict("update", "It\nwas moved."))))
+    (mark,) = entry(workspace, moved).verdict_reasons
+    assert mark == f"{update.id}: the LLM finds it an update: It was moved."
+    told = [line for line in (workspace.root / moved.path).read_text().splitlines() if line not in before.splitlines()]
+    assert [line.partition(":")[0] for line in told] == ["status", "superseded_by", "superseded_at", "verdict_reasons"]
+    said = verdict("conflict", "One boat, two places")
+    clash = let_in(workspace, "Our boat lies at the yard", LlmJudge(ScriptedLlm(said)))
+    why = "the LLM finds that they contradict each other: One boat, two places"
+    assert entry(workspace, moored).verdict_reasons == (f"{clash.id}: {why}",)
+    assert entry(workspace, clash).verdict_reasons == (f"{moored.id}: {why}",)
+    keyed = let_in(workspace, "The port is 1", key="port")
+    let_in(workspace, "The port is 2", key="port")
+    assert (entry(workspace, keyed).status, entry(workspace, keyed).verdict_reasons) == ("superseded", ())
 
 
 def test_a_judge_that_fails_leaves_it_to_the_rules(workspace: Workspace) -> None:

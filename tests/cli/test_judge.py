@@ -35,7 +35,8 @@ if '[{"pair": 1,' not in asked:
 pairs = json.loads(asked[asked.rindex('[{"pair": 1,'):])
 open("asked.jsonl", "a").write(json.dumps(pairs) + "\\n")
 said = json.loads(sys.argv[1])
-row = lambda one: {"pair": one["pair"], "kind": said.get(one["new"], "distinct"), "sure": True, "old_says_more": False}
+sure = {"sure": True, "old_says_more": False, "reason": "so it is"}
+row = lambda one: {"pair": one["pair"], "kind": said.get(one["new"], "distinct"), **sure}
 print(json.dumps({"verdicts": [row(one) for one in pairs]}))
 """
 Asked = Callable[[], list[list[dict[str, Any]]]]
@@ -69,6 +70,27 @@ def records(folder: Path, *texts: str) -> str:
     path = folder / "theirs.jsonl"
     path.write_text("".join(f"{json.dumps({'content': text, 'source': 'user'})}\n" for text in texts))
     return str(path)
+
+
+def test_the_reason_of_a_verdict_is_shown_and_goes_with_the_verdict(
+    mem: Mem, workspace: Path, known: dict[str, str], asked: Asked
+) -> None:
+    path = workspace / Path(mem("read", known[SEARCH], "--json").json["path"])
+    before = path.read_bytes()
+    new = mem("write", MOVED, "--judge", "--json").json["id"]
+    ran = mem("read", known[SEARCH])
+    why = f"{new}: the LLM finds it an update: so it is"
+    assert (ran.out, ran.err.count(why)) == (f"{SEARCH}\n", 1)
+    assert mem("read", known[SEARCH], "--json").json["fields"]["verdict_reasons"] == [why]
+    assert ("verdict", "llm", why) in [
+        (item["what"], item["by"], item["text"]) for item in mem("blame", known[SEARCH], "--json").json["timeline"]
+    ]
+    assert mem("restore", known[SEARCH]).code == 0
+    assert b"verdict_reasons" not in path.read_bytes()
+    assert mem("undo").code == 0
+    assert why in mem("read", known[SEARCH]).err
+    assert mem("undo").code == 0
+    assert path.read_bytes() == before
 
 
 def test_an_import_is_judged_with_one_question_for_many_memories(

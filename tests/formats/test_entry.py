@@ -45,7 +45,7 @@ def entries(draw: st.DrawFn) -> Entry:
         "strength": st.integers(1, 10**6), "sources": LISTS, "references": LISTS, "files": LISTS,
         "status": st.sampled_from(STATUSES), "superseded_by": PLAIN, "conflicts_with": LISTS, "pinned": st.booleans(),
         "expires_at": TIMES, "access_count": st.integers(0, 10**6), "last_accessed_at": TIMES,
-        "key": SLOTS, "wordings": LISTS, "superseded_at": TIMES, "version_of": PLAIN,
+        "key": SLOTS, "wordings": LISTS, "superseded_at": TIMES, "verdict_reasons": LISTS, "version_of": PLAIN,
         "metadata": st.dictionaries(PLAIN.filter(lambda key: key not in ("type", "modified")), PLAIN, max_size=2),
     }  # fmt: skip
     chosen = draw(st.sets(st.sampled_from(sorted(optional))))
