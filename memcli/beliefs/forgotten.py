@@ -28,7 +28,7 @@ from ..store.journal import Change, Move
 from ..store.undo_records import telling_lines
 from ..store.workspace import Workspace
 from .merging import says
-from .plan import Plan, applied, without_lines
+from .plan import Plan, applied, ours_of, read_page
 from .supersession import EntryFile, hidden_with, read_entry_file
 
 FORGOTTEN = "forgotten"
@@ -223,13 +223,13 @@ def forgetting(workspace: Workspace, paths: Sequence[str], *, by: str, reason: s
     leaving = [*named, *earlier.values()]
     steps, places = entries.forgetting(workspace, [*paths, *earlier.values()], by=by, reason=reason)
     files = read_forgotten(workspace, named)
-    lines = without_lines(workspace, [*(file.entry.id for file in files), *earlier])
-    reasons = [f"its line is taken off {workspace.layout.memory}"] if lines else []
+    ids = [file.entry.id for file in files if not workspace.layout.is_archived(file.path)]
+    has_line = ours_of(read_page(workspace).text, [*ids, *earlier])  # the journal takes it off
+    reasons = [f"its line is taken off {workspace.layout.memory}"] if has_line else []
     others = [path for path in ask(workspace, _with_wordings) if path not in leaving] if files else []
     wordings = [change for path in others if (change := _without_wordings(workspace, path, files))]
     reasons += [f"{change.path} had it as another wording, and has it no more" for change in wordings]
-    plan = Plan((*steps, *wordings), tuple(reasons)) + lines
-    return Forgetting(plan, files, places[: len(paths)], earlier)
+    return Forgetting(Plan((*steps, *wordings), tuple(reasons)), files, places[: len(paths)], earlier)
 
 
 def still_said(workspace: Workspace, entry: Entry) -> list[str]:
