@@ -80,7 +80,7 @@ class Index(Database):
         """
         if self._seen is None or (talk and not self._has_talk):
             self._seen, self._has_talk = self._refresh(progress, talk, changing), talk
-            if self._seen.added or self._seen.changed:
+            if (self._seen.added or self._seen.changed) and not changing:  # else the next one sees the changed file
                 from .page_in_step import bring_in_step  # late: most refreshes find nothing
 
                 if bring_in_step(self.connection, self.workspace):

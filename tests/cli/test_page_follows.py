@@ -74,6 +74,16 @@ PUT_AWAY: dict[str, Way] = {
 }
 
 
+def test_a_change_by_hand_reaches_the_page_also_where_an_edit_of_another_memory_comes_first(
+    mem: Mem, workspace: Path, rent: str
+) -> None:
+    other = mem("write", "The cellar is dry.").rows[0][2]
+    by_hand(workspace, rent, "1,400", "1,450")
+    mem("edit", other, "--replace", "dry", "damp")
+    mem("ls")
+    assert sorted(lines(workspace)) == sorted([NEW, OTHER])
+
+
 @pytest.mark.parametrize("way", CORRECTED)
 def test_a_corrected_memory_has_its_new_words_on_the_page(mem: Mem, workspace: Path, rent: str, way: str) -> None:
     CORRECTED[way](mem, workspace, rent)
