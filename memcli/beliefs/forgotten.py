@@ -114,7 +114,7 @@ def pass_by_the_forgotten(
     Raise RefusedError where it was, and is not the user's word. What is a change is told now; `entry` is that of a file
     that comes from elsewhere.
     """
-    if not may_have_forgotten(workspace) or told.get("status") not in (None, "", "active"):
+    if told.get("status") not in (None, "", "active"):
         return ()
     is_told_now = entry is None and (is_change or not told.get("created_at"))
     entry = entry or drafted(workspace, told, body)
@@ -148,7 +148,7 @@ class ForgottenGuard:
                 self.lifts = tuple(files)
             return new
 
-        return guarded if may_have_forgotten(self.workspace) else change
+        return guarded
 
     def lifted(self, command: str) -> tuple[str, ...]:
         """Take the marks off what the user said again; return what is to be said of each."""
@@ -187,6 +187,8 @@ def read_forgotten(workspace: Workspace, paths: Iterable[str]) -> list[EntryFile
 
 def forgotten_files(workspace: Workspace, texts: Collection[str]) -> list[EntryFile]:
     """Read the archived files that are forgotten and say one of some texts."""
+    if not may_have_forgotten(workspace, texts):
+        return []
     files = read_forgotten(workspace, ask(workspace, lambda index: _paths(index, texts)))
     return files + purged_files(workspace, texts)
 

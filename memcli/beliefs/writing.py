@@ -186,9 +186,9 @@ def _past_forgotten(
     workspace: Workspace, told: Mapping[str, Any], body: str, *, is_change: bool = False
 ) -> tuple[str, ...]:
     """Return what the user's word lifts of what was forgotten; raise RefusedError where it is not the user's."""
-    if not may_have_forgotten(workspace):
+    if not may_have_forgotten(workspace, [body]):
         return ()
-    from .forgotten import pass_by_the_forgotten  # late: where nothing was forgotten no index is opened
+    from .forgotten import pass_by_the_forgotten  # late: where it was not forgotten no index is opened
 
     return pass_by_the_forgotten(workspace, told, body, COMMAND, is_change=is_change)
 

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ..errors import MemError
-from ..formats.text_lines import FileProblem
+from ..formats.text_lines import FileProblem, normalized
 from . import atomic_files, trust
 from .layouts import Layout
 from .privacy import make_derived, write_private
@@ -225,19 +225,22 @@ def _archived(workspace: Workspace, most: int | None) -> list[str]:
     return sorted(found, key=lambda name: -_changed_at(f"{root}/{name}"))[:most]
 
 
-def may_have_forgotten(workspace: Workspace) -> bool:
-    """Return whether a file of the archive is marked as forgotten, or a text was deleted for good here.
+def may_have_forgotten(workspace: Workspace, texts: Collection[str] | None = None) -> bool:
+    """Return whether anything was forgotten or deleted for good here; with `texts`, anything that may say one of them.
 
     Opens no index. The files are the record, and a pull or an editor may change them: those whose stat is not noted as
     that of a file without a mark are read.
     """
     if not workspace.is_trusted:
         return False
-    has_purged = workspace.state is not None and trust.has_purged(workspace.state, workspace.root)
-    return has_purged or (workspace.has_archive and _has_marked(workspace))
+    said = None if texts is None else set(map(normalized, texts)) - {""}
+    state, root = workspace.state, workspace.root
+    if state and trust.has_purged(state, root) and (said is None or trust.purged_on(state, root, said)):
+        return True
+    return workspace.has_archive and _has_marked(workspace, said)
 
 
-def _has_marked(workspace: Workspace) -> bool:
+def _has_marked(workspace: Workspace, said: Collection[str] | None) -> bool:
     note = workspace.derived / _UNMARKED
     noted = _noted(note)
     unmarked: dict[str, int] = {}
@@ -248,9 +251,10 @@ def _has_marked(workspace: Workspace) -> bool:
         with suppress(MemError, OSError):
             status = os.stat(name)
             stat = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
-            if stat not in noted and b"forgotten_at" in atomic_files.read(Path(name)):
-                has_marked = True
-                break
+            if stat not in noted and b"forgotten_at" in (data := atomic_files.read(Path(name))):
+                if has_marked := said is None or _may_say(data, said):
+                    break
+                continue
             unmarked[stat] = max(status.st_mtime_ns, status.st_ctime_ns)
     if len(unmarked.keys() - noted) > _FEW:
         settled = time.time_ns() - _SETTLED
@@ -258,6 +262,12 @@ def _has_marked(workspace: Workspace) -> bool:
         with suppress(OSError):
             write_private(note, "\n".join(stats))
     return has_marked
+
+
+def _may_say(data: bytes, texts: Collection[str]) -> bool:
+    """Return whether a file may say one of some normalized texts; how its frontmatter quotes wordings is not read."""
+    whole = normalized(data.decode("utf-8", "replace"))
+    return b"wordings" in data or any(text in whole for text in texts)
 
 
 def _noted(file: Path) -> set[str]:
