@@ -183,15 +183,21 @@ def supersede(
     what would. Raise UsageError for what is no entry of one workspace, RefusedError for a circle.
     """
     require_source(source, by)
-    where, before = locate(workspaces, old, strict=True)
-    there, after = locate(workspaces, new, strict=True)
+    where, before, after = two_entries(workspaces, old, new)
+    by_user = "user" in (by, where.author(source, by))
+    return supersede_entry(where, before, after, by_user=by_user, dry_run=dry_run)
+
+
+def two_entries(workspaces: Workspaces, one: str, other: str) -> tuple[Workspace, str, str]:
+    """Return the workspace and the paths of two entries; raise UsageError for what is no entry of one workspace."""
+    where, first = locate(workspaces, one, strict=True)
+    there, second = locate(workspaces, other, strict=True)
     if where.root != there.root:
-        raise UsageError(f"{old} and {new} are in two workspaces", "an entry is superseded within its own")
-    for name, place in ((old, before), (new, after)):
+        raise UsageError(f"{one} and {other} are in two workspaces", "name two entries of one")
+    for name, place in ((one, first), (other, second)):
         if where.layout.kind_of(place.path) != "entry" or place.anchor:
             raise UsageError(f"{name} is not an entry", "name two entries; `mem ls` lists them")
-    by_user = "user" in (by, where.author(source, by))
-    return supersede_entry(where, before.path, after.path, by_user=by_user, dry_run=dry_run)
+    return where, first.path, second.path
 
 
 @recorded("forget")

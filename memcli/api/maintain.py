@@ -3,6 +3,7 @@
 Each function that proposes changes makes them only when it is told to.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..dataclass import dataclass
 from ..errors import RefusedError, UsageError
+from .choice import require_source
 from .workspace import FileProblem, Workspace, Workspaces, every, locate, recorded
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ __all__ = [
     "decay",
     "dedup",
     "demote",
+    "merge",
     "promote",
     "tend",
 ]
@@ -229,7 +232,16 @@ class DedupReport:
         """Return the JSON document of `mem dedup`."""
         groups = [asdict(group) for group in self.tidied.groups]
         problems = [list(one) for one in self.tidied.problems]
-        document = {"applied": self.applied, "groups": groups, "problems": problems}
+        likely = [
+            {
+                "ids": [side.entry.id for side in question.sides],
+                "texts": [side.entry.body for side in question.sides],
+                "dates": [side.entry.created_at for side in question.sides],
+                "p": round(question.chance, 3),
+            }
+            for question in self.tidied.likely
+        ]
+        document = {"applied": self.applied, "groups": groups, "problems": problems, "likely": likely}
         return document if self.applied else {**document, "diff": self.diff}
 
 
@@ -239,12 +251,14 @@ def dedup(
     *,
     apply: bool = False,
     judge: bool = False,
+    limit: int = 10,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> DedupReport:
     """Find entries that say the same word for word; with `apply` merge each group into one entry.
 
     With `judge` the configured LLM is asked about what is near in meaning, and `progress` is told how many of how many
-    answers are there. Raise UsageError if no LLM is configured.
+    answers are there. With neither `tidied.likely` of the result has the surest pairs that may say the same in other
+    words, as many as `limit`; 0 is no limit. Raise UsageError if no LLM is configured.
     """
     from ..beliefs.deduplication import dedup_plan
     from ..beliefs.plan import applied
@@ -254,9 +268,43 @@ def dedup(
         from ..beliefs.llm_judge import llm_judge
 
         asked = llm_judge(workspace, progress)
-    tidied = dedup_plan(workspace, asked)
+    tidied = dedup_plan(workspace, asked, likely=0 if apply else limit or sys.maxsize)
     kept = applied(workspace, tidied.plan, "mem dedup").kept if apply else ()
     return DedupReport(workspace, tidied, apply, tuple(kept))
+
+
+@recorded("dedup")
+def merge(
+    workspaces: Workspaces, one: str, other: str, *, distinct: bool = False, source: str = "", by: str = "observed"
+) -> DedupReport:
+    """Make one memory of two, both wordings kept; with `distinct` note that they are two, and offer them no more.
+
+    What a user said is merged on the word of a user alone (`source` or `by`): otherwise it is a proposal, and `applied`
+    of the result is false. Raise UsageError for what is no entry of one workspace, RefusedError for one not in use.
+    """
+    from ..beliefs.decisions import answer_question
+    from ..beliefs.deduplication import DuplicateGroup, Tidied
+    from ..beliefs.plan import Plan
+    from ..beliefs.review import by_age, pair_question
+    from ..beliefs.supersession import read_entry_file
+    from .edit import two_entries
+
+    require_source(source, by)
+    where, *paths = two_entries(workspaces, one, other)
+    if paths[0] == paths[1]:
+        raise UsageError(f"{one} and {other} are one entry", "name two entries; `mem ls` lists them")
+    sides = [read_entry_file(where, path) for path in paths]
+    for side in sides:
+        if side.entry.status != "active":
+            raise RefusedError(f"{side.entry.id} is {side.entry.status}", f"`mem restore {side.entry.id}` first")
+    question = pair_question("likely", *by_age(*sides), "named")
+    by_user = "user" in (by, where.author(source, by))
+    done = answer_question(where, question, "keep" if distinct else "same", "user" if by_user else "observed")
+    sides = [read_entry_file(where, path) for path in paths]
+    sides.sort(key=lambda side: side.entry.status != "active")
+    groups = () if distinct else (DuplicateGroup(sides[0].entry.id, (sides[1].entry.id,), sides[0].entry.body),)
+    is_done = done.action == "settled"
+    return DedupReport(where, Tidied(Plan(), groups if is_done else ()), is_done)
 
 
 @dataclass(frozen=True)

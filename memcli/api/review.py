@@ -111,11 +111,12 @@ def answer(workspace: Workspace, name: str, decision: str, *, source: str = "obs
 
 
 class ReviewSession:
-    """A person's way through the questions of a workspace."""
+    """A person's way through the questions of a workspace, which the command named asks."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, command: str = "review") -> None:
         """Belong to a workspace."""
         self._workspace = workspace
+        self._answered = recorded(command)(self._answer)
 
     def current(self, question: Question) -> Question:
         """Return a question as its files stand now; raise NotFoundError if it was settled meanwhile."""
@@ -130,21 +131,24 @@ class ReviewSession:
         no file changed.
         """
         before = places(self._workspace)[:1]
-        done, problems = self._answered(questions, decision, progress)
+        done, problems = self._answered(self._workspace, questions, decision, progress)
         last = places(self._workspace)[:1]
         return done, problems, last[0][0] if last != before else 0
 
-    @recorded("review")
-    def _answered(
-        self, questions: Sequence[Question], decision: Decision, progress: Callable[[int, int], object]
+    @staticmethod
+    def _answer(
+        workspace: Workspace,
+        questions: Sequence[Question],
+        decision: Decision,
+        progress: Callable[[int, int], object],
     ) -> tuple[list[Question], list[str]]:
         if len(questions) > 1 and decision == "keep" and all("keep" in allowed(one) for one in questions):
-            return decisions.keep_all(self._workspace, questions, progress)
+            return decisions.keep_all(workspace, questions, progress)
         done: list[Question] = []
         problems: list[str] = []
         for question in questions:
             try:
-                decisions.answer_question(self._workspace, question, decision)
+                decisions.answer_question(workspace, question, decision)
             except BusyError:
                 raise
             except MemError as error:

@@ -22,9 +22,9 @@ from .merging import is_same_slot, slot_of
 from .review_count import faded_rules, review_rows
 from .supersession import EntryFile, is_guessed, read_entry_file
 
-QuestionKind = Literal["conflict", "key", "faded", "held", "new"]
+QuestionKind = Literal["conflict", "key", "faded", "held", "new", "likely"]
 KINDS: tuple[QuestionKind, ...] = ("key", "conflict", "faded", "held", "new")
-"""In the order they are asked."""
+"""In the order they are asked; `mem dedup` asks about likely repeats."""
 HUB = 3
 """Pairs one entry is in from which they are asked about together."""
 _DONE = "the question was settled meanwhile, or one of its memories is gone"
@@ -40,6 +40,7 @@ class Question:
     reason: str
     group: str = ""  # what it has in common with others: the id of an entry in many pairs, or what brought it in
     proposal: ProposedDecision | None = None
+    chance: float = 0.0  # learned probability that a likely pair says the same
 
     @property
     def is_pair(self) -> bool:
@@ -113,6 +114,8 @@ def fresh(question: Question, now: Now) -> Question:
         is_open = any(other.entry.id in one.entry.conflicts_with for one, other in (sides, sides[::-1]))
     elif question.kind == "key":
         is_open = is_same_slot(sides[0].entry, sides[1].entry)
+    elif question.kind == "likely":
+        is_open = ids[0] not in sides[1].entry.distinct and ids[1] not in sides[0].entry.distinct
     elif question.kind == "new":
         is_open = ids[0] in now.disputed
     if not is_open:
@@ -145,11 +148,13 @@ class _Desk:
         """Ask about entries that are flagged with each other, or fill one key."""
         found: dict[frozenset[str], Question] = {}
         for one, other in self._filling():
-            found[frozenset((one.entry.id, other.entry.id))] = _pair("key", one, other, f"both fill {one.entry.key}")
+            found[frozenset((one.entry.id, other.entry.id))] = pair_question(
+                "key", one, other, f"both fill {one.entry.key}"
+            )
         for newer, older in self._flagged():
             both = frozenset((newer.entry.id, older.entry.id))
             if both not in found:
-                found[both] = _pair("conflict", newer, older, "flagged by a verdict")
+                found[both] = pair_question("conflict", newer, older, "flagged by a verdict")
         return list(found.values())
 
     def _flagged(self) -> Iterator[tuple[EntryFile, EntryFile]]:
@@ -161,7 +166,7 @@ class _Desk:
                 if one is None or other is None or one is other or one.entry.id in other.entry.distinct:
                     continue
                 if not is_guessed(one.entry, other.entry):
-                    yield _by_age(one, other)
+                    yield by_age(one, other)
 
     def _filling(self) -> Iterator[tuple[EntryFile, EntryFile]]:
         slots: dict[tuple[str, str], list[str]] = {}
@@ -170,7 +175,7 @@ class _Desk:
                 slots.setdefault(slot_of(one.entry), []).append(row["id"])
         for ids in slots.values():
             for one, other in combinations(filter(None, map(self.read, ids)), 2):
-                yield _by_age(one, other)
+                yield by_age(one, other)
 
     def faded(self) -> list[Question]:
         """Ask whether a rule that nobody confirmed or read for long still holds: decay never archives these."""
@@ -188,11 +193,12 @@ class _Desk:
         return [Question(_id("new", (one,)), "new", (one,), local_log.DISPUTED, local_log.DISPUTED) for one in sides]
 
 
-def _pair(kind: QuestionKind, newer: EntryFile, older: EntryFile, reason: str) -> Question:
+def pair_question(kind: QuestionKind, newer: EntryFile, older: EntryFile, reason: str) -> Question:
+    """Return the question about two memories."""
     return Question(_id(kind, (newer, older)), kind, (newer, older), reason)
 
 
-def _by_age(one: EntryFile, other: EntryFile) -> tuple[EntryFile, EntryFile]:
+def by_age(one: EntryFile, other: EntryFile) -> tuple[EntryFile, EntryFile]:
     """Return the newer first: by when they changed, then by when they were made, as ids sort."""
     older, newer = sorted((one, other), key=_moment)
     return newer, older

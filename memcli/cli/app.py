@@ -100,7 +100,7 @@ class LazyCommands(TyperGroup):
 
 # Typer has no public name for the base of its parser's errors.
 _PARSER_ERROR: type[Exception] = typer.BadParameter.__mro__[2]
-_SERVING = (["mcp"], ["memory-tool"], ["hook"], ["merge-driver"], ["review"])
+_SERVING = (["mcp"], ["memory-tool"], ["hook"], ["merge-driver"], ["review"], ["dedup"])
 _GROUPS = (["session"], ["history"], ["config"], ["model"])
 STYLE: dict[str, Any] = {
     "add_completion": False,

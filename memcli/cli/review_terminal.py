@@ -14,6 +14,7 @@ _ASKS: Mapping[str, str] = {
     "faded": "does this still hold",
     "held": "may this be a memory again",
     "new": "is this worth keeping",
+    "likely": "do these say the same",
 }
 _LETTERS: Mapping[str, Decision] = {
     "k": "keep", "n": "newer", "o": "older", "s": "same", "f": "forget", "l": "later"
@@ -27,7 +28,8 @@ _DONE: Mapping[Decision, str] = {
 def told(question: Question) -> str:
     """Write what is asked, and each memory in a line."""
     names = ("newer", "older") if question.is_pair else (question.kind,)
-    lines = [f"{question.id}: {_ASKS[question.kind]}? ({question.reason})"]
+    name = "" if question.kind == "likely" else f"{question.id}: "
+    lines = [f"{name}{_ASKS[question.kind]}? ({question.reason})"]
     for name, side in zip(names, question.sides, strict=True):
         text = shorten(" ".join(side.entry.body.split()), _LONGEST)
         lines.append(output.visible(f"  {name}: {_head(side)}: {text}"))
@@ -43,15 +45,15 @@ def _head(side: EntryFile) -> str:
     return " · ".join((entry.id, entry.created_at[:10], entry.source, entry.type, *named, *pinned))
 
 
-def session(workspace: Workspace, questions: Sequence[Question]) -> None:
-    """Ask until all is answered or the person leaves; what is not answered waits for the next time."""
-    asking = _Asking(workspace, questions)
+def session(workspace: Workspace, questions: Sequence[Question], command: str = "review") -> None:
+    """Ask until all is answered or the person leaves; what is not answered waits until the command is run again."""
+    asking = _Asking(workspace, questions, command)
     try:
         while (question := asking.current()) and asking.obey(question, _line(asking.prompt(question))):
             pass
     finally:  # also at Ctrl-C
         left = len(asking.waiting)
-        rest = f"; {left:,} left, `mem review` goes on there" if left else ""
+        rest = f"; {left:,} left, `mem {command}` goes on there" if left else ""
         output.note(f"{asking.count:,} answered{rest}")
 
 
@@ -69,9 +71,9 @@ def _line(prompt: str) -> list[str]:
 class _Asking:
     """The questions that wait, the place of the one at hand, and what was answered, for who goes back."""
 
-    def __init__(self, workspace: Workspace, questions: Sequence[Question]) -> None:
+    def __init__(self, workspace: Workspace, questions: Sequence[Question], command: str) -> None:
         self.workspace = workspace
-        self.review = ReviewSession(workspace)
+        self.review = ReviewSession(workspace, command)
         self.waiting = list(questions)
         self.place = 0
         self.words: Sequence[str] = ()  # that a question must have

@@ -8,33 +8,60 @@ from ..api import consolidate, maintain
 from ..api.choice import require_source
 from ..api.workspace import Workspace
 from ..errors import UsageError
-from . import context, output
+from . import context, output, value_completion
 from .admission import judge_progress, tell_unheard
 from .options import AsJson, DryRun, InScope, InWorkspace, Quiet, Source
 
 if TYPE_CHECKING:
     from ..api.consolidate import RollupReport
-    from ..api.maintain import Promotion
+    from ..api.maintain import Promotion, Tidied
 
 
 def dedup(
-    apply: Annotated[bool, typer.Option("--apply", help="Do it; without it, only the diff is shown.")] = False,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID ID]", autocompletion=value_completion.ids, help="Make one memory of these two, at once."
+        ),
+    ] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Merge what says the same word for word.")] = False,
+    distinct: Annotated[
+        bool, typer.Option("--distinct", help="Note that the two named are two, and offer them no more.")
+    ] = False,
     judge: Annotated[
         bool, typer.Option("--judge", help="Let your LLM find what says the same in other words, too.")
     ] = False,
+    limit: Annotated[
+        int, typer.Option("-n", "--limit", min=0, help="Offer at most so many likely repeats; 0 for all.")
+    ] = 10,
+    source: Source = "",
     workspace: InWorkspace = "",
     scope: InScope = "",
     as_json: AsJson = False,
 ) -> None:
-    """Merge entries that say the same word for word, but for white space, letter case and closing full stops.
+    """Merge entries that say the same word for word, and offer those that may say it in other words.
 
-    Shows as a diff what would change, and changes it with --apply. Of each group the oldest of the most trusted stays;
-    it takes in sources, tags, wordings and strength of the others, which are marked as superseded by it. `mem restore`
-    brings one back. With --judge your LLM is asked about the memories that are nearest to each other, also to show the
-    diff: what it is sure says the same is merged, unless numbers, names or a denial differ.
+    Shows as a diff what says the same but for white space, letter case and closing full stops, and merges it with
+    --apply. Of each group the oldest of the most trusted stays; it takes in sources, tags, wordings and strength of the
+    others, which are marked as superseded by it. `mem restore` brings one back.
+
+    Then come the likely repeats, the surest first, which nothing merges by itself. In a terminal a letter answers, as
+    in `mem review`; elsewhere each is listed with the commands that decide. `mem dedup ID ID` makes one memory of two:
+    the newest wording of the highest trust is its text, the other is kept beside it. What a user said is merged on the
+    user's word alone, at a terminal or with --source user; else it is noted as a proposal.
+
+    With --judge your LLM is asked about the nearest memories instead, also to show the diff: what it is sure says the
+    same is merged, unless numbers, names or a denial differ.
     """
+    if names and (len(names) != 2 or judge):
+        raise UsageError(f"mem dedup {' '.join(names)}", "name two entries and no --judge, or none")
+    if not names and (distinct or source):
+        raise UsageError("nothing to decide about", "name two entries with --distinct and --source")
+    if names:
+        _merge(names, distinct, source, workspace, scope, as_json=as_json)
+        return
     where = context.writing(workspace, scope, "tidied in")
-    done = maintain.dedup(where, apply=apply, judge=judge, progress=judge_progress())
+    done = maintain.dedup(where, apply=apply, judge=judge, limit=limit, progress=judge_progress())
     tidied = done.tidied
     for notice in tidied.notices:
         output.note(notice)
@@ -54,13 +81,47 @@ def dedup(
         count = sum(len(group.merged) for group in tidied.groups)
         options = "--judge --apply" if judge else "--apply"
         hint = "" if apply or not count else f": `mem dedup {options}` merges them"
-        output.note(
-            f"{count} of {len(tidied.groups)} groups say what another entry says{hint}" if count else "nothing to merge"
-        )
+        repeats = f"{output.number_of(count, 'repeat')} of {output.number_of(len(tidied.groups), 'text')}{hint}"
+        if count or not tidied.likely:
+            output.note(repeats if count else "nothing to merge")
+    if tidied.likely and not as_json:
+        _offer(where, tidied)
     if tidied.problems:
         raise typer.Exit(3)
     if tidied.unheard:
         raise typer.Exit(7)
+
+
+def _merge(names: list[str], distinct: bool, source: str, workspace: str, scope: str, *, as_json: bool) -> None:
+    found = context.reading(workspace, scope)
+    done = maintain.merge(found, *names, distinct=distinct, source=source, by=context.speaker())
+    if as_json:
+        output.say_json(done.as_dict())
+    for group in done.tidied.groups if not as_json else ():
+        output.say_row((group.kept, " ".join(group.merged), group.says))
+    if not done.applied:
+        output.note(
+            "noted as a proposal, since a user said this: `mem dedup` asks a person, --source user speaks for one"
+        )
+    elif distinct and not as_json:
+        output.say_row(("distinct", *names))
+
+
+def _offer(where: Workspace, tidied: "Tidied") -> None:
+    """Ask about likely repeats at a terminal, and list them elsewhere."""
+    from .review_terminal import session, told
+
+    if context.is_typed():
+        session(where, tidied.likely, "dedup")
+    else:
+        for question in tidied.likely:
+            newer, older = (side.entry.id for side in question.sides)
+            output.say(f"\n{told(question)}\n  one memory: mem dedup {older} {newer}")
+            output.say(
+                f"  newer holds: mem supersede {older} {newer}\n  keep both: mem dedup {older} {newer} --distinct"
+            )
+    if tidied.has_more:
+        output.note("there may be more: `mem dedup` goes on once these are answered, --limit 0 offers all")
 
 
 def rollup(

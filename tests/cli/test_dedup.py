@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Mem
+from tests.terminal import Terminal
 
 SAME = ("User prefers tabs", "User prefers tabs.", "USER prefers  tabs")
 
@@ -162,3 +163,101 @@ def test_an_entry_given_the_text_of_a_less_trusted_one_takes_it_in(mem: Mem, wor
     assert done["supersedes"] == [less]
     done = mem("edit", more, "--replace", "03:30", "04:30", "--source", "user", "--json").json
     assert done == {"action": "updated", "id": more, "path": done["path"]}
+
+
+LIKELY = (
+    ("The database password rotates every 90 days.", "Database passwords are rotated every 90 days."),
+    ("The team's standup is at 9:30 every morning.", "Daily standup happens at 9:30 in the morning."),
+)
+
+
+@pytest.fixture
+def likely(mem: Mem, workspace: Path) -> list[tuple[str, str]]:
+    """Give a workspace with two likely repeats and a bystander; ids of each pair, the older first, the surest first."""
+    pairs = []
+    for number, texts in enumerate(LIKELY):
+        ids = [mem("write", text, "--no-dedup", "--created-at", f"2026-0{number + 1}-0{day}").rows[0][1]
+               for day, text in enumerate(texts, 1)]  # fmt: skip
+        pairs.append((ids[0], ids[1]))
+    mem("write", "The cat is called Miso.", "--no-dedup")
+    return pairs
+
+
+def offered(mem: Mem, *options: str) -> list[tuple[str, str]]:
+    return [(pair["ids"][1], pair["ids"][0]) for pair in mem("dedup", "--json", *options).json["likely"]]
+
+
+def test_likely_repeats_are_listed_the_surest_first_and_nothing_is_changed(
+    mem: Mem, workspace: Path, likely: list[tuple[str, str]]
+) -> None:
+    before = snapshot(workspace)
+    shown = mem("dedup").out
+    for older, newer in likely:
+        assert f"mem dedup {older} {newer}\n" in shown
+        assert f"mem supersede {older} {newer}\n" in shown
+    told = mem("dedup", "--json").json["likely"]
+    assert [(pair["ids"], pair["texts"]) for pair in told] == [
+        ([newer, older], list(texts[::-1])) for (older, newer), texts in zip(likely, LIKELY, strict=True)
+    ]
+    assert 1 > told[0]["p"] > told[1]["p"] >= 0.4
+    assert told[0]["dates"][0].startswith("2026-01-02")
+    ran = mem("dedup", "--limit", "1")
+    assert "there may be more" in ran.err
+    assert likely[1][0] not in ran.out
+    assert mem("dedup", "--apply", "--json").json["likely"] == []
+    assert snapshot(workspace) == before
+
+
+def test_two_named_become_one_memory_with_both_wordings(
+    mem: Mem, workspace: Path, likely: list[tuple[str, str]]
+) -> None:
+    older, newer = likely[0]
+    (group,) = mem("dedup", newer, older, "--json").json["groups"]
+    assert (group["kept"], group["merged"]) == (older, [newer])
+    read = mem("read", older, "--json").json
+    assert (read["content"].strip(), read["fields"]["wordings"]) == (LIKELY[0][1], [LIKELY[0][0]])
+    assert read["fields"]["strength"] == 2
+    assert offered(mem) == likely[1:]
+    assert mem("dedup", older, newer).code == 5
+    assert mem("dedup", older, older).code == mem("dedup", older).code == mem("dedup", "--distinct").code == 2
+    assert mem("undo").code == 0
+    assert offered(mem) == likely
+
+
+def test_two_found_distinct_are_offered_no_more(mem: Mem, workspace: Path, likely: list[tuple[str, str]]) -> None:
+    assert mem("dedup", *likely[0], "--distinct").rows == [["distinct", *likely[0]]]
+    assert offered(mem) == likely[1:]
+
+
+def test_what_a_user_said_is_merged_on_the_users_word_alone(
+    mem: Mem, workspace: Path, likely: list[tuple[str, str]]
+) -> None:
+    mem("write", "--id", likely[0][0], LIKELY[0][0], "--source", "user")
+    ran = mem("dedup", *likely[0], "--source", "observed", "--json")
+    assert (ran.code, ran.json["applied"], ran.json["groups"]) == (0, False, [])
+    assert "proposal" in ran.err
+    assert "proposed: same (observed)" in mem("dedup").out
+    assert mem("dedup", *likely[0], "--source", "user", "--json").json["applied"]
+
+
+def test_what_the_review_asks_about_is_left_to_it(mem: Mem, workspace: Path, likely: list[tuple[str, str]]) -> None:
+    mem("write", "--id", likely[0][0], "--conflicts-with", likely[0][1])
+    assert offered(mem) == likely[1:]
+
+
+def test_at_a_terminal_a_letter_answers_and_is_taken_back(
+    world: Path, mem: Mem, workspace: Path, likely: list[tuple[str, str]]
+) -> None:
+    with Terminal(world, "dedup") as person:
+        assert "2 to go" in person.until(" ? ")
+        person.press("s\n")
+        assert "1 to go" in person.until(" ? ")
+        person.press("u\n")
+        assert LIKELY[0][0] in person.until(" ? ")
+        person.press("k\n")
+        person.until(" ? ")
+        person.press("l\n")
+        assert person.end() == 0
+        assert "2 answered" in person.shown
+    assert offered(mem) == likely[1:]
+    assert mem("undo", "--list", "--json").json["commands"][0]["command"] == "dedup"
