@@ -152,7 +152,9 @@ class ReviewSession:
             except BusyError:
                 raise
             except MemError as error:
-                problems.append(str(error))
+                settled = {side.path for other in done for side in other.sides}
+                if settled.isdisjoint(side.path for side in question.sides):  # else it is asked anew, or settled too
+                    problems.append(str(error))
             else:
                 done.append(question)
         return done, problems

@@ -32,6 +32,7 @@ READING = {
     "configure.trust",
     "edit.begin_edit",
     "edit.replace_words",
+    "edit.two_entries",
     "edit.apply_patch",
     "files.path_of_key",
     "find.search",

@@ -149,7 +149,7 @@ OPTIONS: Mapping[str, tuple[Sequence[str], Mapping[str, Sequence[str]]]] = {
     "undo": ([], {"--list": [], "--dry-run": []}),
     "upgrade": ([], {"--dry-run": []}),
     "supersede": (["{id}", "{other}"], {"--source": ["inferred"], "--dry-run": []}),
-    "dedup": ([], {"--apply": [], "--judge": []}),
+    "dedup": ([], {"--apply": [], "--judge": [], "--distinct": [], "--source": ["user"], "--limit": ["1"]}),
     "consolidate": (
         ["talk"],
         {
@@ -269,10 +269,11 @@ OTHERWISE = {
 }
 """Words in whose stead an option would change nothing."""
 SHOWN_BY = {
+    ("dedup", "--limit"): "cli/test_dedup.py::test_likely_repeats_are_listed_the_surest_first_and_nothing_is_changed",
     (
         "model use",
         "--wait",
-    ): "cli/test_model_command.py::test_without_waiting_another_process_embeds_and_the_old_vectors"
+    ): "cli/test_model_command.py::test_without_waiting_another_process_embeds_and_the_old_vectors",
 }
 """The test that shows what an option does where that is neither in its command's answer nor in a file."""
 BEFORE = {"hook uninstall": ["hook", "install", "claude-code"]}
