@@ -114,8 +114,6 @@ def fresh(question: Question, now: Now) -> Question:
         is_open = any(other.entry.id in one.entry.conflicts_with for one, other in (sides, sides[::-1]))
     elif question.kind == "key":
         is_open = is_same_slot(sides[0].entry, sides[1].entry)
-    elif question.kind == "likely":
-        is_open = ids[0] not in sides[1].entry.distinct and ids[1] not in sides[0].entry.distinct
     elif question.kind == "new":
         is_open = ids[0] in now.disputed
     if not is_open:

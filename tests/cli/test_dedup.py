@@ -224,9 +224,13 @@ def test_two_named_become_one_memory_with_both_wordings(
     assert offered(mem) == likely
 
 
-def test_two_found_distinct_are_offered_no_more(mem: Mem, workspace: Path, likely: list[tuple[str, str]]) -> None:
-    assert mem("dedup", *likely[0], "--distinct").rows == [["distinct", *likely[0]]]
-    assert offered(mem) == likely[1:]
+def test_two_found_distinct_are_offered_no_more_and_can_still_be_named(
+    mem: Mem, workspace: Path, likely: list[tuple[str, str]]
+) -> None:
+    for _ in range(2):
+        assert mem("dedup", *likely[0], "--distinct").rows == [["distinct", *likely[0]]]
+        assert offered(mem) == likely[1:]
+    assert len(mem("dedup", *likely[0], "--json").json["groups"]) == 1
 
 
 def test_what_a_user_said_is_merged_on_the_users_word_alone(

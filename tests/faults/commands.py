@@ -71,6 +71,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("review answer", ("review", "answer", "{question}", "newer", "--source", "user"), repeats=False),
     Command("review answer forget", ("review", "answer", "{question}", "forget", "--source", "user"), repeats=False),
     Command("dedup --apply", ("dedup", "--apply")),
+    Command("dedup, of two", ("dedup", "gate.md", "gate-new.md", "--source", "user"), repeats=False),
+    Command("dedup --distinct", ("dedup", "gate.md", "gate-new.md", "--distinct")),
     Command("consolidate", ("consolidate", "monday", "tuesday")),
     Command("rollup", ("rollup", "shop")),
     Command("decay --apply", ("decay", "--apply", "--max-fraction", "1"), before=(("read", "kai.md"),)),
